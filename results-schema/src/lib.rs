@@ -1,0 +1,43 @@
+//! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
+//! ([`RankProfile`]) and the summary over all ranks of a job ([`Summary`]).
+//!
+//! The two ends never see each other. This crate holds the serde types, the statistics and their
+//! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
+//! reading and writing the two files.
+
+#![forbid(unsafe_code)]
+
+mod datatype;
+mod number;
+mod rank;
+mod read;
+mod reduction;
+#[cfg(feature = "schema")]
+pub mod schema;
+mod statistics;
+mod summary;
+mod values;
+mod write;
+
+pub use datatype::Datatype;
+pub use number::Number;
+pub use rank::{
+    Call, Class, Coverage, End, Ending, Job, Measure, Mpi, Overhead, Pvar, RankProfile, Skipped,
+    Tool,
+};
+pub use read::{ReadError, read_rank, read_summary};
+pub use reduction::Reduction;
+pub use statistics::{Statistic, Statistics};
+pub use summary::{
+    BadEnding, CallSummary, CoverageSummary, Element, LeftOut, OverheadSummary, PvarSummary, Ranks,
+    SkippedSummary, Summary, Warning,
+};
+pub use values::{Digest, Values};
+pub use write::{rank_file_name, rank_of_file_name, write_rank, write_summary};
+
+/// The tag of a rank profile of this version.
+pub const RANK_SCHEMA: &str = "gyan.rank/1";
+/// The tag of a summary of this version.
+pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
+/// The name of the summary inside a run directory.
+pub const SUMMARY_FILE: &str = "summary.json";

@@ -1,0 +1,298 @@
+//! The profile of one rank: schema `gyan.rank/1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Datatype, Values};
+
+/// What one rank of a job saw, from `MPI_Init` to its end.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct RankProfile {
+    /// [`RANK_SCHEMA`](crate::RANK_SCHEMA).
+    pub schema: String,
+    /// What wrote this profile.
+    pub tool: Tool,
+    /// The job that the rank belongs to.
+    pub job: Job,
+    /// Rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Size of `MPI_COMM_WORLD`.
+    pub size: u32,
+    /// Host name of the node.
+    pub host: String,
+    /// Process id on that node.
+    pub pid: u32,
+    /// The MPI library in the process.
+    pub mpi: Mpi,
+    /// How the run ended.
+    pub end: End,
+    /// The performance variables that were read.
+    pub pvars: Vec<Pvar>,
+    /// The MPI functions that the program called, with their exact counts.
+    pub calls: Vec<Call>,
+    /// What the library exports and what of it was not read.
+    pub coverage: Coverage,
+    /// What a reader of the numbers should know.
+    pub warnings: Vec<String>,
+    /// What gyan itself cost. The last key, so that it can include the writing of all the others.
+    pub overhead: Overhead,
+}
+
+/// The program that wrote a file.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Tool {
+    /// Always `gyan`.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+}
+
+impl Tool {
+    /// This version of gyan.
+    #[must_use]
+    pub fn gyan() -> Tool {
+        Tool { name: "gyan".into(), version: env!("CARGO_PKG_VERSION").into() }
+    }
+}
+
+/// Which run of which program this is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Job {
+    /// The launcher's id of the run, the same on every rank.
+    pub id: String,
+    /// The command line of the rank.
+    pub command: Vec<String>,
+    /// When `MPI_Init` was called: UTC, RFC 3339.
+    pub started: String,
+    /// Seconds from `MPI_Init` to the end.
+    pub elapsed_s: f64,
+}
+
+/// The MPI library.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Mpi {
+    /// Its binary interface: `openmpi`, `mpich` or `standard` (the MPI-5 ABI).
+    pub abi: String,
+    /// The version of the standard that it implements, such as `3.1`.
+    pub standard: String,
+    /// The first line of `MPI_Get_library_version`.
+    pub library: String,
+    /// The file that it was loaded from.
+    pub library_path: String,
+    /// What `MPI_Query_thread` gave, such as `MPI_THREAD_SINGLE`.
+    pub thread_level: String,
+}
+
+/// How a rank ended.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct End {
+    /// By what.
+    pub how: Ending,
+    /// The code that came with it; 0 for `MPI_Finalize`.
+    pub code: i32,
+}
+
+/// What ended a rank.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// `MPI_Finalize`.
+    Finalize,
+}
+
+/// A class of performance variables (MPI 4.1, 15.3.7).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+#[allow(missing_docs)]
+pub enum Class {
+    State,
+    Level,
+    Size,
+    Percentage,
+    HighWatermark,
+    LowWatermark,
+    Counter,
+    Aggregate,
+    Timer,
+    Generic,
+}
+
+impl Class {
+    /// Every class, in the order of the standard.
+    pub const ALL: [Class; 10] = [
+        Class::State,
+        Class::Level,
+        Class::Size,
+        Class::Percentage,
+        Class::HighWatermark,
+        Class::LowWatermark,
+        Class::Counter,
+        Class::Aggregate,
+        Class::Timer,
+        Class::Generic,
+    ];
+
+    /// The standard's name, without the prefix `MPI_T_PVAR_CLASS_`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::State => "STATE",
+            Class::Level => "LEVEL",
+            Class::Size => "SIZE",
+            Class::Percentage => "PERCENTAGE",
+            Class::HighWatermark => "HIGHWATERMARK",
+            Class::LowWatermark => "LOWWATERMARK",
+            Class::Counter => "COUNTER",
+            Class::Aggregate => "AGGREGATE",
+            Class::Timer => "TIMER",
+            Class::Generic => "GENERIC",
+        }
+    }
+
+    /// Whether variables of this class only grow, so that the difference of two readings is what
+    /// happened in between.
+    #[must_use]
+    pub fn accumulates(self) -> bool {
+        matches!(self, Class::Counter | Class::Aggregate | Class::Timer)
+    }
+}
+
+/// Which reading of a variable a number is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Measure {
+    /// The reading at the end less the one at the start.
+    Delta,
+    /// The reading at the start, after `MPI_Init`.
+    Start,
+    /// The reading at the end, before `MPI_Finalize`.
+    End,
+}
+
+impl Measure {
+    /// As in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Measure::Delta => "delta",
+            Measure::Start => "start",
+            Measure::End => "end",
+        }
+    }
+}
+
+/// One performance variable, bound to one object.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Pvar {
+    /// Its name; unique only together with the class.
+    pub name: String,
+    /// Its class, as the library says.
+    pub class: Class,
+    /// The class that it really behaves as, where the library is known to say it wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaves_as: Option<Class>,
+    /// The datatype of an element.
+    pub datatype: Datatype,
+    /// The kind of object that it binds to, such as `MPI_COMM`; none for `MPI_T_BIND_NO_OBJECT`.
+    pub bind: Option<String>,
+    /// The object that it is bound to here, such as `MPI_COMM_WORLD`.
+    pub object: Option<String>,
+    /// The verbosity level, without the prefix `MPI_T_VERBOSITY_`.
+    pub verbosity: String,
+    /// Whether it runs all the time.
+    pub continuous: bool,
+    /// Whether it cannot be written.
+    pub readonly: bool,
+    /// Whether it can be read and reset in one step.
+    pub atomic: bool,
+    /// Number of elements.
+    pub count: usize,
+    /// The reading after `MPI_Init`; none for a variable that appeared later.
+    pub start: Option<Values>,
+    /// The reading before `MPI_Finalize`; none when it failed.
+    pub end: Option<Values>,
+    /// `end - start` of a variable that accumulates, wrapping in the datatype's own width.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Values>,
+    /// What a reader of this number should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl Pvar {
+    /// The class that decides how it is reported.
+    #[must_use]
+    pub fn effective_class(&self) -> Class {
+        self.behaves_as.unwrap_or(self.class)
+    }
+
+    /// The readings that a report shows, by class. A variable that accumulates shows its
+    /// difference, or the reading at the end where there is none at the start.
+    pub fn measures(&self) -> impl Iterator<Item = (Measure, &Values)> {
+        let class = self.effective_class();
+        let delta = if class.accumulates() { self.delta.as_ref() } else { None };
+        let start = if class == Class::Generic { self.start.as_ref() } else { None };
+        let end = if delta.is_some() { None } else { self.end.as_ref() };
+        [(Measure::Delta, delta), (Measure::Start, start), (Measure::End, end)]
+            .into_iter()
+            .filter_map(|(measure, values)| Some((measure, values?)))
+    }
+}
+
+/// How often a function of MPI was called.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Call {
+    /// Its name in C.
+    pub name: String,
+    /// The exact number of calls by the program; calls that MPI makes inside do not count.
+    pub count: u64,
+}
+
+/// What the library exports, what was read of it, and what was not and why.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Coverage {
+    /// Number of performance variables that the library exports.
+    pub exported: usize,
+    /// Number of those that were read.
+    pub sampled: usize,
+    /// The others.
+    pub skipped: Vec<Skipped>,
+    /// What would give more.
+    pub advice: Vec<String>,
+}
+
+/// A variable that was not read.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Skipped {
+    /// Its index in the library.
+    pub index: usize,
+    /// Its name, where the library gives one.
+    pub name: Option<String>,
+    /// Why it was not read.
+    pub reason: String,
+}
+
+/// The time that gyan spent in this process.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Overhead {
+    /// Seconds in `MPI_T_init_thread` of the library.
+    pub mpit_init_s: f64,
+    /// Seconds that gyan added to `MPI_Init`, `mpit_init_s` excluded.
+    pub init_s: f64,
+    /// Seconds that gyan added to the end, up to the last write of this profile.
+    pub finalize_s: f64,
+    /// `(init_s + finalize_s) / elapsed_s`.
+    pub share: f64,
+}

@@ -1,0 +1,142 @@
+//! Reading the two files, with the check of their version. A reader accepts every older version
+//! and refuses a newer one.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use crate::{RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary};
+
+/// Why a file cannot be used; the message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum ReadError {
+    /// The file cannot be read.
+    #[error("cannot be read: {0}")]
+    Io(#[from] io::Error),
+    /// The file ends in the middle.
+    #[error(
+        "is truncated (ends at line {line}, column {column}); the disk may have been full, \
+         run the program again"
+    )]
+    Truncated {
+        /// Line of the end, from 1.
+        line: usize,
+        /// Column of the end, from 1.
+        column: usize,
+    },
+    /// The file is not what it should be.
+    #[error("is damaged: {0}; run the program again")]
+    Damaged(String),
+    /// The file was written by a later version of gyan.
+    #[error("has schema {found}, this gyan reads up to {known}; update gyan")]
+    Newer {
+        /// The schema of the file.
+        found: String,
+        /// The newest one that can be read.
+        known: &'static str,
+    },
+    /// The file is JSON, but something else.
+    #[error("has {found} instead of schema {known}; it is no file of this kind, remove it")]
+    Other {
+        /// The schema of the file, in words.
+        found: String,
+        /// The one that was expected.
+        known: &'static str,
+    },
+}
+
+#[derive(Deserialize)]
+struct Header {
+    #[serde(default)]
+    schema: String,
+}
+
+/// Reads the profile of one rank.
+///
+/// # Errors
+/// When the file cannot be read, is no rank profile, is damaged, or is newer than this version.
+pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
+    let profile: RankProfile = parse(&fs::read(path)?, RANK_SCHEMA)?;
+    if profile.rank >= profile.size {
+        let (rank, size) = (profile.rank, profile.size);
+        return Err(ReadError::Damaged(format!("rank {rank} of {size} cannot be")));
+    }
+    Ok(profile)
+}
+
+/// Reads a summary.
+///
+/// # Errors
+/// When the file cannot be read, is no summary, is damaged, or is newer than this version.
+pub fn read_summary(path: &Path) -> Result<Summary, ReadError> {
+    parse(&fs::read(path)?, SUMMARY_SCHEMA)
+}
+
+fn parse<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, ReadError> {
+    // The header alone first: the rest of a newer file may well not parse. It costs a scan, not
+    // a second tree.
+    let header: Header = serde_json::from_slice(bytes).map_err(damage)?;
+    check_schema(&header.schema, known)?;
+    serde_json::from_slice(bytes).map_err(damage)
+}
+
+fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {
+    if found == known {
+        return Ok(());
+    }
+    let version = |schema: &str| -> Option<(String, u32)> {
+        let (name, version) = schema.rsplit_once('/')?;
+        Some((name.to_owned(), version.parse().ok()?))
+    };
+    match (version(found), version(known)) {
+        (Some((name, found_version)), Some((known_name, known_version)))
+            if name == known_name && found_version > known_version =>
+        {
+            Err(ReadError::Newer { found: found.to_owned(), known })
+        }
+        _ if found.is_empty() => Err(ReadError::Other { found: "no schema".into(), known }),
+        _ => Err(ReadError::Other { found: format!("schema {found}"), known }),
+    }
+}
+
+fn damage(error: serde_json::Error) -> ReadError {
+    if error.is_eof() {
+        ReadError::Truncated { line: error.line(), column: error.column() }
+    } else {
+        ReadError::Damaged(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> ReadError {
+        parse::<RankProfile>(text.as_bytes(), RANK_SCHEMA).unwrap_err()
+    }
+
+    #[test]
+    fn a_newer_schema_is_refused_by_name() {
+        let error = read(r#"{"schema":"gyan.rank/2","ranks":[]}"#);
+        assert!(matches!(&error, ReadError::Newer { found, .. } if found == "gyan.rank/2"));
+        assert!(error.to_string().ends_with("update gyan"));
+    }
+
+    #[test]
+    fn another_kind_of_json_is_no_profile() {
+        assert!(matches!(read(r#"{"schema":"gyan.summary/1"}"#), ReadError::Other { .. }));
+        assert!(matches!(read("{}"), ReadError::Other { .. }));
+        assert!(matches!(read("[]"), ReadError::Other { .. }));
+        assert!(matches!(read("7"), ReadError::Damaged(_)));
+    }
+
+    #[test]
+    fn a_truncated_file_is_told_from_a_damaged_one() {
+        assert!(matches!(read(r#"{"schema":"gyan.ra"#), ReadError::Truncated { line: 1, .. }));
+        assert!(matches!(read(""), ReadError::Truncated { .. }));
+        assert!(matches!(read(r#"{"schema":"gyan.rank/1","size":x}"#), ReadError::Damaged(_)));
+    }
+}

@@ -1,0 +1,77 @@
+//! Writing the two files. The caller opens them; how they get their final name is its business.
+
+use std::io::{self, Write};
+
+use crate::{Overhead, RankProfile, Summary};
+
+/// The name of a rank's file inside a run directory.
+#[must_use]
+pub fn rank_file_name(rank: u32) -> String {
+    format!("rank-{rank:06}.json")
+}
+
+/// The rank that a file name stands for; none when it is not the name of a rank profile.
+#[must_use]
+pub fn rank_of_file_name(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix("rank-")?.strip_suffix(".json")?;
+    let rank = digits.parse().ok()?;
+    (rank_file_name(rank) == name).then_some(rank)
+}
+
+/// Writes a rank profile on one line. `measure` fills in the overhead after all else is written,
+/// so that the cost of writing is in it.
+///
+/// # Errors
+/// What `out` gives.
+pub fn write_rank(
+    out: &mut impl Write,
+    profile: &mut RankProfile,
+    measure: impl FnOnce(&mut Overhead),
+) -> io::Result<()> {
+    // `overhead` is the last key of the profile, so its text and the closing brace are the end.
+    let text = serde_json::to_vec(profile)?;
+    let tail = serde_json::to_vec(&profile.overhead)?.len() + 1;
+    let body = text.len().saturating_sub(tail);
+    out.write_all(text.get(..body).unwrap_or(&text))?;
+    measure(&mut profile.overhead);
+    let mut tail = serde_json::to_vec(&profile.overhead)?;
+    tail.extend_from_slice(b"}\n");
+    out.write_all(&tail)
+}
+
+/// Writes a summary, indented for reading.
+///
+/// # Errors
+/// What `out` gives.
+pub fn write_summary(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, summary)?;
+    out.write_all(b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_names_are_those_of_six_digits() {
+        assert_eq!(rank_file_name(3), "rank-000003.json");
+        assert_eq!(rank_file_name(1_234_567), "rank-1234567.json");
+        for rank in [0, 3, 999_999, 1_000_000] {
+            assert_eq!(rank_of_file_name(&rank_file_name(rank)), Some(rank));
+        }
+        for name in ["rank-3.json", "rank-000003.json.tmp", "summary.json", "rank-0000003.json"] {
+            assert_eq!(rank_of_file_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn the_overhead_is_filled_in_last() {
+        let mut profile: RankProfile =
+            serde_json::from_str(include_str!("../examples/rank.json")).unwrap();
+        let mut out = Vec::new();
+        write_rank(&mut out, &mut profile, |overhead| overhead.finalize_s = 0.125).unwrap();
+        let read: RankProfile = serde_json::from_slice(&out).unwrap();
+        assert!((read.overhead.finalize_s - 0.125).abs() < 1e-12);
+        assert_eq!(read, profile);
+    }
+}

@@ -1,0 +1,196 @@
+//! The MPI library in this process: where it is, what it is, and the few of its functions that
+//! gyan calls outside of `MPI_T`.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::mem;
+
+use gyan_results::Datatype;
+
+use super::{Abi, Constant, recognise};
+use crate::next::{self, Address, Object};
+
+/// Who made the library. Decides on rows of tables only.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Implementation {
+    OpenMpi,
+    Mpich,
+    IntelMpi,
+    Other,
+}
+
+/// Major, minor and patch level; parts that the library does not tell are 0.
+pub(crate) type Version = (u32, u32, u32);
+
+/// The library that the program calls.
+pub(crate) struct Library {
+    pub(crate) abi: &'static Abi,
+    object: Object,
+    /// The first line of `MPI_Get_library_version`.
+    pub(crate) description: String,
+    pub(crate) implementation: Implementation,
+    pub(crate) version: Version,
+    /// The version of the standard.
+    pub(crate) standard: (c_int, c_int),
+    /// The handles of the datatypes that a variable of `MPI_T` can have.
+    datatypes: Vec<(Datatype, usize)>,
+}
+
+impl Library {
+    /// The MPI library in this process. An error names the object that is not known.
+    pub(crate) fn find() -> Result<Library, String> {
+        let init = next::next(c"PMPI_Init").or_else(|| next::next(c"MPI_Init"));
+        let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
+        let find = |name: &CStr| object.find(name);
+        let path = object.path.to_string_lossy();
+        let abi = recognise(&find).ok_or_else(|| format!("{path} has an unknown binary interface"))?;
+        let mut library = Library {
+            abi,
+            description: String::new(),
+            implementation: Implementation::Other,
+            version: (0, 0, 0),
+            standard: (0, 0),
+            datatypes: Vec::new(),
+            object,
+        };
+        let datatypes = abi.datatypes.iter();
+        library.datatypes = datatypes
+            .filter_map(|(datatype, constant)| Some((*datatype, library.handle(*constant)?)))
+            .collect();
+        library.standard = library.get_version().ok_or("MPI_Get_version failed")?;
+        library.description = library.get_library_version().unwrap_or_default();
+        (library.implementation, library.version) = identify(&library.description);
+        Ok(library)
+    }
+
+    /// The file that it was loaded from.
+    pub(crate) fn path(&self) -> String {
+        self.object.path.to_string_lossy().into_owned()
+    }
+
+    /// The profiling name `pmpi` of a function; some libraries lack it for some, then the name
+    /// without the leading `P` in the library itself, so that no tool sees gyan's own calls.
+    pub(crate) fn function(&self, pmpi: &'static CStr) -> Option<Address> {
+        self.object.find(pmpi).or_else(|| {
+            let name = pmpi.to_bytes_with_nul().strip_prefix(b"P")?;
+            self.object.find(CStr::from_bytes_with_nul(name).ok()?)
+        })
+    }
+
+    /// The value of a predefined handle.
+    pub(crate) fn handle(&self, constant: Constant) -> Option<usize> {
+        match constant {
+            Constant::Value(value) => Some(value),
+            // The executable's copy first: it is the initialised one.
+            Constant::Symbol(name) => next::default(name)
+                .or_else(|| self.object.find(name))
+                .map(|address| address.as_ptr() as usize),
+        }
+    }
+
+    /// The datatype that a handle stands for, when a variable of `MPI_T` can have it.
+    pub(crate) fn datatype(&self, handle: usize) -> Option<Datatype> {
+        self.datatypes.iter().find(|(_, known)| *known == handle).map(|(datatype, _)| *datatype)
+    }
+
+    /// `MPI_Initialized`: also false for what has no such function.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.integer(c"PMPI_Initialized").is_some_and(|flag| flag != 0)
+    }
+
+    /// `MPI_Query_thread`, between initialisation and the end.
+    pub(crate) fn query_thread(&self) -> Option<c_int> {
+        self.integer(c"PMPI_Query_thread")
+    }
+
+    /// Rank in and size of `MPI_COMM_WORLD`, between initialisation and the end.
+    pub(crate) fn world(&self) -> Option<(u32, u32)> {
+        type OfComm = extern "C" fn(usize, *mut c_int) -> c_int;
+        let world = self.handle(self.abi.comm_world)?;
+        let of_world = |name| {
+            // SAFETY: MPI_Comm_rank and MPI_Comm_size have this prototype (MPI 4.1, 7.4.1).
+            let function = unsafe { mem::transmute::<Address, OfComm>(self.function(name)?) };
+            let mut value: c_int = -1;
+            let succeeded = function(world, &raw mut value) == 0;
+            if succeeded { u32::try_from(value).ok() } else { None }
+        };
+        Some((of_world(c"PMPI_Comm_rank")?, of_world(c"PMPI_Comm_size")?))
+    }
+
+    /// What a function with one `int*` argument gives.
+    fn integer(&self, name: &'static CStr) -> Option<c_int> {
+        type OfNothing = extern "C" fn(*mut c_int) -> c_int;
+        // SAFETY: MPI_Initialized and MPI_Query_thread have this prototype (MPI 4.1, 11.2).
+        let function = unsafe { mem::transmute::<Address, OfNothing>(self.function(name)?) };
+        let mut value: c_int = 0;
+        (function(&raw mut value) == 0).then_some(value)
+    }
+
+    fn get_version(&self) -> Option<(c_int, c_int)> {
+        type GetVersion = extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+        let function = self.function(c"PMPI_Get_version")?;
+        // SAFETY: the prototype in MPI 4.1, 9.1.1; callable before MPI_Init.
+        let function = unsafe { mem::transmute::<Address, GetVersion>(function) };
+        let (mut major, mut minor): (c_int, c_int) = (0, 0);
+        (function(&raw mut major, &raw mut minor) == 0).then_some((major, minor))
+    }
+
+    fn get_library_version(&self) -> Option<String> {
+        type GetLibraryVersion = extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+        let function = self.function(c"PMPI_Get_library_version")?;
+        // SAFETY: the prototype in MPI 4.1, 9.1.1; callable before MPI_Init.
+        let function = unsafe { mem::transmute::<Address, GetLibraryVersion>(function) };
+        let mut text: Vec<u8> = vec![0; self.abi.library_version_bytes + 1];
+        let mut length: c_int = 0;
+        if function(text.as_mut_ptr().cast(), &raw mut length) != 0 {
+            return None;
+        }
+        let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();
+        Some(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+}
+
+/// Maker and version from the first line of `MPI_Get_library_version`.
+fn identify(description: &str) -> (Implementation, Version) {
+    let makers = [
+        ("Open MPI v", Implementation::OpenMpi),
+        ("MPICH Version:", Implementation::Mpich),
+        ("Intel(R) MPI Library", Implementation::IntelMpi),
+    ];
+    for (prefix, implementation) in makers {
+        if let Some(rest) = description.strip_prefix(prefix) {
+            return (implementation, version(rest));
+        }
+    }
+    (Implementation::Other, (0, 0, 0))
+}
+
+/// The first dotted number in `text`.
+fn version(text: &str) -> Version {
+    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
+    let digits = text.get(start..).unwrap_or_default();
+    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
+    let mut parts = digits.get(..end).unwrap_or_default().split('.').map(|part| part.parse().ok());
+    let mut part = || parts.next().flatten().unwrap_or(0);
+    (part(), part(), part())
+}
+
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn maker_and_version_are_read_from_the_description() {
+        for (text, expected) in [
+            ("Open MPI v4.1.4, package: Debian OpenMPI", (Implementation::OpenMpi, (4, 1, 4))),
+            ("Open MPI v5.0.11rc2", (Implementation::OpenMpi, (5, 0, 11))),
+            ("MPICH Version:\t4.0.2", (Implementation::Mpich, (4, 0, 2))),
+            ("MPICH Version:      5.0", (Implementation::Mpich, (5, 0, 0))),
+            ("Intel(R) MPI Library 2021.18 for Linux* OS", (Implementation::IntelMpi, (2021, 18, 0))),
+            ("Open MPI v", (Implementation::OpenMpi, (0, 0, 0))),
+            ("something", (Implementation::Other, (0, 0, 0))),
+        ] {
+            assert_eq!(identify(text), expected, "{text}");
+        }
+    }
+}

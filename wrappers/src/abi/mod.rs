@@ -1,0 +1,194 @@
+//! Which MPI is in this process, and what its constants are.
+//!
+//! Three binary interfaces are known; a table for each holds what gyan needs of it (values:
+//! `mpi.h` of Open MPI 4.1.4, of MPICH 4.0.2, and MPI 5.0, appendix A). Handles travel as machine
+//! words and are forwarded unchanged, so only the few that gyan itself passes are here.
+
+mod library;
+mod mpich;
+mod openmpi;
+mod standard;
+
+pub(crate) use library::{Implementation, Library, Version};
+
+use std::ffi::{CStr, c_int};
+
+use gyan_results::{Class, Datatype};
+
+use crate::next::Address;
+
+/// The constants of one binary interface.
+pub(crate) struct Abi {
+    /// As in the profile.
+    pub(crate) name: &'static str,
+    pub(crate) comm_world: Constant,
+    /// `MPI_THREAD_SINGLE`, `_FUNNELED`, `_SERIALIZED`, `_MULTIPLE`.
+    pub(crate) thread_levels: [c_int; 4],
+    /// `MPI_MAX_LIBRARY_VERSION_STRING`.
+    pub(crate) library_version_bytes: usize,
+    /// `MPI_T_VERBOSITY_*`, in the order of [`VERBOSITIES`].
+    pub(crate) verbosities: [c_int; 9],
+    /// `MPI_T_BIND_*`, in the order of [`Bind::ALL`]; shorter where the interface lacks the last.
+    pub(crate) binds: &'static [c_int],
+    /// `MPI_T_PVAR_CLASS_*`, in the order of [`Class::ALL`].
+    pub(crate) classes: [c_int; 10],
+    /// The errors that `MPI_T` functions return, with their names.
+    pub(crate) errors: &'static [(c_int, &'static str)],
+    /// The datatypes that a variable of `MPI_T` can have.
+    pub(crate) datatypes: &'static [(Datatype, Constant)],
+}
+
+/// A predefined handle.
+#[derive(Clone, Copy)]
+pub(crate) enum Constant {
+    /// Its value.
+    Value(usize),
+    /// The address of this symbol.
+    Symbol(&'static CStr),
+}
+
+/// `MPI_T_VERBOSITY_*` without the prefix (MPI 4.1, 15.3.1).
+pub(crate) const VERBOSITIES: [&str; 9] = [
+    "USER_BASIC",
+    "USER_DETAIL",
+    "USER_ALL",
+    "TUNER_BASIC",
+    "TUNER_DETAIL",
+    "TUNER_ALL",
+    "MPIDEV_BASIC",
+    "MPIDEV_DETAIL",
+    "MPIDEV_ALL",
+];
+
+/// `MPI_THREAD_*`, by increasing support.
+pub(crate) const THREAD_LEVELS: [&str; 4] =
+    ["MPI_THREAD_SINGLE", "MPI_THREAD_FUNNELED", "MPI_THREAD_SERIALIZED", "MPI_THREAD_MULTIPLE"];
+
+/// What a variable binds to: `MPI_T_BIND_*` (MPI 4.1, 15.3.2).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Bind {
+    NoObject,
+    Comm,
+    Datatype,
+    Errhandler,
+    File,
+    Group,
+    Op,
+    Request,
+    Win,
+    Message,
+    Info,
+    Session,
+}
+
+impl Bind {
+    pub(crate) const ALL: [Bind; 12] = [
+        Bind::NoObject,
+        Bind::Comm,
+        Bind::Datatype,
+        Bind::Errhandler,
+        Bind::File,
+        Bind::Group,
+        Bind::Op,
+        Bind::Request,
+        Bind::Win,
+        Bind::Message,
+        Bind::Info,
+        Bind::Session,
+    ];
+
+    /// The kind of handle, as in the standard; none for no object.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Bind::NoObject => return None,
+            Bind::Comm => "MPI_COMM",
+            Bind::Datatype => "MPI_DATATYPE",
+            Bind::Errhandler => "MPI_ERRHANDLER",
+            Bind::File => "MPI_FILE",
+            Bind::Group => "MPI_GROUP",
+            Bind::Op => "MPI_OP",
+            Bind::Request => "MPI_REQUEST",
+            Bind::Win => "MPI_WIN",
+            Bind::Message => "MPI_MESSAGE",
+            Bind::Info => "MPI_INFO",
+            Bind::Session => "MPI_SESSION",
+        })
+    }
+}
+
+impl Abi {
+    /// The name of an error code; the number itself when the interface does not define it.
+    pub(crate) fn error(&self, code: c_int) -> String {
+        match self.errors.iter().find(|(value, _)| *value == code) {
+            Some((_, name)) => (*name).to_owned(),
+            None => format!("error {code}"),
+        }
+    }
+
+    pub(crate) fn class(&self, value: c_int) -> Option<Class> {
+        named(&self.classes, &Class::ALL, value)
+    }
+
+    pub(crate) fn bind(&self, value: c_int) -> Option<Bind> {
+        named(self.binds, &Bind::ALL, value)
+    }
+
+    pub(crate) fn verbosity(&self, value: c_int) -> Option<&'static str> {
+        named(&self.verbosities, &VERBOSITIES, value)
+    }
+
+    pub(crate) fn thread_level(&self, value: c_int) -> Option<&'static str> {
+        named(&self.thread_levels, &THREAD_LEVELS, value)
+    }
+
+    /// `MPI_THREAD_MULTIPLE`.
+    pub(crate) fn thread_multiple(&self) -> c_int {
+        let [.., multiple] = self.thread_levels;
+        multiple
+    }
+}
+
+fn named<T: Copy>(values: &[c_int], names: &[T], value: c_int) -> Option<T> {
+    let at = values.iter().position(|&known| known == value)?;
+    names.get(at).copied()
+}
+
+/// The binary interface of the library that holds `init`, the next definition of `MPI_Init`; none
+/// for one that is not known.
+///
+/// `find` gives the definition of a symbol in that library. The order matters: Open MPI 6 has a
+/// library with the standard's interface beside which its own symbols exist too.
+pub(crate) fn recognise(find: &dyn Fn(&CStr) -> Option<Address>) -> Option<&'static Abi> {
+    if standard::is_here(find) {
+        return Some(&standard::ABI);
+    }
+    if find(c"ompi_mpi_comm_world").is_some() {
+        return Some(&openmpi::ABI);
+    }
+    let mpich = [c"MPI_T_PVAR_ALL_HANDLES", c"MPI_UNWEIGHTED"];
+    mpich.iter().any(|name| find(name).is_some()).then_some(&mpich::ABI)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_integers_mean_different_things_in_each_interface() {
+        assert_eq!(openmpi::ABI.class(6), Some(Class::Counter));
+        assert_eq!(standard::ABI.class(6), Some(Class::LowWatermark));
+        assert_eq!(mpich::ABI.class(246), Some(Class::Counter));
+        assert_eq!(openmpi::ABI.bind(1), Some(Bind::Comm));
+        assert_eq!(standard::ABI.bind(1), Some(Bind::NoObject));
+        assert_eq!(openmpi::ABI.bind(11), None);
+        assert_eq!(standard::ABI.verbosity(17), Some("TUNER_BASIC"));
+        assert_eq!(mpich::ABI.class(6), None);
+    }
+
+    #[test]
+    fn an_error_without_a_name_is_its_number() {
+        assert_eq!(openmpi::ABI.error(72), "MPI_T_ERR_INVALID");
+        assert_eq!(mpich::ABI.error(62), "MPI_T_ERR_INVALID_INDEX");
+        assert_eq!(openmpi::ABI.error(4711), "error 4711");
+    }
+}

@@ -1,0 +1,208 @@
+//! The settings: the only reader of the environment.
+//!
+//! [`TABLE`] is the parser and, by a test, the table in README.md.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use crate::selection::Selection;
+
+/// What the user asked for.
+#[derive(Debug)]
+pub(crate) struct Config {
+    pub(crate) on: bool,
+    pub(crate) output: Option<PathBuf>,
+    pub(crate) job_id: Option<String>,
+    pub(crate) pvars: Selection,
+    pub(crate) elements: usize,
+    pub(crate) quiet: bool,
+    /// Settings that could not be understood; each names the variable.
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            on: true,
+            output: None,
+            job_id: None,
+            pvars: Selection::default(),
+            elements: 64,
+            quiet: false,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// One environment variable.
+pub(crate) struct Setting {
+    pub(crate) name: &'static str,
+    /// Shown in README.md.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) default: &'static str,
+    /// Shown in README.md.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) meaning: &'static str,
+    /// Takes the value over, or says what is wrong with it.
+    set: fn(&mut Config, &str) -> Result<(), String>,
+}
+
+/// Every variable that gyan reads.
+pub(crate) const TABLE: &[Setting] = &[
+    Setting {
+        name: "GYAN",
+        default: "on",
+        meaning: "`off`: libgyan.so does nothing at all",
+        set: |config, value| {
+            config.on = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_OUTPUT",
+        default: "`gyan-<program>-<job id>`",
+        meaning: "the run directory",
+        set: |config, value| {
+            config.output = Some(value.into());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_PVARS",
+        default: "all",
+        meaning: "which performance variables to read: `name[:CLASS];...` with `*` and `?`; a \
+                  leading `-` leaves a name out",
+        set: |config, value| {
+            config.pvars.extend("GYAN_PVARS", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "MPIT_VAR_TO_TRACE",
+        default: "",
+        meaning: "the name that the original GYAN gave to `GYAN_PVARS`",
+        set: |config, value| {
+            config.pvars.extend("MPIT_VAR_TO_TRACE", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_ELEMENTS",
+        default: "64",
+        meaning: "a variable with more elements is kept as sum, minimum and maximum",
+        set: |config, value| {
+            config.elements = value.parse().map_err(|_| "is no number of elements".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_QUIET",
+        default: "off",
+        meaning: "`on`: nothing on stderr, not even the line that names the run directory",
+        set: |config, value| {
+            config.quiet = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_JOB_ID",
+        default: "the launcher's",
+        meaning: "the id of the run, where the launcher gives none that all ranks share",
+        set: |config, value| {
+            config.job_id = Some(value.into());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_LIBRARY",
+        default: "beside `gyan`",
+        meaning: "the libgyan.so that `gyan run` loads",
+        set: |_, _| Ok(()),
+    },
+];
+
+fn switch(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "1" | "yes" | "true" => Ok(true),
+        "off" | "0" | "no" | "false" => Ok(false),
+        _ => Err("is neither on nor off".into()),
+    }
+}
+
+impl Config {
+    /// The settings of this process.
+    pub(crate) fn from_env() -> Config {
+        // SAFETY: getauxval reads a vector that the kernel set up.
+        if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
+            // A program with raised privileges takes no orders from its user's environment.
+            return Config { on: false, ..Config::default() };
+        }
+        let variables = std::env::vars_os().filter_map(|(name, value)| {
+            let name = name.into_string().ok()?;
+            let ours = name == "GYAN"
+                || name.starts_with("GYAN_")
+                || TABLE.iter().any(|setting| setting.name == name);
+            ours.then_some((name, value))
+        });
+        Config::from_variables(variables)
+    }
+
+    fn from_variables(variables: impl Iterator<Item = (String, OsString)>) -> Config {
+        let mut config = Config::default();
+        for (name, value) in variables {
+            let Some(setting) = TABLE.iter().find(|setting| setting.name == name) else {
+                config.warnings.push(format!("{name}: is no setting of gyan; see its README"));
+                continue;
+            };
+            let value = value.to_string_lossy();
+            // An empty value is how scripts unset a variable.
+            if value.is_empty() {
+                continue;
+            }
+            if let Err(what) = (setting.set)(&mut config, &value) {
+                config.warnings.push(format!("{name}={value}: {what}; ignored"));
+            }
+        }
+        config
+    }
+}
+
+/// A variable that a launcher set, when it is there and is text.
+pub(crate) fn launcher(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn config(variables: &[(&str, &str)]) -> Config {
+        let owned = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).into()));
+        Config::from_variables(owned)
+    }
+
+    #[test]
+    fn a_setting_that_cannot_be_understood_is_a_warning_and_the_default_stays() {
+        let config = config(&[("GYAN_ELEMENTS", "many"), ("GYAN", "perhaps"), ("GYAN_PVAR", "x")]);
+        assert_eq!(config.elements, 64);
+        assert!(config.on);
+        assert_eq!(config.warnings.len(), 3);
+        for (warning, name) in config.warnings.iter().zip(["GYAN_ELEMENTS", "GYAN", "GYAN_PVAR"]) {
+            assert!(warning.starts_with(name), "{warning}");
+        }
+    }
+
+    #[test]
+    fn an_empty_setting_is_none() {
+        assert!(config(&[("GYAN_OUTPUT", ""), ("GYAN", "")]).output.is_none());
+    }
+
+    #[test]
+    fn the_table_in_the_readme_is_this_table() {
+        let readme = include_str!("../../README.md");
+        for Setting { name, default, meaning, .. } in TABLE {
+            let row = format!("| `{name}` | {default} | {meaning} |");
+            assert!(readme.contains(&row), "README.md lacks the row\n{row}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Which run is this? What the launcher, the command line and the node say, without communication.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::config::{Config, launcher};
+
+/// The run that this process belongs to.
+pub(crate) struct Job {
+    /// The same on every rank of the run, different from that of other runs.
+    pub(crate) id: String,
+    pub(crate) command: Vec<String>,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    /// UTC, RFC 3339.
+    pub(crate) started: String,
+    /// Where the profiles go.
+    pub(crate) directory: PathBuf,
+}
+
+impl Job {
+    pub(crate) fn of_this_process(config: &Config) -> Job {
+        let pid = std::process::id();
+        let id = config.job_id.clone().or_else(id_of_launcher).unwrap_or_else(|| process_id(pid));
+        let program = program();
+        let directory = match &config.output {
+            Some(directory) => directory.clone(),
+            None => format!("gyan-{}-{}", file_name_of(&program), file_name_of(&id)).into(),
+        };
+        Job {
+            id,
+            command: command_line(),
+            host: fs::read_to_string("/proc/sys/kernel/hostname")
+                .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned()),
+            pid,
+            started: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            directory,
+        }
+    }
+}
+
+/// Whether this process speaks for its node: the first rank on it, as far as the launcher tells.
+pub(crate) fn speaks_for_node() -> bool {
+    ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"]
+        .into_iter()
+        .find_map(launcher)
+        .is_none_or(|rank| rank == "0")
+}
+
+/// The id that the launcher gave to the run.
+fn id_of_launcher() -> Option<String> {
+    id_from(&launcher, || parent_id().unwrap_or_default())
+}
+
+/// `lookup` gives a variable of the environment, `parent` an id of the parent process.
+fn id_from(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    parent: impl Fn() -> String,
+) -> Option<String> {
+    let slurm_job = lookup("SLURM_JOB_ID");
+    let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
+    // PMIx: Open MPI's launchers, and srun --mpi=pmix, where Slurm's own id reads better. Under
+    // mpirun inside a Slurm job the step is that of the daemons, and not on every node.
+    if let Some(namespace) = lookup("PMIX_NAMESPACE") {
+        return match (namespace.starts_with("slurm."), &slurm_job) {
+            (true, _) => slurm_step().or(Some(namespace)),
+            (false, Some(job)) => Some(format!("{job}-{namespace}")),
+            (false, None) => Some(namespace),
+        };
+    }
+    // Hydra (MPICH, Intel MPI) gives no id; its proxy is the parent of all ranks of a node.
+    if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
+        return slurm_step().or_else(|| match &slurm_job {
+            Some(job) => Some(format!("{job}-{}", parent())),
+            None => Some(parent()),
+        });
+    }
+    lookup("SLURM_PROCID").and_then(|_| slurm_step()).or_else(|| {
+        ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup)
+    })
+}
+
+/// The parent process, told apart from later ones with the same number by when it started.
+fn parent_id() -> Option<String> {
+    // SAFETY: getppid always succeeds.
+    let parent = u32::try_from(unsafe { libc::getppid() }).ok()?;
+    Some(process_id(parent))
+}
+
+fn process_id(pid: u32) -> String {
+    match start_ticks(pid) {
+        Some(ticks) => format!("{pid}.{ticks}"),
+        None => pid.to_string(),
+    }
+}
+
+/// When a process started, in clock ticks since boot: field 22 of proc(5)'s stat, counted behind
+/// the command name, which may hold anything.
+fn start_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let behind_name = stat.iter().rposition(|&byte| byte == b')')?;
+    let fields = String::from_utf8_lossy(stat.get(behind_name + 1..)?).into_owned();
+    fields.split_whitespace().nth(19)?.parse().ok()
+}
+
+fn program() -> String {
+    let path = fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = path.file_name().unwrap_or(Path::new("program").as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn command_line() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// What of `text` is safe in a file name everywhere.
+fn file_name_of(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    text.chars().map(safe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(variables: &[(&str, &str)]) -> Option<String> {
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        id_from(&lookup, || "4711.99".into())
+    }
+
+    #[test]
+    fn the_id_is_the_launchers() {
+        let slurm = [("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "3"), ("SLURM_PROCID", "0")];
+        let with = |more: &[(&'static str, &'static str)]| [&slurm[..], more].concat();
+        for (variables, expected) in [
+            (vec![("PMIX_NAMESPACE", "1621032961")], Some("1621032961")),
+            (vec![("PMIX_NAMESPACE", "prterun-n1-77@1")], Some("prterun-n1-77@1")),
+            (vec![("HYDI_CONTROL_FD", "7"), ("PMI_RANK", "0")], Some("4711.99")),
+            (with(&[]), Some("12.3")),
+            (with(&[("PMIX_NAMESPACE", "slurm.pmix.12.3")]), Some("12.3")),
+            (vec![("SLURM_JOB_ID", "12"), ("PMIX_NAMESPACE", "99")], Some("12-99")),
+            (vec![("SLURM_JOB_ID", "12"), ("HYDI_CONTROL_FD", "7")], Some("12-4711.99")),
+            // A batch script is no step.
+            (vec![("SLURM_JOB_ID", "12"), ("SLURM_PROCID", "0")], None),
+            (vec![], None),
+        ] {
+            assert_eq!(id(&variables).as_deref(), expected, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_directories_hold_no_separators() {
+        assert_eq!(file_name_of("prterun-n1-77@1"), "prterun-n1-77-1");
+        assert_eq!(file_name_of("../../x y"), "..-..-x-y");
+    }
+
+    #[test]
+    fn a_process_is_told_apart_by_its_start() {
+        assert!(start_ticks(std::process::id()).is_some());
+        assert!(process_id(std::process::id()).contains('.'));
+    }
+}

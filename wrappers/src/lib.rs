@@ -1,0 +1,35 @@
+//! libgyan.so: what runs inside the application.
+//!
+//! Loaded into every process of a job, it does nothing until the first call of an MPI
+//! initialisation that passes through it. From there on it counts the MPI calls, reads the
+//! performance variables of the MPI library at the start and at the end, and writes the profile
+//! of its rank. The application never notices: see ARCHITECTURE.md for what each module may not do.
+
+#![deny(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::exit,
+    clippy::print_stdout,
+    clippy::print_stderr,
+    clippy::todo,
+    clippy::unimplemented
+)]
+
+mod abi;
+mod advice;
+mod boundary;
+mod config;
+mod export;
+mod job;
+mod lifecycle;
+mod mpit;
+mod next;
+mod notice;
+mod output;
+mod quirks;
+mod sampler;
+mod selection;
+mod store;
+mod table;

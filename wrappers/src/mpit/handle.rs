@@ -1,0 +1,140 @@
+//! A session, and handles on variables in it, each bound to an object that outlives it.
+
+use std::ptr;
+
+use gyan_results::{Datatype, Number};
+
+use super::api::{Api, Failure, Raw};
+use super::variable::Variable;
+
+/// An object that a variable can be bound to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Object {
+    /// For a variable that binds to nothing.
+    None,
+    /// `MPI_COMM_WORLD`, with its handle.
+    World(usize),
+}
+
+impl Object {
+    /// As in the profile.
+    pub(crate) fn name(self) -> Option<&'static str> {
+        match self {
+            Object::None => None,
+            Object::World(_) => Some("MPI_COMM_WORLD"),
+        }
+    }
+
+    /// Whether this is a communicator with a remote group.
+    pub(crate) fn is_intercommunicator(self) -> bool {
+        match self {
+            Object::None | Object::World(_) => false,
+        }
+    }
+}
+
+/// A session of performance experiments (MPI 4.1, 15.3.7).
+pub(crate) struct Session {
+    raw: Raw,
+}
+
+/// A handle on a variable.
+pub(crate) struct PvarHandle {
+    raw: Raw,
+    /// MPICH keeps the address that it is given, so the object's handle lives in a box of its own
+    /// as long as this does. A machine word: libraries whose handles are ints read its lower half.
+    _object: Option<Box<usize>>,
+    datatype: Datatype,
+    /// Number of elements.
+    pub(crate) count: usize,
+    startable: bool,
+    running: bool,
+}
+
+// SAFETY: MPI_T is initialised for threads, and gyan serialises its calls with one lock; a handle
+// is not tied to the thread that allocated it.
+unsafe impl Send for Session {}
+// SAFETY: as for Session.
+unsafe impl Send for PvarHandle {}
+
+impl Session {
+    pub(crate) fn create(api: &Api) -> Result<Session, Failure> {
+        Ok(Session { raw: api.pvar_session_create()? })
+    }
+
+    /// Ends the session. The handles in it are freed before, one by one.
+    pub(crate) fn free(self, api: &Api) {
+        // SAFETY: the session was created and `self` is gone.
+        unsafe { api.pvar_session_free(self.raw) };
+    }
+
+    /// A handle on `variable` bound to `object`, which is of the kind that it binds to.
+    pub(crate) fn handle(
+        &self,
+        api: &Api,
+        variable: &Variable,
+        object: Object,
+    ) -> Result<PvarHandle, Failure> {
+        let mut boxed = match object {
+            Object::None => None,
+            Object::World(handle) => Some(Box::new(handle)),
+        };
+        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        // SAFETY: the session is alive; the variable was enumerated just before; the box goes
+        // into the handle, so its content stays where it is.
+        let (raw, count) =
+            unsafe { api.pvar_handle_alloc(self.raw, variable.index, address.cast()) }?;
+        Ok(PvarHandle {
+            raw,
+            _object: boxed,
+            datatype: variable.datatype,
+            count,
+            startable: !variable.continuous,
+            running: variable.continuous,
+        })
+    }
+}
+
+impl PvarHandle {
+    /// Starts a variable that does not run by itself.
+    pub(crate) fn start(&mut self, api: &Api, session: &Session) -> Result<(), Failure> {
+        if !self.startable || self.running {
+            return Ok(());
+        }
+        // SAFETY: both are alive, and the variable is neither continuous nor running.
+        unsafe { api.pvar_start(session.raw, self.raw) }?;
+        self.running = true;
+        Ok(())
+    }
+
+    /// Stops a variable that was started.
+    pub(crate) fn stop(&mut self, api: &Api, session: &Session) -> Result<(), Failure> {
+        if !self.startable || !self.running {
+            return Ok(());
+        }
+        // SAFETY: both are alive, and the variable is not continuous and is running.
+        unsafe { api.pvar_stop(session.raw, self.raw) }?;
+        self.running = false;
+        Ok(())
+    }
+
+    /// Reads every element.
+    pub(crate) fn read(&self, api: &Api, session: &Session) -> Result<Vec<Number>, Failure> {
+        // Words, so that every datatype is aligned; at least 8 bytes an element and some to
+        // spare, because libraries have been seen to write 8 bytes whatever they say.
+        const WORDS_TO_SPARE: usize = 8;
+        let mut words = vec![0_u64; self.count.max(1) + WORDS_TO_SPARE];
+        // SAFETY: session, handle and object are alive, the variable was started or is
+        // continuous, and the buffer is larger than all elements.
+        unsafe { api.pvar_read(session.raw, self.raw, words.as_mut_ptr().cast()) }?;
+        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
+        let elements = bytes.chunks(self.datatype.size()).take(self.count);
+        Ok(elements.filter_map(|element| self.datatype.decode(element)).collect())
+    }
+
+    /// Gives the handle back, while its object is still alive.
+    pub(crate) fn free(self, api: &Api, session: &Session) {
+        // SAFETY: the handle was allocated in this session and `self` is gone.
+        unsafe { api.pvar_handle_free(session.raw, self.raw) };
+    }
+}

@@ -1,0 +1,156 @@
+//! Where is the next definition of a symbol, the one that would have been called without gyan?
+//!
+//! Mostly behind `dlsym(RTLD_NEXT)`, so that a second preloaded tool behind gyan still sees the
+//! call. A host that opens its libmpi with `RTLD_LOCAL` (mpi4py) hides it from there; then the
+//! loaded objects are searched one by one. By symbol, not by file name, and never at load time.
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+/// The address of a function or of a data symbol.
+pub(crate) type Address = NonNull<c_void>;
+
+/// The C string that `name` is, when it ends with its only NUL.
+pub(crate) const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        // No symbol has this name: nothing is found.
+        Err(_) => c"",
+    }
+}
+
+/// The next definition of one symbol, looked up at its first use.
+pub(crate) struct Next {
+    name: &'static CStr,
+    address: AtomicPtr<c_void>,
+}
+
+impl Next {
+    pub(crate) const fn new(name: &'static CStr) -> Next {
+        Next { name, address: AtomicPtr::new(ptr::null_mut()) }
+    }
+
+    pub(crate) const fn name(&self) -> &'static CStr {
+        self.name
+    }
+
+    /// The definition, when it was looked up before.
+    #[inline]
+    pub(crate) fn found(&self) -> Option<Address> {
+        // Relaxed is enough: the code behind the address was mapped before any thread got here.
+        NonNull::new(self.address.load(Ordering::Relaxed))
+    }
+
+    /// The definition; none when no loaded object has one.
+    pub(crate) fn get(&self) -> Option<Address> {
+        if let found @ Some(_) = self.found() {
+            return found;
+        }
+        let address = next(self.name)?;
+        self.address.store(address.as_ptr(), Ordering::Relaxed);
+        Some(address)
+    }
+}
+
+/// The next definition of `name` behind this object, or the one in any other loaded object.
+#[inline(never)]
+pub(crate) fn next(name: &CStr) -> Option<Address> {
+    // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address,
+    // which lies in this one.
+    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
+    NonNull::new(found).or_else(|| in_any_object(name))
+}
+
+/// The definition of `name` that the program itself would see.
+pub(crate) fn default(name: &CStr) -> Option<Address> {
+    // SAFETY: `name` is a C string.
+    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+}
+
+/// A loaded object.
+pub(crate) struct Object {
+    /// The file that it was loaded from.
+    pub(crate) path: CString,
+}
+
+impl Object {
+    /// The object that holds `address`.
+    pub(crate) fn holding(address: Address) -> Option<Object> {
+        let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
+        // SAFETY: dladdr accepts any address and fills `info` when it returns other than 0.
+        let found = unsafe { libc::dladdr(address.as_ptr(), info.as_mut_ptr()) };
+        // SAFETY: all zeroes is a valid Dl_info.
+        let info = unsafe { info.assume_init() };
+        if found == 0 || info.dli_fname.is_null() {
+            return None;
+        }
+        // SAFETY: dladdr gave a C string that lives as long as the object is loaded.
+        let path = unsafe { CStr::from_ptr(info.dli_fname) };
+        Some(Object { path: path.to_owned() })
+    }
+
+    /// What `name` is defined as in this object or in what it depends on.
+    pub(crate) fn find(&self, name: &CStr) -> Option<Address> {
+        // SAFETY: with RTLD_NOLOAD nothing is loaded and no initialiser runs; the path is a C
+        // string. The handle is kept for ever: closing it could unload the library early.
+        let handle = unsafe { libc::dlopen(self.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
+        let handle = NonNull::new(handle)?;
+        // SAFETY: the handle is open, `name` is a C string.
+        NonNull::new(unsafe { libc::dlsym(handle.as_ptr(), name.as_ptr()) })
+    }
+}
+
+/// The definition of `name` in the first loaded object, other than this one, that has its own.
+#[cold]
+fn in_any_object(name: &CStr) -> Option<Address> {
+    let here = NonNull::new(next as *mut c_void).and_then(Object::holding)?;
+    let mut paths: Vec<CString> = Vec::new();
+    // SAFETY: `collect_path` gets back the pointer to `paths`, which outlives the iteration.
+    unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
+    paths.into_iter().filter(|path| *path != here.path).find_map(|path| {
+        let address = Object { path: path.clone() }.find(name)?;
+        // A handle also finds what the object depends on; that object's turn comes.
+        (Object::holding(address)?.path == path).then_some(address)
+    })
+}
+
+unsafe extern "C" fn collect_path(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    paths: *mut c_void,
+) -> c_int {
+    // SAFETY: dl_iterate_phdr passes a valid `info`.
+    let name: *const c_char = unsafe { (*info).dlpi_name };
+    // SAFETY: the caller passed a pointer to its Vec and uses it for nothing else meanwhile.
+    let paths = unsafe { &mut *paths.cast::<Vec<CString>>() };
+    if !name.is_null() {
+        // SAFETY: the name of a loaded object is a C string.
+        let name = unsafe { CStr::from_ptr(name) };
+        if !name.is_empty() {
+            paths.push(name.to_owned());
+        }
+    }
+    0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_symbol_of_the_c_library_is_found_with_its_object() {
+        let address = next(c"getpid").unwrap();
+        let object = Object::holding(address).unwrap();
+        assert!(object.path.to_string_lossy().contains("libc"));
+        assert!(object.find(c"getpid").is_some());
+        assert_eq!(in_any_object(c"getpid"), Some(address));
+    }
+
+    #[test]
+    fn a_symbol_that_nobody_has_is_not_found() {
+        assert_eq!(next(c"gyan_no_such_symbol"), None);
+        assert_eq!(Next::new(c"gyan_no_such_symbol").get(), None);
+    }
+}

@@ -1,0 +1,247 @@
+//! What MPI libraries get wrong, as data: one row for each, with its reason. Nowhere else is there
+//! a case for one library.
+
+#![forbid(unsafe_code)]
+
+use gyan_results::Class;
+use wildmatch::WildMatch;
+
+use crate::abi::{Implementation, Library, Version};
+use crate::mpit::Variable;
+
+/// What is to be done about a variable.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Remedy {
+    /// Never allocate a handle.
+    Skip,
+    /// Never allocate a handle when `MPI_T` was initialised after `MPI_Init`.
+    SkipWhenLate,
+    /// Never bind to an intercommunicator.
+    NotOnIntercommunicators,
+    /// Never stop what was started.
+    NeverStop,
+    /// Treat as this class; the profile keeps the library's own.
+    BehavesAs(Class),
+    /// Read once, at the end, because reading changes the value.
+    ReadAtEndOnly,
+    /// Stop before the reading at the end.
+    StopToRead,
+    /// Read, with the reason as a note.
+    Doubtful,
+}
+
+struct Quirk {
+    implementation: Implementation,
+    /// The first version that has it.
+    since: Version,
+    /// The first version that does not; none for all so far.
+    until: Option<Version>,
+    /// Pattern of the name.
+    name: &'static str,
+    remedy: Remedy,
+    reason: &'static str,
+}
+
+const ANY: Version = (0, 0, 0);
+
+/// Later rows add to earlier ones; where two say which class a variable behaves as, the first
+/// counts.
+const QUIRKS: &[Quirk] = &[
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "pml_monitoring_flush",
+        remedy: Remedy::Skip,
+        reason: "its handle zeroes all monitoring counters, starting and stopping it writes files",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "mtl_psm2_*",
+        remedy: Remedy::SkipWhenLate,
+        reason: "crashes inside the library when MPI_T is initialised after MPI_Init",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "pml_ob1_*",
+        remedy: Remedy::NotOnIntercommunicators,
+        reason: "reads beyond the end of the remote group",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "*_monitoring_*",
+        remedy: Remedy::NeverStop,
+        reason: "stopping one handle stops monitoring for the whole process",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "*_monitoring_*",
+        remedy: Remedy::BehavesAs(Class::Counter),
+        reason: "counts since MPI_Init, whatever its class says",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "osc_rdma_*_retry_count",
+        remedy: Remedy::Doubtful,
+        reason: "meaningless for a window that is not of the rdma component",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: (5, 0, 0),
+        until: None,
+        name: "runtime_spc_*MAX_*",
+        remedy: Remedy::StopToRead,
+        reason: "reads 0 while it is running",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "runtime_spc_*MAX_*",
+        remedy: Remedy::ReadAtEndOnly,
+        reason: "each reading resets it",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "runtime_spc_*MAX_*",
+        remedy: Remedy::BehavesAs(Class::HighWatermark),
+        reason: "keeps a maximum, although its class is SIZE",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "runtime_spc_*_IN_QUEUE",
+        remedy: Remedy::BehavesAs(Class::Level),
+        reason: "is a current length, although its class is SIZE",
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "runtime_spc_*",
+        remedy: Remedy::BehavesAs(Class::Counter),
+        reason: "counts events, although its class is SIZE",
+    },
+];
+
+/// What is known about one variable of one library.
+pub(crate) struct Known(Vec<&'static Quirk>);
+
+/// The rows that apply to `variable`.
+pub(crate) fn known(library: &Library, variable: &Variable) -> Known {
+    Known(rows(library.implementation, library.version, &variable.name).collect())
+}
+
+fn rows(
+    implementation: Implementation,
+    version: Version,
+    name: &str,
+) -> impl Iterator<Item = &'static Quirk> {
+    QUIRKS.iter().filter(move |quirk| {
+        quirk.implementation == implementation
+            && version >= quirk.since
+            && quirk.until.is_none_or(|until| version < until)
+            && WildMatch::new(quirk.name).matches(name)
+    })
+}
+
+impl Known {
+    pub(crate) fn says(&self, remedy: Remedy) -> bool {
+        self.0.iter().any(|quirk| quirk.remedy == remedy)
+    }
+
+    /// Why the variable is not to be touched; none when it may be.
+    pub(crate) fn reason_to_skip(&self, late: bool) -> Option<&'static str> {
+        let deadly = |quirk: &&&Quirk| match quirk.remedy {
+            Remedy::Skip => true,
+            Remedy::SkipWhenLate => late,
+            _ => false,
+        };
+        self.0.iter().find(deadly).map(|quirk| quirk.reason)
+    }
+
+    /// The class that a variable of `class` really behaves as; none when it is its own.
+    pub(crate) fn behaves_as(&self, class: Class) -> Option<Class> {
+        let known = self.0.iter().find_map(|quirk| match quirk.remedy {
+            Remedy::BehavesAs(class) => Some(class),
+            _ => None,
+        });
+        known.filter(|known| *known != class)
+    }
+
+    /// What a reader of the number should know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let noted = self.0.iter().filter(|quirk| {
+            matches!(quirk.remedy, Remedy::Doubtful | Remedy::ReadAtEndOnly)
+        });
+        noted.map(|quirk| quirk.reason.to_owned()).collect()
+    }
+}
+
+/// Whether gyan gives its reference to `MPI_T` back, before `MPI_Finalize`.
+///
+/// Open MPI crashes when that comes after `MPI_Finalize` and leaves files behind when it never
+/// comes. MPICH frees control variables that collectives still use when it comes before; an
+/// unknown library is treated like it.
+pub(crate) fn drops_mpit(implementation: Implementation) -> bool {
+    implementation == Implementation::OpenMpi
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn known(implementation: Implementation, version: Version, name: &str) -> Known {
+        Known(rows(implementation, version, name).collect())
+    }
+
+    #[test]
+    fn psm2_is_deadly_only_when_mpit_came_late() {
+        let known = known(Implementation::OpenMpi, (4, 1, 4), "mtl_psm2_rx_user_bytes");
+        assert!(known.reason_to_skip(true).is_some());
+        assert_eq!(known.reason_to_skip(false), None);
+    }
+
+    #[test]
+    fn monitoring_is_never_stopped_and_its_flush_never_touched() {
+        let flush = known(Implementation::OpenMpi, (5, 0, 11), "pml_monitoring_flush");
+        assert!(flush.reason_to_skip(false).is_some());
+        let count = known(Implementation::OpenMpi, (5, 0, 11), "coll_monitoring_messages_count");
+        assert!(count.says(Remedy::NeverStop));
+        assert_eq!(count.reason_to_skip(false), None);
+        assert_eq!(count.behaves_as(Class::Size), Some(Class::Counter));
+        assert_eq!(count.behaves_as(Class::Counter), None);
+    }
+
+    #[test]
+    fn the_counters_of_open_mpi_are_told_from_its_lengths() {
+        let behaves = |name| known(Implementation::OpenMpi, (4, 1, 4), name).behaves_as(Class::Size);
+        assert_eq!(behaves("runtime_spc_OMPI_SPC_RECV"), Some(Class::Counter));
+        assert_eq!(behaves("runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE"), Some(Class::Level));
+        assert_eq!(
+            behaves("runtime_spc_OMPI_SPC_MAX_UNEXPECTED_IN_QUEUE"),
+            Some(Class::HighWatermark)
+        );
+    }
+
+    #[test]
+    fn a_row_is_for_its_library_and_versions_alone() {
+        let name = "runtime_spc_OMPI_SPC_MAX_OOS_IN_QUEUE";
+        let stop = |version| known(Implementation::OpenMpi, version, name).says(Remedy::StopToRead);
+        assert!(stop((5, 0, 11)) && !stop((4, 1, 4)));
+        assert!(known(Implementation::Mpich, (4, 0, 2), name).0.is_empty());
+    }
+}
