@@ -1,0 +1,15 @@
+//! Real MPI programs under real MPIs: one behaviour a program, its expectation in its header.
+
+mod common;
+
+mod bad_input;
+mod bad_surroundings;
+mod counts;
+mod harmless;
+mod hpcc;
+mod install;
+mod launching;
+mod readings;
+mod reports;
+mod schemas;
+mod selection;

@@ -78,9 +78,9 @@ pub fn read_summary(path: &Path) -> Result<Summary, ReadError> {
 fn parse<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, ReadError> {
     // The header alone first: the rest of a newer file may well not parse. It costs a scan, not
     // a second tree.
-    let header: Header = serde_json::from_slice(bytes).map_err(damage)?;
+    let header: Header = serde_json::from_slice(bytes).map_err(|error| damage(&error))?;
     check_schema(&header.schema, known)?;
-    serde_json::from_slice(bytes).map_err(damage)
+    serde_json::from_slice(bytes).map_err(|error| damage(&error))
 }
 
 fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {
@@ -102,7 +102,7 @@ fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {
     }
 }
 
-fn damage(error: serde_json::Error) -> ReadError {
+fn damage(error: &serde_json::Error) -> ReadError {
     if error.is_eof() {
         ReadError::Truncated { line: error.line(), column: error.column() }
     } else {

@@ -121,9 +121,8 @@ impl JobReduction {
     fn of(file: &str, profile: RankProfile) -> JobReduction {
         let rank = profile.rank;
         let overhead = &profile.overhead;
-        let overhead =
-            [overhead.mpit_init_s, overhead.init_s, overhead.finalize_s, overhead.share]
-                .map(|value| Statistics::of(Number::Double(value), rank));
+        let overhead = [overhead.mpit_init_s, overhead.init_s, overhead.finalize_s, overhead.share]
+            .map(|value| Statistics::of(Number::Double(value), rank));
         let mut ended_badly = BTreeMap::new();
         if profile.end.how != Ending::Finalize {
             let ending = BadEnding { rank, how: profile.end.how, code: profile.end.code };
@@ -159,7 +158,8 @@ impl JobReduction {
 
     fn merge(&mut self, mut other: JobReduction, left_out: &mut BTreeSet<LeftOut>) {
         // A second profile of a rank that is already in cannot be told from the first.
-        if let Some((rank, file)) = other.files.iter().find(|(rank, _)| self.files.contains_key(rank))
+        if let Some((rank, file)) =
+            other.files.iter().find(|(rank, _)| self.files.contains_key(rank))
         {
             let reason = format!("is a second profile of rank {rank}");
             left_out.insert(LeftOut { file: file.clone(), reason });
@@ -236,9 +236,10 @@ impl JobReduction {
                 notes: pvar.notes.into_iter().collect(),
             })
         });
-        let calls = self.calls.into_iter().filter_map(|(name, call)| {
-            Some(CallSummary { name, count: call.finish(reduced)? })
-        });
+        let calls = self
+            .calls
+            .into_iter()
+            .filter_map(|(name, call)| Some(CallSummary { name, count: call.finish(reduced)? }));
         let skipped = self.skipped.into_iter().map(|(skipped, ranks)| SkippedSummary {
             index: skipped.index,
             name: skipped.name,

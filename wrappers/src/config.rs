@@ -15,7 +15,7 @@ pub(crate) struct Config {
     pub(crate) job_id: Option<String>,
     pub(crate) pvars: Selection,
     pub(crate) elements: usize,
-    pub(crate) quiet: bool,
+    pub(crate) notices: Notices,
     /// Settings that could not be understood; each names the variable.
     pub(crate) warnings: Vec<String>,
 }
@@ -28,10 +28,18 @@ impl Default for Config {
             job_id: None,
             pvars: Selection::default(),
             elements: 64,
-            quiet: false,
+            notices: Notices::All,
             warnings: Vec::new(),
         }
     }
+}
+
+/// What may be said on stderr.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Notices {
+    All,
+    Warnings,
+    None,
 }
 
 /// One environment variable.
@@ -96,11 +104,17 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
-        name: "GYAN_QUIET",
-        default: "off",
-        meaning: "`on`: nothing on stderr, not even the line that names the run directory",
+        name: "GYAN_NOTICES",
+        default: "all",
+        meaning: "`warnings`: without the line at the end that names the run directory; `none`: \
+                  nothing on stderr at all",
         set: |config, value| {
-            config.quiet = switch(value)?;
+            config.notices = match value {
+                "all" => Notices::All,
+                "warnings" => Notices::Warnings,
+                "none" => Notices::None,
+                _ => return Err("is none of all, warnings, none".into()),
+            };
             Ok(())
         },
     },

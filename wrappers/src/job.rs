@@ -54,10 +54,7 @@ fn id_of_launcher() -> Option<String> {
 }
 
 /// `lookup` gives a variable of the environment, `parent` an id of the parent process.
-fn id_from(
-    lookup: &dyn Fn(&str) -> Option<String>,
-    parent: impl Fn() -> String,
-) -> Option<String> {
+fn id_from(lookup: &dyn Fn(&str) -> Option<String>, parent: impl Fn() -> String) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
     // PMIx: Open MPI's launchers, and srun --mpi=pmix, where Slurm's own id reads better. Under
@@ -76,9 +73,9 @@ fn id_from(
             None => Some(parent()),
         });
     }
-    lookup("SLURM_PROCID").and_then(|_| slurm_step()).or_else(|| {
-        ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup)
-    })
+    lookup("SLURM_PROCID")
+        .and_then(|_| slurm_step())
+        .or_else(|| ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup))
 }
 
 /// The parent process, told apart from later ones with the same number by when it started.

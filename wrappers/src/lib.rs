@@ -16,6 +16,8 @@
     clippy::todo,
     clippy::unimplemented
 )]
+// In unit tests the entry points are not exported, so what they reach looks unused.
+#![cfg_attr(test, allow(dead_code))]
 
 mod abi;
 mod advice;

@@ -11,12 +11,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Call, Coverage, End, Ending, Job as JobOfProfile, Mpi, Overhead, RANK_SCHEMA, RankProfile,
-    Tool,
+    Call, Coverage, End, Ending, Job as JobOfProfile, Mpi, Overhead, RANK_SCHEMA, RankProfile, Tool,
 };
 
 use crate::abi::Library;
-use crate::config::Config;
+use crate::config::{Config, Notices};
 use crate::export::next_or_end;
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
@@ -150,7 +149,7 @@ impl Beginning {
         if !config.on {
             return None;
         }
-        if config.quiet || !job::speaks_for_node() {
+        if config.notices == Notices::None || !job::speaks_for_node() {
             notice::silence();
         }
         let library = match Library::find() {
@@ -212,7 +211,8 @@ impl Beginning {
             Err(why) => (None, Some(why)),
         };
         if late {
-            let text = "gyan started after MPI_Init: calls and readings before that are missing";
+            let text =
+                "the start was missed: calls and readings before the first receive are missing";
             config.warnings.push(text.into());
         }
         for warning in &config.warnings {
@@ -312,17 +312,17 @@ impl Run {
             overhead.share = (overhead.init_s + overhead.finalize_s) / elapsed_s;
         });
         let directory = directory.display();
-        match written {
-            Err(error) => notice::say(&format!(
+        if let Err(error) = written {
+            notice::say(&format!(
                 "{directory}: the profile cannot be written: {error}; set GYAN_OUTPUT to a \
                  directory that can"
-            )),
-            Ok(()) if self.rank == 0 => notice::say(&format!(
-                "profiles of {} rank{} in {directory}; show them with: gyan report {directory}",
-                self.size,
-                if self.size == 1 { "" } else { "s" },
-            )),
-            Ok(()) => {}
+            ));
+        } else if self.rank == 0 && self.config.notices == Notices::All {
+            let size = self.size;
+            let ranks = if size == 1 { "rank" } else { "ranks" };
+            notice::say(&format!(
+                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
+            ));
         }
     }
 }

@@ -95,7 +95,8 @@ impl Object {
     pub(crate) fn find(&self, name: &CStr) -> Option<Address> {
         // SAFETY: with RTLD_NOLOAD nothing is loaded and no initialiser runs; the path is a C
         // string. The handle is kept for ever: closing it could unload the library early.
-        let handle = unsafe { libc::dlopen(self.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
+        let handle =
+            unsafe { libc::dlopen(self.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         let handle = NonNull::new(handle)?;
         // SAFETY: the handle is open, `name` is a C string.
         NonNull::new(unsafe { libc::dlsym(handle.as_ptr(), name.as_ptr()) })

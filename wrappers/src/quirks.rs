@@ -179,14 +179,16 @@ impl Known {
             Remedy::BehavesAs(class) => Some(class),
             _ => None,
         });
-        known.filter(|known| *known != class)
+        // Between two classes that accumulate there is nothing to correct.
+        known.filter(|known| *known != class && !(known.accumulates() && class.accumulates()))
     }
 
     /// What a reader of the number should know.
     pub(crate) fn notes(&self) -> Vec<String> {
-        let noted = self.0.iter().filter(|quirk| {
-            matches!(quirk.remedy, Remedy::Doubtful | Remedy::ReadAtEndOnly)
-        });
+        let noted = self
+            .0
+            .iter()
+            .filter(|quirk| matches!(quirk.remedy, Remedy::Doubtful | Remedy::ReadAtEndOnly));
         noted.map(|quirk| quirk.reason.to_owned()).collect()
     }
 }
@@ -228,7 +230,8 @@ mod tests {
 
     #[test]
     fn the_counters_of_open_mpi_are_told_from_its_lengths() {
-        let behaves = |name| known(Implementation::OpenMpi, (4, 1, 4), name).behaves_as(Class::Size);
+        let behaves =
+            |name| known(Implementation::OpenMpi, (4, 1, 4), name).behaves_as(Class::Size);
         assert_eq!(behaves("runtime_spc_OMPI_SPC_RECV"), Some(Class::Counter));
         assert_eq!(behaves("runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE"), Some(Class::Level));
         assert_eq!(

@@ -159,12 +159,14 @@ impl Sampler {
     ) -> (Vec<Pvar>, Coverage) {
         if let Err(failure) = self.discover(library, selection, Moment::End) {
             let reason = format!("variables that appeared later: {failure}");
-            self.skipped.insert(self.exported, Skipped { index: self.exported, name: None, reason });
+            self.skipped
+                .insert(self.exported, Skipped { index: self.exported, name: None, reason });
         }
         let api = &self.mpit.api;
         let mut pvars = Vec::with_capacity(self.sampled.len());
         for (_, mut sampled) in self.sampled {
-            if sampled.known.says(Remedy::StopToRead) && !sampled.known.says(Remedy::NeverStop)
+            if sampled.known.says(Remedy::StopToRead)
+                && !sampled.known.says(Remedy::NeverStop)
                 && let Err(failure) = sampled.handle.stop(api, &self.session)
             {
                 sampled.notes.push(format!("end: {failure}"));
@@ -183,11 +185,13 @@ impl Sampler {
             .map(|pvar| pvar.name.as_str())
             .chain(skipped.iter().filter_map(|skipped| skipped.name.as_deref()))
             .collect();
-        let found =
-            Found { implementation: library.implementation, exported: self.exported, names: &names };
+        let found = Found {
+            implementation: library.implementation,
+            exported: self.exported,
+            names: &names,
+        };
         let advice = advice::advice(&found);
-        let coverage =
-            Coverage { exported: self.exported, sampled: pvars.len(), skipped, advice };
+        let coverage = Coverage { exported: self.exported, sampled: pvars.len(), skipped, advice };
         (pvars, coverage)
     }
 }
@@ -202,7 +206,9 @@ fn object_for(bind: Bind, library: &Library) -> Result<Object, String> {
         },
         other => {
             let kind = other.name().unwrap_or_default();
-            Err(format!("binds to an {kind}; only variables of MPI_COMM_WORLD and of the process are read"))
+            Err(format!(
+                "binds to an {kind}; only variables of MPI_COMM_WORLD and of the process are read"
+            ))
         }
     }
 }

@@ -31,20 +31,17 @@ impl Selection {
                 Some(rest) => (true, rest),
                 None => (false, item),
             };
-            let (name, class) = match rest.split_once(':') {
-                None => (rest, None),
-                Some((name, class)) => match class_of(class) {
-                    Some(class) => (name, Some(class)),
-                    None => {
-                        warnings.push(format!("{setting}: {item}: no such class; item ignored"));
-                        continue;
-                    }
-                },
-            };
+            let (name, class) = rest
+                .split_once(':')
+                .map_or((rest, None), |(name, class)| (name, Some(class_of(class))));
+            if class == Some(None) {
+                warnings.push(format!("{setting}: {item}: no such class; item ignored"));
+                continue;
+            }
             self.patterns.push(Pattern {
                 source: format!("{setting}: {item}"),
                 name: WildMatch::new(name.trim()),
-                class,
+                class: class.flatten(),
                 leave_out,
                 matched: false,
             });

@@ -42,7 +42,8 @@ impl Library {
         let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
         let find = |name: &CStr| object.find(name);
         let path = object.path.to_string_lossy();
-        let abi = recognise(&find).ok_or_else(|| format!("{path} has an unknown binary interface"))?;
+        let abi =
+            recognise(&find).ok_or_else(|| format!("{path} has an unknown binary interface"))?;
         let mut library = Library {
             abi,
             description: String::new(),
@@ -174,7 +175,6 @@ fn version(text: &str) -> Version {
     (part(), part(), part())
 }
 
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,7 +186,10 @@ mod tests {
             ("Open MPI v5.0.11rc2", (Implementation::OpenMpi, (5, 0, 11))),
             ("MPICH Version:\t4.0.2", (Implementation::Mpich, (4, 0, 2))),
             ("MPICH Version:      5.0", (Implementation::Mpich, (5, 0, 0))),
-            ("Intel(R) MPI Library 2021.18 for Linux* OS", (Implementation::IntelMpi, (2021, 18, 0))),
+            (
+                "Intel(R) MPI Library 2021.18 for Linux* OS",
+                (Implementation::IntelMpi, (2021, 18, 0)),
+            ),
             ("Open MPI v", (Implementation::OpenMpi, (0, 0, 0))),
             ("something", (Implementation::Other, (0, 0, 0))),
         ] {

@@ -33,9 +33,9 @@ impl Variable {
             datatype: library
                 .datatype(info.datatype)
                 .ok_or_else(|| format!("{name} has a datatype that MPI_T does not allow"))?,
-            bind: abi
-                .bind(info.bind)
-                .ok_or_else(|| format!("{name} binds to an unknown kind of object ({})", info.bind))?,
+            bind: abi.bind(info.bind).ok_or_else(|| {
+                format!("{name} binds to an unknown kind of object ({})", info.bind)
+            })?,
             verbosity: abi.verbosity(info.verbosity).unwrap_or("UNKNOWN"),
             readonly: info.readonly,
             continuous: info.continuous,

@@ -1,0 +1,170 @@
+//! A run directory: finds the profiles in it and reduces them to a summary.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, IsTerminal};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gyan_results::{
+    RankProfile, ReadError, Reduction, SUMMARY_FILE, Summary, rank_of_file_name, read_rank,
+    read_summary,
+};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::error::{Error, reason};
+
+/// Profiles that one thread reduces before their reductions are merged.
+const CHUNK: usize = 64;
+/// A reduction that takes longer shows its progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// More lines of one kind than this are not printed.
+const LINES_AT_MOST: usize = 8;
+
+/// The profiles in `directory`, reduced. When there are none, the summary that was left of them.
+pub(crate) fn summarize(directory: &Path) -> Result<Summary, Error> {
+    let files = rank_files(directory)?;
+    if files.is_empty() {
+        let summary = directory.join(SUMMARY_FILE);
+        return match read_summary(&summary) {
+            Ok(summary) => Ok(summary),
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Error::new(
+                    directory.display(),
+                    "holds no rank profiles (rank-NNNNNN.json)",
+                    "name the run directory of a program that ran under gyan",
+                ))
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let (why, remedy) = text.split_once("; ").unwrap_or((&text, "reduce again"));
+                Err(Error::new(summary.display(), why, remedy))
+            }
+        };
+    }
+    let reduction = reduce(directory, &files);
+    let why_none = reduction.left_out().next().map(|left_out| {
+        let file = directory.join(&left_out.file);
+        Error::new(file.display(), &left_out.reason, "no other profile is here")
+    });
+    match (reduction.finish(), why_none) {
+        (Some(summary), _) => Ok(summary),
+        (None, Some(error)) => Err(error),
+        (None, None) => Err(Error::new(directory.display(), "nothing to reduce", "run again")),
+    }
+}
+
+/// Whether `directory` holds profiles of ranks; false when there is no such directory.
+pub(crate) fn has_profiles(directory: &Path) -> bool {
+    rank_files(directory).is_ok_and(|files| !files.is_empty())
+}
+
+/// The names of the rank profiles, by rank.
+pub(crate) fn rank_files(directory: &Path) -> Result<Vec<String>, Error> {
+    let io_error = |error: &io::Error| {
+        Error::io(directory, error, "name the run directory of a program that ran under gyan")
+    };
+    let mut files = BTreeMap::new();
+    for entry in fs::read_dir(directory).map_err(|error| io_error(&error))? {
+        let name = entry.map_err(|error| io_error(&error))?.file_name();
+        if let Some(name) = name.to_str()
+            && let Some(rank) = rank_of_file_name(name)
+        {
+            files.insert(rank, name.to_owned());
+        }
+    }
+    Ok(files.into_values().collect())
+}
+
+fn reduce(directory: &Path, files: &[String]) -> Reduction {
+    let progress = Progress::new(files.len());
+    let reductions: Vec<Reduction> = files
+        .par_chunks(CHUNK)
+        .map(|files| {
+            let mut reduction = Reduction::default();
+            for file in files {
+                match read(directory, file) {
+                    Ok(profile) => reduction.add(file, profile),
+                    Err(why) => reduction.leave_out(file, &why),
+                }
+                progress.step();
+            }
+            reduction
+        })
+        .collect();
+    progress.finish();
+    // In the order of the ranks, so that sums of doubles do not depend on the threads.
+    reductions.into_iter().fold(Reduction::default(), |mut whole, part| {
+        whole.merge(part);
+        whole
+    })
+}
+
+fn read(directory: &Path, file: &str) -> Result<RankProfile, String> {
+    let profile = read_rank(&directory.join(file)).map_err(|error| match error {
+        ReadError::Io(error) => format!("cannot be read: {}", reason(&error)),
+        other => other.to_string(),
+    })?;
+    if rank_of_file_name(file) == Some(profile.rank) {
+        Ok(profile)
+    } else {
+        Err(format!("is the profile of rank {}; give it back its name", profile.rank))
+    }
+}
+
+/// Says what the summary lacks, on stderr. Whether it is complete.
+pub(crate) fn warn_of_gaps(directory: &Path, summary: &Summary) -> bool {
+    let ranks = &summary.ranks;
+    for left_out in ranks.left_out.iter().take(LINES_AT_MOST) {
+        let file = directory.join(&left_out.file);
+        anstream::eprintln!("gyan: {}: {}", file.display(), left_out.reason);
+    }
+    if ranks.left_out.len() > LINES_AT_MOST {
+        anstream::eprintln!(
+            "gyan: {}: {} more files were left out; gyan reduce lists them in {SUMMARY_FILE}",
+            directory.display(),
+            ranks.left_out.len() - LINES_AT_MOST,
+        );
+    }
+    if !ranks.missing.is_empty() {
+        anstream::eprintln!(
+            "gyan: {}: {} of {} ranks have no usable profile ({}); they ended before \
+             MPI_Finalize, or could not write",
+            directory.display(),
+            ranks.missing.len(),
+            ranks.expected,
+            crate::view::ranges(&ranks.missing),
+        );
+    }
+    ranks.is_complete()
+}
+
+/// A progress bar for who waits longer than a second in front of a terminal.
+struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    wanted: bool,
+}
+
+impl Progress {
+    fn new(files: usize) -> Progress {
+        let bar = ProgressBar::with_draw_target(Some(files as u64), ProgressDrawTarget::hidden());
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} profiles, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Progress { bar, begun: Instant::now(), wanted: io::stderr().is_terminal() }
+    }
+
+    fn step(&self) {
+        self.bar.inc(1);
+        if self.wanted && self.bar.is_hidden() && self.begun.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

@@ -1,0 +1,27 @@
+//! What stopped the command: one line that says what to do.
+
+use std::fmt::Display;
+use std::io;
+use std::path::Path;
+
+/// `<what>: <why>; <what to do>`.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Error(String);
+
+impl Error {
+    pub(crate) fn new(what: impl Display, why: impl Display, remedy: impl Display) -> Error {
+        Error(format!("{what}: {why}; {remedy}"))
+    }
+
+    pub(crate) fn io(path: &Path, error: &io::Error, remedy: impl Display) -> Error {
+        Error::new(path.display(), reason(error), remedy)
+    }
+}
+
+/// Why an operation failed, without the number that Rust adds.
+pub(crate) fn reason(error: &io::Error) -> String {
+    let text = error.to_string();
+    let end = text.find(" (os error").unwrap_or(text.len());
+    text[..end].to_lowercase()
+}

@@ -1,0 +1,220 @@
+//! `gyan run`: puts libgyan.so into the ranks of a program. In front of a launcher it waits for
+//! the end, passes the exit code on and prints the report; behind one it becomes the rank.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus};
+use std::thread;
+
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::cli::{Format, RunOptions};
+use crate::error::Error;
+use crate::launcher::{self, Launcher};
+use crate::{DONE, directory, report};
+
+type Variables = Vec<(&'static str, OsString)>;
+
+pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
+    let Some(program) = options.command.first() else {
+        return Err(Error::new("gyan run", "no program", "name it behind --"));
+    };
+    if launcher::find_executable(program).is_none() {
+        return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
+    }
+    let launcher = launcher::launcher(program);
+    let mut variables: Variables = vec![("LD_PRELOAD", preload(&library()?))];
+    if let Some(pvars) = &options.pvars {
+        variables.push(("GYAN_PVARS", pvars.into()));
+    }
+    if launcher.is_none() && launcher::started_this_process() {
+        if let Some(output) = output_directory(options)? {
+            variables.push(("GYAN_OUTPUT", output.into()));
+        }
+        return Err(become_rank(&options.command, variables));
+    }
+    in_front(options, launcher, variables)
+}
+
+/// Runs the command, waits, and reports.
+fn in_front(
+    options: &RunOptions,
+    launcher: Option<Launcher>,
+    mut variables: Variables,
+) -> Result<u8, Error> {
+    let output = match output_directory(options)? {
+        Some(output) => output,
+        None => new_directory(launcher, &options.command)?,
+    };
+    make_way(&output, options.force)?;
+    variables.push(("GYAN_OUTPUT", output.clone().into()));
+    variables.push(("GYAN_NOTICES", "warnings".into()));
+    let (line, own) = launcher::command_line(launcher, &options.command, &variables);
+    let status = run_and_wait(&line, own)?;
+    if !options.no_report {
+        show(&output);
+    }
+    Ok(exit_code(status))
+}
+
+/// Becomes the program; returns only when that fails.
+fn become_rank(words: &[OsString], variables: Variables) -> Error {
+    let Some((program, arguments)) = words.split_first() else {
+        return Error::new("gyan run", "no program", "name it");
+    };
+    let error = Command::new(program).args(arguments).envs(variables).exec();
+    Error::io(Path::new(program), &error, "check the program")
+}
+
+fn run_and_wait(words: &[OsString], variables: Variables) -> Result<ExitStatus, Error> {
+    let Some((program, arguments)) = words.split_first() else {
+        return Err(Error::new("gyan run", "no program", "name it behind --"));
+    };
+    // Caught before the program is there, so that no signal ends gyan before the report.
+    let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])
+        .map_err(|error| Error::new("gyan run", error, "run the program without gyan"))?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .envs(variables)
+        .spawn()
+        .map_err(|error| Error::io(Path::new(program), &error, "check the program"))?;
+    pass_on(signals, &child);
+    child.wait().map_err(|error| Error::new(program.display(), error, "run it without gyan"))
+}
+
+/// Passes signals on to the child. The keyboard's go to the whole process group, so the child
+/// has them already.
+fn pass_on(mut signals: Signals, child: &Child) {
+    let Some(child) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
+    else {
+        return;
+    };
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            let signal = match signal {
+                SIGTERM => rustix::process::Signal::TERM,
+                SIGHUP => rustix::process::Signal::HUP,
+                _ => continue,
+            };
+            // It may have ended in this moment.
+            let _ = rustix::process::kill_process(child, signal);
+        }
+    });
+}
+
+/// Prints the report to stderr: stdout belongs to the program. What goes wrong here is said and
+/// does not change the exit code, which is the program's.
+fn show(output: &Path) {
+    if !directory::has_profiles(output) {
+        anstream::eprintln!(
+            "gyan: {}: no profile was written; does the program call MPI_Init, and is it linked \
+             with a shared MPI library?",
+            output.display()
+        );
+        return;
+    }
+    match directory::summarize(output) {
+        Ok(summary) => {
+            directory::warn_of_gaps(output, &summary);
+            anstream::eprintln!();
+            let mut stderr = anstream::stderr().lock();
+            // A closed stderr leaves nobody to tell.
+            let _ = report::print(&mut stderr, &summary, Format::Table, false);
+            drop(stderr);
+            anstream::eprintln!("\nprofiles: {}", relative(output).display());
+        }
+        Err(error) => anstream::eprintln!("gyan: {error}"),
+    }
+}
+
+/// The user's own output directory as an absolute path: ranks may run elsewhere.
+fn output_directory(options: &RunOptions) -> Result<Option<PathBuf>, Error> {
+    let from_env = || env::var_os("GYAN_OUTPUT").filter(|value| !value.is_empty());
+    let Some(chosen) = options.output.clone().or_else(|| from_env().map(PathBuf::from)) else {
+        return Ok(None);
+    };
+    std::path::absolute(&chosen)
+        .map(Some)
+        .map_err(|error| Error::io(&chosen, &error, "name another output directory with -o"))
+}
+
+/// `gyan-<program>-<id>` here, with the first id that is free.
+fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathBuf, Error> {
+    let here = env::current_dir()
+        .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
+    let name = launcher::program_name(launcher, words);
+    let id = std::process::id();
+    let mut candidates = std::iter::once(here.join(format!("gyan-{name}-{id}")))
+        .chain((1..).map(|n| here.join(format!("gyan-{name}-{id}.{n}"))));
+    candidates
+        .find(|candidate| !candidate.exists())
+        .ok_or_else(|| Error::new("gyan run", "no free directory name", "name one with -o"))
+}
+
+/// Two runs in one directory would be mixed, so the profiles of an earlier one go or gyan does not
+/// start.
+fn make_way(output: &Path, force: bool) -> Result<(), Error> {
+    let old = directory::rank_files(output).unwrap_or_default();
+    if old.is_empty() {
+        return Ok(());
+    }
+    if !force {
+        return Err(Error::new(
+            output.display(),
+            format!("holds {} profiles of an earlier run", old.len()),
+            "choose another directory, or --force to remove them",
+        ));
+    }
+    for name in old.iter().map(String::as_str).chain([gyan_results::SUMMARY_FILE]) {
+        let path = output.join(name);
+        if let Err(error) = fs::remove_file(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Error::io(&path, &error, "remove it by hand"));
+        }
+    }
+    Ok(())
+}
+
+/// libgyan.so: where the user says, beside this command, or where `scripts/install` puts it.
+fn library() -> Result<PathBuf, Error> {
+    const NAME: &str = "libgyan.so";
+    if let Some(path) = env::var_os("GYAN_LIBRARY").filter(|path| !path.is_empty()) {
+        let path = PathBuf::from(path);
+        return fs::canonicalize(&path)
+            .map_err(|error| Error::io(&path, &error, "set GYAN_LIBRARY to a libgyan.so"));
+    }
+    let command = env::current_exe()
+        .and_then(fs::canonicalize)
+        .map_err(|error| Error::new("gyan", error, "set GYAN_LIBRARY to libgyan.so"))?;
+    let beside = command.parent().unwrap_or(Path::new("/"));
+    let candidates = [beside.join(NAME), beside.join("../lib").join(NAME)];
+    candidates.iter().find_map(|path| fs::canonicalize(path).ok()).ok_or_else(|| {
+        Error::new(candidates[0].display(), "no libgyan.so here", "set GYAN_LIBRARY")
+    })
+}
+
+/// libgyan.so in front of what is preloaded already.
+fn preload(library: &Path) -> OsString {
+    let mut preload = library.as_os_str().to_owned();
+    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
+        preload.push(":");
+        preload.push(others);
+    }
+    preload
+}
+
+fn relative(path: &Path) -> &Path {
+    let here = env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
+}
+
+/// The program's own code, or 128 and the signal that ended it, as shells have it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(DONE)
+}

@@ -1,0 +1,112 @@
+//! Where the profiles cannot be written, the application does not notice.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::{MPIS, Mpi, Outcome, command, libgyan, run};
+
+fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
+    let mut words = mpi.mpirun(2);
+    words.extend([mpi.program("exit_code").display().to_string(), "0".into()]);
+    let bare = run(&mut command(&words));
+    let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", output));
+    (bare, with)
+}
+
+fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
+    let (bare, with) = with_output(mpi, output);
+    assert_eq!((with.code, &with.stdout), (bare.code, &bare.stdout), "{mpi:?}");
+    let ours: Vec<&str> = with.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect();
+    let [line] = ours[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
+    assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{mpi:?}: {line}");
+}
+
+#[test]
+fn an_output_directory_that_cannot_be_made() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("a-file");
+    File::create(&file).unwrap();
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &file.join("profile"), "Not a directory");
+        one_line_and_unharmed(mpi, Path::new("/proc/profile"), "No such file or directory");
+    }
+}
+
+/// A file system of its own that is full, for as long as this lives.
+struct FullDisk(TempDir);
+
+impl FullDisk {
+    /// None where file systems cannot be mounted.
+    fn new() -> Option<FullDisk> {
+        let directory = TempDir::new().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(directory.path());
+        if run(&mut mount).code != 0 {
+            return None;
+        }
+        let disk = FullDisk(directory);
+        fs::create_dir(disk.0.path().join("profile")).unwrap();
+        let filler = vec![0; 128 * 1024];
+        assert!(fs::write(disk.0.path().join("filler"), filler).is_err());
+        Some(disk)
+    }
+}
+
+impl Drop for FullDisk {
+    fn drop(&mut self) {
+        run(Command::new("umount").arg(self.0.path()));
+    }
+}
+
+#[test]
+fn a_full_disk() {
+    let Some(disk) = FullDisk::new() else {
+        assert!(std::env::var_os("CI").is_none(), "no tmpfs can be mounted");
+        eprintln!("skipped: no tmpfs can be mounted here");
+        return;
+    };
+    let output = disk.0.path().join("profile");
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &output, "No space left on device");
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_profile_is_replaced_not_followed() {
+    for mpi in MPIS {
+        let directory = TempDir::new().unwrap();
+        let output = directory.path().join("profile");
+        fs::create_dir(&output).unwrap();
+        let precious = directory.path().join("precious");
+        fs::write(&precious, "mine").unwrap();
+        std::os::unix::fs::symlink(&precious, output.join("rank-000000.json")).unwrap();
+        let (_, with) = with_output(mpi, &output);
+        assert_eq!(with.code, 0);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+        assert_eq!(crate::common::profiles(&output).len(), 2);
+    }
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_one_line() {
+    for mpi in MPIS {
+        let directory = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program("exit_code").display().to_string());
+        let with = run(command(&words)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_OUTPUT", directory.path().join("profile"))
+            .env("GYAN_NOTICES", "warnings")
+            .env("GYAN_ELEMENTS", "many"));
+        assert_eq!(with.code, 0);
+        let ours = with.stderr.lines().filter(|line| line.starts_with("gyan: "));
+        assert_eq!(
+            ours.collect::<Vec<_>>(),
+            ["gyan: GYAN_ELEMENTS=many: is no number of elements; ignored"]
+        );
+    }
+}

@@ -1,0 +1,206 @@
+//! What the tests share: the MPIs, compiled programs, runs under a timeout, and their profiles.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use gyan_results::{Number, Pvar, RankProfile, Values, read_rank};
+use tempfile::TempDir;
+use wait_timeout::ChildExt;
+
+/// No run of a test takes longer, even on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// The two MPIs of Debian.
+pub(crate) const MPIS: [Mpi; 2] = [Mpi { name: "openmpi" }, Mpi { name: "mpich" }];
+pub(crate) const OPENMPI: Mpi = MPIS[0];
+pub(crate) const MPICH: Mpi = MPIS[1];
+
+/// An MPI, by the suffix of its commands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Mpi {
+    pub(crate) name: &'static str,
+}
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The exit code, or 128 and the signal.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Mpi {
+    /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
+    pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
+        let mut words = vec![format!("mpirun.{}", self.name)];
+        if self == OPENMPI {
+            words.push("--oversubscribe".into());
+        }
+        words.extend(["-n".into(), ranks.to_string()]);
+        words
+    }
+
+    /// The compiled program `tests/programs/<program>.c`.
+    pub(crate) fn program(self, program: &str) -> PathBuf {
+        self.compiled(program, &[])
+    }
+
+    /// The same, with more arguments for the compiler, which make it another program.
+    pub(crate) fn compiled(self, program: &str, arguments: &[&str]) -> PathBuf {
+        let directory = target().join("test-programs").join(self.name);
+        fs::create_dir_all(&directory).unwrap();
+        let suffix = if arguments.is_empty() { "" } else { "-linked" };
+        let output = directory.join(format!("{program}{suffix}"));
+        let source = root().join("tests/programs").join(format!("{program}.c"));
+        let mut compiler = Command::new(format!("mpicc.{}", self.name));
+        compiler.arg("-O1").arg("-Wno-stringop-overflow").arg("-o").arg(&output).arg(&source);
+        compiler.args(["-pthread", "-ldl", "-lm"]).args(arguments);
+        let outcome = run(&mut compiler);
+        assert_eq!(outcome.code, 0, "{program} does not compile:\n{}", outcome.stderr);
+        output
+    }
+}
+
+/// The project's folder.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn target() -> PathBuf {
+    // .../target/<profile>/deps/<this test>
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+/// What users get: built in release mode, and never older than the sources.
+fn built(name: &str) -> PathBuf {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    let folder = BUILT.get_or_init(|| {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--release", "--quiet"]).current_dir(root());
+        cargo.arg("--target-dir").arg(target());
+        let status = cargo.status().unwrap();
+        assert!(status.success(), "the release build failed");
+        target().join("release")
+    });
+    folder.join(name)
+}
+
+pub(crate) fn gyan() -> Command {
+    Command::new(built("gyan"))
+}
+
+pub(crate) fn libgyan() -> PathBuf {
+    built("libgyan.so")
+}
+
+/// A command line as a command that knows no setting of gyan but what the test gives it.
+pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
+    let (program, arguments) = words.split_first().unwrap();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// Runs to the end, or fails the test when that takes too long.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    let directory = TempDir::new().unwrap();
+    let (stdout, stderr) = (directory.path().join("stdout"), directory.path().join("stderr"));
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let explicit = command.get_envs().any(|(set, _)| set == OsStr::new(&name));
+        if name.starts_with("GYAN") && !explicit {
+            command.env_remove(&name);
+        }
+    }
+    let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    let mut child = command
+        .envs(root.map(|name| (name, "1")))
+        .stdin(Stdio::null())
+        .stdout(File::create(&stdout).unwrap())
+        .stderr(File::create(&stderr).unwrap())
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let Some(status) = child.wait_timeout(TIMEOUT).unwrap() else {
+        let group = rustix::process::Pid::from_child(&child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        child.wait().unwrap();
+        panic!("{command:?} did not end\n{}", fs::read_to_string(&stderr).unwrap_or_default());
+    };
+    let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+    Outcome {
+        code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap()),
+        stdout: text(&stdout),
+        stderr: text(&stderr),
+    }
+}
+
+/// A run of an MPI program with libgyan.so preloaded, and where it left its profiles.
+pub(crate) struct Profiled {
+    pub(crate) outcome: Outcome,
+    pub(crate) directory: PathBuf,
+    _keep: TempDir,
+}
+
+impl Profiled {
+    /// Runs `program` on `ranks` ranks with `settings` in the environment.
+    pub(crate) fn run(
+        mpi: Mpi,
+        ranks: usize,
+        program: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Profiled {
+        let keep = TempDir::new().unwrap();
+        let directory = keep.path().join("profile");
+        let mut words = mpi.mpirun(ranks);
+        words.push(mpi.program(program[0]).display().to_string());
+        words.extend(program[1..].iter().map(|word| (*word).to_owned()));
+        let mut command = command(&words);
+        command.current_dir(keep.path());
+        command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &directory);
+        command.envs(settings.iter().copied());
+        Profiled { outcome: run(&mut command), directory, _keep: keep }
+    }
+
+    /// The profiles of all ranks, by rank.
+    pub(crate) fn profiles(&self) -> Vec<RankProfile> {
+        profiles(&self.directory)
+    }
+}
+
+/// The profiles in a run directory, by rank.
+pub(crate) fn profiles(directory: &Path) -> Vec<RankProfile> {
+    let mut profiles: Vec<RankProfile> = fs::read_dir(directory)
+        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.file_name() != Some(OsStr::new("summary.json")))
+        .map(|path| read_rank(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        .collect();
+    profiles.sort_by_key(|profile| profile.rank);
+    profiles
+}
+
+/// The counts of a profile by function.
+pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
+    profile.calls.iter().map(|call| (call.name.as_str(), call.count)).collect()
+}
+
+pub(crate) fn pvar<'a>(profile: &'a RankProfile, name: &str) -> &'a Pvar {
+    let found = profile.pvars.iter().find(|pvar| pvar.name == name);
+    found.unwrap_or_else(|| panic!("rank {} has no {name}", profile.rank))
+}
+
+pub(crate) fn elements(values: Option<&Values>) -> &[Number] {
+    match values {
+        Some(Values::Elements(elements)) => elements,
+        other => panic!("no elements: {other:?}"),
+    }
+}

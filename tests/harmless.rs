@@ -1,0 +1,136 @@
+//! The application and everything around it are as without gyan.
+
+use std::fs;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::{MPIS, OPENMPI, command, libgyan, run};
+
+#[test]
+fn programs_that_are_no_mpi_programs_never_notice() {
+    let directory = TempDir::new().unwrap();
+    for words in [
+        &["true"][..],
+        &["false"],
+        &["ls", "/"],
+        &["ls", "/nonexistent"],
+        &["bash", "-c", "echo $((1 + 1)); exit 5"],
+        &["python3", "-c", "import sys; print('x'); sys.exit(3)"],
+        &["gdb", "--version"],
+        &["mpirun.openmpi", "--version"],
+        &["mpirun.openmpi", "-n", "2", "bash", "-c", "echo no MPI here; exit 4"],
+        &["mpirun.mpich", "--version"],
+        &["mpirun.mpich", "-n", "2", "echo", "no MPI here"],
+    ] {
+        let bare = run(command(words).current_dir(&directory));
+        let with = run(command(words).current_dir(&directory).env("LD_PRELOAD", libgyan()));
+        assert_eq!(with.code, bare.code, "{words:?}");
+        assert_eq!(with.stdout, bare.stdout, "{words:?}");
+        // Open MPI's message about the exit code names process ids.
+        if !words.contains(&"-n") {
+            assert_eq!(with.stderr, bare.stderr, "{words:?}");
+        }
+    }
+    assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "something was written");
+}
+
+#[test]
+fn output_and_exit_code_of_mpi_programs_are_the_same() {
+    for mpi in MPIS {
+        for (ranks, program) in [
+            (1, &["exit_code", "0"][..]),
+            (1, &["exit_code", "3"]),
+            (4, &["receives"]),
+            (3, &["halo_exchange", "60", "500"]),
+            (1, &["thread_level", "1"]),
+        ] {
+            let directory = TempDir::new().unwrap();
+            let mut words = mpi.mpirun(ranks);
+            words.push(mpi.program(program[0]).display().to_string());
+            words.extend(program[1..].iter().map(|word| (*word).to_owned()));
+            let bare = run(command(&words).current_dir(&directory));
+            let with = run(command(&words)
+                .current_dir(&directory)
+                .env("LD_PRELOAD", libgyan())
+                .env("GYAN_NOTICES", "warnings"));
+            let sorted = |text: &str| {
+                // Ranks print in the order in which mpirun hears of them.
+                let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+                lines.sort();
+                lines
+            };
+            assert_eq!(with.code, bare.code, "{mpi:?} {program:?}");
+            assert_eq!(sorted(&with.stdout), sorted(&bare.stdout), "{mpi:?} {program:?}");
+            if with.code == 0 {
+                assert_eq!(with.stderr, bare.stderr, "{mpi:?} {program:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn without_a_setting_one_line_says_where_the_profiles_are() {
+    for mpi in MPIS {
+        let directory = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(3);
+        words.push(mpi.program("exit_code").display().to_string());
+        let with = run(command(&words).current_dir(&directory).env("LD_PRELOAD", libgyan()));
+        let ours: Vec<&str> =
+            with.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect();
+        let [line] = ours[..] else { panic!("{mpi:?}: {}", with.stderr) };
+        assert!(line.starts_with("gyan: profiles of 3 ranks in gyan-exit_code-"), "{line}");
+        let name = line.rsplit(' ').next().unwrap();
+        assert_eq!(fs::read_dir(directory.path().join(name)).unwrap().count(), 3);
+    }
+}
+
+#[test]
+fn the_library_needs_nothing_but_the_c_library() {
+    let dynamic = run(Command::new("objdump").arg("-p").arg(libgyan()));
+    let needed: Vec<&str> = dynamic
+        .stdout
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("NEEDED"))
+        .map(str::trim)
+        .collect();
+    assert!(needed.contains(&"libc.so.6"), "{needed:?}");
+    // ld-linux is the C library's own loader.
+    for name in needed {
+        assert!(name == "libc.so.6" || name.starts_with("ld-linux"), "{name}");
+    }
+    let undefined = run(Command::new("nm").args(["-D", "--undefined-only"]).arg(libgyan()));
+    assert!(!undefined.stdout.contains("MPI_"), "{}", undefined.stdout);
+    assert!(undefined.stdout.contains("dlsym"));
+}
+
+/// Open MPI 4.1 lacks `MPI_Recv_c`. The program is linked with a library that has it, and runs
+/// with one that has not: what the loader says then, and the code that it ends with, is the same.
+#[test]
+fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
+    let directory = TempDir::new().unwrap();
+    let library = |source: &str, folder: &str| {
+        let folder = directory.path().join(folder);
+        fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("part.c");
+        fs::write(&file, source).unwrap();
+        let mut compiler = Command::new("cc");
+        compiler.args(["-shared", "-fPIC", "-o"]).arg(folder.join("libpart.so")).arg(file);
+        assert_eq!(run(&mut compiler).code, 0);
+        folder.display().to_string()
+    };
+    let with_it = library("int MPI_Recv_c(void) { return 0; }", "with");
+    let without_it = library("int nothing;", "without");
+    let link = [&format!("-L{with_it}"), "-lpart", "-Wl,-z,lazy"];
+    let program = OPENMPI.compiled("newer", &link);
+    let words = [program.display().to_string()];
+    let bare = run(command(&words).current_dir(&directory).env("LD_LIBRARY_PATH", &without_it));
+    let with = run(command(&words)
+        .current_dir(&directory)
+        .env("LD_LIBRARY_PATH", &without_it)
+        .env("LD_PRELOAD", libgyan()));
+    assert_eq!(bare.code, 127, "{bare:?}");
+    assert!(bare.stderr.contains("undefined symbol: MPI_Recv_c"), "{}", bare.stderr);
+    assert_eq!(with.code, bare.code);
+    assert_eq!((with.stdout, with.stderr), (bare.stdout, bare.stderr));
+}

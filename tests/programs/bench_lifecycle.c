@@ -1,0 +1,46 @@
+/* How long MPI_Init and MPI_Finalize take, and how much memory is resident behind each. With any
+ * argument the program itself initialises MPI_T before and finalises it at the end.
+ *   prints: milliseconds in both, kibibytes behind MPI_Init, kibibytes behind MPI_Finalize */
+#include <mpi.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1e3 + t.tv_nsec * 1e-6;
+}
+
+static long resident(void)
+{
+    char line[256];
+    long kib = 0;
+    FILE *status = fopen("/proc/self/status", "r");
+    while (status && fgets(line, sizeof line, status))
+        if (strncmp(line, "VmRSS:", 6) == 0)
+            sscanf(line + 6, "%ld", &kib);
+    if (status)
+        fclose(status);
+    return kib;
+}
+
+int main(int argc, char **argv)
+{
+    double start = now(), elapsed;
+    long after_init;
+    int provided;
+    if (argc > 1)
+        MPI_T_init_thread(MPI_THREAD_MULTIPLE, &provided);
+    MPI_Init(&argc, &argv);
+    elapsed = now() - start;
+    after_init = resident();
+    start = now();
+    if (argc > 1)
+        MPI_T_finalize();
+    MPI_Finalize();
+    elapsed += now() - start;
+    printf("%.4f %ld %ld\n", elapsed, after_init, resident());
+    return 0;
+}

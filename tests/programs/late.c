@@ -1,0 +1,25 @@
+/* Starts MPI by a way that no preloaded library sees: MPI_Init taken from the library's own handle.
+ * The first MPI_Recv is an ordinary call. Then the variables of Open MPI's psm2 component, where
+ * there is one, are exported again, and a handle on one of them is deadly.
+ * Expect: ends with code 0; gyan starts at the first receive and leaves mtl_psm2_* out. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <mpi.h>
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    int x = 0;
+    Dl_info info;
+    /* Not a function that a profiler wraps. */
+    dladdr((void *)MPI_Get_version, &info);
+    void *library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+    int (*init)(int *, char ***) = (int (*)(int *, char ***))dlsym(library, "MPI_Init");
+    if (!init || init(&argc, &argv))
+        return 1;
+    for (int i = 0; i < 6; i++)
+        MPI_Recv(&x, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    printf("received\n");
+    MPI_Finalize();
+    return 0;
+}
