@@ -18,9 +18,9 @@ fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
 
 fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
     let (bare, with) = with_output(mpi, output);
-    assert_eq!((with.code, &with.stdout), (bare.code, &bare.stdout), "{mpi:?}");
-    let ours: Vec<&str> = with.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect();
-    let [line] = ours[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
+    assert_eq!(with.code, bare.code, "{mpi:?}");
+    assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
+    let [line] = with.notices()[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
     assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{mpi:?}: {line}");
 }
 
@@ -103,10 +103,7 @@ fn a_setting_that_makes_no_sense_is_one_line() {
             .env("GYAN_NOTICES", "warnings")
             .env("GYAN_ELEMENTS", "many"));
         assert_eq!(with.code, 0);
-        let ours = with.stderr.lines().filter(|line| line.starts_with("gyan: "));
-        assert_eq!(
-            ours.collect::<Vec<_>>(),
-            ["gyan: GYAN_ELEMENTS=many: is no number of elements; ignored"]
-        );
+        let expected = "gyan: GYAN_ELEMENTS=many: is no number of elements; ignored";
+        assert_eq!(with.notices(), [expected]);
     }
 }

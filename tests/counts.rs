@@ -9,21 +9,16 @@ fn every_receive_of_the_standard_is_counted_exactly() {
     for mpi in MPIS {
         let run = Profiled::run(mpi, 4, &["receives"], &[]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
-        let mut expected: BTreeMap<u32, BTreeMap<&str, u64>> = BTreeMap::new();
-        for line in run.outcome.stdout.lines().filter_map(|line| line.strip_prefix("count ")) {
-            let words: Vec<&str> = line.split(' ').collect();
-            let [rank, function, count] = words[..] else { panic!("{line}") };
-            let counts = expected.entry(rank.parse().unwrap()).or_default();
-            counts.insert(function, count.parse().unwrap());
-        }
         // Seven receives of MPI 3, twelve more of MPI 4, and start and end.
         let functions = if mpi == MPICH { 21 } else { 9 };
-        assert_eq!(expected.len(), 4);
         let profiles = run.profiles();
+        assert_eq!(profiles.len(), 4);
         for profile in &profiles {
-            let expected = &expected[&profile.rank];
+            let truth = run.truth(profile.rank);
+            let expected: BTreeMap<&str, u64> =
+                truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
             assert_eq!(expected.len(), functions);
-            assert_eq!(&counts(profile), expected, "{mpi:?} rank {}", profile.rank);
+            assert_eq!(counts(profile), expected, "{mpi:?} rank {}", profile.rank);
         }
     }
 }

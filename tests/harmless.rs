@@ -54,14 +54,8 @@ fn output_and_exit_code_of_mpi_programs_are_the_same() {
                 .current_dir(&directory)
                 .env("LD_PRELOAD", libgyan())
                 .env("GYAN_NOTICES", "warnings"));
-            let sorted = |text: &str| {
-                // Ranks print in the order in which mpirun hears of them.
-                let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
-                lines.sort();
-                lines
-            };
             assert_eq!(with.code, bare.code, "{mpi:?} {program:?}");
-            assert_eq!(sorted(&with.stdout), sorted(&bare.stdout), "{mpi:?} {program:?}");
+            assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?} {program:?}");
             if with.code == 0 {
                 assert_eq!(with.stderr, bare.stderr, "{mpi:?} {program:?}");
             }
@@ -76,9 +70,7 @@ fn without_a_setting_one_line_says_where_the_profiles_are() {
         let mut words = mpi.mpirun(3);
         words.push(mpi.program("exit_code").display().to_string());
         let with = run(command(&words).current_dir(&directory).env("LD_PRELOAD", libgyan()));
-        let ours: Vec<&str> =
-            with.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect();
-        let [line] = ours[..] else { panic!("{mpi:?}: {}", with.stderr) };
+        let [line] = with.notices()[..] else { panic!("{mpi:?}: {}", with.stderr) };
         assert!(line.starts_with("gyan: profiles of 3 ranks in gyan-exit_code-"), "{line}");
         let name = line.rsplit(' ').next().unwrap();
         assert_eq!(fs::read_dir(directory.path().join(name)).unwrap().count(), 3);

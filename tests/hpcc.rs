@@ -8,6 +8,21 @@ use tempfile::TempDir;
 
 use crate::common::{OPENMPI, command, counts, gyan, libgyan, profiles, root, run};
 
+/// Parts of the names of what hpcc measures.
+const MEASUREMENTS: [&str; 11] = [
+    "STREAM",
+    "DGEMM",
+    "flops",
+    "GBs",
+    "GUPs",
+    "time",
+    "Time",
+    "Latency",
+    "Bandwidth",
+    "usec",
+    "Wtick",
+];
+
 /// Runs hpcc in `directory` and gives its own result section.
 fn results(directory: &Path, words: &[String], preload: bool) -> BTreeMap<String, String> {
     fs::copy(root().join("tests/fixtures/hpccinf.txt"), directory.join("hpccinf.txt")).unwrap();
@@ -36,20 +51,22 @@ fn the_results_of_hpcc_are_the_same_with_and_without() {
     let with = results(directory.path(), &words, true);
     assert_eq!(bare.get("Success").map(String::as_str), Some("1"));
     assert!(bare.keys().eq(with.keys()), "not the same results");
-    // Results, not measurements: what two bare runs agree on.
-    let same: Vec<&String> = bare.keys().filter(|key| bare[*key] == again[*key]).collect();
-    assert!(same.len() > 60, "{same:?}");
+    // Results, not measurements: those differ between two bare runs, or by chance do not.
+    let measured = |key: &&String| MEASUREMENTS.iter().any(|part| key.contains(part));
+    let results: Vec<&String> =
+        bare.keys().filter(|key| !measured(key) && bare[*key] == again[*key]).collect();
+    assert!(results.len() > 60, "{results:?}");
     for result in ["HPL_RnormI", "HPL_Xnorm1", "PTRANS_residual", "MPIFFT_maxErr"] {
-        assert!(same.iter().any(|key| *key == result), "{result} differs between bare runs");
+        assert!(results.iter().any(|key| *key == result), "{result} differs between bare runs");
     }
-    for key in same {
+    for key in results {
         assert_eq!(with[key], bare[key], "{key}");
     }
     let profiles = profiles(&directory.path().join("profile"));
     assert_eq!(profiles.len(), 2);
     for profile in &profiles {
         let counts = counts(profile);
-        assert!(counts["MPI_Recv"] > 1000 && counts["MPI_Irecv"] > 100, "{counts:?}");
+        assert!(counts["MPI_Recv"] > 100 && counts["MPI_Irecv"] > 100, "{counts:?}");
         assert_eq!(profile.job.command, ["hpcc"]);
     }
 }

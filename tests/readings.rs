@@ -13,19 +13,20 @@ const MONITORING: (&str, &str) = ("OMPI_MCA_pml_monitoring_enable", "1");
 fn start_end_and_difference_are_those_that_an_independent_program_reads() {
     let run = Profiled::run(OPENMPI, 3, &["pvars"], &[MONITORING]);
     assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let profiles = run.profiles();
     // (rank, name) -> elements as (start, end).
-    let mut expected: BTreeMap<(u32, &str), Vec<(i128, i128)>> = BTreeMap::new();
-    for line in run.outcome.stdout.lines().filter_map(|line| line.strip_prefix("pvar ")) {
-        let words: Vec<&str> = line.split(' ').collect();
-        let [rank, name, _class, _element, start, end] = words[..] else { panic!("{line}") };
-        let elements = expected.entry((rank.parse().unwrap(), name)).or_default();
-        elements.push((start.parse().unwrap(), end.parse().unwrap()));
+    let mut expected: BTreeMap<(u32, String), Vec<(i128, i128)>> = BTreeMap::new();
+    for rank in 0..3 {
+        for line in run.truth(rank) {
+            let [name, _class, _element, start, end] = &line[..] else { panic!("{line:?}") };
+            let elements = expected.entry((rank, name.clone())).or_default();
+            elements.push((start.parse().unwrap(), end.parse().unwrap()));
+        }
     }
     assert!(expected.len() >= 3 * 12, "{expected:?}");
-    let profiles = run.profiles();
     let mut changed = 0;
     for ((rank, name), readings) in expected {
-        let pvar = pvar(&profiles[rank as usize], name);
+        let pvar = pvar(&profiles[rank as usize], &name);
         let integers = |numbers: &[Number]| -> Vec<i128> {
             let integer = |number: &Number| match number {
                 Number::Integer(integer) => *integer,

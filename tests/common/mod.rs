@@ -36,6 +36,20 @@ pub(crate) struct Outcome {
     pub(crate) stderr: String,
 }
 
+impl Outcome {
+    /// What went to stdout, as a bag of characters: launchers mix the output of ranks.
+    pub(crate) fn stdout_of_ranks(&self) -> Vec<char> {
+        let mut characters: Vec<char> = self.stdout.chars().collect();
+        characters.sort_unstable();
+        characters
+    }
+
+    /// The lines on stderr that are gyan's.
+    pub(crate) fn notices(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect()
+    }
+}
+
 impl Mpi {
     /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
@@ -147,7 +161,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
 pub(crate) struct Profiled {
     pub(crate) outcome: Outcome,
     pub(crate) directory: PathBuf,
-    _keep: TempDir,
+    keep: TempDir,
 }
 
 impl Profiled {
@@ -167,7 +181,15 @@ impl Profiled {
         command.current_dir(keep.path());
         command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &directory);
         command.envs(settings.iter().copied());
-        Profiled { outcome: run(&mut command), directory, _keep: keep }
+        Profiled { outcome: run(&mut command), directory, keep }
+    }
+
+    /// What the program itself wrote down on `rank`, in words.
+    pub(crate) fn truth(&self, rank: u32) -> Vec<Vec<String>> {
+        let path = self.keep.path().join(format!("truth.{rank}"));
+        let text =
+            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
     }
 
     /// The profiles of all ranks, by rank.

@@ -1,5 +1,5 @@
 /* Reads every performance variable itself, after MPI_Init and before MPI_Finalize, with collectives
- * in between, and prints for each element "pvar <rank> <name> <class> <element> <start> <end>".
+ * in between, and writes for each element "<name> <class> <element> <start> <end>" to truth.<rank>.
  * Knows nothing of gyan; variables bound to a communicator are bound to MPI_COMM_WORLD, others
  * that bind to an object are left out, and so are those that are dangerous to touch.
  * Expect: the profile's start, end and delta equal these lines. */
@@ -16,17 +16,18 @@ static MPI_Datatype type[MAX];
 static MPI_T_pvar_handle handle[MAX];
 static char *start[MAX], *end[MAX];
 static MPI_Comm world;
+static FILE *truth;
 
 static void print(MPI_Datatype type, const char *value, int element)
 {
     if (type == MPI_DOUBLE)
-        printf(" %.17g", ((const double *)value)[element]);
+        fprintf(truth, " %.17g", ((const double *)value)[element]);
     else if (type == MPI_INT)
-        printf(" %d", ((const int *)value)[element]);
+        fprintf(truth, " %d", ((const int *)value)[element]);
     else if (type == MPI_UNSIGNED)
-        printf(" %u", ((const unsigned *)value)[element]);
+        fprintf(truth, " %u", ((const unsigned *)value)[element]);
     else
-        printf(" %llu", ((const unsigned long long *)value)[element]);
+        fprintf(truth, " %llu", ((const unsigned long long *)value)[element]);
 }
 
 int main(int argc, char **argv)
@@ -39,6 +40,9 @@ int main(int argc, char **argv)
     world = MPI_COMM_WORLD;
     MPI_Comm_rank(world, &rank);
     MPI_Comm_size(world, &size);
+    char file[32];
+    snprintf(file, sizeof file, "truth.%d", rank);
+    truth = fopen(file, "w");
     MPI_T_pvar_session_create(&session);
     MPI_T_pvar_get_num(&num);
     for (i = 0; i < num && i < MAX; i++) {
@@ -78,14 +82,14 @@ int main(int argc, char **argv)
         if (!taken[i])
             continue;
         for (e = 0; e < count[i]; e++) {
-            printf("pvar %d %s %d %d", rank, name[i], class[i], e);
+            fprintf(truth, "%s %d %d", name[i], class[i], e);
             print(type[i], start[i], e);
             print(type[i], end[i], e);
-            printf("\n");
+            fprintf(truth, "\n");
         }
         MPI_T_pvar_handle_free(session, &handle[i]);
     }
-    fflush(stdout);
+    fclose(truth);
     MPI_T_pvar_session_free(&session);
     MPI_T_finalize();
     MPI_Finalize();
