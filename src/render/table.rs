@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 
-use textwrap::Options;
+use textwrap::{Options, WordSplitter};
 
 use crate::view::{Align, Section, View};
 
@@ -25,12 +25,17 @@ pub(crate) fn table(out: &mut impl Write, view: &View) -> io::Result<()> {
             writeln!(out, "{}", aligned(section))?;
         }
         for note in &section.notes {
-            for line in textwrap::wrap(note, Options::new(NOTE_WIDTH).subsequent_indent("    ")) {
+            for line in textwrap::wrap(note, note_options()) {
                 writeln!(out, "{ASIDE}{line}{ASIDE:#}")?;
             }
         }
     }
     Ok(())
+}
+
+/// Options of configure and names of variables stay whole.
+fn note_options() -> Options<'static> {
+    Options::new(NOTE_WIDTH).subsequent_indent("    ").word_splitter(WordSplitter::NoHyphenation)
 }
 
 fn aligned(section: &Section) -> String {
