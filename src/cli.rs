@@ -1,5 +1,8 @@
 //! The command line: options, help and examples.
 
+// The comments are the help, where backticks would be read as such.
+#![allow(clippy::doc_markdown)]
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
@@ -19,6 +22,7 @@ Examples:
   mpirun -n 4 gyan run ./app           the same from inside the launcher
   gyan report gyan-app-1234            print the report again
   gyan report --format csv DIR         every number, for a spreadsheet
+  gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
 
 Exit codes: 0 done; 1 done, but data is incomplete; 2 usage or I/O error;
 `gyan run` passes on the code of the program (128 + signal).";
@@ -31,6 +35,11 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
+    /// List the variables of an MPI library: what they are, what they are set to, how to set them
+    Varlist(VarlistOptions),
+    /// The process of varlist that opens the library
+    #[command(hide = true)]
+    ListLibrary(ListLibraryOptions),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -49,6 +58,7 @@ pub(crate) enum Command {
 Examples:
   gyan run -- mpirun -n 4 ./app
   gyan run -o profile --pvars 'pml_*' -- srun -n 512 ./app
+  gyan run --set btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -62,6 +72,9 @@ pub(crate) struct RunOptions {
     /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,
+    /// Set a control variable of the MPI library (see gyan varlist), as early as it allows
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -89,6 +102,9 @@ pub(crate) struct ReportOptions {
     /// Only variables and functions whose name matches, with * and ?
     #[arg(long, value_name = "GLOB")]
     pub(crate) vars: Option<String>,
+    /// The control variables that the run recorded, instead of the report
+    #[arg(long, conflicts_with = "all")]
+    pub(crate) environment: bool,
 }
 
 #[derive(Args)]
@@ -96,6 +112,78 @@ pub(crate) struct ReduceOptions {
     /// The run directory
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+}
+
+#[derive(Args, Default)]
+#[command(after_help = "\
+Examples:
+  gyan varlist -c -v 9                     all control variables of the MPI on PATH
+  gyan varlist -l --match '*eager_limit*'  all that is known of some, with how to set them
+  gyan varlist -- ./app                    of the MPI that ./app loads, in this environment
+  mpirun -n 1 gyan varlist --changed       what differs from the library's defaults in a run
+  gyan varlist --json > a.json             a listing to keep; compare two with --diff a.json b.json
+
+Verbosity is shown as U/B-1 (user, basic) to D/A-9 (MPI developer, all).")]
+#[allow(clippy::struct_excessive_bools)] // options of a command line
+pub(crate) struct VarlistOptions {
+    /// Only control variables
+    #[arg(short = 'c', long)]
+    pub(crate) cvars: bool,
+    /// Only performance variables
+    #[arg(short = 'p', long)]
+    pub(crate) pvars: bool,
+    /// Only events and their sources (MPI 4.0)
+    #[arg(short = 'e', long)]
+    pub(crate) events: bool,
+    /// Only categories, as a tree with the variables in each
+    #[arg(short = 'g', long)]
+    pub(crate) categories: bool,
+    /// Up to this verbosity level: 1 (user, basic) to 9 (developer, all)
+    #[arg(short, long, value_name = "LEVEL", default_value_t = 9,
+          value_parser = clap::value_parser!(u8).range(1..=9))]
+    pub(crate) verbosity: u8,
+    /// All that is known of each variable, with its description and how to set it
+    #[arg(short, long)]
+    pub(crate) long: bool,
+    /// Do not call MPI_Init before listing
+    #[arg(short = 'm', long)]
+    pub(crate) before_init: bool,
+    /// As JSON, schema gyan.variables/1
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// The names and values of enumerations too
+    #[arg(long = "enum")]
+    pub(crate) enumerations: bool,
+    /// Only what matches in name or description: a glob, or a regular expression
+    #[arg(long = "match", value_name = "PATTERN")]
+    pub(crate) pattern: Option<String>,
+    /// Only control variables whose value is not the library's default
+    #[arg(long)]
+    pub(crate) changed: bool,
+    /// With --changed: whose value is not that of a saved listing
+    #[arg(long, value_name = "FILE", requires = "changed")]
+    pub(crate) against: Option<PathBuf>,
+    /// Only compare two saved listings: what was added, removed or changed from A to B
+    #[arg(long, num_args = 2, value_names = ["A", "B"], exclusive = true)]
+    pub(crate) diff: Vec<PathBuf>,
+    /// The MPI library [default: that of mpicc or mpirun on PATH]
+    #[arg(long, value_name = "PATH", conflicts_with = "command")]
+    pub(crate) mpi: Option<PathBuf>,
+    /// A program: list the MPI that it loads, in its place
+    #[arg(last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+pub(crate) struct ListLibraryOptions {
+    /// The MPI library
+    pub(crate) mpi: PathBuf,
+    /// Where the listing goes
+    #[arg(long)]
+    pub(crate) output: PathBuf,
+    /// Do not call MPI_Init before
+    #[arg(long)]
+    pub(crate) before_init: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]

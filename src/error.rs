@@ -14,6 +14,15 @@ impl Error {
         Error(format!("{what}: {why}; {remedy}"))
     }
 
+    /// A process of this command's has said what is wrong.
+    pub(crate) fn said() -> Error {
+        Error(String::new())
+    }
+
+    pub(crate) fn is_said(&self) -> bool {
+        self.0.is_empty()
+    }
+
     pub(crate) fn io(path: &Path, error: &io::Error, remedy: impl Display) -> Error {
         Error::new(path.display(), reason(error), remedy)
     }

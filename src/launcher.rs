@@ -46,11 +46,15 @@ fn by_version(text: &str) -> Launcher {
     }
 }
 
-/// Whether this process is a rank that a launcher started.
-pub(crate) fn started_this_process() -> bool {
-    let ranks = ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_ID"];
-    let step = env::var_os("SLURM_STEP_ID").is_some() && env::var_os("SLURM_PROCID").is_some();
-    step || ranks.iter().any(|name| env::var_os(name).is_some())
+/// The rank of this process, when a launcher started it as one.
+pub(crate) fn rank() -> Option<u32> {
+    let number = |name: &str| env::var(name).ok()?.parse().ok();
+    let step = env::var_os("SLURM_STEP_ID").is_some();
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "PMI_ID"]
+        .into_iter()
+        .find_map(number)
+        // A batch script has a SLURM_PROCID too, but no step.
+        .or_else(|| number("SLURM_PROCID").filter(|_| step))
 }
 
 /// The command line that runs `words` with `variables` in the environment of the ranks, and the

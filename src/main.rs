@@ -1,17 +1,21 @@
 //! `gyan`: runs programs under libgyan.so, reduces the profiles of their ranks, and reports.
 //!
-//! The command knows no MPI. It meets the library in the files of a run directory alone.
+//! The command links no MPI. It meets libgyan.so in the files of a run directory, and in one symbol
+//! that a process of its own opens (`library`).
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod cli;
 mod directory;
 mod error;
 mod launcher;
+mod library;
+mod mpi;
 mod reduce;
 mod render;
 mod report;
 mod run;
+mod varlist;
 mod view;
 
 use std::process::ExitCode;
@@ -29,10 +33,16 @@ const INCOMPLETE: u8 = 1;
 const FAILED: u8 = 2;
 
 fn main() -> ExitCode {
+    // A launcher gives its ranks terminals that are none.
+    if launcher::rank().is_some() {
+        anstream::ColorChoice::Never.write_global();
+    }
     let result = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Reduce(options) => reduce::reduce(&options),
+        Command::Varlist(options) => varlist::varlist(&options),
+        Command::ListLibrary(options) => varlist::list_library(&options),
         Command::Completions { shell } => {
             let mut command = Cli::command();
             clap_complete::generate(shell, &mut command, "gyan", &mut std::io::stdout());
@@ -45,7 +55,9 @@ fn main() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            anstream::eprintln!("gyan: {error}");
+            if !error.is_said() {
+                anstream::eprintln!("gyan: {error}");
+            }
             ExitCode::from(FAILED)
         }
     }

@@ -7,8 +7,7 @@ use wildmatch::WildMatch;
 
 use crate::cli::{Format, ReportOptions};
 use crate::error::Error;
-use crate::view::View;
-use crate::{DONE, INCOMPLETE, directory, render};
+use crate::{DONE, INCOMPLETE, directory, render, view};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let mut summary = directory::summarize(&options.directory)?;
@@ -17,7 +16,20 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         keep(&mut summary, glob)?;
     }
     let mut out = anstream::stdout().lock();
-    match print(&mut out, &summary, options.format, options.all).and_then(|()| out.flush()) {
+    let printed = if options.environment {
+        let view = view::environment(&summary);
+        match options.format {
+            Format::Table => render::table(&mut out, &view),
+            Format::Markdown => render::markdown(&mut out, &view),
+            Format::Csv => render::environment_csv(&mut out, &summary.cvars),
+            Format::Json => serde_json::to_writer_pretty(&mut out, &summary.cvars)
+                .map_err(io::Error::from)
+                .and_then(|()| writeln!(out)),
+        }
+    } else {
+        print(&mut out, &summary, options.format, options.all)
+    };
+    match printed.and_then(|()| out.flush()) {
         // The reader of a pipe may have seen enough.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Error::new("standard output", crate::error::reason(&error), "make room"))
@@ -34,8 +46,8 @@ pub(crate) fn print(
     all: bool,
 ) -> io::Result<()> {
     match format {
-        Format::Table => render::table(out, &View::of(summary, all)),
-        Format::Markdown => render::markdown(out, &View::of(summary, all)),
+        Format::Table => render::table(out, &view::report(summary, all)),
+        Format::Markdown => render::markdown(out, &view::report(summary, all)),
         Format::Csv => render::csv(out, summary),
         Format::Json => gyan_results::write_summary(out, summary),
     }

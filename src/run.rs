@@ -31,7 +31,13 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     if let Some(pvars) = &options.pvars {
         variables.push(("GYAN_PVARS", pvars.into()));
     }
-    if launcher.is_none() && launcher::started_this_process() {
+    if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
+        return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
+    }
+    if !options.set.is_empty() {
+        variables.push(("GYAN_CVARS", options.set.join(";").into()));
+    }
+    if launcher.is_none() && launcher::rank().is_some() {
         if let Some(output) = output_directory(options)? {
             variables.push(("GYAN_OUTPUT", output.into()));
         }
@@ -181,7 +187,7 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
 }
 
 /// libgyan.so: where the user says, beside this command, or where `scripts/install` puts it.
-fn library() -> Result<PathBuf, Error> {
+pub(crate) fn library() -> Result<PathBuf, Error> {
     const NAME: &str = "libgyan.so";
     if let Some(path) = env::var_os("GYAN_LIBRARY").filter(|path| !path.is_empty()) {
         let path = PathBuf::from(path);
@@ -199,7 +205,7 @@ fn library() -> Result<PathBuf, Error> {
 }
 
 /// libgyan.so in front of what is preloaded already.
-fn preload(library: &Path) -> OsString {
+pub(crate) fn preload(library: &Path) -> OsString {
     let mut preload = library.as_os_str().to_owned();
     if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
         preload.push(":");

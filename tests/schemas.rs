@@ -42,8 +42,22 @@ fn profiles_and_summaries_of_real_runs_are_valid() {
 }
 
 #[test]
+fn listings_of_real_libraries_are_valid() {
+    let schema = schema("variables.schema.json");
+    for mpi in MPIS {
+        for options in [&[][..], &["-m"], &["-e", "-g"]] {
+            let mut command = gyan();
+            command.args(["varlist", "--json"]).args(options).arg("--");
+            let outcome = run(command.arg(mpi.program("exit_code")));
+            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+            validate(&schema, &outcome.stdout, &format!("{mpi:?} {options:?}"));
+        }
+    }
+}
+
+#[test]
 fn the_examples_are_valid() {
-    for name in ["rank", "summary"] {
+    for name in ["rank", "summary", "variables"] {
         let path = root().join(format!("results-schema/examples/{name}.json"));
         let text = fs::read_to_string(path).unwrap();
         validate(&schema(&format!("{name}.schema.json")), &text, name);

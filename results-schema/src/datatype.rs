@@ -90,6 +90,12 @@ impl Datatype {
         })
     }
 
+    /// Every value in `bytes`; an incomplete one at the end is left out.
+    #[must_use]
+    pub fn decode_all(self, bytes: &[u8]) -> Vec<Number> {
+        bytes.chunks_exact(self.size()).filter_map(|value| self.decode(value)).collect()
+    }
+
     /// `end - start`, wrapping in the width of this datatype: a counter that overflowed once in
     /// between still gives the right difference.
     #[must_use]

@@ -1,9 +1,10 @@
 //! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
-//! ([`RankProfile`]) and the summary over all ranks of a job ([`Summary`]).
+//! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), and the listing of what an
+//! MPI library has ([`Variables`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
-//! reading and writing the two files.
+//! reading and writing these files.
 
 #![forbid(unsafe_code)]
 
@@ -17,15 +18,16 @@ pub mod schema;
 mod statistics;
 mod summary;
 mod values;
+mod variables;
 mod write;
 
 pub use datatype::Datatype;
 pub use number::Number;
 pub use rank::{
-    Call, Class, Coverage, End, Ending, Job, Measure, Mpi, Overhead, Pvar, RankProfile, Skipped,
-    Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Measure, Mpi, Overhead, Pvar,
+    RankProfile, Skipped, Tool,
 };
-pub use read::{ReadError, read_rank, read_summary};
+pub use read::{ReadError, read_rank, read_summary, read_variables};
 pub use reduction::Reduction;
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
@@ -33,11 +35,14 @@ pub use summary::{
     SkippedSummary, Summary, Warning,
 };
 pub use values::{Digest, Values};
+pub use variables::{Category, Cvar, Event, Item, Moment, PvarInfo, Source, Variables, value_text};
 pub use write::{rank_file_name, rank_of_file_name, write_rank, write_summary};
 
 /// The tag of a rank profile of this version.
 pub const RANK_SCHEMA: &str = "gyan.rank/1";
 /// The tag of a summary of this version.
 pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
+/// The tag of a listing of variables of this version.
+pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

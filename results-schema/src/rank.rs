@@ -26,6 +26,9 @@ pub struct RankProfile {
     pub mpi: Mpi,
     /// How the run ended.
     pub end: End,
+    /// Control variables and their values; on rank 0 alone, which speaks for the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cvars: Vec<CvarSetting>,
     /// The performance variables that were read.
     pub pvars: Vec<Pvar>,
     /// The MPI functions that the program called, with their exact counts.
@@ -245,6 +248,21 @@ impl Pvar {
             .into_iter()
             .filter_map(|(measure, values)| Some((measure, values?)))
     }
+}
+
+/// A control variable as it was set in a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CvarSetting {
+    /// Its name.
+    pub name: String,
+    /// Its value, by name for an enumeration; none when it could not be read.
+    pub value: Option<String>,
+    /// What set it, such as `environment OMPI_MCA_pml`; none when nothing is known to have.
+    pub set_by: Option<String>,
+    /// The value that `GYAN_CVARS` asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub requested: Option<String>,
 }
 
 /// How often a function of MPI was called.

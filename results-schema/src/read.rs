@@ -1,4 +1,4 @@
-//! Reading the two files, with the check of their version. A reader accepts every older version
+//! Reading the files, with the check of their version. A reader accepts every older version
 //! and refuses a newer one.
 
 use std::fs;
@@ -8,7 +8,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::{RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary};
+use crate::{RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, VARIABLES_SCHEMA, Variables};
 
 /// Why a file cannot be used; the message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,14 @@ pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
 /// When the file cannot be read, is no summary, is damaged, or is newer than this version.
 pub fn read_summary(path: &Path) -> Result<Summary, ReadError> {
     parse(&fs::read(path)?, SUMMARY_SCHEMA)
+}
+
+/// Reads a listing of variables.
+///
+/// # Errors
+/// When the file cannot be read, is no listing, is damaged, or is newer than this version.
+pub fn read_variables(path: &Path) -> Result<Variables, ReadError> {
+    parse(&fs::read(path)?, VARIABLES_SCHEMA)
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, ReadError> {

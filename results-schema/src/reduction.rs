@@ -5,9 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    BadEnding, CallSummary, Class, CoverageSummary, Datatype, Element, Ending, Job, LeftOut,
-    Measure, Mpi, Number, OverheadSummary, Pvar, PvarSummary, RankProfile, Ranks, SUMMARY_SCHEMA,
-    Skipped, SkippedSummary, Statistic, Statistics, Summary, Tool, Values, Warning,
+    BadEnding, CallSummary, Class, CoverageSummary, CvarSetting, Datatype, Element, Ending, Job,
+    LeftOut, Measure, Mpi, Number, OverheadSummary, Pvar, PvarSummary, RankProfile, Ranks,
+    SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistic, Statistics, Summary, Tool, Values, Warning,
 };
 
 /// The profiles seen so far, by job.
@@ -45,10 +45,11 @@ struct CallReduction {
 
 #[derive(Debug)]
 struct JobReduction {
-    /// The rank that `job` and `mpi` are from.
+    /// The rank that `job`, `mpi` and `cvars` are from.
     lowest_rank: u32,
     job: Job,
     mpi: Mpi,
+    cvars: Vec<CvarSetting>,
     latest_start: String,
     size: u32,
     files: BTreeMap<u32, String>,
@@ -141,6 +142,7 @@ impl JobReduction {
             latest_start: profile.job.started.clone(),
             job: profile.job,
             mpi: profile.mpi,
+            cvars: profile.cvars,
             size: profile.size,
             files: BTreeMap::from([(rank, file.to_owned())]),
             hosts: BTreeSet::from([profile.host]),
@@ -185,6 +187,7 @@ impl JobReduction {
             self.lowest_rank = other.lowest_rank;
             std::mem::swap(&mut self.job, &mut other.job);
             std::mem::swap(&mut self.mpi, &mut other.mpi);
+            std::mem::swap(&mut self.cvars, &mut other.cvars);
         }
         self.job.elapsed_s = self.job.elapsed_s.max(other.job.elapsed_s);
         if other.mpi != self.mpi {
@@ -252,6 +255,7 @@ impl JobReduction {
             tool: Tool::gyan(),
             job: self.job,
             mpi: self.mpi,
+            cvars: self.cvars,
             hosts: self.hosts.into_iter().collect(),
             ranks: Ranks {
                 expected: self.size,
@@ -364,6 +368,7 @@ mod tests {
                 thread_level: "MPI_THREAD_SINGLE".into(),
             },
             end: End { how: Ending::Finalize, code: 0 },
+            cvars: Vec::new(),
             pvars: vec![Pvar {
                 name: "messages".into(),
                 class: Class::Counter,

@@ -3,12 +3,16 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{Number, RankProfile, Summary};
+use crate::{Number, RankProfile, Summary, Variables};
 
 /// Each schema with the name of its file under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 2] {
-    [("rank.schema.json", of::<RankProfile>()), ("summary.schema.json", of::<Summary>())]
+pub fn all() -> [(&'static str, Schema); 3] {
+    [
+        ("rank.schema.json", of::<RankProfile>()),
+        ("summary.schema.json", of::<Summary>()),
+        ("variables.schema.json", of::<Variables>()),
+    ]
 }
 
 fn of<T: JsonSchema>() -> Schema {

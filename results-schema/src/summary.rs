@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Datatype, Ending, Job, Measure, Mpi, Statistic, Tool};
+use crate::{Class, CvarSetting, Datatype, Ending, Job, Measure, Mpi, Statistic, Tool};
 
 /// What the ranks of one job saw, as minimum, average and maximum.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -22,6 +22,9 @@ pub struct Summary {
     pub hosts: Vec<String>,
     /// Which ranks are in here and which are not.
     pub ranks: Ranks,
+    /// Control variables and their values, as rank 0 tells them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cvars: Vec<CvarSetting>,
     /// One row for each variable, class, object, element and measure.
     pub pvars: Vec<PvarSummary>,
     /// One row for each MPI function that a rank called.

@@ -42,6 +42,18 @@ pub struct Digest {
 }
 
 impl Values {
+    /// What lies in `bytes`, in the machine's byte order: text up to the first NUL for `MPI_CHAR`,
+    /// otherwise elements as by [`from_elements`](Self::from_elements).
+    #[must_use]
+    pub fn from_bytes(datatype: Datatype, bytes: &[u8], limit: usize) -> Values {
+        if datatype != Datatype::Char {
+            return Values::from_elements(datatype.decode_all(bytes), limit);
+        }
+        let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
+        let text = bytes.get(..end).unwrap_or(bytes);
+        Values::Text(String::from_utf8_lossy(text).into_owned())
+    }
+
     /// The elements themselves up to `limit` of them, beyond it their [`Digest`].
     #[must_use]
     pub fn from_elements(elements: Vec<Number>, limit: usize) -> Values {
@@ -81,8 +93,11 @@ impl Values {
     /// The differences `end - start` of each element, wrapping in the width of `datatype`; the
     /// shorter of the two gives the length.
     #[must_use]
-    pub fn differences(datatype: Datatype, start: &[Number], end: &[Number]) -> Vec<Number> {
-        start.iter().zip(end).map(|(&start, &end)| datatype.difference(start, end)).collect()
+    pub fn difference(datatype: Datatype, start: &[u8], end: &[u8], limit: usize) -> Values {
+        let (start, end) = (datatype.decode_all(start), datatype.decode_all(end));
+        let pairs = start.into_iter().zip(end);
+        let differences = pairs.map(|(start, end)| datatype.difference(start, end)).collect();
+        Values::from_elements(differences, limit)
     }
 }
 
@@ -139,6 +154,14 @@ mod tests {
         let elements = integers(&[1, 2, 3, 4]);
         assert_eq!(Values::from_elements(elements.clone(), 4), Values::Elements(elements));
         assert_eq!(Values::from_elements(integers(&[7]), 0), Values::Elements(integers(&[7])));
+    }
+
+    #[test]
+    fn characters_become_text_up_to_the_first_nul() {
+        let values = Values::from_bytes(Datatype::Char, "hiä\0x".as_bytes(), 2);
+        assert_eq!(values, Values::Text("hiä".into()));
+        let values = Values::from_bytes(Datatype::Char, b"no end", 2);
+        assert_eq!(values, Values::Text("no end".into()));
     }
 
     #[test]

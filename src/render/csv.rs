@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use csv::Writer;
-use gyan_results::{Statistic, Summary};
+use gyan_results::{CvarSetting, Statistic, Summary};
 
 const HEADER: [&str; 15] = [
     "kind", "name", "class", "object", "element", "measure", "datatype", "ranks", "min",
@@ -31,6 +31,18 @@ pub(crate) fn csv(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     }
     for call in &summary.calls {
         record(&mut writer, ["call", &call.name, "", "", "", "count", ""], &call.count)?;
+    }
+    writer.flush()
+}
+
+/// The control variables of a run.
+pub(crate) fn environment_csv(out: &mut impl Write, cvars: &[CvarSetting]) -> io::Result<()> {
+    let mut writer = Writer::from_writer(out);
+    writer.write_record(["name", "value", "requested", "set_by"])?;
+    for cvar in cvars {
+        let texts = [&cvar.value, &cvar.requested, &cvar.set_by];
+        let texts = texts.map(|text| text.as_deref().unwrap_or_default());
+        writer.write_record([cvar.name.as_str()].into_iter().chain(texts))?;
     }
     writer.flush()
 }

@@ -4,6 +4,6 @@ mod csv;
 mod markdown;
 mod table;
 
-pub(crate) use csv::csv;
+pub(crate) use csv::{csv, environment_csv};
 pub(crate) use markdown::markdown;
 pub(crate) use table::table;

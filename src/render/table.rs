@@ -14,7 +14,7 @@ const NOTE_WIDTH: usize = 100;
 const HEADING: Style = Style::new().effects(Effects::BOLD);
 const ASIDE: Style = Style::new().effects(Effects::DIMMED);
 
-pub(crate) fn table(out: &mut impl Write, view: &View) -> io::Result<()> {
+pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
     writeln!(out, "{HEADING}{}{HEADING:#}", view.title)?;
     for line in &view.subtitle {
         writeln!(out, "{line}")?;

@@ -16,6 +16,11 @@ pub(crate) struct Config {
     pub(crate) pvars: Selection,
     pub(crate) elements: usize,
     pub(crate) notices: Notices,
+    /// Names and values of control variables to set.
+    pub(crate) cvars: Vec<(String, String)>,
+    pub(crate) cvars_record: RecordCvars,
+    pub(crate) list: Option<PathBuf>,
+    pub(crate) list_before_init: bool,
     /// Settings that could not be understood; each names the variable.
     pub(crate) warnings: Vec<String>,
 }
@@ -29,6 +34,10 @@ impl Default for Config {
             pvars: Selection::default(),
             elements: 64,
             notices: Notices::All,
+            cvars: Vec::new(),
+            cvars_record: RecordCvars::Changed,
+            list: None,
+            list_before_init: false,
             warnings: Vec::new(),
         }
     }
@@ -39,6 +48,14 @@ impl Default for Config {
 pub(crate) enum Notices {
     All,
     Warnings,
+    None,
+}
+
+/// Which control variables are recorded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum RecordCvars {
+    All,
+    Changed,
     None,
 }
 
@@ -128,6 +145,56 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_CVARS",
+        default: "",
+        meaning: "control variables to set, as early as the library allows: `name=value;...`",
+        set: |config, value| {
+            for item in value.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+                match item.split_once('=') {
+                    Some((name, value)) => {
+                        config.cvars.push((name.trim().to_owned(), value.trim().to_owned()));
+                    }
+                    None => config.warnings.push(format!("GYAN_CVARS: {item}: no value; ignored")),
+                }
+            }
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_CVARS_RECORD",
+        default: "changed",
+        meaning: "which control variables rank 0 records: `changed` (what the environment, a \
+                  parameter file or gyan has set), `all` or `none`",
+        set: |config, value| {
+            config.cvars_record = match value {
+                "all" => RecordCvars::All,
+                "changed" => RecordCvars::Changed,
+                "none" => RecordCvars::None,
+                _ => return Err("is none of all, changed, none".into()),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_LIST",
+        default: "",
+        meaning: "set by `gyan varlist`: list the variables into this file instead of running the \
+                  program",
+        set: |config, value| {
+            config.list = Some(value.into());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_LIST_BEFORE",
+        default: "off",
+        meaning: "set by `gyan varlist -m`: list before `MPI_Init`",
+        set: |config, value| {
+            config.list_before_init = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "GYAN_LIBRARY",
         default: "beside `gyan`",
         meaning: "the libgyan.so that `gyan run` loads",
@@ -179,6 +246,26 @@ impl Config {
         }
         config
     }
+}
+
+/// Whether this process may be rank 0, as far as the launcher tells.
+pub(crate) fn may_be_first_rank() -> bool {
+    ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
+        .into_iter()
+        .find_map(launcher)
+        .is_none_or(|rank| rank == "0")
+}
+
+/// The names of all variables of the environment that are text.
+pub(crate) fn names() -> Vec<String> {
+    std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+}
+
+/// Sets a variable for the MPI library, which reads it at its start.
+pub(crate) fn set_for_library(name: &str, value: &str) {
+    // SAFETY: called inside the program's initialisation of MPI, which the standard lets only one
+    // thread do; the user asked for it by GYAN_CVARS.
+    unsafe { std::env::set_var(name, value) };
 }
 
 /// A variable that a launcher set, when it is there and is text.

@@ -31,13 +31,18 @@ impl Job {
         Job {
             id,
             command: command_line(),
-            host: fs::read_to_string("/proc/sys/kernel/hostname")
-                .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned()),
+            host: host(),
             pid,
             started: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
             directory,
         }
     }
+}
+
+/// The name of this node.
+pub(crate) fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
 }
 
 /// Whether this process speaks for its node: the first rank on it, as far as the launcher tells.

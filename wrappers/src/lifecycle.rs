@@ -6,12 +6,14 @@
 
 use std::ffi::{CStr, c_int};
 use std::mem;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Call, Coverage, End, Ending, Job as JobOfProfile, Mpi, Overhead, RANK_SCHEMA, RankProfile, Tool,
+    Call, Coverage, CvarSetting, End, Ending, Job as JobOfProfile, Moment, Overhead, RANK_SCHEMA,
+    RankProfile, Tool,
 };
 
 use crate::abi::Library;
@@ -22,7 +24,7 @@ use crate::mpit::Mpit;
 use crate::next::{Address, Next};
 use crate::sampler::{self, Sampler};
 use crate::table::{Function, Int, Pointer, environment};
-use crate::{boundary, notice, output, store};
+use crate::{boundary, cvars, listing, notice, output, store};
 
 /// Whether the run has started: the first initialisation that comes through wins.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -38,6 +40,7 @@ struct Run {
     rank: u32,
     size: u32,
     thread_level: &'static str,
+    cvars: Vec<CvarSetting>,
     sampler: Option<Sampler>,
     /// Why there is no sampler.
     without_sampler: Option<String>,
@@ -49,6 +52,7 @@ struct Beginning {
     config: Config,
     library: Library,
     mpit: Result<Option<Mpit>, String>,
+    cvars: Vec<CvarSetting>,
     early_names: Vec<Option<String>>,
     late: bool,
     begun: Instant,
@@ -113,6 +117,11 @@ fn initialised(function: Function, forward: impl FnOnce() -> c_int) -> c_int {
         return boundary::uncounted(forward);
     }
     let beginning = boundary::contain("starting", || Beginning::new(false)).flatten();
+    if let Some(beginning) = beginning.as_ref()
+        && let Some(path) = &beginning.config.list
+    {
+        beginning.give_way_to_listing(path, forward);
+    }
     let result = boundary::uncounted(forward);
     if result == 0
         && let Some(beginning) = beginning
@@ -145,7 +154,7 @@ impl Beginning {
     /// None when gyan stays off; then it has said why.
     fn new(late: bool) -> Option<Beginning> {
         let begun = Instant::now();
-        let config = Config::from_env();
+        let mut config = Config::from_env();
         if !config.on {
             return None;
         }
@@ -159,6 +168,9 @@ impl Beginning {
                     "{what}; gyan is off, because it knows the interfaces of Open MPI, of MPICH \
                      and of MPI 5 only"
                 ));
+                if config.list.is_some() {
+                    listing::give_up();
+                }
                 return None;
             }
         };
@@ -166,6 +178,8 @@ impl Beginning {
             return None;
         }
         let level = if late { library.query_thread() } else { None };
+        let mut settings =
+            if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
         let mpit_begun = Instant::now();
         let mpit = Mpit::init(&library, level.unwrap_or(library.abi.thread_multiple()));
         let mpit = mpit.map_err(|failure| failure.to_string());
@@ -174,10 +188,20 @@ impl Beginning {
             Ok(Some(mpit)) if !late => sampler::early_names(mpit, &library),
             _ => Vec::new(),
         };
+        let cvars = match &mpit {
+            Ok(Some(mpit)) => {
+                if late {
+                    settings = cvars::check_late(mpit, &library, &mut config);
+                }
+                cvars::write_and_record(mpit, &library, &settings, &mut config)
+            }
+            _ => Vec::new(),
+        };
         Some(Beginning {
             config,
             library,
             mpit,
+            cvars,
             early_names,
             late,
             begun,
@@ -186,10 +210,32 @@ impl Beginning {
         })
     }
 
+    /// The user asked for a listing instead of the run: it takes the place of the program.
+    fn give_way_to_listing(&self, path: &Path, forward: impl FnOnce() -> c_int) -> ! {
+        match &self.mpit {
+            Ok(Some(mpit)) => {
+                if self.config.list_before_init {
+                    listing::take_over(&self.library, mpit, Moment::BeforeInit, None, path);
+                }
+                let earlier = boundary::contain("listing", || listing::early(&self.library, mpit));
+                let code = boundary::uncounted(forward);
+                if code != 0 {
+                    notice::say(&format!("MPI_Init failed ({})", self.library.abi.error(code)));
+                    listing::give_up();
+                }
+                let moment = Moment::AfterInit;
+                listing::take_over(&self.library, mpit, moment, earlier.flatten(), path)
+            }
+            Ok(None) => notice::say("the MPI library has no MPI_T interface (MPI 3.0)"),
+            Err(failure) => notice::say(failure),
+        }
+        listing::give_up()
+    }
+
     /// Starts the run, after MPI was initialised.
     fn start(self) {
         let begun = Instant::now();
-        let Beginning { mut config, library, mpit, early_names, late, .. } = self;
+        let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
         let Some((rank, size)) = library.world() else {
             notice::say("MPI_COMM_WORLD was not found in the MPI library; gyan is off");
             boundary::close();
@@ -232,6 +278,7 @@ impl Beginning {
             rank,
             size,
             thread_level: level.unwrap_or("unknown"),
+            cvars,
             sampler,
             without_sampler,
             overhead,
@@ -278,7 +325,6 @@ impl Run {
         };
         warnings.extend(self.without_sampler.take());
         let calls = store::calls().into_iter();
-        let library = &self.library;
         let mut profile = RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -292,14 +338,9 @@ impl Run {
             size: self.size,
             host: mem::take(&mut self.job.host),
             pid: self.job.pid,
-            mpi: Mpi {
-                abi: library.abi.name.into(),
-                standard: format!("{}.{}", library.standard.0, library.standard.1),
-                library: library.description.clone(),
-                library_path: library.path(),
-                thread_level: self.thread_level.into(),
-            },
+            mpi: self.library.described(self.thread_level),
             end: End { how: Ending::Finalize, code: 0 },
+            cvars: if self.rank == 0 { mem::take(&mut self.cvars) } else { Vec::new() },
             pvars,
             calls: calls.map(|(name, count)| Call { name: name.into(), count }).collect(),
             coverage,

@@ -28,6 +28,8 @@ pub(crate) enum Remedy {
     StopToRead,
     /// Read, with the reason as a note.
     Doubtful,
+    /// A control variable: read before `MPI_Init` alone.
+    ReadBeforeInitOnly,
 }
 
 struct Quirk {
@@ -43,6 +45,7 @@ struct Quirk {
 }
 
 const ANY: Version = (0, 0, 0);
+const GONE_WITH_ITS_COMPONENT: &str = "crashes inside the library when read after MPI_Init";
 
 /// Later rows add to earlier ones; where two say which class a variable behaves as, the first
 /// counts.
@@ -135,6 +138,38 @@ const QUIRKS: &[Quirk] = &[
         remedy: Remedy::BehavesAs(Class::Counter),
         reason: "counts events, although its class is SIZE",
     },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "opal_common_ucx_*",
+        remedy: Remedy::ReadBeforeInitOnly,
+        reason: GONE_WITH_ITS_COMPONENT,
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "osc_ucx_*",
+        remedy: Remedy::ReadBeforeInitOnly,
+        reason: GONE_WITH_ITS_COMPONENT,
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "pml_ucx_*",
+        remedy: Remedy::ReadBeforeInitOnly,
+        reason: GONE_WITH_ITS_COMPONENT,
+    },
+    Quirk {
+        implementation: Implementation::OpenMpi,
+        since: ANY,
+        until: None,
+        name: "*_ofi_verbose",
+        remedy: Remedy::ReadBeforeInitOnly,
+        reason: GONE_WITH_ITS_COMPONENT,
+    },
 ];
 
 /// What is known about one variable of one library.
@@ -143,6 +178,13 @@ pub(crate) struct Known(Vec<&'static Quirk>);
 /// The rows that apply to `variable`.
 pub(crate) fn known(library: &Library, variable: &Variable) -> Known {
     Known(rows(library.implementation, library.version, &variable.name).collect())
+}
+
+/// Why control variable `name` is not to be read after `MPI_Init`; none when it may be.
+pub(crate) fn deadly_after_init(library: &Library, name: &str) -> Option<&'static str> {
+    rows(library.implementation, library.version, name)
+        .find(|quirk| quirk.remedy == Remedy::ReadBeforeInitOnly)
+        .map(|quirk| quirk.reason)
 }
 
 fn rows(

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Coverage, Datatype, Number, Pvar, Skipped, Values};
+use gyan_results::{Coverage, Pvar, Skipped, Values};
 
 use crate::abi::{Bind, Library};
 use crate::advice::{self, Found};
@@ -31,7 +31,7 @@ struct Sampled {
     object: Object,
     handle: PvarHandle,
     known: Known,
-    start: Option<Vec<Number>>,
+    start: Option<Vec<u8>>,
     notes: Vec<String>,
 }
 
@@ -216,7 +216,7 @@ fn object_for(bind: Bind, library: &Library) -> Result<Object, String> {
 impl Sampled {
     fn into_pvar(
         self,
-        end: Option<Vec<Number>>,
+        end: Option<Vec<u8>>,
         limit: usize,
         api: &crate::mpit::Api,
         session: &Session,
@@ -227,11 +227,11 @@ impl Sampled {
         let class = known.behaves_as(variable.class).unwrap_or(variable.class);
         let delta = match (&start, &end) {
             (Some(start), Some(end)) if class.accumulates() => {
-                Some(Values::differences(variable.datatype, start, end))
+                Some(Values::difference(variable.datatype, start, end, limit))
             }
             _ => None,
         };
-        let values = |elements| values(variable.datatype, elements, limit);
+        let values = |bytes: Vec<u8>| Values::from_bytes(variable.datatype, &bytes, limit);
         Pvar {
             behaves_as: known.behaves_as(variable.class),
             name: variable.name,
@@ -246,34 +246,8 @@ impl Sampled {
             count,
             start: start.map(values),
             end: end.map(values),
-            delta: delta.map(values),
+            delta,
             notes,
         }
-    }
-}
-
-fn values(datatype: Datatype, elements: Vec<Number>, limit: usize) -> Values {
-    if datatype != Datatype::Char {
-        return Values::from_elements(elements, limit);
-    }
-    let bytes: Vec<u8> = elements
-        .into_iter()
-        .map_while(|element| match element {
-            Number::Integer(0) | Number::Double(_) => None,
-            // MPI_CHAR decodes to -128..=127: the low byte is the character.
-            Number::Integer(character) => character.to_le_bytes().first().copied(),
-        })
-        .collect();
-    Values::Text(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn characters_become_text_up_to_the_first_nul() {
-        let elements = [104, 105, -61, -92, 0, 120].map(Number::Integer).to_vec();
-        assert_eq!(values(Datatype::Char, elements, 2), Values::Text("hiä".into()));
     }
 }

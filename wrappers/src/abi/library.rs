@@ -4,7 +4,7 @@
 use std::ffi::{CStr, c_char, c_int};
 use std::mem;
 
-use gyan_results::Datatype;
+use gyan_results::{Datatype, Mpi};
 
 use super::{Abi, Constant, recognise};
 use crate::next::{self, Address, Object};
@@ -26,11 +26,11 @@ pub(crate) struct Library {
     pub(crate) abi: &'static Abi,
     object: Object,
     /// The first line of `MPI_Get_library_version`.
-    pub(crate) description: String,
+    description: String,
     pub(crate) implementation: Implementation,
     pub(crate) version: Version,
     /// The version of the standard.
-    pub(crate) standard: (c_int, c_int),
+    standard: (c_int, c_int),
     /// The handles of the datatypes that a variable of `MPI_T` can have.
     datatypes: Vec<(Datatype, usize)>,
 }
@@ -66,6 +66,17 @@ impl Library {
     /// The file that it was loaded from.
     pub(crate) fn path(&self) -> String {
         self.object.path.to_string_lossy().into_owned()
+    }
+
+    /// As in a profile or a listing.
+    pub(crate) fn described(&self, thread_level: &str) -> Mpi {
+        Mpi {
+            abi: self.abi.name.into(),
+            standard: format!("{}.{}", self.standard.0, self.standard.1),
+            library: self.description.clone(),
+            library_path: self.path(),
+            thread_level: thread_level.into(),
+        }
     }
 
     /// The profiling name `pmpi` of a function; some libraries lack it for some, then the name

@@ -32,6 +32,10 @@ pub(crate) struct Abi {
     pub(crate) binds: &'static [c_int],
     /// `MPI_T_PVAR_CLASS_*`, in the order of [`Class::ALL`].
     pub(crate) classes: [c_int; 10],
+    /// `MPI_T_SCOPE_*`, in the order of [`SCOPES`].
+    pub(crate) scopes: [c_int; 7],
+    /// `MPI_T_SOURCE_ORDERED`; Open MPI has none before version 6.
+    pub(crate) source_ordered: c_int,
     /// The errors that `MPI_T` functions return, with their names.
     pub(crate) errors: &'static [(c_int, &'static str)],
     /// The datatypes that a variable of `MPI_T` can have.
@@ -59,6 +63,10 @@ pub(crate) const VERBOSITIES: [&str; 9] = [
     "MPIDEV_DETAIL",
     "MPIDEV_ALL",
 ];
+
+/// `MPI_T_SCOPE_*` without the prefix (MPI 4.1, 15.3.6).
+pub(crate) const SCOPES: [&str; 7] =
+    ["CONSTANT", "READONLY", "LOCAL", "GROUP", "GROUP_EQ", "ALL", "ALL_EQ"];
 
 /// `MPI_THREAD_*`, by increasing support.
 pub(crate) const THREAD_LEVELS: [&str; 4] =
@@ -135,6 +143,10 @@ impl Abi {
 
     pub(crate) fn verbosity(&self, value: c_int) -> Option<&'static str> {
         named(&self.verbosities, &VERBOSITIES, value)
+    }
+
+    pub(crate) fn scope(&self, value: c_int) -> Option<&'static str> {
+        named(&self.scopes, &SCOPES, value)
     }
 
     pub(crate) fn thread_level(&self, value: c_int) -> Option<&'static str> {

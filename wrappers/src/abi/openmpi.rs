@@ -15,6 +15,8 @@ pub(super) const ABI: Abi = Abi {
     verbosities: [0, 1, 2, 3, 4, 5, 6, 7, 8],
     binds: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     classes: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
+    scopes: [0, 1, 2, 3, 4, 5, 6],
+    source_ordered: 0,
     errors: &[
         (54, "MPI_T_ERR_MEMORY"),
         (55, "MPI_T_ERR_NOT_INITIALIZED"),

@@ -17,6 +17,8 @@ pub(super) const ABI: Abi = Abi {
     verbosities: [9, 10, 12, 17, 18, 20, 33, 34, 36],
     binds: &[1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12],
     classes: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
+    scopes: [1, 2, 3, 4, 5, 6, 7],
+    source_ordered: 1,
     errors: &[
         (1005, "MPI_T_ERR_MEMORY"),
         (1003, "MPI_T_ERR_NOT_INITIALIZED"),

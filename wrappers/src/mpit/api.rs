@@ -30,7 +30,8 @@ macro_rules! functions {
         /// The functions that the library has.
         pub(crate) struct Api {
             abi: &'static Abi,
-            $($field: $type,)*
+            pub(super) events: Option<EventApi>,
+            $(pub(super) $field: $type,)*
         }
 
         impl Api {
@@ -38,6 +39,7 @@ macro_rules! functions {
             pub(super) fn find(library: &Library) -> Option<Api> {
                 Some(Api {
                     abi: library.abi,
+                    events: EventApi::find(library),
                     $($field: {
                         let address = library.function($name)?;
                         // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3); handles of
@@ -67,26 +69,150 @@ functions! {
     t_pvar_start: PvarStart = c"PMPI_T_pvar_start"(Raw, Raw);
     t_pvar_stop: PvarStop = c"PMPI_T_pvar_stop"(Raw, Raw);
     t_pvar_read: PvarRead = c"PMPI_T_pvar_read"(Raw, Raw, *mut c_void);
+    t_cvar_get_num: CvarGetNum = c"PMPI_T_cvar_get_num"(*mut c_int);
+    t_cvar_get_info: CvarGetInfo = c"PMPI_T_cvar_get_info"(
+        c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_void, *mut Raw, *mut c_char,
+        *mut c_int, *mut c_int, *mut c_int
+    );
+    t_cvar_handle_alloc: CvarHandleAlloc = c"PMPI_T_cvar_handle_alloc"(
+        c_int, *mut c_void, *mut Raw, *mut c_int
+    );
+    t_cvar_handle_free: CvarHandleFree = c"PMPI_T_cvar_handle_free"(*mut Raw);
+    t_cvar_read: CvarRead = c"PMPI_T_cvar_read"(Raw, *mut c_void);
+    t_cvar_write: CvarWrite = c"PMPI_T_cvar_write"(Raw, *const c_void);
+    t_enum_get_info: EnumGetInfo = c"PMPI_T_enum_get_info"(
+        Raw, *mut c_int, *mut c_char, *mut c_int
+    );
+    t_enum_get_item: EnumGetItem = c"PMPI_T_enum_get_item"(
+        Raw, c_int, *mut c_int, *mut c_char, *mut c_int
+    );
+    t_category_get_num: CategoryGetNum = c"PMPI_T_category_get_num"(*mut c_int);
+    t_category_get_info: CategoryGetInfo = c"PMPI_T_category_get_info"(
+        c_int, *mut c_char, *mut c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int,
+        *mut c_int
+    );
+    t_category_get_cvars: CategoryGetCvars = c"PMPI_T_category_get_cvars"(
+        c_int, c_int, *mut c_int
+    );
+    t_category_get_pvars: CategoryGetPvars = c"PMPI_T_category_get_pvars"(
+        c_int, c_int, *mut c_int
+    );
+    t_category_get_categories: CategoryGetCategories = c"PMPI_T_category_get_categories"(
+        c_int, c_int, *mut c_int
+    );
+}
+
+/// The functions of MPI 4.0 that tell what events there are.
+pub(super) struct EventApi {
+    pub(super) event_get_num: unsafe extern "C" fn(*mut c_int) -> c_int,
+    pub(super) event_get_info: EventGetInfo,
+    pub(super) source_get_num: unsafe extern "C" fn(*mut c_int) -> c_int,
+    pub(super) source_get_info: SourceGetInfo,
+}
+
+type EventGetInfo = unsafe extern "C" fn(
+    c_int,
+    *mut c_char,
+    *mut c_int,
+    *mut c_int,
+    *mut c_void,
+    *mut isize,
+    *mut c_int,
+    *mut Raw,
+    *mut c_void,
+    *mut c_char,
+    *mut c_int,
+    *mut c_int,
+) -> c_int;
+
+type SourceGetInfo = unsafe extern "C" fn(
+    c_int,
+    *mut c_char,
+    *mut c_int,
+    *mut c_char,
+    *mut c_int,
+    *mut c_int,
+    *mut i64,
+    *mut i64,
+    *mut c_void,
+) -> c_int;
+
+impl EventApi {
+    fn find(library: &Library) -> Option<EventApi> {
+        let get_num = |name| {
+            // SAFETY: the prototype in MPI 4.1, 15.3.8.
+            library.function(name).map(|address| unsafe {
+                mem::transmute::<Address, unsafe extern "C" fn(*mut c_int) -> c_int>(address)
+            })
+        };
+        let event = library.function(c"PMPI_T_event_get_info")?;
+        let source = library.function(c"PMPI_T_source_get_info")?;
+        Some(EventApi {
+            event_get_num: get_num(c"PMPI_T_event_get_num")?,
+            // SAFETY: the prototype in MPI 4.1, 15.3.8.
+            event_get_info: unsafe { mem::transmute::<Address, EventGetInfo>(event) },
+            source_get_num: get_num(c"PMPI_T_source_get_num")?,
+            // SAFETY: the prototype in MPI 4.1, 15.3.8.
+            source_get_info: unsafe { mem::transmute::<Address, SourceGetInfo>(source) },
+        })
+    }
 }
 
 /// What `MPI_T_pvar_get_info` says, in the library's own constants.
 #[derive(Default)]
-pub(super) struct PvarInfo {
-    pub(super) name: Vec<u8>,
-    pub(super) verbosity: c_int,
-    pub(super) class: c_int,
-    pub(super) datatype: usize,
-    pub(super) bind: c_int,
-    pub(super) readonly: bool,
-    pub(super) continuous: bool,
-    pub(super) atomic: bool,
+pub(crate) struct PvarInfo {
+    pub(crate) name: String,
+    pub(crate) verbosity: c_int,
+    pub(crate) class: c_int,
+    pub(crate) datatype: usize,
+    pub(crate) bind: c_int,
+    pub(crate) readonly: bool,
+    pub(crate) continuous: bool,
+    pub(crate) atomic: bool,
+}
+
+/// The text that a function gives in a buffer of the caller's. One that fills the buffer may have
+/// been cut, which cannot be told from the length that comes back, so then the length is asked for.
+pub(super) fn sized_text(
+    mut call: impl FnMut(*mut c_char, *mut c_int) -> Result<(), Failure>,
+) -> Result<String, Failure> {
+    const MOSTLY_ENOUGH: usize = 512;
+    let mut text = [0_u8; MOSTLY_ENOUGH];
+    let mut length = index_of(text.len());
+    call(text.as_mut_ptr().cast(), &raw mut length)?;
+    if let Some(text) = whole_text(&text) {
+        return Ok(text);
+    }
+    let mut length: c_int = 0;
+    call(ptr::null_mut(), &raw mut length)?;
+    let mut text = vec![0_u8; usize::try_from(length).unwrap_or(0) + 2];
+    let mut length = index_of(text.len());
+    call(text.as_mut_ptr().cast(), &raw mut length)?;
+    Ok(whole_text(&text).unwrap_or_default())
+}
+
+/// The text in a buffer up to its NUL; none when it fills all but the last byte.
+fn whole_text(buffer: &[u8]) -> Option<String> {
+    let end = buffer.iter().position(|&byte| byte == 0)?;
+    let text = buffer.get(..end).filter(|_| end + 1 < buffer.len())?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// The first `length` bytes of a buffer that is made of words, so that every datatype is aligned.
+pub(super) fn bytes_of(words: &[u64], length: usize) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).take(length).collect()
+}
+
+/// An index or length as the `int` that the interface takes.
+pub(super) fn index_of(index: usize) -> c_int {
+    c_int::try_from(index).unwrap_or(c_int::MAX)
 }
 
 /// More elements than that no variable has.
-const COUNT_AT_MOST: c_int = 1 << 24;
+pub(super) const COUNT_AT_MOST: c_int = 1 << 24;
 
 impl Api {
-    fn check(&self, call: &'static str, code: c_int) -> Result<(), Failure> {
+    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), Failure> {
         if code == 0 { Ok(()) } else { Err(Failure { call, error: self.abi.error(code) }) }
     }
 
@@ -113,62 +239,38 @@ impl Api {
     }
 
     /// What the library says about variable `index`, which is below the current number: beyond it
-    /// some libraries crash.
-    pub(super) fn pvar_get_info(&self, index: usize) -> Result<PvarInfo, Failure> {
+    /// some libraries crash. The description is left out, see
+    /// [`pvar_description`](Self::pvar_description).
+    pub(crate) fn pvar_get_info(&self, index: usize) -> Result<PvarInfo, Failure> {
         const CALL: &str = "MPI_T_pvar_get_info";
-        let no_index = |_| Failure { call: CALL, error: "index too large".into() };
-        let index = c_int::try_from(index).map_err(no_index)?;
+        let index = index_of(index);
         let null = ptr::null_mut::<c_int>();
-        // The length first: a truncated name cannot be told from a whole one.
-        let mut length: c_int = 0;
-        // SAFETY: a length of 0 asks for the length alone; every other argument may be null
-        // (MPI 4.1, 15.3.3).
-        let code = unsafe {
-            (self.t_pvar_get_info)(
-                index,
-                ptr::null_mut(),
-                &raw mut length,
-                null,
-                null,
-                ptr::null_mut(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                null,
-                null,
-                null,
-                null,
-                null,
-            )
-        };
-        self.check(CALL, code)?;
         let mut info = PvarInfo::default();
-        let mut name = vec![0_u8; usize::try_from(length).unwrap_or(0) + 1];
-        let mut length = c_int::try_from(name.len()).map_err(no_index)?;
         // A word: libraries whose handles are ints write the lower half of it.
         let mut datatype: u64 = 0;
         let (mut readonly, mut continuous, mut atomic): (c_int, c_int, c_int) = (0, 0, 0);
-        // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
-        // `name`.
-        let code = unsafe {
-            (self.t_pvar_get_info)(
-                index,
-                name.as_mut_ptr().cast(),
-                &raw mut length,
-                &raw mut info.verbosity,
-                &raw mut info.class,
-                (&raw mut datatype).cast(),
-                ptr::null_mut(),
-                ptr::null_mut(),
-                null,
-                &raw mut info.bind,
-                &raw mut readonly,
-                &raw mut continuous,
-                &raw mut atomic,
-            )
-        };
-        self.check(CALL, code)?;
-        name.truncate(name.iter().position(|&byte| byte == 0).unwrap_or(name.len()));
-        info.name = name;
+        info.name = sized_text(|name, length| {
+            // SAFETY: every pointer is to a variable of its type or null, which stands for
+            // nothing wanted (MPI 4.1, 15.3.3), and `length` is that of `name`.
+            let code = unsafe {
+                (self.t_pvar_get_info)(
+                    index,
+                    name,
+                    length,
+                    &raw mut info.verbosity,
+                    &raw mut info.class,
+                    (&raw mut datatype).cast(),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    null,
+                    &raw mut info.bind,
+                    &raw mut readonly,
+                    &raw mut continuous,
+                    &raw mut atomic,
+                )
+            };
+            self.check(CALL, code)
+        })?;
         info.datatype = usize::try_from(datatype).unwrap_or(0);
         // Bit masks in MPICH and Intel MPI: anything but 0 is true.
         (info.readonly, info.continuous, info.atomic) =
@@ -206,7 +308,7 @@ impl Api {
         let mut handle: Raw = ptr::null_mut();
         // Open MPI does not write the count of a variable that is switched off.
         let mut count: c_int = 1;
-        let index = c_int::try_from(index).unwrap_or(c_int::MAX);
+        let index = index_of(index);
         // SAFETY: the caller's promise; `handle` and `count` can be written.
         let code = unsafe {
             (self.t_pvar_handle_alloc)(session, index, object, &raw mut handle, &raw mut count)

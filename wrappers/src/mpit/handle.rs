@@ -2,9 +2,9 @@
 
 use std::ptr;
 
-use gyan_results::{Datatype, Number};
+use gyan_results::Datatype;
 
-use super::api::{Api, Failure, Raw};
+use super::api::{Api, Failure, Raw, bytes_of};
 use super::variable::Variable;
 
 /// An object that a variable can be bound to.
@@ -118,18 +118,16 @@ impl PvarHandle {
         Ok(())
     }
 
-    /// Reads every element.
-    pub(crate) fn read(&self, api: &Api, session: &Session) -> Result<Vec<Number>, Failure> {
-        // Words, so that every datatype is aligned; at least 8 bytes an element and some to
-        // spare, because libraries have been seen to write 8 bytes whatever they say.
+    /// The bytes of every element.
+    pub(crate) fn read(&self, api: &Api, session: &Session) -> Result<Vec<u8>, Failure> {
+        // At least 8 bytes an element and some to spare, because libraries have been seen to
+        // write 8 bytes whatever they say.
         const WORDS_TO_SPARE: usize = 8;
         let mut words = vec![0_u64; self.count.max(1) + WORDS_TO_SPARE];
         // SAFETY: session, handle and object are alive, the variable was started or is
         // continuous, and the buffer is larger than all elements.
         unsafe { api.pvar_read(session.raw, self.raw, words.as_mut_ptr().cast()) }?;
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_ne_bytes()).collect();
-        let elements = bytes.chunks(self.datatype.size()).take(self.count);
-        Ok(elements.filter_map(|element| self.datatype.decode(element)).collect())
+        Ok(bytes_of(&words, self.count * self.datatype.size()))
     }
 
     /// Gives the handle back, while its object is still alive.

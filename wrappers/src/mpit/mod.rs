@@ -6,10 +6,12 @@
 //! no error is provoked; nothing is reset. Never called from a signal handler or a helper thread.
 
 mod api;
+mod describe;
 mod handle;
 mod variable;
 
 pub(crate) use api::{Api, Failure};
+pub(crate) use describe::Enumeration;
 pub(crate) use handle::{Object, PvarHandle, Session};
 pub(crate) use variable::Variable;
 
@@ -34,9 +36,9 @@ impl Mpit {
         Ok(Some(Mpit { api }))
     }
 
-    /// Drops the reference. Whether and when that is safe is a fact about the library, see
+    /// Drops the reference, once. Whether and when that is safe is a fact about the library, see
     /// [`crate::quirks::drops_mpit`].
-    pub(crate) fn finalize(self) {
+    pub(crate) fn finalize(&self) {
         self.api.finalize();
     }
 

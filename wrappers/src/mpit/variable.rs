@@ -25,7 +25,7 @@ impl Variable {
     /// Variable `index` of the library, or why it cannot be read.
     pub(super) fn get(api: &Api, library: &Library, index: usize) -> Result<Variable, String> {
         let info = api.pvar_get_info(index).map_err(|failure| failure.to_string())?;
-        let name = String::from_utf8_lossy(&info.name).into_owned();
+        let name = info.name;
         let abi = library.abi;
         Ok(Variable {
             index,

@@ -1,0 +1,240 @@
+//! Every variable, category and event of an MPI library: schema `gyan.variables/1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Class, Datatype, Mpi, Number, Tool, Values};
+
+/// What an MPI library tells about itself through `MPI_T`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Variables {
+    /// [`VARIABLES_SCHEMA`](crate::VARIABLES_SCHEMA).
+    pub schema: String,
+    /// What wrote this listing.
+    pub tool: Tool,
+    /// Host name of the node.
+    pub host: String,
+    /// The MPI library.
+    pub mpi: Mpi,
+    /// When it was asked.
+    pub listed: Moment,
+    /// The control variables, by index.
+    pub cvars: Vec<Cvar>,
+    /// The performance variables, by index.
+    pub pvars: Vec<PvarInfo>,
+    /// The categories, by index.
+    pub categories: Vec<Category>,
+    /// Whether the library has the event interface of MPI 4.0.
+    pub has_events: bool,
+    /// The types of events, by index.
+    pub events: Vec<Event>,
+    /// The sources of events, by index.
+    pub sources: Vec<Source>,
+}
+
+/// When a library is asked: variables appear and values settle in `MPI_Init`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Moment {
+    /// Before `MPI_Init`.
+    BeforeInit,
+    /// After `MPI_Init`.
+    AfterInit,
+}
+
+/// A control variable (MPI 4.1, 15.3.6).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Cvar {
+    /// Its index.
+    pub index: usize,
+    /// Its name; none when the library does not give it.
+    pub name: Option<String>,
+    /// The verbosity level, without the prefix `MPI_T_VERBOSITY_`.
+    pub verbosity: Option<String>,
+    /// The datatype of an element; none for one that `MPI_T` does not allow.
+    pub datatype: Option<Datatype>,
+    /// The names of its values, for an enumeration.
+    pub enumeration: Option<Vec<Item>>,
+    /// The kind of object that it binds to; none for no object.
+    pub bind: Option<String>,
+    /// The scope, without the prefix `MPI_T_SCOPE_`.
+    pub scope: Option<String>,
+    /// What the library says about it.
+    pub description: String,
+    /// Number of elements.
+    pub count: Option<usize>,
+    /// Its value, of `MPI_COMM_WORLD` where it binds to communicators; none when it was not read.
+    pub value: Option<Values>,
+    /// The environment variable that this library reads at its start.
+    pub environment: Option<String>,
+    /// The option of this library's launcher that sets it.
+    pub launcher_option: Option<String>,
+    /// Whether this is from before `MPI_Init`, because the library no longer tells it afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_init: bool,
+    /// Why there is no value, or not all that belongs here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A name of a value.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Item {
+    /// The value.
+    pub value: i32,
+    /// Its name.
+    pub name: String,
+}
+
+/// A performance variable (MPI 4.1, 15.3.7).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct PvarInfo {
+    /// Its index.
+    pub index: usize,
+    /// Its name; none when the library does not give it.
+    pub name: Option<String>,
+    /// The verbosity level, without the prefix `MPI_T_VERBOSITY_`.
+    pub verbosity: Option<String>,
+    /// Its class.
+    pub class: Option<Class>,
+    /// The datatype of an element.
+    pub datatype: Option<Datatype>,
+    /// The names of its values, for an enumeration.
+    pub enumeration: Option<Vec<Item>>,
+    /// The kind of object that it binds to; none for no object.
+    pub bind: Option<String>,
+    /// Whether it cannot be written.
+    pub readonly: Option<bool>,
+    /// Whether it runs all the time.
+    pub continuous: Option<bool>,
+    /// Whether it can be read and reset in one step.
+    pub atomic: Option<bool>,
+    /// What the library says about it.
+    pub description: String,
+    /// Number of elements; none when no handle was to be had.
+    pub count: Option<usize>,
+    /// Its value, of `MPI_COMM_WORLD` where it binds to communicators; none when it was not read.
+    pub value: Option<Values>,
+    /// Whether this is from before `MPI_Init`, because the library no longer tells it afterwards.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub before_init: bool,
+    /// Why there is no value, or not all that belongs here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A category (MPI 4.1, 15.3.9).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Category {
+    /// Its index.
+    pub index: usize,
+    /// Its name; none when the library does not give it.
+    pub name: Option<String>,
+    /// What the library says about it.
+    pub description: String,
+    /// Indices of its control variables.
+    pub cvars: Vec<usize>,
+    /// Indices of its performance variables.
+    pub pvars: Vec<usize>,
+    /// Indices of the categories in it.
+    pub categories: Vec<usize>,
+    /// Why not all that belongs here is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A type of events (MPI 4.1, 15.3.8).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Event {
+    /// Its index.
+    pub index: usize,
+    /// Its name; none when the library does not give it.
+    pub name: Option<String>,
+    /// The verbosity level, without the prefix `MPI_T_VERBOSITY_`.
+    pub verbosity: Option<String>,
+    /// The kind of object that it binds to; none for no object.
+    pub bind: Option<String>,
+    /// Number of elements of an instance.
+    pub elements: usize,
+    /// What the library says about it.
+    pub description: String,
+    /// Why not all that belongs here is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// A source of events (MPI 4.1, 15.3.8).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Source {
+    /// Its index.
+    pub index: usize,
+    /// Its name; none when the library does not give it.
+    pub name: Option<String>,
+    /// Whether its events come in the order of their times.
+    pub ordered: bool,
+    /// The resolution of its clock.
+    pub ticks_per_second: i64,
+    /// What the library says about it.
+    pub description: String,
+    /// Why not all that belongs here is here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The text of a value: names where there is an enumeration, elements separated by commas.
+#[must_use]
+pub fn value_text(value: &Values, enumeration: Option<&[Item]>) -> String {
+    let name = |number: &Number| {
+        let item = enumeration
+            .into_iter()
+            .flatten()
+            .find(|item| *number == Number::Integer(item.value.into()));
+        item.map_or_else(|| number.to_string(), |item| item.name.clone())
+    };
+    match value {
+        Values::Text(text) => text.clone(),
+        Values::Elements(elements) => elements.iter().map(name).collect::<Vec<_>>().join(","),
+        Values::Digest(digest) => format!("{} elements, sum {}", digest.count, digest.sum),
+    }
+}
+
+impl Cvar {
+    /// Its value as text; none when it was not read.
+    #[must_use]
+    pub fn value_text(&self) -> Option<String> {
+        Some(value_text(self.value.as_ref()?, self.enumeration.as_deref()))
+    }
+}
+
+impl PvarInfo {
+    /// Its value as text; none when it was not read.
+    #[must_use]
+    pub fn value_text(&self) -> Option<String> {
+        Some(value_text(self.value.as_ref()?, self.enumeration.as_deref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_enumerations_are_shown_by_name() {
+        let items =
+            [Item { value: 0, name: "false".into() }, Item { value: 1, name: "true".into() }];
+        let values = |values: &[i128]| {
+            Values::Elements(values.iter().copied().map(Number::Integer).collect())
+        };
+        assert_eq!(value_text(&values(&[1]), Some(&items)), "true");
+        assert_eq!(value_text(&values(&[0, 7]), Some(&items)), "false,7");
+        assert_eq!(value_text(&values(&[4096]), None), "4096");
+        assert_eq!(value_text(&Values::Text("poll".into()), Some(&items)), "poll");
+    }
+}

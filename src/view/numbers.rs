@@ -1,0 +1,144 @@
+//! How numbers and lists of them read.
+
+pub(super) fn integer_text(integer: i128) -> String {
+    let sign = if integer < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(integer.unsigned_abs()))
+}
+
+/// Digits in groups of three.
+pub(super) fn grouped(integer: u128) -> String {
+    let digits = integer.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// As many digits as mean something to a reader.
+pub(super) fn double_text(double: f64) -> String {
+    let size = double.abs();
+    // Whole: a mean of equal counts is one of them.
+    if double.fract() == 0.0 && size < 1e15 {
+        let sign = if double < 0.0 { "-" } else { "" };
+        let whole = format!("{size:.0}").parse().unwrap_or(0);
+        format!("{sign}{}", grouped(whole))
+    } else if !(0.001..1e15).contains(&size) {
+        format!("{double:.3e}")
+    } else if size < 1.0 {
+        format!("{double:.3}")
+    } else if size < 100.0 {
+        format!("{double:.2}")
+    } else {
+        let tenths = format!("{double:.1}");
+        match tenths
+            .trim_start_matches('-')
+            .split_once('.')
+            .and_then(|(whole, part)| Some((whole.parse::<u128>().ok()?, part.to_owned())))
+        {
+            Some((whole, part)) => {
+                let sign = if double < 0.0 { "-" } else { "" };
+                format!("{sign}{}.{part}", grouped(whole))
+            }
+            None => tenths,
+        }
+    }
+}
+
+pub(super) fn seconds(seconds: f64) -> String {
+    let size = seconds.abs();
+    let (scaled, unit) = match size {
+        0.0 => return "0 s".into(),
+        _ if size < 1e-6 => (seconds * 1e9, "ns"),
+        _ if size < 1e-3 => (seconds * 1e6, "µs"),
+        _ if size < 1.0 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    let decimals = match scaled.abs() {
+        scaled if scaled < 9.995 => 2,
+        scaled if scaled < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.decimals$} {unit}")
+}
+
+pub(super) fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent < 0.01 { "less than 0.01 %".into() } else { format!("{percent:.2} %") }
+}
+
+/// `0, 2-5, 9`: consecutive ranks as a range.
+pub(crate) fn ranges(ranks: &[u32]) -> String {
+    const RANGES_AT_MOST: usize = 8;
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => ranges.push((rank, rank)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    let mut parts: Vec<String> = ranges.iter().take(RANGES_AT_MOST).map(text).collect();
+    if ranges.len() > RANGES_AT_MOST {
+        parts.push("...".into());
+    }
+    parts.join(", ")
+}
+
+pub(super) fn plural(n: u64) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+pub(super) fn cut(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    text.chars().take(limit - 3).chain("...".chars()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(integer_text(1_234_567), "1,234,567");
+        assert_eq!(integer_text(-1000), "-1,000");
+        assert_eq!(integer_text(999), "999");
+        assert_eq!(double_text(0.0), "0");
+        assert_eq!(double_text(2.5), "2.50");
+        assert_eq!(double_text(-12000.0), "-12,000");
+        assert_eq!(double_text(-1234.56), "-1,234.6");
+        assert_eq!(double_text(1e-9), "1.000e-9");
+        assert_eq!(double_text(0.25), "0.250");
+    }
+
+    #[test]
+    fn times_carry_their_unit() {
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(12.5), "12.5 s");
+        assert_eq!(seconds(0.002), "2.00 ms");
+        assert_eq!(seconds(3.25e-7), "325 ns");
+        assert_eq!(seconds(99.96e-6), "100 µs");
+        assert_eq!(percent(0.0001), "0.01 %");
+        assert_eq!(percent(0.00001), "less than 0.01 %");
+    }
+
+    #[test]
+    fn ranks_are_shown_as_ranges() {
+        assert_eq!(ranges(&[0, 2, 3, 4, 9]), "0, 2-4, 9");
+        let even: Vec<u32> = (0..40).map(|rank| rank * 2).collect();
+        assert!(ranges(&even).ends_with("14, ..."));
+    }
+
+    #[test]
+    fn a_long_command_line_is_cut() {
+        assert_eq!(cut("abcdef", 5), "ab...");
+        assert_eq!(cut("äöüßx", 5), "äöüßx");
+    }
+}

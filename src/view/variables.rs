@@ -1,0 +1,432 @@
+//! The listing of an MPI library: its variables as in the tables of VARLIST (Islam, Mohror, Schulz
+//! 2014, Figure 1), or long with all that is known of each.
+
+use std::collections::BTreeSet;
+
+use gyan_results::{Category, Cvar, Datatype, Event, Item, Moment, PvarInfo, Source, Variables};
+
+use super::numbers::cut;
+use super::{Align, Column, Section, View, library_line};
+
+/// What of a listing is shown.
+#[allow(clippy::struct_excessive_bools)] // options of the command line
+pub(crate) struct Choice {
+    pub(crate) cvars: bool,
+    pub(crate) pvars: bool,
+    pub(crate) events: bool,
+    pub(crate) categories: bool,
+    /// The highest verbosity level, 1 to 9.
+    pub(crate) verbosity: usize,
+    /// All that is known of each variable.
+    pub(crate) long: bool,
+    /// Names and values of enumerations.
+    pub(crate) enumerations: bool,
+}
+
+/// The levels with their abbreviations, from 1 on.
+const LEVELS: [(&str, &str); 9] = [
+    ("USER_BASIC", "U/B-1"),
+    ("USER_DETAIL", "U/D-2"),
+    ("USER_ALL", "U/A-3"),
+    ("TUNER_BASIC", "T/B-4"),
+    ("TUNER_DETAIL", "T/D-5"),
+    ("TUNER_ALL", "T/A-6"),
+    ("MPIDEV_BASIC", "D/B-7"),
+    ("MPIDEV_DETAIL", "D/D-8"),
+    ("MPIDEV_ALL", "D/A-9"),
+];
+
+/// A value is cut there in a table.
+const VALUE_AT_MOST: usize = 48;
+
+/// The level of a verbosity, 1 to 9; what the library does not tell counts as the last.
+pub(crate) fn level(verbosity: Option<&str>) -> usize {
+    let known = LEVELS.iter().position(|(name, _)| Some(*name) == verbosity);
+    known.map_or(LEVELS.len(), |at| at + 1)
+}
+
+fn level_text(verbosity: Option<&str>) -> String {
+    let known = LEVELS.iter().find(|(name, _)| Some(*name) == verbosity);
+    known.map_or("?", |(_, text)| *text).to_owned()
+}
+
+/// `whole` is the listing before anything was filtered out, for the numbers in the headings.
+pub(crate) fn variables(listing: &Variables, whole: &Variables, choice: &Choice) -> View {
+    let mut sections = Vec::new();
+    let until = LEVELS.get(choice.verbosity - 1).map_or("", |(_, text)| *text);
+    let found = |what: &str, all: usize, shown: usize| {
+        format!("{what}: {all} found, {shown} shown, with verbosity <= {until}")
+    };
+    if choice.cvars {
+        let title = found("Control variables", whole.cvars.len(), listing.cvars.len());
+        if choice.long {
+            sections.push(heading(title));
+            sections.extend(listing.cvars.iter().map(long_cvar));
+        } else {
+            sections.push(cvars(title, &listing.cvars));
+        }
+    }
+    if choice.pvars {
+        let title = found("Performance variables", whole.pvars.len(), listing.pvars.len());
+        if choice.long {
+            sections.push(heading(title));
+            sections.extend(listing.pvars.iter().map(long_pvar));
+        } else {
+            sections.push(pvars(title, &listing.pvars));
+        }
+    }
+    if choice.enumerations && !choice.long {
+        sections.push(enumerations(listing));
+    }
+    if choice.events {
+        sections.push(events(listing));
+        sections.push(sources(&listing.sources));
+    }
+    if choice.categories {
+        sections.push(categories(whole));
+    }
+    let moment = match listing.listed {
+        Moment::BeforeInit => "before MPI_Init",
+        Moment::AfterInit => "after MPI_Init",
+    };
+    let mut view = View {
+        title: library_line(&listing.mpi),
+        subtitle: vec![format!(
+            "{}, {} interface, listed {moment} on {}",
+            listing.mpi.library_path, listing.mpi.abi, listing.host
+        )],
+        sections,
+    };
+    view.make_printable();
+    view
+}
+
+fn heading(title: String) -> Section {
+    Section { title, columns: Vec::new(), rows: Vec::new(), notes: Vec::new() }
+}
+
+fn columns<const N: usize>(titles: [&'static str; N]) -> Vec<Column> {
+    titles.into_iter().map(|title| Column { title, align: Align::Left }).collect()
+}
+
+/// As the original prints datatypes.
+fn type_text(datatype: Option<Datatype>) -> String {
+    match datatype {
+        Some(Datatype::Int) => "INT",
+        Some(Datatype::Unsigned) => "UINT",
+        Some(Datatype::Long) => "LONG",
+        Some(Datatype::UnsignedLong) => "ULONG",
+        Some(Datatype::LongLong) => "LLONG",
+        Some(Datatype::UnsignedLongLong) => "ULLONG",
+        Some(Datatype::Count) => "COUNT",
+        Some(Datatype::Char) => "CHAR",
+        Some(Datatype::Double) => "DOUBLE",
+        Some(Datatype::CBool) => "BOOL",
+        Some(Datatype::Int32) => "INT32",
+        Some(Datatype::Uint32) => "UINT32",
+        Some(Datatype::Int64) => "INT64",
+        Some(Datatype::Uint64) => "UINT64",
+        None => "UNKNOWN",
+    }
+    .to_owned()
+}
+
+fn name_text(name: Option<&str>, index: usize) -> String {
+    name.map_or_else(|| format!("#{index}"), str::to_owned)
+}
+
+fn bind_text(bind: Option<&str>) -> String {
+    bind.unwrap_or("n/a").to_owned()
+}
+
+fn flag(flag: Option<bool>) -> String {
+    flag.map_or("?", |flag| if flag { "YES" } else { "NO" }).to_owned()
+}
+
+/// A text of the library on one line.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The value, or why there is none; with a mark when it is from before `MPI_Init`.
+fn value(text: Option<String>, problem: Option<&str>, before_init: bool) -> String {
+    let text = text.map(|text| cut(&one_line(&text), VALUE_AT_MOST));
+    let text = if before_init { Some(format!("{} *", text.unwrap_or_default())) } else { text };
+    // What the mark says already: the library no longer tells.
+    let problem = problem.filter(|problem| !before_init || !problem.contains("MPI_T_ERR_"));
+    let problem = problem.map(|problem| format!("({problem})"));
+    let parts = text.into_iter().chain(problem);
+    parts.collect::<Vec<_>>().join(" ").trim().to_owned()
+}
+
+/// What the mark means, when there is one.
+fn remark_on_mark(marked: bool) -> Vec<String> {
+    let remark = "* as before MPI_Init; afterwards the library no longer tells it, because its \
+                  component is not in use here";
+    if marked { vec![remark.to_owned()] } else { Vec::new() }
+}
+
+fn cvars(title: String, cvars: &[Cvar]) -> Section {
+    let row = |cvar: &Cvar| {
+        vec![
+            name_text(cvar.name.as_deref(), cvar.index),
+            level_text(cvar.verbosity.as_deref()),
+            type_text(cvar.datatype),
+            bind_text(cvar.bind.as_deref()),
+            cvar.scope.clone().unwrap_or_else(|| "UNKNOWN".into()),
+            value(cvar.value_text(), cvar.problem.as_deref(), cvar.before_init),
+        ]
+    };
+    Section {
+        title,
+        columns: columns(["Variable", "VRB", "Type", "Bind", "Scope", "Value"]),
+        rows: cvars.iter().map(row).collect(),
+        notes: remark_on_mark(cvars.iter().any(|cvar| cvar.before_init)),
+    }
+}
+
+fn pvars(title: String, pvars: &[PvarInfo]) -> Section {
+    let row = |pvar: &PvarInfo| {
+        vec![
+            name_text(pvar.name.as_deref(), pvar.index),
+            level_text(pvar.verbosity.as_deref()),
+            pvar.class.map_or("?", |class| class.name()).to_owned(),
+            type_text(pvar.datatype),
+            bind_text(pvar.bind.as_deref()),
+            flag(pvar.readonly),
+            flag(pvar.continuous),
+            flag(pvar.atomic),
+            value(pvar.value_text(), pvar.problem.as_deref(), pvar.before_init),
+        ]
+    };
+    let titles = ["Variable", "VRB", "Class", "Type", "Bind", "R/O", "CNT", "ATM", "Value"];
+    Section {
+        title,
+        columns: columns(titles),
+        rows: pvars.iter().map(row).collect(),
+        notes: remark_on_mark(pvars.iter().any(|pvar| pvar.before_init)),
+    }
+}
+
+/// Lines `label  text`, without those that have none.
+fn facts(
+    title: String,
+    facts: impl IntoIterator<Item = (&'static str, Option<String>)>,
+) -> Section {
+    let known = facts.into_iter().filter_map(|(label, text)| Some((label, text?)));
+    let notes = known
+        .filter(|(_, text)| !text.is_empty())
+        .map(|(label, text)| format!("  {label:<13} {}", one_line(&text)));
+    Section { notes: notes.collect(), ..heading(title) }
+}
+
+fn items_text(items: Option<&[Item]>) -> Option<String> {
+    let items = items?.iter().map(|item| format!("{} = {}", item.value, item.name));
+    Some(items.collect::<Vec<_>>().join(", "))
+}
+
+/// Whether a control variable can be written at this moment, by its scope (MPI 4.1, 15.3.6).
+fn writable(scope: Option<&str>) -> &'static str {
+    match scope {
+        Some("CONSTANT") => "never",
+        Some("READONLY") => "not through MPI_T; before the start, as below",
+        Some("LOCAL") => "yes, on each rank by itself",
+        Some("GROUP") => "yes, on the ranks of a group together",
+        Some("GROUP_EQ") => "yes, on the ranks of a group together, to the same value",
+        Some("ALL") => "yes, on all ranks together",
+        Some("ALL_EQ") => "yes, on all ranks together, to the same value",
+        _ => "unknown",
+    }
+}
+
+fn long_cvar(cvar: &Cvar) -> Section {
+    let set =
+        |before: &Option<String>, what: &str| before.as_ref().map(|name| format!("{name}{what}"));
+    facts(
+        name_text(cvar.name.as_deref(), cvar.index),
+        [
+            ("value", cvar.value_text()),
+            ("as of", cvar.before_init.then(|| "before MPI_Init".to_owned())),
+            ("problem", cvar.problem.clone()),
+            ("description", Some(cvar.description.clone())),
+            ("names", items_text(cvar.enumeration.as_deref())),
+            ("type", Some(count_text(cvar.datatype, cvar.count))),
+            ("verbosity", cvar.verbosity.clone()),
+            ("binds to", cvar.bind.clone()),
+            ("scope", cvar.scope.clone()),
+            ("writable now", Some(writable(cvar.scope.as_deref()).to_owned())),
+            ("environment", set(&cvar.environment, "=VALUE")),
+            ("launcher", set(&cvar.launcher_option, "")),
+        ],
+    )
+}
+
+fn long_pvar(pvar: &PvarInfo) -> Section {
+    let flags = [
+        (pvar.readonly, "read-only", "can be reset"),
+        (pvar.continuous, "continuous", "has to be started"),
+        (pvar.atomic, "atomic read and reset", ""),
+    ];
+    let flags = flags.into_iter().filter_map(|(flag, yes, no)| Some(if flag? { yes } else { no }));
+    let flags: Vec<&str> = flags.filter(|text| !text.is_empty()).collect();
+    facts(
+        name_text(pvar.name.as_deref(), pvar.index),
+        [
+            ("value", pvar.value_text()),
+            ("as of", pvar.before_init.then(|| "before MPI_Init".to_owned())),
+            ("problem", pvar.problem.clone()),
+            ("description", Some(pvar.description.clone())),
+            ("names", items_text(pvar.enumeration.as_deref())),
+            ("class", pvar.class.map(|class| class.name().to_owned())),
+            ("type", Some(count_text(pvar.datatype, pvar.count))),
+            ("verbosity", pvar.verbosity.clone()),
+            ("binds to", pvar.bind.clone()),
+            ("access", Some(flags.join(", "))),
+        ],
+    )
+}
+
+fn count_text(datatype: Option<Datatype>, count: Option<usize>) -> String {
+    match count {
+        Some(count) if count > 1 && datatype == Some(Datatype::Char) => {
+            format!("CHAR, up to {count} characters")
+        }
+        Some(count) if count > 1 => format!("{} x {count}", type_text(datatype)),
+        _ => type_text(datatype),
+    }
+}
+
+fn enumerations(listing: &Variables) -> Section {
+    let cvars = listing.cvars.iter().map(|cvar| (&cvar.name, cvar.index, &cvar.enumeration));
+    let pvars = listing.pvars.iter().map(|pvar| (&pvar.name, pvar.index, &pvar.enumeration));
+    let rows = cvars.chain(pvars).filter_map(|(name, index, items)| {
+        Some(vec![name_text(name.as_deref(), index), items_text(items.as_deref())?])
+    });
+    let rows: Vec<Vec<String>> = rows.collect();
+    Section {
+        title: format!("Enumerations: {} variables", rows.len()),
+        columns: columns(["Variable", "Values and names"]),
+        rows,
+        notes: Vec::new(),
+    }
+}
+
+fn events(listing: &Variables) -> Section {
+    let row = |event: &Event| {
+        vec![
+            name_text(event.name.as_deref(), event.index),
+            level_text(event.verbosity.as_deref()),
+            bind_text(event.bind.as_deref()),
+            event.elements.to_string(),
+            event.problem.clone().unwrap_or_else(|| one_line(&event.description)),
+        ]
+    };
+    let mut notes = Vec::new();
+    if !listing.has_events {
+        notes.push("this library has no event interface (MPI 4.0)".to_owned());
+    }
+    Section {
+        title: format!("Events: {} found", listing.events.len()),
+        columns: columns(["Event", "VRB", "Bind", "Elements", "Description"]),
+        rows: listing.events.iter().map(row).collect(),
+        notes,
+    }
+}
+
+fn sources(sources: &[Source]) -> Section {
+    let row = |source: &Source| {
+        vec![
+            name_text(source.name.as_deref(), source.index),
+            if source.ordered { "ORDERED" } else { "UNORDERED" }.to_owned(),
+            format!("{} ticks/s", source.ticks_per_second),
+            source.problem.clone().unwrap_or_else(|| one_line(&source.description)),
+        ]
+    };
+    Section {
+        title: format!("Sources of events: {} found", sources.len()),
+        columns: columns(["Source", "Order", "Clock", "Description"]),
+        rows: sources.iter().map(row).collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// The categories as a tree, each with its variables.
+fn categories(listing: &Variables) -> Section {
+    let inner: BTreeSet<usize> = listing
+        .categories
+        .iter()
+        .flat_map(|category| category.categories.iter().copied())
+        .collect();
+    let mut notes = Vec::new();
+    let mut seen = BTreeSet::new();
+    // Roots first; what is left then is part of a cycle, which libraries should not have.
+    let (roots, others): (Vec<&Category>, Vec<&Category>) =
+        listing.categories.iter().partition(|category| !inner.contains(&category.index));
+    for category in roots.into_iter().chain(others) {
+        branch(listing, category, 0, &mut seen, &mut notes);
+    }
+    Section { notes, ..heading(format!("Categories: {} found", listing.categories.len())) }
+}
+
+fn branch(
+    listing: &Variables,
+    category: &Category,
+    depth: usize,
+    seen: &mut BTreeSet<usize>,
+    lines: &mut Vec<String>,
+) {
+    if !seen.insert(category.index) {
+        return;
+    }
+    let indent = "  ".repeat(depth);
+    let about = match (&category.problem, category.description.as_str()) {
+        (Some(problem), _) => format!(" ({problem})"),
+        (None, "") => String::new(),
+        (None, description) => format!(": {}", one_line(description)),
+    };
+    lines.push(format!("{indent}{}{about}", name_text(category.name.as_deref(), category.index)));
+    let cvars = category.cvars.iter().map(|&index| {
+        let cvar = listing.cvars.iter().find(|cvar| cvar.index == index);
+        ("cvar", name_text(cvar.and_then(|cvar| cvar.name.as_deref()), index))
+    });
+    let pvars = category.pvars.iter().map(|&index| {
+        let pvar = listing.pvars.iter().find(|pvar| pvar.index == index);
+        ("pvar", name_text(pvar.and_then(|pvar| pvar.name.as_deref()), index))
+    });
+    lines.extend(cvars.chain(pvars).map(|(kind, name)| format!("{indent}  {kind} {name}")));
+    for index in &category.categories {
+        if let Some(inner) = listing.categories.iter().find(|category| category.index == *index) {
+            branch(listing, inner, depth + 1, seen, lines);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_run_from_one_to_nine() {
+        assert_eq!(level(Some("USER_BASIC")), 1);
+        assert_eq!(level(Some("MPIDEV_ALL")), 9);
+        assert_eq!(level(None), 9);
+        assert_eq!(level_text(Some("TUNER_BASIC")), "T/B-4");
+    }
+
+    #[test]
+    fn a_cycle_of_categories_ends() {
+        let category = |index: usize, inner: usize| Category {
+            index,
+            name: Some(format!("c{index}")),
+            categories: vec![inner],
+            ..Category::default()
+        };
+        let text = include_str!("../../results-schema/examples/variables.json");
+        let mut listing: Variables = serde_json::from_str(text).unwrap();
+        listing.categories = vec![category(0, 1), category(1, 2), category(2, 1)];
+        let lines = categories(&listing).notes;
+        assert_eq!(lines, ["c0", "  c1", "    c2"]);
+        listing.categories = vec![category(0, 1), category(1, 0)];
+        assert_eq!(categories(&listing).notes, ["c0", "  c1"]);
+    }
+}

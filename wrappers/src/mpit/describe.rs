@@ -1,0 +1,399 @@
+//! What `MPI_T` tells about control variables, enumerations, categories and events, and the values
+//! of control variables.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use gyan_results::Datatype;
+
+use super::api::{Api, COUNT_AT_MOST, EventApi, Failure, Raw, bytes_of, index_of, sized_text};
+
+/// What `MPI_T_cvar_get_info` says, in the library's own constants.
+#[derive(Default)]
+pub(crate) struct CvarInfo {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) verbosity: c_int,
+    pub(crate) datatype: usize,
+    pub(crate) enumeration: Option<Enumeration>,
+    pub(crate) bind: c_int,
+    pub(crate) scope: c_int,
+}
+
+/// An enumeration of the library, by its handle.
+#[derive(Clone, Copy)]
+pub(crate) struct Enumeration(Raw);
+
+/// A category: its own words and the indices of what is in it.
+pub(crate) struct Category {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) cvars: Vec<usize>,
+    pub(crate) pvars: Vec<usize>,
+    pub(crate) categories: Vec<usize>,
+}
+
+/// What `MPI_T_event_get_info` says, in the library's own constants.
+pub(crate) struct EventInfo {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) verbosity: c_int,
+    pub(crate) bind: c_int,
+    pub(crate) elements: usize,
+}
+
+/// What `MPI_T_source_get_info` says.
+pub(crate) struct SourceInfo {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) ordering: c_int,
+    pub(crate) ticks_per_second: i64,
+}
+
+/// A handle on a control variable.
+pub(crate) struct CvarHandle {
+    raw: Raw,
+    /// MPICH keeps the address that it is given.
+    _object: Option<Box<usize>>,
+    /// Number of elements.
+    pub(crate) count: usize,
+}
+
+/// What a function that counts something says.
+fn number(call: impl FnOnce(*mut c_int) -> Result<(), Failure>) -> Result<usize, Failure> {
+    let mut number: c_int = 0;
+    call(&raw mut number)?;
+    Ok(usize::try_from(number).unwrap_or(0))
+}
+
+impl Api {
+    /// How many control variables there are now.
+    pub(crate) fn cvar_get_num(&self) -> Result<usize, Failure> {
+        // SAFETY: the pointer is to an int.
+        number(|n| self.check("MPI_T_cvar_get_num", unsafe { (self.t_cvar_get_num)(n) }))
+    }
+
+    /// How many categories there are now.
+    pub(crate) fn category_get_num(&self) -> Result<usize, Failure> {
+        // SAFETY: the pointer is to an int.
+        number(|n| self.check("MPI_T_category_get_num", unsafe { (self.t_category_get_num)(n) }))
+    }
+
+    /// The name alone of control variable `index`, which is below the current number.
+    pub(crate) fn cvar_name(&self, index: usize) -> Result<String, Failure> {
+        let null = ptr::null_mut::<c_int>();
+        sized_text(|name, length| {
+            // SAFETY: `length` is that of `name`; every other argument may be null.
+            let code = unsafe {
+                (self.t_cvar_get_info)(
+                    index_of(index),
+                    name,
+                    length,
+                    null,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    null,
+                    null,
+                    null,
+                )
+            };
+            self.check("MPI_T_cvar_get_info", code)
+        })
+    }
+
+    /// What the library says about control variable `index`, which is below the current number.
+    pub(crate) fn cvar_get_info(&self, index: usize) -> Result<CvarInfo, Failure> {
+        const CALL: &str = "MPI_T_cvar_get_info";
+        let mut info = CvarInfo { name: self.cvar_name(index)?, ..CvarInfo::default() };
+        // A word: libraries whose handles are ints write the lower half of it.
+        let mut datatype: u64 = 0;
+        let mut enumeration: Raw = ptr::null_mut();
+        info.description = sized_text(|description, length| {
+            // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
+            // `description`.
+            let code = unsafe {
+                (self.t_cvar_get_info)(
+                    index_of(index),
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    &raw mut info.verbosity,
+                    (&raw mut datatype).cast(),
+                    &raw mut enumeration,
+                    description,
+                    length,
+                    &raw mut info.bind,
+                    &raw mut info.scope,
+                )
+            };
+            self.check(CALL, code)
+        })?;
+        info.datatype = usize::try_from(datatype).unwrap_or(0);
+        // MPI_T_ENUM_NULL is null in every interface.
+        info.enumeration = (!enumeration.is_null()).then_some(Enumeration(enumeration));
+        Ok(info)
+    }
+
+    /// The description and the enumeration of performance variable `index`, which is below the
+    /// current number.
+    pub(crate) fn pvar_description(
+        &self,
+        index: usize,
+    ) -> Result<(String, Option<Enumeration>), Failure> {
+        let null = ptr::null_mut::<c_int>();
+        let mut enumeration: Raw = ptr::null_mut();
+        let description = sized_text(|description, length| {
+            // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
+            // `description`.
+            let code = unsafe {
+                (self.t_pvar_get_info)(
+                    index_of(index),
+                    ptr::null_mut(),
+                    null,
+                    null,
+                    null,
+                    ptr::null_mut(),
+                    &raw mut enumeration,
+                    description,
+                    length,
+                    null,
+                    null,
+                    null,
+                    null,
+                )
+            };
+            self.check("MPI_T_pvar_get_info", code)
+        })?;
+        Ok((description, (!enumeration.is_null()).then_some(Enumeration(enumeration))))
+    }
+
+    /// The items of an enumeration: value and name of each.
+    pub(crate) fn enum_items(&self, of: Enumeration) -> Result<Vec<(c_int, String)>, Failure> {
+        let items = number(|n| {
+            // SAFETY: the enumeration is one that the library gave; the name is not wanted.
+            let code = unsafe { (self.t_enum_get_info)(of.0, n, ptr::null_mut(), ptr::null_mut()) };
+            self.check("MPI_T_enum_get_info", code)
+        })?;
+        let item = |index| {
+            let mut value: c_int = 0;
+            let name = sized_text(|name, length| {
+                // SAFETY: the index is below the number of items, `length` is that of `name`.
+                let code = unsafe {
+                    (self.t_enum_get_item)(of.0, index_of(index), &raw mut value, name, length)
+                };
+                self.check("MPI_T_enum_get_item", code)
+            })?;
+            Ok((value, name))
+        };
+        (0..items).map(item).collect()
+    }
+
+    /// A handle on control variable `index`, which was enumerated just before, bound to the
+    /// communicator `object` where it binds to one.
+    pub(crate) fn cvar_handle(
+        &self,
+        index: usize,
+        object: Option<usize>,
+    ) -> Result<CvarHandle, Failure> {
+        let mut boxed = object.map(Box::new);
+        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mut raw: Raw = ptr::null_mut();
+        let mut count: c_int = 1;
+        // SAFETY: the box goes into the handle, so its content stays where it is; `raw` and
+        // `count` can be written.
+        let code = unsafe {
+            (self.t_cvar_handle_alloc)(
+                index_of(index),
+                address.cast(),
+                &raw mut raw,
+                &raw mut count,
+            )
+        };
+        self.check("MPI_T_cvar_handle_alloc", code)?;
+        let count = usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0);
+        Ok(CvarHandle { raw, _object: boxed, count })
+    }
+
+    /// The bytes of every element; of a text those before its first NUL, which may be more than its
+    /// number of elements says.
+    pub(crate) fn cvar_read(
+        &self,
+        handle: &CvarHandle,
+        datatype: Datatype,
+    ) -> Result<Vec<u8>, Failure> {
+        // Open MPI copies texts without asking how long they are: far more than any that was seen.
+        const BYTES_OF_TEXT: usize = 64 * 1024;
+        const WORDS_TO_SPARE: usize = 8;
+        let is_text = datatype == Datatype::Char;
+        let spare = if is_text { BYTES_OF_TEXT / 8 } else { WORDS_TO_SPARE };
+        let mut words = vec![0_u64; handle.count.max(1) + spare];
+        // SAFETY: the handle is alive, and the buffer is larger than all elements.
+        let code = unsafe { (self.t_cvar_read)(handle.raw, words.as_mut_ptr().cast()) };
+        self.check("MPI_T_cvar_read", code)?;
+        if is_text {
+            let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
+            return Ok(bytes.take_while(|&byte| byte != 0).collect());
+        }
+        Ok(bytes_of(&words, handle.count * datatype.size()))
+    }
+
+    /// Writes every element.
+    pub(crate) fn cvar_write(&self, handle: &CvarHandle, bytes: &[u8]) -> Result<(), Failure> {
+        // Aligned, and longer than what any datatype takes for as many elements.
+        let mut words = vec![0_u64; bytes.len() / 8 + handle.count.max(1) + 1];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            for (to, from) in whole.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+            *word = u64::from_ne_bytes(whole);
+        }
+        // SAFETY: the handle is alive, and the buffer holds all elements.
+        let code = unsafe { (self.t_cvar_write)(handle.raw, words.as_ptr().cast::<c_void>()) };
+        self.check("MPI_T_cvar_write", code)
+    }
+
+    /// Gives a handle back.
+    pub(crate) fn cvar_free(&self, mut handle: CvarHandle) {
+        // SAFETY: the handle was allocated and is gone.
+        unsafe { (self.t_cvar_handle_free)(&raw mut handle.raw) };
+    }
+
+    /// Category `index`, which is below the current number.
+    pub(crate) fn category(&self, index: usize) -> Result<Category, Failure> {
+        const CALL: &str = "MPI_T_category_get_info";
+        let index = index_of(index);
+        let null = ptr::null_mut::<c_int>();
+        let (mut cvars, mut pvars, mut categories): (c_int, c_int, c_int) = (0, 0, 0);
+        let name = sized_text(|name, length| {
+            // SAFETY: `length` is that of `name`; every other argument may be null.
+            let code = unsafe {
+                (self.t_category_get_info)(
+                    index,
+                    name,
+                    length,
+                    ptr::null_mut(),
+                    null,
+                    null,
+                    null,
+                    null,
+                )
+            };
+            self.check(CALL, code)
+        })?;
+        let description = sized_text(|description, length| {
+            // SAFETY: every pointer is to an int or null, and `length` is that of `description`.
+            let code = unsafe {
+                (self.t_category_get_info)(
+                    index,
+                    ptr::null_mut(),
+                    null,
+                    description,
+                    length,
+                    &raw mut cvars,
+                    &raw mut pvars,
+                    &raw mut categories,
+                )
+            };
+            self.check(CALL, code)
+        })?;
+        let members = |call: &'static str,
+                       get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
+                       number: c_int| {
+            let mut indices: Vec<c_int> = vec![0; usize::try_from(number).unwrap_or(0)];
+            // SAFETY: there is room for as many indices as are asked for.
+            let code = unsafe { get(index, index_of(indices.len()), indices.as_mut_ptr()) };
+            self.check(call, code)?;
+            Ok(indices.into_iter().filter_map(|index| usize::try_from(index).ok()).collect())
+        };
+        Ok(Category {
+            name,
+            description,
+            cvars: members("MPI_T_category_get_cvars", self.t_category_get_cvars, cvars)?,
+            pvars: members("MPI_T_category_get_pvars", self.t_category_get_pvars, pvars)?,
+            categories: members(
+                "MPI_T_category_get_categories",
+                self.t_category_get_categories,
+                categories,
+            )?,
+        })
+    }
+
+    /// How many events and sources of events there are; none before MPI 4.0.
+    pub(crate) fn events_and_sources(&self) -> Option<(usize, usize)> {
+        let EventApi { event_get_num, source_get_num, .. } = self.events.as_ref()?;
+        // SAFETY: the pointer is to an int.
+        let events =
+            number(|n| self.check("MPI_T_event_get_num", unsafe { event_get_num(n) })).ok()?;
+        // SAFETY: the pointer is to an int.
+        let sources =
+            number(|n| self.check("MPI_T_source_get_num", unsafe { source_get_num(n) })).ok()?;
+        Some((events, sources))
+    }
+
+    /// Event type `index`, which is below the current number.
+    pub(crate) fn event(&self, index: usize) -> Result<EventInfo, Failure> {
+        const CALL: &str = "MPI_T_event_get_info";
+        let lacking = || Failure { call: CALL, error: "not in this library".into() };
+        let events = self.events.as_ref().ok_or_else(lacking)?;
+        // MPICH writes verbosity and binding whether they are wanted or not.
+        let (mut verbosity, mut bind, mut elements): (c_int, c_int, c_int) = (0, 0, 0);
+        let mut info = |name, name_length, description, description_length| {
+            elements = 0;
+            // SAFETY: every pointer is to a variable of its type or null; with no room for
+            // elements only their number is given (MPI 4.1, 15.3.8).
+            let code = unsafe {
+                (events.event_get_info)(
+                    index_of(index),
+                    name,
+                    name_length,
+                    &raw mut verbosity,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    &raw mut elements,
+                    ptr::null_mut(),
+                    ptr::null_mut(),
+                    description,
+                    description_length,
+                    &raw mut bind,
+                )
+            };
+            self.check(CALL, code)
+        };
+        let name = sized_text(|name, length| info(name, length, ptr::null_mut(), ptr::null_mut()))?;
+        let description =
+            sized_text(|text, length| info(ptr::null_mut(), ptr::null_mut(), text, length))?;
+        let elements = usize::try_from(elements).unwrap_or(0);
+        Ok(EventInfo { name, description, verbosity, bind, elements })
+    }
+
+    /// Source `index`, which is below the current number.
+    pub(crate) fn source(&self, index: usize) -> Result<SourceInfo, Failure> {
+        const CALL: &str = "MPI_T_source_get_info";
+        let lacking = || Failure { call: CALL, error: "not in this library".into() };
+        let events = self.events.as_ref().ok_or_else(lacking)?;
+        let mut ordering: c_int = 0;
+        let (mut ticks_per_second, mut max_ticks): (i64, i64) = (0, 0);
+        let mut info = |name, name_length, description, description_length| {
+            // SAFETY: every pointer is to a variable of its type or null.
+            let code = unsafe {
+                (events.source_get_info)(
+                    index_of(index),
+                    name,
+                    name_length,
+                    description,
+                    description_length,
+                    &raw mut ordering,
+                    &raw mut ticks_per_second,
+                    &raw mut max_ticks,
+                    ptr::null_mut(),
+                )
+            };
+            self.check(CALL, code)
+        };
+        let name = sized_text(|name, length| info(name, length, ptr::null_mut(), ptr::null_mut()))?;
+        let description =
+            sized_text(|text, length| info(ptr::null_mut(), ptr::null_mut(), text, length))?;
+        Ok(SourceInfo { name, description, ordering, ticks_per_second })
+    }
+}
