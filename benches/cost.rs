@@ -7,7 +7,10 @@
 #[allow(dead_code)]
 mod common;
 
-use common::{MPIS, Mpi, command, libgyan, profiles, run};
+use std::process::Command;
+use std::time::Instant;
+
+use common::{MPIS, Mpi, command, gyan, libgyan, profiles, run};
 use tempfile::TempDir;
 
 const PAIRS: usize = 15;
@@ -102,6 +105,42 @@ fn pairs(
     (figures, own)
 }
 
+/// How long two commands take, in seconds, in alternation.
+fn commands(pairs: usize, bare: impl Fn() -> Command, gyan: impl Fn() -> Command) -> Figure {
+    let mut figure = Figure::default();
+    let time = |mut command: Command| {
+        let begun = Instant::now();
+        let outcome = run(&mut command);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        begun.elapsed().as_secs_f64()
+    };
+    for _ in 0..pairs {
+        figure.bare.push(time(bare()));
+        figure.gyan.push(time(gyan()));
+    }
+    figure
+}
+
+/// A listing against the independent program, which asks in the order of gyan (`init`) or in that of
+/// the original VARLIST (`late`) and reads no values.
+fn listing(mpi: Mpi, pairs: usize) {
+    let program = mpi.program("list");
+    for order in ["init", "late"] {
+        let bare = || {
+            let mut command = Command::new(&program);
+            command.arg(order);
+            command
+        };
+        let listing = || {
+            let mut command = gyan();
+            command.args(["varlist", "--"]).arg(&program);
+            command
+        };
+        let what = format!("gyan varlist, against an independent program ({order})");
+        commands(pairs, bare, listing).row(mpi, &what, "s");
+    }
+}
+
 fn main() {
     let wanted = std::env::args().find_map(|argument| argument.parse().ok());
     let wanted = wanted.unwrap_or(PAIRS);
@@ -120,6 +159,7 @@ fn main() {
         let (figures, _) = pairs(mpi, 2, "bench_lifecycle", Some("mpit"), wanted);
         figures[0].row(mpi, "the same, bare program using MPI_T", "ms");
         figures[1].row(mpi, "memory behind MPI_Init, bare program using MPI_T", "KiB");
+        listing(mpi, wanted);
         for (what, own) in [("start", start), ("end", end)] {
             println!(
                 "| {} | gyan's own {what}, MPI_T_init_thread excluded | - | {} ms | | | |",
