@@ -47,129 +47,69 @@ struct Quirk {
 const ANY: Version = (0, 0, 0);
 const GONE_WITH_ITS_COMPONENT: &str = "crashes inside the library when read after MPI_Init";
 
+/// A row for all versions of Open MPI.
+const fn open_mpi(name: &'static str, remedy: Remedy, reason: &'static str) -> Quirk {
+    let implementation = Implementation::OpenMpi;
+    Quirk { implementation, since: ANY, until: None, name, remedy, reason }
+}
+
 /// Later rows add to earlier ones; where two say which class a variable behaves as, the first
 /// counts.
 const QUIRKS: &[Quirk] = &[
+    open_mpi(
+        "pml_monitoring_flush",
+        Remedy::Skip,
+        "its handle zeroes all monitoring counters, starting and stopping it writes files",
+    ),
+    open_mpi(
+        "mtl_psm2_*",
+        Remedy::SkipWhenLate,
+        "crashes inside the library when MPI_T is initialised after MPI_Init",
+    ),
+    open_mpi(
+        "pml_ob1_*",
+        Remedy::NotOnIntercommunicators,
+        "reads beyond the end of the remote group",
+    ),
+    open_mpi(
+        "*_monitoring_*",
+        Remedy::NeverStop,
+        "stopping one handle stops monitoring for the whole process",
+    ),
+    open_mpi(
+        "*_monitoring_*",
+        Remedy::BehavesAs(Class::Counter),
+        "counts since MPI_Init, whatever its class says",
+    ),
+    open_mpi(
+        "osc_rdma_*_retry_count",
+        Remedy::Doubtful,
+        "meaningless for a window that is not of the rdma component",
+    ),
     Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "pml_monitoring_flush",
-        remedy: Remedy::Skip,
-        reason: "its handle zeroes all monitoring counters, starting and stopping it writes files",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "mtl_psm2_*",
-        remedy: Remedy::SkipWhenLate,
-        reason: "crashes inside the library when MPI_T is initialised after MPI_Init",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "pml_ob1_*",
-        remedy: Remedy::NotOnIntercommunicators,
-        reason: "reads beyond the end of the remote group",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "*_monitoring_*",
-        remedy: Remedy::NeverStop,
-        reason: "stopping one handle stops monitoring for the whole process",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "*_monitoring_*",
-        remedy: Remedy::BehavesAs(Class::Counter),
-        reason: "counts since MPI_Init, whatever its class says",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "osc_rdma_*_retry_count",
-        remedy: Remedy::Doubtful,
-        reason: "meaningless for a window that is not of the rdma component",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
         since: (5, 0, 0),
-        until: None,
-        name: "runtime_spc_*MAX_*",
-        remedy: Remedy::StopToRead,
-        reason: "reads 0 while it is running",
+        ..open_mpi("runtime_spc_*MAX_*", Remedy::StopToRead, "reads 0 while it is running")
     },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "runtime_spc_*MAX_*",
-        remedy: Remedy::ReadAtEndOnly,
-        reason: "each reading resets it",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "runtime_spc_*MAX_*",
-        remedy: Remedy::BehavesAs(Class::HighWatermark),
-        reason: "keeps a maximum, although its class is SIZE",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "runtime_spc_*_IN_QUEUE",
-        remedy: Remedy::BehavesAs(Class::Level),
-        reason: "is a current length, although its class is SIZE",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "runtime_spc_*",
-        remedy: Remedy::BehavesAs(Class::Counter),
-        reason: "counts events, although its class is SIZE",
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "opal_common_ucx_*",
-        remedy: Remedy::ReadBeforeInitOnly,
-        reason: GONE_WITH_ITS_COMPONENT,
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "osc_ucx_*",
-        remedy: Remedy::ReadBeforeInitOnly,
-        reason: GONE_WITH_ITS_COMPONENT,
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "pml_ucx_*",
-        remedy: Remedy::ReadBeforeInitOnly,
-        reason: GONE_WITH_ITS_COMPONENT,
-    },
-    Quirk {
-        implementation: Implementation::OpenMpi,
-        since: ANY,
-        until: None,
-        name: "*_ofi_verbose",
-        remedy: Remedy::ReadBeforeInitOnly,
-        reason: GONE_WITH_ITS_COMPONENT,
-    },
+    open_mpi("runtime_spc_*MAX_*", Remedy::ReadAtEndOnly, "each reading resets it"),
+    open_mpi(
+        "runtime_spc_*MAX_*",
+        Remedy::BehavesAs(Class::HighWatermark),
+        "keeps a maximum, although its class is SIZE",
+    ),
+    open_mpi(
+        "runtime_spc_*_IN_QUEUE",
+        Remedy::BehavesAs(Class::Level),
+        "is a current length, although its class is SIZE",
+    ),
+    open_mpi(
+        "runtime_spc_*",
+        Remedy::BehavesAs(Class::Counter),
+        "counts events, although its class is SIZE",
+    ),
+    open_mpi("opal_common_ucx_*", Remedy::ReadBeforeInitOnly, GONE_WITH_ITS_COMPONENT),
+    open_mpi("osc_ucx_*", Remedy::ReadBeforeInitOnly, GONE_WITH_ITS_COMPONENT),
+    open_mpi("pml_ucx_*", Remedy::ReadBeforeInitOnly, GONE_WITH_ITS_COMPONENT),
+    open_mpi("*_ofi_verbose", Remedy::ReadBeforeInitOnly, GONE_WITH_ITS_COMPONENT),
 ];
 
 /// What is known about one variable of one library.
