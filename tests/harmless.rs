@@ -96,7 +96,7 @@ fn the_library_needs_nothing_but_the_c_library() {
     assert!(undefined.stdout.contains("dlsym"));
 }
 
-/// Open MPI 4.1 lacks `MPI_Recv_c`. The program is linked with a library that has it, and runs
+/// Open MPI 4.1 lacks `MPI_Isendrecv_replace`. The program is linked with a library that has it, and runs
 /// with one that has not: what the loader says then, and the code that it ends with, is the same.
 #[test]
 fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
@@ -111,7 +111,7 @@ fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
         assert_eq!(run(&mut compiler).code, 0);
         folder.display().to_string()
     };
-    let with_it = library("int MPI_Recv_c(void) { return 0; }", "with");
+    let with_it = library("int MPI_Isendrecv_replace(void) { return 0; }", "with");
     let without_it = library("int nothing;", "without");
     let link = [&format!("-L{with_it}"), "-lpart", "-Wl,-z,lazy"];
     let program = OPENMPI.compiled("newer", &link);
@@ -122,7 +122,24 @@ fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
         .env("LD_LIBRARY_PATH", &without_it)
         .env("LD_PRELOAD", libgyan()));
     assert_eq!(bare.code, 127, "{bare:?}");
-    assert!(bare.stderr.contains("undefined symbol: MPI_Recv_c"), "{}", bare.stderr);
+    assert!(bare.stderr.contains("undefined symbol: MPI_Isendrecv_replace"), "{}", bare.stderr);
     assert_eq!(with.code, bare.code);
     assert_eq!((with.stdout, with.stderr), (bare.stdout, bare.stderr));
+}
+
+#[test]
+fn a_program_that_looks_for_a_function_gets_one_that_works() {
+    for mpi in MPIS {
+        let directory = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program("probing").display().to_string());
+        let bare = run(command(&words).current_dir(&directory));
+        let with = run(command(&words)
+            .current_dir(&directory)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_NOTICES", "warnings"));
+        assert_eq!((bare.code, with.code), (0, 0), "{mpi:?}: {}", with.stderr);
+        assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
+        assert_eq!(with.stderr, bare.stderr, "{mpi:?}");
+    }
 }

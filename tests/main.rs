@@ -6,6 +6,7 @@ mod bad_input;
 mod bad_surroundings;
 mod counts;
 mod environment;
+mod fortran;
 mod harmless;
 mod hpcc;
 mod install;

@@ -1,16 +1,19 @@
 //! `gyan varlist`: says of every variable what an independent program hears of the same library.
 
 use std::fs;
+use std::path::Path;
 
 use gyan_results::{Cvar, Moment, PvarInfo, Values, Variables};
 use tempfile::TempDir;
 
-use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Outcome, command, gyan, run};
+use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, command, gyan, run};
 
 /// `gyan varlist <options> -- <program>` with `settings` in the environment.
 fn varlist(mpi: Mpi, options: &[&str], settings: &[(&str, &str)]) -> Outcome {
-    let mut command = gyan();
-    command.arg("varlist").args(options).arg("--").arg(mpi.program("exit_code"));
+    let mut words = mpi.alone(Path::new(gyan().get_program()));
+    words.extend(["varlist".into()].into_iter().chain(options.iter().map(|word| (*word).into())));
+    let mut command = command(&words);
+    command.arg("--").arg(mpi.program("exit_code"));
     run(command.envs(settings.iter().copied()))
 }
 
@@ -60,12 +63,13 @@ fn pvar_line(pvar: &PvarInfo) -> String {
 
 #[test]
 fn it_says_of_every_variable_what_an_independent_program_hears() {
-    for mpi in MPIS {
+    for mpi in BED {
         for (order, options, moment) in
             [("init", &[][..], Moment::AfterInit), ("before", &["-m"], Moment::BeforeInit)]
         {
-            let program = mpi.program("list").display().to_string();
-            let independent = run(&mut command(&[&program, order]));
+            let mut words = mpi.alone(&mpi.program("list"));
+            words.push(order.into());
+            let independent = run(&mut command(&words));
             assert_eq!(independent.code, 0, "{}", independent.stderr);
             let listing = listing(mpi, options, &[]);
             assert_eq!(listing.listed, moment);

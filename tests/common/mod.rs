@@ -16,15 +16,45 @@ use wait_timeout::ChildExt;
 /// No run of a test takes longer, even on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// The two MPIs of Debian.
-pub(crate) const MPIS: [Mpi; 2] = [Mpi { name: "openmpi" }, Mpi { name: "mpich" }];
-pub(crate) const OPENMPI: Mpi = MPIS[0];
-pub(crate) const MPICH: Mpi = MPIS[1];
+/// The two MPIs of Debian, by the suffix of their commands: for what does not depend on versions.
+pub(crate) const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
+pub(crate) const OPENMPI: Mpi = Mpi { name: "openmpi", place: Place::Debian };
+pub(crate) const MPICH: Mpi = Mpi { name: "mpich", place: Place::Debian };
 
-/// An MPI, by the suffix of its commands.
+/// Every MPI of the test bed, with the compiler wrappers for each of its binary interfaces.
+pub(crate) const BED: [Mpi; 9] = [
+    bed("openmpi4", "mpicc"),
+    bed("mpich4", "mpicc"),
+    bed("openmpi5", "mpicc"),
+    bed("mpich5", "mpicc"),
+    bed("mpich5", "mpicc_abi"),
+    bed("intelmpi", "mpigcc"),
+    // Intel MPI runs what MPICH's wrapper builds for the standard's interface.
+    bed("intelmpi", "mpicc_abi"),
+    MPICH_PVARS,
+    OPENMPI_SPC,
+];
+pub(crate) const MPICH_PVARS: Mpi = bed("mpich-pvars", "mpicc");
+pub(crate) const OPENMPI_SPC: Mpi = bed("openmpi-spc", "mpicc");
+
+const fn bed(name: &'static str, compiler: &'static str) -> Mpi {
+    Mpi { name, place: Place::Bed { compiler } }
+}
+
+/// An MPI, and how a program is built for it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Mpi {
     pub(crate) name: &'static str,
+    place: Place,
+}
+
+/// Where its commands are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    /// On PATH, under names with a suffix.
+    Debian,
+    /// Where `scripts/testbed` put it.
+    Bed { compiler: &'static str },
 }
 
 /// What a run left behind.
@@ -53,11 +83,24 @@ impl Outcome {
 impl Mpi {
     /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
-        let mut words = vec![format!("mpirun.{}", self.name)];
+        let mut words = match self.place {
+            Place::Debian => vec![format!("mpirun.{}", self.name)],
+            Place::Bed { .. } => [in_bed(self.name), vec!["mpirun".into()]].concat(),
+        };
         if self == OPENMPI {
             words.push("--oversubscribe".into());
         }
         words.extend(["-n".into(), ranks.to_string()]);
+        words
+    }
+
+    /// `program` in the environment of this MPI, without a launcher.
+    pub(crate) fn alone(self, program: &Path) -> Vec<String> {
+        let mut words = match self.place {
+            Place::Debian => Vec::new(),
+            Place::Bed { .. } => in_bed(self.name),
+        };
+        words.push(program.display().to_string());
         words
     }
 
@@ -68,18 +111,49 @@ impl Mpi {
 
     /// The same, with more arguments for the compiler, which make it another program.
     pub(crate) fn compiled(self, program: &str, arguments: &[&str]) -> PathBuf {
-        let directory = target().join("test-programs").join(self.name);
+        let wrapper = match self.place {
+            Place::Debian => "mpicc",
+            Place::Bed { compiler } => compiler,
+        };
+        self.built(
+            wrapper,
+            &format!("{program}.c"),
+            &[&["-pthread", "-ldl", "-lm"], arguments].concat(),
+        )
+    }
+
+    /// The compiled Fortran program `tests/programs/<program>`.
+    pub(crate) fn fortran_program(self, program: &str) -> PathBuf {
+        self.built("mpifort", program, &[])
+    }
+
+    fn built(self, wrapper: &str, source: &str, arguments: &[&str]) -> PathBuf {
+        let (folder, compiler) = match self.place {
+            Place::Debian => (self.name.to_owned(), vec![format!("{wrapper}.{}", self.name)]),
+            Place::Bed { .. } => {
+                // The one wrapper for the standard's interface is MPICH's.
+                let home = if wrapper == "mpicc_abi" { "mpich5" } else { self.name };
+                (format!("{home}-{wrapper}"), [in_bed(home), vec![wrapper.into()]].concat())
+            }
+        };
+        let directory = target().join("test-programs").join(folder);
         fs::create_dir_all(&directory).unwrap();
-        let suffix = if arguments.is_empty() { "" } else { "-linked" };
-        let output = directory.join(format!("{program}{suffix}"));
-        let source = root().join("tests/programs").join(format!("{program}.c"));
-        let mut compiler = Command::new(format!("mpicc.{}", self.name));
-        compiler.arg("-O1").arg("-Wno-stringop-overflow").arg("-o").arg(&output).arg(&source);
-        compiler.args(["-pthread", "-ldl", "-lm"]).args(arguments);
-        let outcome = run(&mut compiler);
-        assert_eq!(outcome.code, 0, "{program} does not compile:\n{}", outcome.stderr);
+        let linked = arguments.iter().any(|argument| argument.starts_with("-L"));
+        let name = source.strip_suffix(".c").unwrap_or(source);
+        let output = directory.join(format!("{name}{}", if linked { "-linked" } else { "" }));
+        let mut compiler = command(&compiler);
+        compiler.args(["-O1", "-w", "-o"]).arg(&output);
+        compiler.arg(root().join("tests/programs").join(source)).args(arguments);
+        let outcome = run(compiler.current_dir(&directory));
+        assert_eq!(outcome.code, 0, "{source} does not compile:\n{}", outcome.stderr);
         output
     }
+}
+
+/// The words that put a command into the environment of an MPI of the test bed.
+fn in_bed(name: &str) -> Vec<String> {
+    let testbed = root().join("scripts/testbed").display().to_string();
+    vec![testbed, "run".into(), name.into(), "--".into()]
 }
 
 /// The project's folder.
@@ -130,7 +204,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy().into_owned();
         let explicit = command.get_envs().any(|(set, _)| set == OsStr::new(&name));
-        if name.starts_with("GYAN") && !explicit {
+        if name.starts_with("GYAN") && name != "GYAN_TESTBED" && !explicit {
             command.env_remove(&name);
         }
     }

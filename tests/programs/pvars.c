@@ -18,6 +18,22 @@ static char *start[MAX], *end[MAX];
 static MPI_Comm world;
 static FILE *truth;
 
+static const char *class_name(int class)
+{
+    switch (class) {
+    case MPI_T_PVAR_CLASS_STATE: return "STATE";
+    case MPI_T_PVAR_CLASS_LEVEL: return "LEVEL";
+    case MPI_T_PVAR_CLASS_SIZE: return "SIZE";
+    case MPI_T_PVAR_CLASS_PERCENTAGE: return "PERCENTAGE";
+    case MPI_T_PVAR_CLASS_HIGHWATERMARK: return "HIGHWATERMARK";
+    case MPI_T_PVAR_CLASS_LOWWATERMARK: return "LOWWATERMARK";
+    case MPI_T_PVAR_CLASS_COUNTER: return "COUNTER";
+    case MPI_T_PVAR_CLASS_AGGREGATE: return "AGGREGATE";
+    case MPI_T_PVAR_CLASS_TIMER: return "TIMER";
+    default: return "GENERIC";
+    }
+}
+
 static void print(MPI_Datatype type, const char *value, int element)
 {
     if (type == MPI_DOUBLE)
@@ -82,7 +98,7 @@ int main(int argc, char **argv)
         if (!taken[i])
             continue;
         for (e = 0; e < count[i]; e++) {
-            fprintf(truth, "%s %d %d", name[i], class[i], e);
+            fprintf(truth, "%s %s %d", name[i], class_name(class[i]), e);
             print(type[i], start[i], e);
             print(type[i], end[i], e);
             fprintf(truth, "\n");

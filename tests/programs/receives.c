@@ -3,6 +3,7 @@
  * Expect: the `calls` of each profile equal these lines exactly. */
 #include <mpi.h>
 #include <stdio.h>
+#include <string.h>
 
 static FILE *truth;
 
@@ -124,16 +125,22 @@ int main(int argc, char **argv)
     MPI_Request_free(&request[0]);
     did("MPI_Recv_init_c", 1);
 
-    MPI_Precv_init(&x, 1, (MPI_Count)1, MPI_INT, left, 16, MPI_COMM_WORLD, MPI_INFO_NULL,
-                   &request[0]);
-    MPI_Psend_init(&rank, 1, (MPI_Count)1, MPI_INT, right, 16, MPI_COMM_WORLD, MPI_INFO_NULL,
-                   &request[1]);
-    MPI_Startall(2, request);
-    MPI_Pready(0, request[1]);
-    MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
-    MPI_Request_free(&request[0]);
-    MPI_Request_free(&request[1]);
-    did("MPI_Precv_init", 1);
+    /* MPICH's device ch3 has the symbol and dies in it: no partitioned communication there. */
+    char version[MPI_MAX_LIBRARY_VERSION_STRING];
+    int length;
+    MPI_Get_library_version(version, &length);
+    if (!strstr(version, "ch3")) {
+        MPI_Precv_init(&x, 1, (MPI_Count)1, MPI_INT, left, 16, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &request[0]);
+        MPI_Psend_init(&rank, 1, (MPI_Count)1, MPI_INT, right, 16, MPI_COMM_WORLD, MPI_INFO_NULL,
+                       &request[1]);
+        MPI_Startall(2, request);
+        MPI_Pready(0, request[1]);
+        MPI_Waitall(2, request, MPI_STATUSES_IGNORE);
+        MPI_Request_free(&request[0]);
+        MPI_Request_free(&request[1]);
+        did("MPI_Precv_init", 1);
+    }
 #endif
 
     did("MPI_Init", 1);

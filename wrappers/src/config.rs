@@ -195,6 +195,12 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_TESTBED",
+        default: "in the user's cache",
+        meaning: "where `scripts/testbed` keeps the MPIs for the tests",
+        set: |_, _| Ok(()),
+    },
+    Setting {
         name: "GYAN_LIBRARY",
         default: "beside `gyan`",
         meaning: "the libgyan.so that `gyan run` loads",

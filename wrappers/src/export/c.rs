@@ -5,14 +5,14 @@
 
 use std::mem;
 
-use super::next_or_end;
+use super::{FitsInt, next_or_twin};
 use crate::boundary;
 use crate::next::{Address, Next, c_name};
 #[allow(clippy::wildcard_imports)]
 use crate::table::{Count, Handle, Int, Pointer, point_to_point};
 
 macro_rules! entry_points {
-    ($chapter:ident; $($(#[$doc:meta])* $name:ident ( $($arg:ident : $type:ident),* );)*) => {
+    ($chapter:ident; $($(#[$doc:meta])* $name:ident $(/ $fortran:ident)? ( $($arg:ident : $type:ident),* );)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
@@ -24,8 +24,11 @@ macro_rules! entry_points {
                 #[cold]
                 #[inline(never)]
                 extern "C-unwind" fn slow($($arg: $type),*) -> Int {
-                    // SAFETY: as in the fast path.
-                    let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
+                    let counts_fit = true $(&& $arg.fits_int())*;
+                    let next = next_or_twin(&NEXT, counts_fit);
+                    // SAFETY: as in the fast path; a twin takes an int in the place of a count
+                    // that is one.
+                    let next = unsafe { mem::transmute::<Address, Function>(next) };
                     boundary::counted($chapter::$name, || next($($arg),*))
                 }
 

@@ -1,10 +1,12 @@
 //! The rows of `table` turned into entry points.
 
 mod c;
+mod fortran;
 
-use std::ffi::{CStr, c_int};
+use std::ffi::{CStr, CString, c_int};
 
 use crate::next::{Address, Next};
+use crate::table;
 
 /// The next definition, which a program that got here without gyan would have called.
 ///
@@ -13,9 +15,37 @@ use crate::next::{Address, Next};
 /// gyan returned, the program would go on in a state that it cannot be in without gyan.
 #[inline]
 pub(crate) fn next_or_end(next: &Next) -> Address {
-    match next.get() {
-        Some(address) => address,
-        None => end_as_the_loader(next.name()),
+    next.get().unwrap_or_else(|| end_as_the_loader(next.name()))
+}
+
+/// The next definition; where there is none for a large-count function, the one of its twin for
+/// counts that are `int`, when `counts_fit`.
+///
+/// A program that looks whether there is such a function (mpi4py does) finds gyan's, although its
+/// MPI has none, and calls it. The twin takes the same arguments in the same places, and looks at
+/// the lower half of the count alone.
+#[cold]
+pub(crate) fn next_or_twin(next: &Next, counts_fit: bool) -> Address {
+    let twin = || {
+        let name = next.name().to_str().ok().filter(|_| counts_fit)?.strip_suffix("_c")?;
+        crate::next::next(&CString::new(name).ok()?)
+    };
+    next.get().or_else(twin).unwrap_or_else(|| end_as_the_loader(next.name()))
+}
+
+/// Whether an argument means the same to a function that takes an `int` in its place.
+pub(crate) trait FitsInt {
+    fn fits_int(&self) -> bool {
+        true
+    }
+}
+
+impl FitsInt for table::Pointer {}
+impl FitsInt for table::Int {}
+impl FitsInt for table::Handle {}
+impl FitsInt for table::Count {
+    fn fits_int(&self) -> bool {
+        c_int::try_from(*self).is_ok()
     }
 }
 

@@ -1,4 +1,5 @@
-//! One row for each MPI function: its name and its arguments. Data only; `export` turns rows into
+//! One row for each MPI function: its name, its name in Fortran where it has one outside of `mpi_f08`,
+//! and its arguments. Data only; `export` turns rows into
 //! entry points, `store` counts by [`Function`].
 //!
 //! A chapter is a macro that hands its rows to the macro that it is given, so that one list
@@ -36,7 +37,7 @@ pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static str)> {
 
 /// Numbers the rows of a chapter from `$first` on.
 macro_rules! number_rows {
-    ($first:expr; $($(#[$doc:meta])* $name:ident ( $($arg:ident : $type:ident),* );)*) => {
+    ($first:expr; $($(#[$doc:meta])* $name:ident $(/ $fortran:ident)? ( $($arg:ident : $type:ident),* );)*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(usize)]
         enum Row { $($name),* }

@@ -1,0 +1,45 @@
+//! Fortran through each of its bindings: every receive is counted, and none twice.
+
+use std::collections::BTreeMap;
+
+use tempfile::TempDir;
+
+use crate::common::{MPIS, Mpi, command, counts, libgyan, profiles, run};
+
+#[test]
+fn receives_through_every_binding_are_counted_once() {
+    // The others of the test bed have no Fortran library of their own, or no wrapper that finds it.
+    for mpi in MPIS {
+        for program in ["fortran_mpif.f", "fortran_use_mpi.f90", "fortran_use_mpi_f08.f90"] {
+            check(mpi, program);
+        }
+    }
+}
+
+fn check(mpi: Mpi, program: &str) {
+    let here = TempDir::new().unwrap();
+    let mut words = mpi.mpirun(3);
+    words.push(mpi.fortran_program(program).display().to_string());
+    let bare = run(command(&words).current_dir(&here));
+    let with = run(command(&words)
+        .current_dir(&here)
+        .env("LD_PRELOAD", libgyan())
+        .env("GYAN_NOTICES", "warnings")
+        .env("GYAN_OUTPUT", here.path().join("out")));
+    assert_eq!(bare.code, 0, "{mpi:?} {program} {}", bare.stderr);
+    assert_eq!(with.code, 0, "{mpi:?} {program} {}", with.stderr);
+    assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?} {program}");
+    let profiles = profiles(&here.path().join("out"));
+    assert_eq!(profiles.len(), 3);
+    for profile in &profiles {
+        let expected = BTreeMap::from([
+            ("MPI_Init", 1),
+            ("MPI_Finalize", 1),
+            ("MPI_Recv", 5 + u64::from(profile.rank)),
+            ("MPI_Irecv", 3),
+            ("MPI_Sendrecv", 2),
+            ("MPI_Recv_init", 1),
+        ]);
+        assert_eq!(counts(profile), expected, "{mpi:?} {program} rank {}", profile.rank);
+    }
+}
