@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use gyan_results::{Class, Number};
 
-use crate::common::{MPICH, MPICH_PVARS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, elements, pvar};
+use crate::common::{
+    MPICH, MPICH_PVARS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, counts, elements, pvar,
+};
 
 /// Turns counting of messages on in Debian's Open MPI, so that there is something to read.
 const MONITORING: (&str, &str) = ("OMPI_MCA_pml_monitoring_enable", "1");
@@ -74,6 +76,21 @@ fn start_end_and_difference_are_those_that_an_independent_program_reads() {
     // Counters of the class SIZE.
     let spc = [("OMPI_MCA_mpi_spc_attach", "all")];
     assert!(compare_with_independent_program(OPENMPI_SPC, &spc, 80) >= 9);
+}
+
+/// Open MPI counts its own calls here, so two counts that know nothing of each other meet.
+#[test]
+fn the_librarys_own_count_of_receives_is_gyans() {
+    let settings = [("OMPI_MCA_mpi_spc_attach", "all")];
+    let run = Profiled::run(OPENMPI_SPC, 3, &["halo_exchange", "90", "150"], &settings);
+    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    for profile in run.profiles() {
+        let counted = pvar(&profile, "runtime_spc_OMPI_SPC_IRECV");
+        let calls = counts(&profile)["MPI_Irecv"];
+        assert_eq!(calls, 300);
+        assert_eq!(elements(counted.delta.as_ref()), [Number::Integer(calls.into())]);
+        assert_eq!(profile.coverage.exported, 113);
+    }
 }
 
 #[test]
