@@ -1,7 +1,8 @@
 //! What gyan costs, measured from outside: the same program bare and under gyan in turn, so that
 //! whatever else the machine does meets both. Medians with their quartiles; nothing is asserted.
 //!
-//! `cargo bench --bench cost -- [PAIRS]`, or `scripts/bench`. The table goes to stdout as Markdown.
+//! `cargo bench --bench cost -- [PAIRS] [PART]`, or `scripts/bench`: with PART only the measurements
+//! whose name has it. The table goes to stdout as Markdown.
 
 #[path = "../tests/common/mod.rs"]
 #[allow(dead_code)]
@@ -68,7 +69,11 @@ fn pairs(
     bare_argument: Option<&str>,
     pairs: usize,
 ) -> (Vec<Figure>, [Vec<f64>; 2]) {
+    // Each rank on a core of its own where there are enough: where the scheduler puts two that talk
+    // to each other makes more of a difference than anything that is measured here.
     let mut words = mpi.mpirun(ranks);
+    words.retain(|word| word != "--oversubscribe");
+    words.extend(["-bind-to".into(), "core".into()]);
     words.push(mpi.program(program).display().to_string());
     let mut figures: Vec<Figure> = Vec::new();
     let mut own = [Vec::new(), Vec::new()];
@@ -142,30 +147,46 @@ fn listing(mpi: Mpi, pairs: usize) {
 }
 
 fn main() {
-    let wanted = std::env::args().find_map(|argument| argument.parse().ok());
-    let wanted = wanted.unwrap_or(PAIRS);
+    let arguments: Vec<String> =
+        std::env::args().skip(1).filter(|argument| !argument.starts_with('-')).collect();
+    let wanted = arguments.iter().find_map(|argument| argument.parse().ok()).unwrap_or(PAIRS);
+    let part = arguments.iter().find(|argument| argument.parse::<usize>().is_err());
+    let asked = |what: &str| part.is_none_or(|part| what.contains(part.as_str()));
     println!("Medians of {wanted} alternating pairs, quartiles in brackets.\n");
     println!("| MPI | what | bare | with gyan | difference | ratio | ratio of the best |");
     println!("| :-- | :-- | --: | --: | --: | --: | --: |");
     for mpi in MPIS {
-        let (figures, _) = pairs(mpi, 1, "bench_receive", None, wanted);
-        figures[0].row(mpi, "MPI_Recv from MPI_PROC_NULL, a call", "ns");
-        let (figures, _) = pairs(mpi, 2, "bench_pingpong", None, wanted);
-        figures[0].row(mpi, "8-byte ping-pong, a round trip", "ns");
-        let (figures, [start, end]) = pairs(mpi, 2, "bench_lifecycle", None, wanted);
-        figures[0].row(mpi, "MPI_Init and MPI_Finalize together", "ms");
-        figures[1].row(mpi, "resident memory behind MPI_Init", "KiB");
-        figures[2].row(mpi, "resident memory behind MPI_Finalize", "KiB");
-        let (figures, _) = pairs(mpi, 2, "bench_lifecycle", Some("mpit"), wanted);
-        figures[0].row(mpi, "the same, bare program using MPI_T", "ms");
-        figures[1].row(mpi, "memory behind MPI_Init, bare program using MPI_T", "KiB");
-        listing(mpi, wanted);
-        for (what, own) in [("start", start), ("end", end)] {
-            println!(
-                "| {} | gyan's own {what}, MPI_T_init_thread excluded | - | {} ms | | | |",
-                mpi.name,
-                show(&spread(&own))
-            );
+        if asked("receive") {
+            let (figures, _) = pairs(mpi, 1, "bench_receive", None, wanted);
+            figures[0].row(mpi, "MPI_Recv from MPI_PROC_NULL, a call", "ns");
         }
+        if asked("pingpong") {
+            let (figures, _) = pairs(mpi, 2, "bench_pingpong", None, wanted);
+            figures[0].row(mpi, "8-byte ping-pong, a round trip", "ns");
+        }
+        if asked("lifecycle") {
+            lifecycle(mpi, wanted);
+        }
+        if asked("varlist") {
+            listing(mpi, wanted);
+        }
+    }
+}
+
+/// Start and end: time and memory.
+fn lifecycle(mpi: Mpi, wanted: usize) {
+    let (figures, [start, end]) = pairs(mpi, 2, "bench_lifecycle", None, wanted);
+    figures[0].row(mpi, "MPI_Init and MPI_Finalize together", "ms");
+    figures[1].row(mpi, "resident memory behind MPI_Init", "KiB");
+    figures[2].row(mpi, "resident memory behind MPI_Finalize", "KiB");
+    let (figures, _) = pairs(mpi, 2, "bench_lifecycle", Some("mpit"), wanted);
+    figures[0].row(mpi, "the same, bare program using MPI_T", "ms");
+    figures[1].row(mpi, "memory behind MPI_Init, bare program using MPI_T", "KiB");
+    for (what, own) in [("start", start), ("end", end)] {
+        println!(
+            "| {} | gyan's own {what}, MPI_T_init_thread excluded | - | {} ms | | | |",
+            mpi.name,
+            show(&spread(&own))
+        );
     }
 }
