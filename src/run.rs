@@ -131,7 +131,10 @@ fn show(output: &Path) {
             // A closed stderr leaves nobody to tell.
             let _ = report::print(&mut stderr, &summary, Format::Table, false);
             drop(stderr);
-            anstream::eprintln!("\nprofiles: {}", relative(output).display());
+            let directory = relative(output).display();
+            anstream::eprintln!(
+                "\nprofiles in {directory}; everything: gyan report --all {directory}"
+            );
         }
         Err(error) => anstream::eprintln!("gyan: {error}"),
     }
