@@ -8,7 +8,8 @@ use crate::common::{MPIS, Mpi, command, counts, libgyan, profiles, run};
 
 #[test]
 fn receives_through_every_binding_are_counted_once() {
-    // The others of the test bed have no Fortran library of their own, or no wrapper that finds it.
+    // Of the others PyPI brings no Fortran, or modules that gfortran cannot read, and the sources no
+    // wrapper that works.
     for mpi in MPIS {
         for program in ["fortran_mpif.f", "fortran_use_mpi.f90", "fortran_use_mpi_f08.f90"] {
             check(mpi, program);
