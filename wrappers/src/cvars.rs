@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::abi::{Bind, Library};
 use crate::config::{self, Config, RecordCvars};
 use crate::cvar_settings;
-use crate::mpit::{Api, Mpit};
+use crate::mpit::{Api, Enumeration, Mpit};
 use crate::quirks;
 use crate::survivor::survive;
 
@@ -60,6 +60,9 @@ pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Set
 
 /// Checks what the user asked for when `MPI_T` runs already, so that nothing reads the environment.
 pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) -> Vec<Setting> {
+    if config.cvars.is_empty() {
+        return Vec::new();
+    }
     let names: Vec<String> = config.cvars.iter().map(|(name, _)| name.clone()).collect();
     let facts = facts(&mpit.api, library, &names);
     accepted(&facts, config)
@@ -187,16 +190,19 @@ fn facts(api: &Api, library: &Library, wanted: &[String]) -> BTreeMap<String, Fa
     found
         .filter_map(|(index, name)| {
             let info = api.cvar_get_info(index).ok()?;
-            let items = info.enumeration.and_then(|items| api.enum_items(items).ok());
-            let items = items.unwrap_or_default().into_iter();
             let facts = Facts {
                 datatype: library.datatype(info.datatype),
-                items: items.map(|(value, name)| Item { value, name }).collect(),
+                items: items(api, info.enumeration),
                 constant: library.abi.scope(info.scope) == Some("CONSTANT"),
             };
             Some((name, facts))
         })
         .collect()
+}
+
+/// The names of the values of an enumeration; none for a variable that is none.
+fn items(api: &Api, enumeration: Option<Enumeration>) -> Vec<Item> {
+    enumeration.and_then(|items| api.enum_items(items).ok()).unwrap_or_default()
 }
 
 /// Index and name of every control variable that has one.
@@ -208,8 +214,7 @@ fn names(api: &Api) -> Vec<(usize, String)> {
 fn write(api: &Api, library: &Library, index: usize, text: &str) -> Result<(), String> {
     let info = api.cvar_get_info(index).map_err(|failure| failure.to_string())?;
     let datatype = library.datatype(info.datatype).ok_or("unknown datatype")?;
-    let items = info.enumeration.and_then(|items| api.enum_items(items).ok()).unwrap_or_default();
-    let items: Vec<Item> = items.into_iter().map(|(value, name)| Item { value, name }).collect();
+    let items = items(api, info.enumeration);
     let bytes = encoded(datatype, &items, text).ok_or("is no value of its type")?;
     let object = object(library, info.bind)?;
     let handle = api.cvar_handle(index, object).map_err(|failure| failure.to_string())?;
@@ -226,8 +231,7 @@ fn read(
 ) -> Option<(String, impl Fn(&str) -> bool + use<>)> {
     let info = api.cvar_get_info(index).ok()?;
     let datatype = library.datatype(info.datatype)?;
-    let items = info.enumeration.and_then(|items| api.enum_items(items).ok()).unwrap_or_default();
-    let items: Vec<Item> = items.into_iter().map(|(value, name)| Item { value, name }).collect();
+    let items = items(api, info.enumeration);
     let handle = api.cvar_handle(index, object(library, info.bind).ok()?).ok()?;
     let bytes = api.cvar_read(&handle, datatype);
     api.cvar_free(handle);

@@ -185,11 +185,14 @@ impl Beginning {
         let mpit = mpit.map_err(|failure| failure.to_string());
         let mpit_init = mpit_begun.elapsed();
         let early_names = match &mpit {
-            Ok(Some(mpit)) if !late => sampler::early_names(mpit, &library),
+            Ok(Some(mpit)) if !late && config.list.is_none() => {
+                sampler::early_names(mpit, &library)
+            }
             _ => Vec::new(),
         };
         let cvars = match &mpit {
-            Ok(Some(mpit)) => {
+            // A listing reads everything by itself, in forks that may die of it.
+            Ok(Some(mpit)) if config.list.is_none() || !settings.is_empty() => {
                 if late {
                     settings = cvars::check_late(mpit, &library, &mut config);
                 }

@@ -395,8 +395,7 @@ impl Asker<'_> {
     }
 
     fn enumeration(&self, enumeration: Option<Enumeration>) -> Option<Vec<Item>> {
-        let items = self.mpit.api.enum_items(enumeration?).ok()?;
-        Some(items.into_iter().map(|(value, name)| Item { value, name }).collect())
+        self.mpit.api.enum_items(enumeration?).ok()
     }
 
     /// The object that a variable is bound to here; none for a variable that binds to nothing.

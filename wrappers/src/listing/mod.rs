@@ -45,6 +45,11 @@ pub(crate) unsafe extern "C" fn gyan_list(path: *const c_char, before_init: c_in
         let path = unsafe { CStr::from_ptr(path) };
         list_library(Path::new(path.to_str().map_err(|error| error.to_string())?), before_init != 0)
     });
+    code_of(listed)
+}
+
+/// The exit code of a listing; why one failed is said here, unless a panic was contained.
+fn code_of(listed: Option<Result<(), String>>) -> c_int {
     match listed {
         Some(Ok(())) => DONE,
         Some(Err(why)) => {
@@ -103,15 +108,9 @@ pub(crate) fn take_over(
     earlier: Option<Items>,
     path: &Path,
 ) -> ! {
-    let done = boundary::contain("listing", || write_and_end(library, mpit, moment, earlier, path));
-    let code = match done {
-        Some(Ok(())) => DONE,
-        Some(Err(why)) => {
-            notice::say(&why);
-            FAILED
-        }
-        None => FAILED,
-    };
+    let listed =
+        boundary::contain("listing", || write_and_end(library, mpit, moment, earlier, path));
+    let code = code_of(listed);
     // SAFETY: what the user asked for by `gyan varlist`: the program itself is not to run.
     unsafe { libc::_exit(code) }
 }

@@ -4,7 +4,7 @@
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
-use gyan_results::Datatype;
+use gyan_results::{Datatype, Item};
 
 use super::api::{Api, COUNT_AT_MOST, EventApi, Failure, Raw, bytes_of, index_of, sized_text};
 
@@ -168,7 +168,7 @@ impl Api {
     }
 
     /// The items of an enumeration: value and name of each.
-    pub(crate) fn enum_items(&self, of: Enumeration) -> Result<Vec<(c_int, String)>, Failure> {
+    pub(crate) fn enum_items(&self, of: Enumeration) -> Result<Vec<Item>, Failure> {
         let items = number(|n| {
             // SAFETY: the enumeration is one that the library gave; the name is not wanted.
             let code = unsafe { (self.t_enum_get_info)(of.0, n, ptr::null_mut(), ptr::null_mut()) };
@@ -183,7 +183,7 @@ impl Api {
                 };
                 self.check("MPI_T_enum_get_item", code)
             })?;
-            Ok((value, name))
+            Ok(Item { value, name })
         };
         (0..items).map(item).collect()
     }
