@@ -126,5 +126,6 @@ fn a_late_start_writes_through_the_interface() {
     assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
     let profiles = run.profiles();
     let warnings = &profiles[0].warnings;
-    assert!(warnings.iter().any(|text| text.contains("btl_self_eager_limit=256")), "{warnings:?}");
+    let about = warnings.iter().filter(|text| text.contains("btl_self_eager_limit=256"));
+    assert_eq!(about.count(), 1, "{warnings:?}");
 }

@@ -97,14 +97,15 @@ pub(crate) fn write_and_record(
         if origin.is_none() && !(records && wanted == RecordCvars::All) {
             continue;
         }
-        if let Some(setting) = setting.filter(|setting| setting.environment.is_none())
-            && let Err(why) = write(api, library, index, &setting.value)
-        {
+        let to_write = setting.filter(|setting| setting.environment.is_none());
+        let refusal = to_write.and_then(|setting| write(api, library, index, &setting.value).err());
+        if let (Some(setting), Some(why)) = (setting, &refusal) {
             config.warnings.push(format!("GYAN_CVARS: {name}={}: {why}; no change", setting.value));
         }
         let deadly = late && quirks::deadly_after_init(library, &name).is_some();
         let value = if deadly { None } else { read(api, library, index) };
         if let (Some(setting), Some((value, same))) = (setting, &value)
+            && refusal.is_none()
             && !same(&setting.value)
         {
             let asked = &setting.value;
