@@ -285,8 +285,7 @@ fn cost(summary: &Summary) -> Section {
         rows: Vec::new(),
         notes: vec![
             format!(
-                "{} at the start, {} at the end (largest of all ranks; the counting in between \
-                 is not in it)",
+                "{} at the start, {} at the end (largest of all ranks; without the counting between)",
                 largest(&overhead.init_s),
                 largest(&overhead.finalize_s),
             ),
