@@ -18,10 +18,29 @@ use gyan_results::{Class, Datatype};
 use crate::next::Address;
 
 /// The constants of one binary interface.
+#[allow(dead_code, reason = "objects and byte counts, which come next, read the rest")]
 pub(crate) struct Abi {
     /// As in the profile.
     pub(crate) name: &'static str,
     pub(crate) comm_world: Constant,
+    pub(crate) comm_self: Constant,
+    pub(crate) comm_null: Constant,
+    pub(crate) win_null: Constant,
+    pub(crate) file_null: Constant,
+    pub(crate) request_null: Constant,
+    /// Bytes of an `MPI_Comm`, `MPI_Win`, `MPI_Datatype`, `MPI_Request` in memory.
+    pub(crate) handle_bytes: usize,
+    /// Bytes of an `MPI_File` in memory.
+    pub(crate) file_bytes: usize,
+    /// `MPI_IN_PLACE`, as an address.
+    pub(crate) in_place: usize,
+    pub(crate) proc_null: c_int,
+    /// `MPI_ROOT`.
+    pub(crate) root: c_int,
+    /// `MPI_MAX_OBJECT_NAME`, with room for the NUL.
+    pub(crate) object_name_bytes: usize,
+    /// `MPI_ERR_UNSUPPORTED_OPERATION`.
+    pub(crate) unsupported_operation: c_int,
     /// `MPI_THREAD_SINGLE`, `_FUNNELED`, `_SERIALIZED`, `_MULTIPLE`.
     pub(crate) thread_levels: [c_int; 4],
     /// `MPI_MAX_LIBRARY_VERSION_STRING`.
