@@ -59,6 +59,7 @@ Examples:
   gyan run -- mpirun -n 4 ./app
   gyan run -o profile --pvars 'pml_*' -- srun -n 512 ./app
   gyan run --set btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
+  gyan run --enable all -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -75,6 +76,9 @@ pub(crate) struct RunOptions {
     /// Set a control variable of the MPI library (see gyan varlist), as early as it allows
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Turn on monitoring that the MPI library leaves off: all, or names that gyan doctor shows
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) enable: Vec<String>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,

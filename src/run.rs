@@ -37,6 +37,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     if !options.set.is_empty() {
         variables.push(("GYAN_CVARS", options.set.join(";").into()));
     }
+    if !options.enable.is_empty() {
+        variables.push(("GYAN_ENABLE", options.enable.join(",").into()));
+    }
     if launcher.is_none() && launcher::rank().is_some() {
         if let Some(output) = output_directory(options)? {
             variables.push(("GYAN_OUTPUT", output.into()));

@@ -35,7 +35,9 @@ pub use summary::{
     SkippedSummary, Summary, Warning,
 };
 pub use values::{Digest, Values};
-pub use variables::{Category, Cvar, Event, Item, Moment, PvarInfo, Source, Variables, value_text};
+pub use variables::{
+    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, value_text,
+};
 pub use write::{rank_file_name, rank_of_file_name, write_rank, write_summary};
 
 /// The tag of a rank profile of this version.

@@ -25,6 +25,7 @@ mod boundary;
 mod config;
 mod cvar_settings;
 mod cvars;
+mod enable;
 mod export;
 mod job;
 mod lifecycle;

@@ -24,7 +24,7 @@ use crate::mpit::Mpit;
 use crate::next::{Address, Next};
 use crate::sampler::{self, Sampler};
 use crate::table::{Function, Int, Pointer, environment};
-use crate::{boundary, cvars, listing, notice, output, store};
+use crate::{boundary, cvars, enable, listing, notice, output, store};
 
 /// Whether the run has started: the first initialisation that comes through wins.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -246,6 +246,9 @@ impl Beginning {
         };
         let level = library.query_thread().and_then(|level| library.abi.thread_level(level));
         let threaded = level.is_none_or(|level| level == "MPI_THREAD_MULTIPLE");
+        if let Ok(Some(mpit)) = &mpit {
+            enable::verify(mpit, &library, &mut config);
+        }
         let sampler = match mpit {
             Ok(Some(mpit)) => {
                 let selection = &mut config.pvars;

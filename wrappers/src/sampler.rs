@@ -7,10 +7,14 @@ use std::collections::BTreeMap;
 use gyan_results::{Coverage, Pvar, Skipped, Values};
 
 use crate::abi::{Bind, Library};
-use crate::advice::{self, Found};
+use crate::advice;
+use crate::enable;
 use crate::mpit::{Failure, Mpit, Object, PvarHandle, Session, Variable};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Selection;
+
+/// What the reason begins with why a variable of a closed component was not read.
+pub(crate) const CLOSED: &str = "its component was closed in MPI_Init";
 
 /// The variables that are being read.
 pub(crate) struct Sampler {
@@ -112,7 +116,7 @@ impl Sampler {
         let variable = self.mpit.variable(library, index).map_err(|error| {
             let early = self.early_names.get(index).cloned().flatten();
             let reason = match early {
-                Some(_) => format!("its component was closed in MPI_Init ({error})"),
+                Some(_) => format!("{CLOSED} ({error})"),
                 None => error,
             };
             Skipped { index, name: early, reason }
@@ -180,17 +184,8 @@ impl Sampler {
             self.mpit.finalize();
         }
         let skipped: Vec<Skipped> = self.skipped.into_values().collect();
-        let names: Vec<&str> = pvars
-            .iter()
-            .map(|pvar| pvar.name.as_str())
-            .chain(skipped.iter().filter_map(|skipped| skipped.name.as_deref()))
-            .collect();
-        let found = Found {
-            implementation: library.implementation,
-            exported: self.exported,
-            names: &names,
-        };
-        let advice = advice::advice(&found);
+        let states = enable::states(library.implementation, library.version, &pvars, &skipped);
+        let advice = advice::advice(library.implementation, self.exported, &states);
         let coverage = Coverage { exported: self.exported, sampled: pvars.len(), skipped, advice };
         (pvars, coverage)
     }
