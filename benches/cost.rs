@@ -11,7 +11,7 @@ mod common;
 use std::process::Command;
 use std::time::Instant;
 
-use common::{MPIS, Mpi, command, gyan, libgyan, profiles, run};
+use common::{MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, command, gyan, libgyan, profiles, run};
 use tempfile::TempDir;
 
 const PAIRS: usize = 15;
@@ -110,6 +110,33 @@ fn pairs(
     (figures, own)
 }
 
+/// What monitoring that the library leaves off costs when `GYAN_ENABLE` turns it on: under gyan without
+/// and with it in turn, in the columns of `bare` and `with gyan`.
+fn enabling(mpi: Mpi, name: &str, pairs: usize) {
+    for (program, what, unit) in [
+        ("bench_pingpong", "8-byte ping-pong, a round trip", "ns"),
+        ("bench_lifecycle", "MPI_Init and MPI_Finalize together", "ms"),
+    ] {
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program(program).display().to_string());
+        let mut figure = Figure::default();
+        for pair in 0..2 * pairs {
+            let enabled = (pair % 2 == 0) == (pair / 2 % 2 == 0);
+            let here = TempDir::new().unwrap();
+            let mut command = command(&words);
+            command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", here.path().join("out"));
+            if enabled {
+                command.env("GYAN_ENABLE", name);
+            }
+            let outcome = run(command.current_dir(&here));
+            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+            let number = outcome.stdout.split_whitespace().next().unwrap().parse().unwrap();
+            if enabled { figure.gyan.push(number) } else { figure.bare.push(number) }
+        }
+        figure.row(mpi, &format!("{what}, enabling {name}"), unit);
+    }
+}
+
 /// How long two commands take, in seconds, in alternation.
 fn commands(pairs: usize, bare: impl Fn() -> Command, gyan: impl Fn() -> Command) -> Figure {
     let mut figure = Figure::default();
@@ -169,6 +196,12 @@ fn main() {
         }
         if asked("varlist") {
             listing(mpi, wanted);
+        }
+    }
+    if asked("enabling") {
+        for (mpi, name) in [(OPENMPI, "monitoring"), (OPENMPI5, "monitoring"), (OPENMPI_SPC, "spc")]
+        {
+            enabling(mpi, name, wanted);
         }
     }
 }

@@ -59,7 +59,8 @@ const MONITORING: Row = Row {
     since: (5, 0, 0),
     until: None,
     cvar: "pml_monitoring_enable",
-    on: "1",
+    // With 1 the messages of collectives count as point-to-point ones too.
+    on: "2",
     off: "0",
     pvars: "coll_monitoring_",
     when_off: WhenOff::Gone,
