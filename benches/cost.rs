@@ -58,6 +58,16 @@ impl Figure {
     }
 }
 
+/// `program` with each rank on a core of its own where there are enough: where the scheduler puts two
+/// that talk to each other makes more of a difference than anything that is measured here.
+fn bound(mpi: Mpi, ranks: usize, program: &str) -> Vec<String> {
+    let mut words = mpi.mpirun(ranks);
+    words.retain(|word| word != "--oversubscribe");
+    words.extend(["--bind-to".into(), "core".into()]);
+    words.push(mpi.program(program).display().to_string());
+    words
+}
+
 /// The numbers that rank 0 prints, of `pairs` runs each way, in alternation; and gyan's own account
 /// of start and end in milliseconds, the largest of all ranks.
 ///
@@ -69,12 +79,7 @@ fn pairs(
     bare_argument: Option<&str>,
     pairs: usize,
 ) -> (Vec<Figure>, [Vec<f64>; 2]) {
-    // Each rank on a core of its own where there are enough: where the scheduler puts two that talk
-    // to each other makes more of a difference than anything that is measured here.
-    let mut words = mpi.mpirun(ranks);
-    words.retain(|word| word != "--oversubscribe");
-    words.extend(["-bind-to".into(), "core".into()]);
-    words.push(mpi.program(program).display().to_string());
+    let words = bound(mpi, ranks, program);
     let mut figures: Vec<Figure> = Vec::new();
     let mut own = [Vec::new(), Vec::new()];
     for pair in 0..pairs * 2 {
@@ -117,8 +122,7 @@ fn enabling(mpi: Mpi, name: &str, pairs: usize) {
         ("bench_pingpong", "8-byte ping-pong, a round trip", "ns"),
         ("bench_lifecycle", "MPI_Init and MPI_Finalize together", "ms"),
     ] {
-        let mut words = mpi.mpirun(2);
-        words.push(mpi.program(program).display().to_string());
+        let words = bound(mpi, 2, program);
         let mut figure = Figure::default();
         for pair in 0..2 * pairs {
             let enabled = (pair % 2 == 0) == (pair / 2 % 2 == 0);
