@@ -178,7 +178,7 @@ pub(crate) fn explain(
         return obstacle(
             format!(
                 "the command {end}, and {name} was not started with LD_PRELOAD{}",
-                outcome.last_words()
+                outcome.words("first", str::lines)
             ),
             "make it run without gyan first; if it does, what starts it drops LD_PRELOAD",
         );
@@ -202,7 +202,7 @@ pub(crate) fn explain(
     obstacle(
         format!(
             "{name} loads {mpi} and {end} without MPI_Init under libgyan.so{}",
-            outcome.last_words()
+            outcome.words("last", |text| text.lines().rev())
         ),
         "give it the arguments that it needs to start; see that nothing sets GYAN=off for it",
     )
@@ -233,10 +233,15 @@ impl Outcome {
         format!(": it came to {names} and no further")
     }
 
-    /// The last line of what the program wrote, to be added to a sentence.
-    fn last_words(&self) -> String {
-        let last = self.output.lines().rev().find(|line| line.chars().any(char::is_alphanumeric));
-        last.map_or_else(String::new, |line| format!(" (its last words: {})", line.trim()))
+    /// The first line of what was written, in an order, to be added to a sentence. A launcher says at
+    /// first what is wrong, a program that ends at last.
+    fn words<'a, L: Iterator<Item = &'a str>>(
+        &'a self,
+        which: &str,
+        in_order: impl FnOnce(&'a str) -> L,
+    ) -> String {
+        let line = in_order(&self.output).find(|line| line.chars().any(char::is_alphanumeric));
+        line.map_or_else(String::new, |line| format!(" (its {which} words: {})", line.trim()))
     }
 }
 

@@ -182,7 +182,7 @@ fn a_command_that_fails_by_itself() {
     let mut words = launched(OPENMPI, &[], &OPENMPI.program("exit_code"));
     words.insert(1, "--no-such-option".into());
     let text = obstacle(&words, &[]);
-    says(&text, &["ended with code", "its last words", "make it run without gyan first"]);
+    says(&text, &["ended with code", "its first words", "make it run without gyan first"]);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::fs;
 use jsonschema::Validator;
 use serde_json::Value;
 
-use crate::common::{MPIS, Profiled, gyan, root, run};
+use crate::common::{MPIS, OPENMPI, Profiled, gyan, root, run};
 
 fn schema(name: &str) -> Validator {
     let path = root().join("results-schema/schemas").join(name);
@@ -56,8 +56,17 @@ fn listings_of_real_libraries_are_valid() {
 }
 
 #[test]
+fn diagnoses_are_valid() {
+    let schema = schema("doctor.schema.json");
+    for program in [OPENMPI.program("exit_code"), "/bin/true".into()] {
+        let outcome = run(gyan().args(["doctor", "--json", "--"]).arg(program));
+        validate(&schema, &outcome.stdout, "gyan doctor");
+    }
+}
+
+#[test]
 fn the_examples_are_valid() {
-    for name in ["rank", "summary", "variables"] {
+    for name in ["rank", "summary", "variables", "doctor"] {
         let path = root().join(format!("results-schema/examples/{name}.json"));
         let text = fs::read_to_string(path).unwrap();
         validate(&schema(&format!("{name}.schema.json")), &text, name);
