@@ -167,9 +167,14 @@ fn all_is_whatever_there_is_without_a_word() {
 #[test]
 fn what_the_user_set_himself_stays() {
     let cvar = "pml_monitoring_enable";
+    let home = TempDir::new().unwrap();
+    let file = home.path().join(".openmpi/mca-params.conf");
+    fs::create_dir(file.parent().unwrap()).unwrap();
+    fs::write(&file, "pml_monitoring_enable = 0\n").unwrap();
     for (setting, by) in [
         (("OMPI_MCA_pml_monitoring_enable", "0"), "OMPI_MCA_pml_monitoring_enable"),
         (("GYAN_CVARS", "pml_monitoring_enable=0"), "GYAN_CVARS"),
+        (("HOME", home.path().to_str().unwrap()), file.to_str().unwrap()),
     ] {
         let (outcome, profiles) = gyan_run(OPENMPI, "monitoring", &[setting]);
         let [line] = outcome.notices()[..] else { panic!("{}", outcome.stderr) };
