@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, command, counts, libgyan, profiles, run};
+use crate::common::{MPIS, Mpi, command, libgyan, profiles, receives, run};
 
 #[test]
 fn receives_through_every_binding_are_counted_once() {
@@ -41,6 +41,6 @@ fn check(mpi: Mpi, program: &str) {
             ("MPI_Sendrecv", 2),
             ("MPI_Recv_init", 1),
         ]);
-        assert_eq!(counts(profile), expected, "{mpi:?} {program} rank {}", profile.rank);
+        assert_eq!(receives(profile), expected, "{mpi:?} {program} rank {}", profile.rank);
     }
 }

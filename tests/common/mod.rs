@@ -289,6 +289,18 @@ pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
     profile.calls.iter().map(|call| (call.name.as_str(), call.count)).collect()
 }
 
+/// The same for receives, start and end alone.
+pub(crate) fn receives(profile: &RankProfile) -> BTreeMap<&str, u64> {
+    let mut counts = counts(profile);
+    counts.retain(|name, _| {
+        name.to_lowercase().contains("recv")
+            || name.starts_with("MPI_Init")
+            || *name == "MPI_Finalize"
+    });
+    counts.remove("MPI_Initialized");
+    counts
+}
+
 pub(crate) fn pvar<'a>(profile: &'a RankProfile, name: &str) -> &'a Pvar {
     let found = profile.pvars.iter().find(|pvar| pvar.name == name);
     found.unwrap_or_else(|| panic!("rank {} has no {name}", profile.rank))

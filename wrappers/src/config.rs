@@ -15,6 +15,7 @@ pub(crate) struct Config {
     pub(crate) job_id: Option<String>,
     pub(crate) pvars: Selection,
     pub(crate) elements: usize,
+    pub(crate) objects: usize,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
@@ -33,6 +34,7 @@ impl Default for Config {
             job_id: None,
             pvars: Selection::default(),
             elements: 64,
+            objects: 64,
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
@@ -117,6 +119,16 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "a variable with more elements is kept as sum, minimum and maximum",
         set: |config, value| {
             config.elements = value.parse().map_err(|_| "is no number of elements".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_OBJECTS",
+        default: "64",
+        meaning: "how many communicators, windows and files are followed at a time, and kept when \
+                  they are gone",
+        set: |config, value| {
+            config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
             Ok(())
         },
     },
