@@ -130,7 +130,7 @@ pub(crate) fn warn_of_gaps(directory: &Path, summary: &Summary) -> bool {
     if !ranks.missing.is_empty() {
         anstream::eprintln!(
             "gyan: {}: {} of {} ranks have no usable profile ({}); they ended before \
-             MPI_Finalize, or could not write",
+             MPI_Finalize, could not write, or ran without gyan",
             directory.display(),
             ranks.missing.len(),
             ranks.expected,

@@ -267,7 +267,7 @@ impl Beginning {
         for warning in &config.warnings {
             notice::say(warning);
         }
-        let job = Job::of_this_process(&config);
+        let job = Job::of_this_process(&config, library.is_spawned());
         let overhead = Overhead {
             mpit_init_s: self.mpit_init.as_secs_f64(),
             init_s: (self.own + begun.elapsed()).as_secs_f64(),
@@ -350,23 +350,27 @@ impl Run {
             warnings,
             overhead: mem::take(&mut self.overhead),
         };
-        let directory = &self.job.directory;
-        let written = output::write(directory, &mut profile, |overhead| {
+        let place = &self.job.place;
+        let written = output::write(place, &mut profile, |overhead| {
             overhead.finalize_s = ended.elapsed().as_secs_f64();
             overhead.share = (overhead.init_s + overhead.finalize_s) / elapsed_s;
         });
-        let directory = directory.display();
-        if let Err(error) = written {
-            notice::say(&format!(
-                "{directory}: the profile cannot be written: {error}; set GYAN_OUTPUT to a \
-                 directory that can"
-            ));
-        } else if self.rank == 0 && self.config.notices == Notices::All {
-            let size = self.size;
-            let ranks = if size == 1 { "rank" } else { "ranks" };
-            notice::say(&format!(
-                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
-            ));
+        match written {
+            Err(error) => notice::say(&format!(
+                "{}: the profile cannot be written: {error}; set GYAN_OUTPUT to a directory that \
+                 can",
+                place.directory.display()
+            )),
+            Ok(directory) if self.rank == 0 && self.config.notices == Notices::All => {
+                let size = self.size;
+                let ranks = if size == 1 { "rank" } else { "ranks" };
+                let directory = directory.display();
+                notice::say(&format!(
+                    "profiles of {size} {ranks} in {directory}; show them with: gyan report \
+                     {directory}"
+                ));
+            }
+            Ok(_) => {}
         }
     }
 }
