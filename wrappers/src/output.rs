@@ -160,8 +160,8 @@ fn is_of(path: &Path, job: &str) -> bool {
 }
 
 /// Gives the profile its name in `directory`, or in `directory/again-<n>` when another process of
-/// the job had the same rank: a launcher that starts a script starts what MPI programs are in it,
-/// one after the other. What an earlier job left is replaced.
+/// the job had the same rank, as when a job script gives one id to several runs. What an earlier
+/// job left is replaced.
 fn publish(
     temporary: &Path,
     directory: &Path,
