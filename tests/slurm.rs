@@ -1,9 +1,13 @@
-//! A Slurm of one node, on loopback alone, for as long as a test needs it: what runs on the
-//! machine already is not touched. Debian's packages slurm-wlm and munge; no systemd and no
-//! configuration of the system.
+//! A Slurm of one node for as long as a test needs it: what runs on the machine already is not
+//! touched. Debian's packages slurm-wlm and munge; no systemd and no configuration of the system.
+//!
+//! It listens on one address, that of this machine's name, because Slurm's programs can be bound to
+//! no other: loopback on a machine, in a container often the address of the container. Where the
+//! name means 127.0.1.1, as in Debian's installer, srun alone listens on all, because it is called
+//! back at 127.0.0.1. Nobody without the key of this munged is let in.
 
 use std::fs::{self, File};
-use std::net::TcpListener;
+use std::net::{IpAddr, Ipv4Addr, TcpListener, ToSocketAddrs};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -23,6 +27,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Slurm {
     /// In the order of their start.
     daemons: Vec<Child>,
+    /// That of the commands.
     configuration: PathBuf,
     directory: TempDir,
 }
@@ -37,13 +42,21 @@ impl Slurm {
         for name in ["state", "spool"] {
             fs::create_dir(path.join(name)).unwrap();
         }
-        let configuration = path.join("slurm.conf");
-        fs::write(&configuration, configured(path)).unwrap();
+        let file = |name: &str| path.join(name);
+        let (of_daemons, configuration) = (file("daemons.conf"), file("slurm.conf"));
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let address = address_of(host.trim());
+        let configured = configured(path, host.trim(), address);
+        let one_address = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n";
+        fs::write(&of_daemons, format!("{configured}{one_address}")).unwrap();
+        let called_back = !address.is_loopback() || address == Ipv4Addr::LOCALHOST;
+        let of_commands = if called_back { one_address } else { "" };
+        fs::write(&configuration, format!("{configured}{of_commands}")).unwrap();
+        let of_daemons = of_daemons.display().to_string();
         let mut slurm = Slurm { daemons: Vec::new(), configuration, directory };
         slurm.start_munged();
-        let configuration = slurm.configuration.display().to_string();
-        slurm.daemon(&["slurmctld", "-D", "-f", &configuration]);
-        slurm.daemon(&["slurmd", "-D", "-f", &configuration]);
+        slurm.daemon(&["slurmctld", "-D", "-f", &of_daemons]);
+        slurm.daemon(&["slurmd", "-D", "-f", &of_daemons]);
         slurm.wait_for("an idle node", |slurm| {
             run(&mut slurm.command(&["sinfo", "-h", "-o", "%T"])).stdout.trim() == "idle"
         });
@@ -141,23 +154,27 @@ fn user() -> String {
     run(&mut command(&["id", "-un"])).stdout.trim().to_owned()
 }
 
-/// A port that nobody listens on.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+/// What `host` means on this machine.
+fn address_of(host: &str) -> IpAddr {
+    let mut addresses = (host, 0).to_socket_addrs().into_iter().flatten();
+    let address = addresses.find(std::net::SocketAddr::is_ipv4).map(|address| address.ip());
+    address.unwrap_or_else(|| panic!("{host}: has no address; add it to /etc/hosts"))
 }
 
-fn configured(directory: &Path) -> String {
-    let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
-    let host = host.trim();
+/// A port that nobody listens on.
+fn free_port(address: IpAddr) -> u16 {
+    TcpListener::bind((address, 0)).unwrap().local_addr().unwrap().port()
+}
+
+fn configured(directory: &Path, host: &str, address: IpAddr) -> String {
     let (directory, user) = (directory.display(), user());
-    let (controller_port, node_port) = (free_port(), free_port());
+    let (controller_port, node_port) = (free_port(address), free_port(address));
     // More CPUs than there are: the ranks of tests wait for nobody.
     format!(
         "ClusterName=gyan
-SlurmctldHost={host}(127.0.0.1)
+SlurmctldHost={host}({address})
 SlurmctldPort={controller_port}
 SlurmdPort={node_port}
-CommunicationParameters=NoInAddrAny,NoCtldInAddrAny
 AuthType=auth/munge
 AuthInfo=socket={directory}/munge.socket
 SlurmUser={user}
@@ -173,7 +190,7 @@ SlurmctldPidFile={directory}/slurmctld.pid
 SlurmdPidFile={directory}/slurmd.pid
 StateSaveLocation={directory}/state
 SlurmdSpoolDir={directory}/spool
-NodeName={host} NodeAddr=127.0.0.1 CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \\
+NodeName={host} NodeAddr={address} CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \\
     ThreadsPerCore=1 RealMemory=1000
 PartitionName=all Nodes={host} Default=YES OverSubscribe=FORCE:4
 "
