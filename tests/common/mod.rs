@@ -83,9 +83,14 @@ impl Outcome {
 impl Mpi {
     /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
+        self.mpirun_behind(&[], ranks)
+    }
+
+    /// `<front> mpirun -n <ranks>`, in the environment of this MPI.
+    pub(crate) fn mpirun_behind(self, front: &[String], ranks: usize) -> Vec<String> {
         let mut words = match self.place {
-            Place::Debian => vec![format!("mpirun.{}", self.name)],
-            Place::Bed { .. } => [in_bed(self.name), vec!["mpirun".into()]].concat(),
+            Place::Debian => [front, &[format!("mpirun.{}", self.name)]].concat(),
+            Place::Bed { .. } => [&in_bed(self.name), front, &["mpirun".into()]].concat(),
         };
         if self == OPENMPI {
             words.push("--oversubscribe".into());
@@ -260,10 +265,7 @@ impl Profiled {
 
     /// What the program itself wrote down on `rank`, in words.
     pub(crate) fn truth(&self, rank: u32) -> Vec<Vec<String>> {
-        let path = self.keep.path().join(format!("truth.{rank}"));
-        let text =
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+        truth(self.keep.path(), rank)
     }
 
     /// The profiles of all ranks, by rank.
@@ -272,12 +274,22 @@ impl Profiled {
     }
 }
 
+/// What a program that ran in `directory` wrote down on `rank`, in words.
+pub(crate) fn truth(directory: &Path, rank: u32) -> Vec<Vec<String>> {
+    let path = directory.join(format!("truth.{rank}"));
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
 /// The profiles in a run directory, by rank.
 pub(crate) fn profiles(directory: &Path) -> Vec<RankProfile> {
     let mut profiles: Vec<RankProfile> = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.file_name() != Some(OsStr::new("summary.json")))
+        // Further runs of the same job.
+        .filter(|path| !path.is_dir())
         .map(|path| read_rank(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
         .collect();
     profiles.sort_by_key(|profile| profile.rank);

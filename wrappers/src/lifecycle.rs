@@ -465,7 +465,8 @@ impl Beginning {
                 run
             }
             None => Run {
-                job: Job::of_this_process(&config),
+                // Without a world there is no parent to ask for.
+                job: Job::of_this_process(&config, is_world && library.is_spawned()),
                 config,
                 library,
                 begun: self.begun,
@@ -588,27 +589,31 @@ impl Run {
             warnings,
             overhead: self.overhead.clone(),
         };
-        let directory = &self.job.directory;
+        let place = &self.job.place;
         let sampling_s = self.sampling.as_secs_f64();
         let finalize_s = self.overhead.finalize_s;
-        let written = output::write(directory, &mut profile, |overhead| {
+        let written = output::write(place, &mut profile, |overhead| {
             overhead.sampling_s = sampling_s;
             overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
             let own = overhead.init_s + overhead.sampling_s + overhead.finalize_s;
             overhead.share = own / elapsed_s;
         });
-        let directory = directory.display();
-        if let Err(error) = written {
-            notice::say(&format!(
-                "{directory}: the profile cannot be written: {error}; set GYAN_OUTPUT to a \
-                 directory that can"
-            ));
-        } else if self.rank == 0 && self.config.notices == Notices::All {
-            let size = self.size;
-            let ranks = if size == 1 { "rank" } else { "ranks" };
-            notice::say(&format!(
-                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
-            ));
+        match written {
+            Err(error) => notice::say(&format!(
+                "{}: the profile cannot be written: {error}; set GYAN_OUTPUT to a directory that \
+                 can",
+                place.directory.display()
+            )),
+            Ok(directory) if self.rank == 0 && self.config.notices == Notices::All => {
+                let size = self.size;
+                let ranks = if size == 1 { "rank" } else { "ranks" };
+                let directory = directory.display();
+                notice::say(&format!(
+                    "profiles of {size} {ranks} in {directory}; show them with: gyan report \
+                     {directory}"
+                ));
+            }
+            Ok(_) => {}
         }
         self.overhead.finalize_s = profile.overhead.finalize_s;
         Kept { mpit, run: Some(self) }

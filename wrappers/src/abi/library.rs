@@ -160,6 +160,21 @@ impl Library {
         Some((of_handle(rank)?, of_handle(size)?))
     }
 
+    /// Whether `MPI_Comm_spawn` started this process, between initialisation and the end.
+    pub(crate) fn is_spawned(&self) -> bool {
+        type GetParent = extern "C" fn(*mut usize) -> c_int;
+        let null = self.handle(self.abi.comm_null);
+        let (Some(function), Some(null)) = (self.function(c"PMPI_Comm_get_parent"), null) else {
+            return false;
+        };
+        // SAFETY: the prototype in MPI 4.1, 11.8.2; a word has room for the handle of every
+        // interface.
+        let function = unsafe { mem::transmute::<Address, GetParent>(function) };
+        // What a narrower handle leaves alone is 0, as in the table.
+        let mut parent: usize = 0;
+        function(&raw mut parent) == 0 && parent != null
+    }
+
     /// What a function with one `int*` argument gives.
     fn integer(&self, name: &'static CStr) -> Option<c_int> {
         type OfNothing = extern "C" fn(*mut c_int) -> c_int;
