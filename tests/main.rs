@@ -5,6 +5,8 @@ mod common;
 mod bad_input;
 mod bad_surroundings;
 mod counts;
+mod doctor;
+mod enabling;
 mod environment;
 mod fortran;
 mod harmless;

@@ -25,7 +25,7 @@ pub(crate) const MPICH: Mpi = Mpi { name: "mpich", place: Place::Debian };
 pub(crate) const BED: [Mpi; 9] = [
     bed("openmpi4", "mpicc"),
     bed("mpich4", "mpicc"),
-    bed("openmpi5", "mpicc"),
+    OPENMPI5,
     bed("mpich5", "mpicc"),
     bed("mpich5", "mpicc_abi"),
     bed("intelmpi", "mpigcc"),
@@ -34,6 +34,7 @@ pub(crate) const BED: [Mpi; 9] = [
     MPICH_PVARS,
     OPENMPI_SPC,
 ];
+pub(crate) const OPENMPI5: Mpi = bed("openmpi5", "mpicc");
 pub(crate) const MPICH_PVARS: Mpi = bed("mpich-pvars", "mpicc");
 pub(crate) const OPENMPI_SPC: Mpi = bed("openmpi-spc", "mpicc");
 

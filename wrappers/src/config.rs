@@ -20,6 +20,8 @@ pub(crate) struct Config {
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
     pub(crate) cvars_record: RecordCvars,
+    /// Names of monitoring to turn on; `all` is one of them.
+    pub(crate) enable: Vec<String>,
     pub(crate) list: Option<PathBuf>,
     pub(crate) list_before_init: bool,
     /// Settings that could not be understood; each names the variable.
@@ -38,6 +40,7 @@ impl Default for Config {
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
+            enable: Vec::new(),
             list: None,
             list_before_init: false,
             warnings: Vec::new(),
@@ -188,6 +191,17 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_ENABLE",
+        default: "",
+        meaning: "monitoring of the MPI library to turn on, which is off by default: `all`, or names \
+                  that `gyan doctor` shows: `name,...`",
+        set: |config, value| {
+            let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+            config.enable.extend(names.map(str::to_owned));
+            Ok(())
+        },
+    },
+    Setting {
         name: "GYAN_LIST",
         default: "",
         meaning: "set by `gyan varlist`: list the variables into this file instead of running the \
@@ -282,7 +296,7 @@ pub(crate) fn names() -> Vec<String> {
 /// Sets a variable for the MPI library, which reads it at its start.
 pub(crate) fn set_for_library(name: &str, value: &str) {
     // SAFETY: called inside the program's initialisation of MPI, which the standard lets only one
-    // thread do; the user asked for it by GYAN_CVARS.
+    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE.
     unsafe { std::env::set_var(name, value) };
 }
 

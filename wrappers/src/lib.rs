@@ -26,6 +26,7 @@ mod bytes;
 mod config;
 mod cvar_settings;
 mod cvars;
+mod enable;
 mod export;
 mod job;
 mod lifecycle;

@@ -29,7 +29,7 @@ use crate::next::{Address, Next};
 use crate::objects::Kind;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::{Function, Handle, Int, Pointer, by_hand};
-use crate::{boundary, cvars, listing, notice, output, store};
+use crate::{boundary, cvars, enable, listing, notice, output, store};
 
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -427,6 +427,9 @@ impl Beginning {
         };
         let limits = Limits { elements: config.elements, objects: config.objects };
         let is_world = matches!(start, Start::World);
+        if let Ok(Some(mpit)) = &mpit {
+            enable::verify(mpit, &library, &mut config);
+        }
         let sampler = match mpit {
             Ok(Some(mpit)) => {
                 let selection = &mut config.pvars;

@@ -8,11 +8,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use gyan_results::{Coverage, Pvar, Skipped, Values};
 
 use crate::abi::{Bind, Library, inquiry};
-use crate::advice::{self, Found};
+use crate::advice;
+use crate::enable;
 use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable};
 use crate::objects::{Kind, Object, Registry};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Selection;
+
+/// What the reason begins with why a variable of a closed component was not read.
+pub(crate) const CLOSED: &str = "its component was closed in MPI_Init";
 
 /// The variables that are being read.
 pub(crate) struct Sampler {
@@ -220,7 +224,7 @@ impl Sampler {
             Err(error) => {
                 let early = self.early_names.get(index).cloned().flatten();
                 let reason = match early {
-                    Some(_) => format!("its component was closed in MPI_Init ({error})"),
+                    Some(_) => format!("{CLOSED} ({error})"),
                     None => error,
                 };
                 return self.skip(index, early, reason);
@@ -389,17 +393,8 @@ impl Sampler {
         let sampled: BTreeSet<usize> = self.finished.iter().map(|(index, ..)| *index).collect();
         let pvars: Vec<Pvar> = self.finished.into_iter().map(|(.., pvar)| pvar).collect();
         let skipped: Vec<Skipped> = self.skipped.into_values().collect();
-        let names: Vec<&str> = pvars
-            .iter()
-            .map(|pvar| pvar.name.as_str())
-            .chain(skipped.iter().filter_map(|skipped| skipped.name.as_deref()))
-            .collect();
-        let found = Found {
-            implementation: library.implementation,
-            exported: self.exported,
-            names: &names,
-        };
-        let advice = advice::advice(&found);
+        let states = enable::states(library.implementation, library.version, &pvars, &skipped);
+        let advice = advice::advice(library.implementation, self.exported, &states);
         let mut objects: Vec<String> = self.objects.left_out().collect();
         if self.forgotten_objects > 0 {
             objects.push(format!(
