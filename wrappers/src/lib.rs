@@ -39,3 +39,4 @@ mod selection;
 mod store;
 mod survivor;
 mod table;
+mod unwinding;

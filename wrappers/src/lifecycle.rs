@@ -24,7 +24,7 @@ use crate::mpit::Mpit;
 use crate::next::{Address, Next};
 use crate::sampler::{self, Sampler};
 use crate::table::{Function, Int, Pointer, environment};
-use crate::{boundary, cvars, listing, notice, output, store};
+use crate::{boundary, cvars, listing, notice, output, store, unwinding};
 
 /// Whether the run has started: the first initialisation that comes through wins.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -154,6 +154,7 @@ impl Beginning {
     /// None when gyan stays off; then it has said why.
     fn new(late: bool) -> Option<Beginning> {
         let begun = Instant::now();
+        unwinding::prepare();
         let mut config = Config::from_env();
         if !config.on {
             return None;
