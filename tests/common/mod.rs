@@ -128,31 +128,75 @@ impl Mpi {
         )
     }
 
-    /// The compiled Fortran program `tests/programs/<program>`.
-    pub(crate) fn fortran_program(self, program: &str) -> PathBuf {
-        self.built("mpifort", program, &[])
+    /// The compiled C++ program `tests/programs/<program>.cpp`.
+    pub(crate) fn cxx_program(self, program: &str) -> PathBuf {
+        let source = format!("{program}.cpp");
+        match self.place {
+            Place::Bed { compiler: "mpigcc" } => self.built("mpigxx", &source, &[]),
+            Place::Bed { compiler: "mpicc_abi" } => self.built("mpicxx_abi", &source, &[]),
+            // It was built without a wrapper for C++.
+            _ if self == MPICH_PVARS => self.built("mpicc", &source, &["-cc=g++"]),
+            _ => self.built("mpicxx", &source, &[]),
+        }
+    }
+
+    /// The compiled Fortran program `tests/programs/<program>`, with more arguments for the compiler.
+    pub(crate) fn fortran_program(self, program: &str, arguments: &[&str]) -> PathBuf {
+        let wrapper = if self.name == "intelmpi" { "mpif90" } else { "mpifort" };
+        // As mpif.h declares no types, one procedure is called with many.
+        self.built(wrapper, program, &[&["-fallow-argument-mismatch"], arguments].concat())
+    }
+
+    /// The library `tests/programs/<source>.c`, to be preloaded.
+    pub(crate) fn preloadable(self, source: &str, arguments: &[&str]) -> PathBuf {
+        self.compiled(source, &[&["-shared", "-fPIC"], arguments].concat())
     }
 
     fn built(self, wrapper: &str, source: &str, arguments: &[&str]) -> PathBuf {
         let (folder, compiler) = match self.place {
             Place::Debian => (self.name.to_owned(), vec![format!("{wrapper}.{}", self.name)]),
             Place::Bed { .. } => {
-                // The one wrapper for the standard's interface is MPICH's.
-                let home = if wrapper == "mpicc_abi" { "mpich5" } else { self.name };
+                // The wrappers for the standard's interface are MPICH's.
+                let home = if wrapper.ends_with("_abi") { "mpich5" } else { self.name };
                 (format!("{home}-{wrapper}"), [in_bed(home), vec![wrapper.into()]].concat())
             }
         };
         let directory = target().join("test-programs").join(folder);
         fs::create_dir_all(&directory).unwrap();
-        let linked = arguments.iter().any(|argument| argument.starts_with("-L"));
-        let name = source.strip_suffix(".c").unwrap_or(source);
-        let output = directory.join(format!("{name}{}", if linked { "-linked" } else { "" }));
+        // Other arguments, another program.
+        let kind: String = arguments
+            .iter()
+            .map(|argument| if argument.starts_with("-L") { "-linked" } else { argument })
+            .filter(|argument| {
+                ["-linked", "-D", "-f"].iter().any(|kind| argument.starts_with(kind))
+            })
+            .collect();
+        let output =
+            directory.join(format!("{}{kind}", source.strip_suffix(".c").unwrap_or(source)));
         let mut compiler = command(&compiler);
         compiler.args(["-O1", "-w", "-o"]).arg(&output);
         compiler.arg(root().join("tests/programs").join(source)).args(arguments);
         let outcome = run(compiler.current_dir(&directory));
         assert_eq!(outcome.code, 0, "{source} does not compile:\n{}", outcome.stderr);
         output
+    }
+
+    /// The Rust package `tests/programs/rust`, built once for each binary interface: its libraries
+    /// have the same name in every MPI that has the interface.
+    pub(crate) fn rust_program(self) -> PathBuf {
+        let (home, wrapper) = if self.name.starts_with("openmpi") {
+            ("openmpi4", "mpicc")
+        } else {
+            ("mpich5", "mpicc")
+        };
+        let directory = target().join("test-programs").join(format!("rust-{home}"));
+        let mut cargo = command(&[in_bed(home), vec![env!("CARGO").to_owned()]].concat());
+        cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&directory);
+        cargo.current_dir(root().join("tests/programs/rust")).env("MPICC", wrapper);
+        // The first time it compiles a parser of C headers.
+        let outcome = run_within(&mut cargo, Duration::from_secs(600));
+        assert_eq!(outcome.code, 0, "the Rust program does not compile:\n{}", outcome.stderr);
+        directory.join("debug/receives")
     }
 }
 
@@ -205,6 +249,10 @@ pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
 
 /// Runs to the end, or fails the test when that takes too long.
 pub(crate) fn run(command: &mut Command) -> Outcome {
+    run_within(command, TIMEOUT)
+}
+
+fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
     let directory = TempDir::new().unwrap();
     let (stdout, stderr) = (directory.path().join("stdout"), directory.path().join("stderr"));
     for (name, _) in std::env::vars_os() {
@@ -223,7 +271,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
         .process_group(0)
         .spawn()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let Some(status) = child.wait_timeout(TIMEOUT).unwrap() else {
+    let Some(status) = child.wait_timeout(timeout).unwrap() else {
         let group = rustix::process::Pid::from_child(&child);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         child.wait().unwrap();

@@ -43,3 +43,4 @@ mod selection;
 mod store;
 mod survivor;
 mod table;
+mod unwinding;

@@ -29,7 +29,7 @@ use crate::next::{Address, Next};
 use crate::objects::Kind;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::{Function, Handle, Int, Pointer, by_hand};
-use crate::{boundary, cvars, enable, listing, notice, output, store};
+use crate::{boundary, cvars, enable, listing, notice, output, store, unwinding};
 
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -318,6 +318,7 @@ impl Beginning {
     /// held already; `earlier`: the run that goes on.
     fn new(late: bool, kept: Option<Mpit>, earlier: Option<&Run>) -> Option<Beginning> {
         let begun = Instant::now();
+        unwinding::prepare();
         let mut config = Config::from_env();
         if !config.on {
             return None;
