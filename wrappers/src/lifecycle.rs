@@ -94,10 +94,15 @@ macro_rules! end {
 
 entry_points! {
     MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) begin;
-    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) begin;
     MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begin;
-    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begin;
     MPI_Finalize = c"MPI_Finalize"() end;
+}
+
+// A program that contains its MPI has these once, and they are the library's.
+#[cfg(not(feature = "static"))]
+entry_points! {
+    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) begin;
+    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begin;
     PMPI_Finalize = c"PMPI_Finalize"() end;
 }
 

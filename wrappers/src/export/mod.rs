@@ -1,6 +1,8 @@
 //! The rows of `table` turned into entry points.
 
 mod c;
+// A program that contains its MPI has the Fortran entry points of that.
+#[cfg(not(feature = "static"))]
 mod fortran;
 
 use std::ffi::{CStr, CString, c_int};
