@@ -11,6 +11,7 @@ mod harmless;
 mod hpcc;
 mod install;
 mod launching;
+mod native;
 mod readings;
 mod reports;
 mod schemas;

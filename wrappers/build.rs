@@ -61,18 +61,19 @@ mod native {
             let name = &header[at..];
             let end = name.find(|c| !part_of_a_name(c)).unwrap_or(name.len());
             let begins = !header[..at].ends_with(part_of_a_name);
-            if begins && name[end..].trim_start().starts_with('(') {
+            let declared = begins && name[end..].trim_start().starts_with('(');
+            // MPICH has the conversions of mpi_f08's statuses in its library for Fortran.
+            if declared && !name[..end].contains("f08") {
                 names.insert(&name[..end]);
             }
         }
-        let declared: String = names.iter().map(|name| format!("fn {name}();\n")).collect();
-        let defined = |name: &&str| format!("Defined(\"{name}\", {name}),\n");
-        let defined: String = names.iter().map(defined).collect();
-        let table = format!(
-            "unsafe extern \"C\" {{\n{declared}}}\n\
-             static PROFILING_NAMES: &[Defined] = &[\n{defined}];\n"
-        );
+        let mut lines = vec!["unsafe extern \"C\" {".to_owned()];
+        lines.extend(names.iter().map(|name| format!("fn {name}();")));
+        lines.push("}\nstatic PROFILING_NAMES: &[Defined] = &[".to_owned());
+        lines.extend(names.iter().map(|name| format!("Defined(\"{name}\", {name}),")));
+        lines.push("];\n".to_owned());
         let directory = std::env::var_os("OUT_DIR").expect("cargo sets it");
-        std::fs::write(Path::new(&directory).join("profiling_names.rs"), table).expect("writable");
+        std::fs::write(Path::new(&directory).join("profiling_names.rs"), lines.join("\n"))
+            .expect("writable");
     }
 }

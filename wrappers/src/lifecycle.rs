@@ -170,8 +170,8 @@ impl Beginning {
             Ok(library) => library,
             Err(what) => {
                 notice::say(&format!(
-                    "{what}; gyan is off, because it knows the interfaces of Open MPI, of MPICH \
-                     and of MPI 5 only"
+                    "{what}; gyan is off; to have a libgyan.so for this MPI, in gyan's sources: \
+                     MPICC=mpicc cargo build --release -p gyan-wrappers --features native"
                 ));
                 if config.list.is_some() {
                     listing::give_up();

@@ -2,6 +2,8 @@
 
 use std::ffi::c_int;
 
+use gyan_results::Class;
+
 use super::native::ABSENT;
 use super::{Abi, Bind, Constant, SCOPES, THREAD_LEVELS, VERBOSITIES};
 use crate::next;
@@ -64,7 +66,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
     integers("", &THREAD_LEVELS, thread_levels);
     integers("MPI_T_VERBOSITY_", &VERBOSITIES, verbosities);
     integers("MPI_T_BIND_", &Bind::ALL.map(|bind| bind.name().unwrap_or("NO_OBJECT")), binds);
-    integers("MPI_T_PVAR_CLASS_", &gyan_results::Class::ALL.map(|class| class.name()), classes);
+    integers("MPI_T_PVAR_CLASS_", &Class::ALL.map(Class::name), classes);
     integers("MPI_T_SCOPE_", &SCOPES, scopes);
     integers("MPI_T_", &["SOURCE_ORDERED"], &[*source_ordered]);
     for (value, name) in *errors {

@@ -199,7 +199,9 @@ fn of_library(find: &dyn Fn(&CStr) -> Option<Address>, path: &str) -> Result<&'s
     #[cfg(feature = "native")]
     return native::of(find, path);
     #[cfg(not(feature = "native"))]
-    recognise(find).ok_or_else(|| format!("{path} has an unknown binary interface"))
+    recognise(find).ok_or_else(|| {
+        format!("{path} has another binary interface than Open MPI, MPICH and MPI 5")
+    })
 }
 
 /// The binary interface of the library that holds `init`, the next definition of `MPI_Init`; none

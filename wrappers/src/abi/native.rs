@@ -199,9 +199,11 @@ pub(super) fn of(
 }
 
 #[cfg(test)]
+#[allow(clippy::print_stdout, reason = "tests/native.rs looks at what was compared")]
 mod tests {
     use std::ffi::c_char;
 
+    use super::super::comparison::constants;
     use super::*;
     use crate::next;
 
@@ -226,8 +228,8 @@ mod tests {
     fn the_table_is_what_mpi_h_says() {
         let known = nearest();
         let differences = differences(known, table());
-        let header = super::super::comparison::constants(table());
-        let mut absent: Vec<String> = super::super::comparison::constants(known)
+        let header = constants(table());
+        let mut absent: Vec<String> = constants(known)
             .into_iter()
             .filter(|(name, _)| !header.iter().any(|(there, _)| there == name))
             .map(|(name, _)| name)
