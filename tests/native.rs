@@ -79,7 +79,7 @@ fn the_tables_are_what_mpi_h_of_every_mpi_says() {
     for (mpi, compiler, for_bindgen, for_compiler) in headers() {
         let abi = if for_bindgen.is_empty() { "" } else { "-abi" };
         let name = format!("{}{abi}", mpi.name);
-        let cargo = |arguments| {
+        let cargo = |arguments: &[&str]| {
             let mut cargo = cargo(mpi, &name, &compiler, arguments);
             cargo.env("BINDGEN_EXTRA_CLANG_ARGS", for_bindgen).env("CFLAGS", for_compiler);
             cargo
