@@ -86,11 +86,17 @@ pub(super) fn differences(known: &Abi, header: &Abi) -> Vec<String> {
     let line = |(name, value): (String, i128)| match in_table(&name) {
         Some((_, known)) if *known == value => None,
         Some((_, other)) => {
-            Some(format!("{name}: {value:#x} in mpi.h, {other:#x} in the table {}", known.name))
+            let (header, table) = (shown(value), shown(*other));
+            Some(format!("{name}: {header} in mpi.h, {table} in the table {}", known.name))
         }
-        None => Some(format!("{name}: {value:#x} in mpi.h, not in the table {}", known.name)),
+        None => Some(format!("{name}: {} in mpi.h, not in the table {}", shown(value), known.name)),
     };
     constants(header).into_iter().filter_map(line).collect()
+}
+
+/// Handles and addresses as in a header, integers as they are used.
+fn shown(value: i128) -> String {
+    if value > 0xffff { format!("{value:#x}") } else { value.to_string() }
 }
 
 fn number(handle: Constant) -> i128 {
