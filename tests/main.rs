@@ -14,6 +14,7 @@ mod install;
 mod languages;
 mod launchers;
 mod launching;
+mod native;
 mod readings;
 mod reports;
 mod schemas;

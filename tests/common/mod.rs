@@ -152,6 +152,15 @@ impl Mpi {
         self.compiled(source, &[&["-shared", "-fPIC"], arguments].concat())
     }
 
+    /// The words that put a command into the environment of this MPI, none for Debian's, and the
+    /// compiler wrapper there.
+    pub(crate) fn environment(self) -> (Vec<String>, String) {
+        match self.place {
+            Place::Debian => (Vec::new(), format!("mpicc.{}", self.name)),
+            Place::Bed { compiler } => (in_bed(self.name), compiler.to_owned()),
+        }
+    }
+
     fn built(self, wrapper: &str, source: &str, arguments: &[&str]) -> PathBuf {
         let (folder, compiler) = match self.place {
             Place::Debian => (self.name.to_owned(), vec![format!("{wrapper}.{}", self.name)]),
@@ -211,7 +220,7 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-fn target() -> PathBuf {
+pub(crate) fn target() -> PathBuf {
     // .../target/<profile>/deps/<this test>
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().to_owned()
@@ -300,14 +309,32 @@ impl Profiled {
         program: &[&str],
         settings: &[(&str, &str)],
     ) -> Profiled {
+        let file = mpi.program(program[0]);
+        let preload = [("LD_PRELOAD", libgyan().display().to_string())];
+        let settings: Vec<(&str, &str)> = preload
+            .iter()
+            .map(|(name, value)| (*name, value.as_str()))
+            .chain(settings.iter().copied())
+            .collect();
+        Profiled::run_file(mpi, ranks, &file, &program[1..], &settings)
+    }
+
+    /// The same for a compiled program that has gyan by itself or by the settings.
+    pub(crate) fn run_file(
+        mpi: Mpi,
+        ranks: usize,
+        file: &Path,
+        arguments: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Profiled {
         let keep = TempDir::new().unwrap();
         let directory = keep.path().join("profile");
         let mut words = mpi.mpirun(ranks);
-        words.push(mpi.program(program[0]).display().to_string());
-        words.extend(program[1..].iter().map(|word| (*word).to_owned()));
+        words.push(file.display().to_string());
+        words.extend(arguments.iter().map(|word| (*word).to_owned()));
         let mut command = command(&words);
         command.current_dir(keep.path());
-        command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &directory);
+        command.env("GYAN_OUTPUT", &directory);
         command.envs(settings.iter().copied());
         Profiled { outcome: run(&mut command), directory, keep }
     }

@@ -16,8 +16,9 @@
     clippy::todo,
     clippy::unimplemented
 )]
-// In unit tests the entry points are not exported, so what they reach looks unused.
-#![cfg_attr(test, allow(dead_code))]
+// In unit tests the entry points are not exported, so what they reach looks unused; without dynamic
+// linking there are no Fortran entry points.
+#![cfg_attr(any(test, feature = "static"), allow(dead_code))]
 
 mod abi;
 mod advice;

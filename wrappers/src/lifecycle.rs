@@ -155,14 +155,19 @@ macro_rules! session_ends {
 
 entry_points! {
     MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
-    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
     MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
-    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
     MPI_Finalize = c"MPI_Finalize"() world_ends(MPI_Finalize);
-    PMPI_Finalize = c"PMPI_Finalize"() world_ends(MPI_Finalize);
     MPI_Session_init = c"MPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
-    PMPI_Session_init = c"PMPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
     MPI_Session_finalize = c"MPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
+}
+
+// A program that contains its MPI has these once, and they are the library's.
+#[cfg(not(feature = "static"))]
+entry_points! {
+    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
+    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
+    PMPI_Finalize = c"PMPI_Finalize"() world_ends(MPI_Finalize);
+    PMPI_Session_init = c"PMPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
     PMPI_Session_finalize = c"PMPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
 }
 
@@ -333,8 +338,8 @@ impl Beginning {
             Ok(library) => library,
             Err(what) => {
                 notice::say(&format!(
-                    "{what}; gyan is off, because it knows the interfaces of Open MPI, of MPICH \
-                     and of MPI 5 only"
+                    "{what}; gyan is off; to have a libgyan.so for this MPI, in gyan's sources: \
+                     MPICC=mpicc cargo build --release -p gyan-wrappers --features native"
                 ));
                 if config.list.is_some() {
                     listing::give_up();

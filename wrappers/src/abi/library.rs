@@ -6,7 +6,7 @@ use std::mem;
 
 use gyan_results::{Datatype, Mpi};
 
-use super::{Abi, Constant, recognise};
+use super::{Abi, Constant, of_library};
 use crate::memory::word;
 use crate::next::{self, Address, Next, Object};
 
@@ -42,9 +42,7 @@ impl Library {
         let init = next::next(c"PMPI_Init").or_else(|| next::next(c"MPI_Init"));
         let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
         let find = |name: &CStr| object.find(name);
-        let path = object.path.to_string_lossy();
-        let abi =
-            recognise(&find).ok_or_else(|| format!("{path} has an unknown binary interface"))?;
+        let abi = of_library(&find, &object.path.to_string_lossy())?;
         let mut library = Library {
             abi,
             description: String::new(),

@@ -3,10 +3,16 @@
 //! Three binary interfaces are known; a table for each holds what gyan needs of it (values:
 //! `mpi.h` of Open MPI 4.1.4, of MPICH 4.0.2, and MPI 5.0, appendix A). Handles travel as machine
 //! words and are forwarded unchanged, so only the few that gyan itself passes are here.
+//!
+//! With the feature `native` the table is that of the MPI that gyan is built with.
 
+#[cfg(feature = "native")]
+mod comparison;
 mod inquiry;
 mod library;
 mod mpich;
+#[cfg(feature = "native")]
+mod native;
 mod openmpi;
 mod standard;
 
@@ -67,6 +73,7 @@ pub(crate) struct Abi {
 }
 
 /// Names of functions; none where a handle of Fortran is the handle itself.
+#[derive(Clone, Copy)]
 pub(crate) struct FromFortran {
     pub(crate) comm: Option<&'static CStr>,
     pub(crate) datatype: Option<&'static CStr>,
@@ -206,6 +213,20 @@ impl Abi {
 fn named<T: Copy>(values: &[c_int], names: &[T], value: c_int) -> Option<T> {
     let at = values.iter().position(|&known| known == value)?;
     names.get(at).copied()
+}
+
+/// The binary interfaces that are known.
+#[cfg(feature = "native")]
+static TABLES: [&Abi; 3] = [&openmpi::ABI, &mpich::ABI, &standard::ABI];
+
+/// The binary interface of the library at `path`, whose symbols `find` gives.
+fn of_library(find: &dyn Fn(&CStr) -> Option<Address>, path: &str) -> Result<&'static Abi, String> {
+    #[cfg(feature = "native")]
+    return native::of(find, path);
+    #[cfg(not(feature = "native"))]
+    recognise(find).ok_or_else(|| {
+        format!("{path} has another binary interface than Open MPI, MPICH and MPI 5")
+    })
 }
 
 /// The binary interface of the library that holds `init`, the next definition of `MPI_Init`; none

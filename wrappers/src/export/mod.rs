@@ -2,6 +2,8 @@
 
 mod c;
 mod call;
+// A program that contains its MPI has the Fortran entry points of that.
+#[cfg(not(feature = "static"))]
 mod fortran;
 mod missing;
 mod references;
