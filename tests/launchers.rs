@@ -217,6 +217,22 @@ fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
 }
 
 #[test]
+fn a_process_without_a_launcher_spawns_as_without_gyan() {
+    // Those of MPICH 4.0 cannot: their launcher does not know the words that they start it with.
+    for mpi in ["openmpi4", "openmpi5", "mpich5"].map(mpi) {
+        let here = TempDir::new().unwrap();
+        let words = mpi.alone(&mpi.program("spawn"));
+        succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+        let directories = run_directories(here.path());
+        assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
+        let mut ranks: Vec<usize> =
+            directories.iter().map(|directory| profiles(directory).len()).collect();
+        ranks.sort_unstable();
+        assert_eq!(ranks, [1, 2, 2], "{mpi:?}");
+    }
+}
+
+#[test]
 fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
     for mpi in ["openmpi4", "mpich4"].map(mpi) {
         let here = TempDir::new().unwrap();
