@@ -259,6 +259,21 @@ fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
     }
 }
 
+#[test]
+fn two_programs_that_one_rank_runs_after_each_other_keep_their_profiles() {
+    // Other MPIs end the second in MPI_Init.
+    let mpi = mpi("openmpi5");
+    let here = TempDir::new().unwrap();
+    let program = mpi.program("exit_code").display().to_string();
+    let mut words = mpi.mpirun(2);
+    words.extend(["sh".into(), "-c".into(), format!("{program} && {program}")]);
+    succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+    let directory = only_run_directory(here.path());
+    assert_eq!(profiles(&directory).len(), 2);
+    let inner = only_run_directory(&directory);
+    assert_eq!((name(&inner), profiles(&inner).len()), ("again-2", 2));
+}
+
 /// What srun needs for the programs of an MPI.
 const SRUN: [(&str, &str); 2] = [("mpich4", "--mpi=pmi2"), ("openmpi4", "--mpi=pmix")];
 
