@@ -217,6 +217,22 @@ fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
 }
 
 #[test]
+fn a_process_without_a_launcher_spawns_as_without_gyan() {
+    // Those of MPICH 4.0 cannot: their launcher does not know the words that they start it with.
+    for mpi in ["openmpi4", "openmpi5", "mpich5"].map(mpi) {
+        let here = TempDir::new().unwrap();
+        let words = mpi.alone(&mpi.program("spawn"));
+        succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+        let directories = run_directories(here.path());
+        assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
+        let mut ranks: Vec<usize> =
+            directories.iter().map(|directory| profiles(directory).len()).collect();
+        ranks.sort_unstable();
+        assert_eq!(ranks, [1, 2, 2], "{mpi:?}");
+    }
+}
+
+#[test]
 fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
     for mpi in ["openmpi4", "mpich4"].map(mpi) {
         let here = TempDir::new().unwrap();
@@ -241,6 +257,21 @@ fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
         assert_eq!(second.stderr.matches(text).count(), 1, "{}", second.stderr);
         assert!(report(&directory).stderr.contains("again-2: holds profiles of further processes"));
     }
+}
+
+#[test]
+fn two_programs_that_one_rank_runs_after_each_other_keep_their_profiles() {
+    // Other MPIs end the second in MPI_Init.
+    let mpi = mpi("openmpi5");
+    let here = TempDir::new().unwrap();
+    let program = mpi.program("exit_code").display().to_string();
+    let mut words = mpi.mpirun(2);
+    words.extend(["sh".into(), "-c".into(), format!("{program} && {program}")]);
+    succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+    let directory = only_run_directory(here.path());
+    assert_eq!(profiles(&directory).len(), 2);
+    let inner = only_run_directory(&directory);
+    assert_eq!((name(&inner), profiles(&inner).len()), ("again-2", 2));
 }
 
 /// What srun needs for the programs of an MPI.

@@ -296,7 +296,8 @@ pub(crate) fn names() -> Vec<String> {
 /// Sets a variable for the MPI library, which reads it at its start.
 pub(crate) fn set_for_library(name: &str, value: &str) {
     // SAFETY: called inside the program's initialisation of MPI, which the standard lets only one
-    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE.
+    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE, or the library would do it
+    // there.
     unsafe { std::env::set_var(name, value) };
 }
 

@@ -172,8 +172,8 @@ fn profile_at(path: &Path) -> Option<RankProfile> {
 }
 
 /// Gives the profile its name in `directory`, or in `directory/again-<n>` when another process of
-/// the job had the same rank, as when a job script gives one id to several runs. What an earlier
-/// job left is replaced.
+/// the job had the same rank: a job script may give one id to several runs, and what Open MPI 5
+/// starts as one rank may run several programs. What an earlier job left is replaced.
 fn publish(
     temporary: &Path,
     directory: &Path,
