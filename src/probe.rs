@@ -126,7 +126,7 @@ pub(crate) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
     match &program.kind {
         Kind::Static => Some((
             format!("{path} is statically linked: no library can be loaded into it"),
-            "link it with the shared MPI library (without -static)",
+            "link it with the shared MPI library (without -static), or link libgyan.a into it (see README)",
         )),
         Kind::Foreign => Some((
             format!("{path} is for another kind of processor than libgyan.so"),
@@ -213,11 +213,10 @@ impl Outcome {
     fn said(&self) -> Option<(String, String)> {
         let line = self.output.lines().rev().find_map(|line| line.strip_prefix("gyan: "))?;
         match line.split_once("; ") {
-            // Which MPIs it knows is part of what is wrong.
-            Some((_, rest)) if rest.starts_with("gyan is off") => {
-                Some((line.to_owned(), "run it with one of those".to_owned()))
+            Some((what, remedy)) => {
+                let remedy = remedy.strip_prefix("gyan is off; ").unwrap_or(remedy);
+                Some((what.to_owned(), remedy.to_owned()))
             }
-            Some((what, remedy)) => Some((what.to_owned(), remedy.to_owned())),
             None => Some((line.to_owned(), "see the README of gyan".to_owned())),
         }
     }

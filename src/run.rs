@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::iter;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -124,6 +125,7 @@ fn show(output: &Path) {
              with a shared MPI library?",
             output.display()
         );
+        directory::name_nested(output);
         return;
     }
     match directory::summarize(output) {
@@ -160,7 +162,7 @@ fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathB
         .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
     let name = launcher::program_name(launcher, words);
     let id = std::process::id();
-    let mut candidates = std::iter::once(here.join(format!("gyan-{name}-{id}")))
+    let mut candidates = iter::once(here.join(format!("gyan-{name}-{id}")))
         .chain((1..).map(|n| here.join(format!("gyan-{name}-{id}.{n}"))));
     candidates
         .find(|candidate| !candidate.exists())
@@ -170,7 +172,14 @@ fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathB
 /// Two runs in one directory would be mixed, so the profiles of an earlier one go or gyan does not
 /// start.
 fn make_way(output: &Path, force: bool) -> Result<(), Error> {
-    let old = directory::rank_files(output).unwrap_or_default();
+    let nested = directory::nested(output);
+    let old: Vec<PathBuf> = iter::once(output)
+        .chain(nested.iter().map(PathBuf::as_path))
+        .flat_map(|place| {
+            let names = directory::rank_files(place).unwrap_or_default();
+            names.into_iter().map(|name| place.join(name))
+        })
+        .collect();
     if old.is_empty() {
         return Ok(());
     }
@@ -181,13 +190,18 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
             "choose another directory, or --force to remove them",
         ));
     }
-    for name in old.iter().map(String::as_str).chain([gyan_results::SUMMARY_FILE]) {
-        let path = output.join(name);
+    let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
+    let summaries = iter::once(summary(output)).chain(nested.iter().map(|place| summary(place)));
+    for path in old.into_iter().chain(summaries) {
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
             return Err(Error::io(&path, &error, "remove it by hand"));
         }
+    }
+    for place in nested {
+        // What is not gyan's stays, and with it the directory.
+        let _ = fs::remove_dir(place);
     }
     Ok(())
 }

@@ -149,7 +149,13 @@ fn an_mpi_that_is_not_known() {
     let arguments = ["-DPROGRAM", "-L.", "-lmpi_strange", "-Wl,-rpath,$ORIGIN"];
     let program = compiled(&here, "strange_mpi.c", "program", &arguments);
     let text = obstacle(&[program.display().to_string()], &[]);
-    says(&text, &["libmpi_strange.so has an unknown binary interface", "Open MPI, of MPICH"]);
+    says(
+        &text,
+        &[
+            "libmpi_strange.so has another binary interface than",
+            "; to have a libgyan.so for this MPI",
+        ],
+    );
 }
 
 #[test]

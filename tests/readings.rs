@@ -9,7 +9,7 @@ use crate::common::{
 };
 
 /// Turns counting of messages on in Debian's Open MPI, so that there is something to read.
-const MONITORING: (&str, &str) = ("OMPI_MCA_pml_monitoring_enable", "1");
+pub(crate) const MONITORING: (&str, &str) = ("OMPI_MCA_pml_monitoring_enable", "1");
 
 /// What a number is in the terms of the independent program: `%.17g` is exact for a double.
 fn parsed(text: &str, like: Number) -> Number {
@@ -21,7 +21,11 @@ fn parsed(text: &str, like: Number) -> Number {
 
 /// Runs a program that reads every variable itself, and compares. How many variables changed.
 fn compare_with_independent_program(mpi: Mpi, settings: &[(&str, &str)], at_least: usize) -> usize {
-    let run = Profiled::run(mpi, 3, &["pvars"], settings);
+    compare(mpi, &Profiled::run(mpi, 3, &["pvars"], settings), at_least)
+}
+
+/// Compares what a run of `pvars` left behind. How many variables changed.
+pub(crate) fn compare(mpi: Mpi, run: &Profiled, at_least: usize) -> usize {
     assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
     let (mut changed, mut compared) = (0, 0);
     for profile in run.profiles() {

@@ -16,6 +16,8 @@ fn main() {
         }
         None => println!("cargo:warning=no libgcc_eh.a: libgyan.so will need libgcc_s.so.1"),
     }
+    #[cfg(feature = "native")]
+    native::build();
 }
 
 /// Where the C compiler keeps one of its own libraries.
@@ -26,4 +28,52 @@ fn directory_of(library: &str) -> Option<String> {
     // The name alone comes back when the compiler has no such library.
     let directory = Path::new(path.trim()).parent()?.to_str()?;
     (!directory.is_empty()).then(|| directory.to_owned())
+}
+
+/// The parts in C of the features `native` and `static`.
+#[cfg(feature = "native")]
+mod native {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    pub(super) fn build() {
+        println!("cargo:rerun-if-changed=src/abi/native.c");
+        println!("cargo:rerun-if-env-changed=MPICC");
+        // As mpi-sys finds it.
+        let mpi = build_probe_mpi::probe().expect("mpi-sys has found an MPI");
+        let mut build = cc::Build::new();
+        build.file("src/abi/native.c").includes(mpi.include_paths);
+        if let Some(mpicc) = mpi.mpicc {
+            build.compiler(mpicc);
+        }
+        build.compile("gyan_native");
+        if cfg!(feature = "static") {
+            profiling_names(&String::from_utf8_lossy(&build.expand()));
+        }
+    }
+
+    /// Writes a table of all the functions with a profiling name that the preprocessed `mpi.h`
+    /// declares.
+    fn profiling_names(header: &str) {
+        let part_of_a_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        let mut names = BTreeSet::new();
+        for (at, _) in header.match_indices("PMPI_") {
+            let name = &header[at..];
+            let end = name.find(|c| !part_of_a_name(c)).unwrap_or(name.len());
+            let begins = !header[..at].ends_with(part_of_a_name);
+            let declared = begins && name[end..].trim_start().starts_with('(');
+            // MPICH has the conversions of mpi_f08's statuses in its library for Fortran.
+            if declared && !name[..end].contains("f08") {
+                names.insert(&name[..end]);
+            }
+        }
+        let mut lines = vec!["unsafe extern \"C\" {".to_owned()];
+        lines.extend(names.iter().map(|name| format!("fn {name}();")));
+        lines.push("}\nstatic PROFILING_NAMES: &[Defined] = &[".to_owned());
+        lines.extend(names.iter().map(|name| format!("Defined(\"{name}\", {name}),")));
+        lines.push("];\n".to_owned());
+        let directory = std::env::var_os("OUT_DIR").expect("cargo sets it");
+        std::fs::write(Path::new(&directory).join("profiling_names.rs"), lines.join("\n"))
+            .expect("writable");
+    }
 }

@@ -15,6 +15,7 @@ pub(crate) struct Config {
     pub(crate) job_id: Option<String>,
     pub(crate) pvars: Selection,
     pub(crate) elements: usize,
+    pub(crate) objects: usize,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
@@ -35,6 +36,7 @@ impl Default for Config {
             job_id: None,
             pvars: Selection::default(),
             elements: 64,
+            objects: 64,
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
@@ -120,6 +122,16 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "a variable with more elements is kept as sum, minimum and maximum",
         set: |config, value| {
             config.elements = value.parse().map_err(|_| "is no number of elements".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_OBJECTS",
+        default: "64",
+        meaning: "how many communicators, windows and files are followed at a time, and kept when \
+                  they are gone",
+        set: |config, value| {
+            config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
             Ok(())
         },
     },
@@ -284,7 +296,8 @@ pub(crate) fn names() -> Vec<String> {
 /// Sets a variable for the MPI library, which reads it at its start.
 pub(crate) fn set_for_library(name: &str, value: &str) {
     // SAFETY: called inside the program's initialisation of MPI, which the standard lets only one
-    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE.
+    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE, or the library would do it
+    // there.
     unsafe { std::env::set_var(name, value) };
 }
 

@@ -46,6 +46,10 @@ pub(crate) struct Setting {
 /// Checks what the user asked for, and sets what the library will read from its environment. To be
 /// called before `MPI_T` is initialised.
 pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Setting> {
+    let (implementation, version) = (library.implementation, library.version);
+    for (name, value) in quirks::settings_before_mpit(implementation, version, config::launcher) {
+        config::set_for_library(name, value);
+    }
     let rows = enable::wanted(library, config);
     if config.cvars.is_empty() && rows.is_empty() {
         return Vec::new();

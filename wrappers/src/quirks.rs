@@ -18,6 +18,8 @@ pub(crate) enum Remedy {
     SkipWhenLate,
     /// Never bind to an intercommunicator.
     NotOnIntercommunicators,
+    /// Bind to `MPI_COMM_WORLD` alone.
+    WorldOnly,
     /// Never stop what was started.
     NeverStop,
     /// Treat as this class; the profile keeps the library's own.
@@ -71,6 +73,7 @@ const QUIRKS: &[Quirk] = &[
         Remedy::NotOnIntercommunicators,
         "reads beyond the end of the remote group",
     ),
+    open_mpi("*_monitoring_*", Remedy::WorldOnly, "answers for MPI_COMM_WORLD alone"),
     open_mpi(
         "*_monitoring_*",
         Remedy::NeverStop,
@@ -184,6 +187,48 @@ pub(crate) fn drops_mpit(implementation: Implementation) -> bool {
     implementation == Implementation::OpenMpi
 }
 
+/// A variable of the environment that the library itself changes in `MPI_Init`. `MPI_T` makes it
+/// read the environment earlier, and stay with what it read.
+struct EarlyReading {
+    implementation: Implementation,
+    /// The first version that does not.
+    until: Version,
+    name: &'static str,
+    /// The value that is changed, when this other variable is there.
+    from: &'static str,
+    along_with: &'static str,
+    to: &'static str,
+}
+
+const EARLY_READINGS: &[EarlyReading] = &[
+    // The environment of a process that started without a launcher, which its spawned children
+    // inherit: they would not find their daemon and die in MPI_Init.
+    EarlyReading {
+        implementation: Implementation::OpenMpi,
+        until: (5, 0, 0),
+        name: "OMPI_MCA_ess",
+        from: "singleton",
+        along_with: "PMIX_NAMESPACE",
+        to: "pmi",
+    },
+];
+
+/// What to set before `MPI_T` is initialised, as the library would in `MPI_Init`. `lookup` gives a
+/// variable of the environment.
+pub(crate) fn settings_before_mpit(
+    implementation: Implementation,
+    version: Version,
+    lookup: impl Fn(&str) -> Option<String>,
+) -> impl Iterator<Item = (&'static str, &'static str)> {
+    EARLY_READINGS
+        .iter()
+        .filter(move |row| row.implementation == implementation && version < row.until)
+        .filter(move |row| {
+            lookup(row.name).as_deref() == Some(row.from) && lookup(row.along_with).is_some()
+        })
+        .map(|row| (row.name, row.to))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -228,5 +273,20 @@ mod tests {
         let stop = |version| known(Implementation::OpenMpi, version, name).says(Remedy::StopToRead);
         assert!(stop((5, 0, 11)) && !stop((4, 1, 4)));
         assert!(known(Implementation::Mpich, (4, 0, 2), name).0.is_empty());
+    }
+
+    #[test]
+    fn a_spawned_child_of_a_process_without_launcher_is_no_singleton() {
+        let settings = |version, variables: &'static [(&str, &str)]| -> Vec<_> {
+            let lookup = |name: &str| {
+                let found = variables.iter().find(|(known, _)| *known == name);
+                found.map(|(_, value)| (*value).to_owned())
+            };
+            settings_before_mpit(Implementation::OpenMpi, version, lookup).collect()
+        };
+        let child = &[("OMPI_MCA_ess", "singleton"), ("PMIX_NAMESPACE", "7")];
+        assert_eq!(settings((4, 1, 4), child), [("OMPI_MCA_ess", "pmi")]);
+        assert!(settings((5, 0, 0), child).is_empty());
+        assert!(settings((4, 1, 4), &[("OMPI_MCA_ess", "singleton")]).is_empty());
     }
 }

@@ -3,13 +3,21 @@
 //! Three binary interfaces are known; a table for each holds what gyan needs of it (values:
 //! `mpi.h` of Open MPI 4.1.4, of MPICH 4.0.2, and MPI 5.0, appendix A). Handles travel as machine
 //! words and are forwarded unchanged, so only the few that gyan itself passes are here.
+//!
+//! With the feature `native` the table is that of the MPI that gyan is built with.
 
+#[cfg(feature = "native")]
+mod comparison;
+mod inquiry;
 mod library;
 mod mpich;
+#[cfg(feature = "native")]
+mod native;
 mod openmpi;
 mod standard;
 
-pub(crate) use library::{Implementation, Library, Version};
+pub(crate) use inquiry::{Inquiry, inquiry};
+pub(crate) use library::{Implementation, Library, Version, is_initialized};
 
 use std::ffi::{CStr, c_int};
 
@@ -18,16 +26,13 @@ use gyan_results::{Class, Datatype};
 use crate::next::Address;
 
 /// The constants of one binary interface.
-#[allow(dead_code, reason = "objects and byte counts, which come next, read the rest")]
 pub(crate) struct Abi {
     /// As in the profile.
     pub(crate) name: &'static str,
     pub(crate) comm_world: Constant,
-    pub(crate) comm_self: Constant,
     pub(crate) comm_null: Constant,
     pub(crate) win_null: Constant,
     pub(crate) file_null: Constant,
-    pub(crate) request_null: Constant,
     /// Bytes of an `MPI_Comm`, `MPI_Win`, `MPI_Datatype`, `MPI_Request` in memory.
     pub(crate) handle_bytes: usize,
     /// Bytes of an `MPI_File` in memory.
@@ -41,6 +46,12 @@ pub(crate) struct Abi {
     pub(crate) object_name_bytes: usize,
     /// `MPI_ERR_UNSUPPORTED_OPERATION`.
     pub(crate) unsupported_operation: c_int,
+    /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
+    pub(crate) topologies: [c_int; 3],
+    /// The functions that give the handle for one of Fortran.
+    pub(crate) from_fortran: FromFortran,
+    /// Where Fortran's `MPI_IN_PLACE` lies.
+    pub(crate) fortran_in_place: FortranConstant,
     /// `MPI_THREAD_SINGLE`, `_FUNNELED`, `_SERIALIZED`, `_MULTIPLE`.
     pub(crate) thread_levels: [c_int; 4],
     /// `MPI_MAX_LIBRARY_VERSION_STRING`.
@@ -59,6 +70,26 @@ pub(crate) struct Abi {
     pub(crate) errors: &'static [(c_int, &'static str)],
     /// The datatypes that a variable of `MPI_T` can have.
     pub(crate) datatypes: &'static [(Datatype, Constant)],
+}
+
+/// Names of functions; none where a handle of Fortran is the handle itself.
+#[derive(Clone, Copy)]
+pub(crate) struct FromFortran {
+    pub(crate) comm: Option<&'static CStr>,
+    pub(crate) datatype: Option<&'static CStr>,
+    pub(crate) win: Option<&'static CStr>,
+    pub(crate) file: Option<&'static CStr>,
+}
+
+/// A constant that Fortran knows by its address.
+#[derive(Clone, Copy)]
+pub(crate) enum FortranConstant {
+    /// The address of this symbol.
+    Symbol(&'static CStr),
+    /// The address that this variable holds.
+    Variable(&'static CStr),
+    /// There is no Fortran.
+    None,
 }
 
 /// A predefined handle.
@@ -182,6 +213,20 @@ impl Abi {
 fn named<T: Copy>(values: &[c_int], names: &[T], value: c_int) -> Option<T> {
     let at = values.iter().position(|&known| known == value)?;
     names.get(at).copied()
+}
+
+/// The binary interfaces that are known.
+#[cfg(feature = "native")]
+static TABLES: [&Abi; 3] = [&openmpi::ABI, &mpich::ABI, &standard::ABI];
+
+/// The binary interface of the library at `path`, whose symbols `find` gives.
+fn of_library(find: &dyn Fn(&CStr) -> Option<Address>, path: &str) -> Result<&'static Abi, String> {
+    #[cfg(feature = "native")]
+    return native::of(find, path);
+    #[cfg(not(feature = "native"))]
+    recognise(find).ok_or_else(|| {
+        format!("{path} has another binary interface than Open MPI, MPICH and MPI 5")
+    })
 }
 
 /// The binary interface of the library that holds `init`, the next definition of `MPI_Init`; none

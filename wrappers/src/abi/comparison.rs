@@ -1,0 +1,109 @@
+//! What distinguishes two tables, by the names that the standard gives the constants.
+
+use std::ffi::c_int;
+
+use gyan_results::Class;
+
+use super::native::ABSENT;
+use super::{Abi, Bind, Constant, SCOPES, THREAD_LEVELS, VERBOSITIES};
+use crate::next;
+
+/// Every constant of a table with its name; a handle that is a symbol as its address.
+pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
+    // Without `..`: a field that is not compared does not compile.
+    let Abi {
+        name: _,
+        comm_world,
+        comm_null,
+        win_null,
+        file_null,
+        handle_bytes,
+        file_bytes,
+        in_place,
+        proc_null,
+        root,
+        object_name_bytes,
+        unsupported_operation,
+        topologies,
+        // Names of symbols, which no header has: the tests of Fortran need them.
+        from_fortran: _,
+        fortran_in_place: _,
+        thread_levels,
+        library_version_bytes,
+        verbosities,
+        binds,
+        classes,
+        scopes,
+        source_ordered,
+        errors,
+        datatypes,
+    } = abi;
+    let mut all: Vec<(String, i128)> = Vec::new();
+    for (name, handle) in [
+        ("MPI_COMM_WORLD", comm_world),
+        ("MPI_COMM_NULL", comm_null),
+        ("MPI_WIN_NULL", win_null),
+        ("MPI_FILE_NULL", file_null),
+    ] {
+        all.push((name.into(), number(*handle)));
+    }
+    for (name, size) in [
+        ("sizeof(MPI_Comm)", handle_bytes),
+        ("sizeof(MPI_File)", file_bytes),
+        ("MPI_IN_PLACE", in_place),
+        ("MPI_MAX_OBJECT_NAME", object_name_bytes),
+        ("MPI_MAX_LIBRARY_VERSION_STRING", library_version_bytes),
+    ] {
+        all.push((name.into(), *size as i128));
+    }
+    let mut integers = |prefix: &str, names: &[&str], values: &[c_int]| {
+        for (name, value) in names.iter().zip(values).filter(|(_, value)| **value != ABSENT) {
+            all.push((format!("{prefix}{name}"), i128::from(*value)));
+        }
+    };
+    integers("MPI_", &["PROC_NULL", "ROOT"], &[*proc_null, *root]);
+    integers("MPI_ERR_", &["UNSUPPORTED_OPERATION"], &[*unsupported_operation]);
+    integers("MPI_", &["CART", "GRAPH", "DIST_GRAPH"], topologies);
+    integers("", &THREAD_LEVELS, thread_levels);
+    integers("MPI_T_VERBOSITY_", &VERBOSITIES, verbosities);
+    integers("MPI_T_BIND_", &Bind::ALL.map(|bind| bind.name().unwrap_or("NO_OBJECT")), binds);
+    integers("MPI_T_PVAR_CLASS_", &Class::ALL.map(Class::name), classes);
+    integers("MPI_T_SCOPE_", &SCOPES, scopes);
+    integers("MPI_T_", &["SOURCE_ORDERED"], &[*source_ordered]);
+    for (value, name) in *errors {
+        integers("", &[name], &[*value]);
+    }
+    for (datatype, handle) in *datatypes {
+        let name = serde_json::to_string(datatype).unwrap_or_default();
+        all.push((name.trim_matches('"').to_owned(), number(*handle)));
+    }
+    all
+}
+
+/// A line for each constant of `header`, the table made from `mpi.h`, that is otherwise in `known`.
+pub(super) fn differences(known: &Abi, header: &Abi) -> Vec<String> {
+    let table = constants(known);
+    let in_table = |name: &str| table.iter().find(|(there, _)| there == name);
+    let line = |(name, value): (String, i128)| match in_table(&name) {
+        Some((_, known)) if *known == value => None,
+        Some((_, other)) => {
+            let (header, table) = (shown(value), shown(*other));
+            Some(format!("{name}: {header} in mpi.h, {table} in the table {}", known.name))
+        }
+        None => Some(format!("{name}: {} in mpi.h, not in the table {}", shown(value), known.name)),
+    };
+    constants(header).into_iter().filter_map(line).collect()
+}
+
+/// Handles and addresses as in a header, integers as they are used.
+fn shown(value: i128) -> String {
+    if value > 0xffff { format!("{value:#x}") } else { value.to_string() }
+}
+
+fn number(handle: Constant) -> i128 {
+    match handle {
+        Constant::Value(value) => value as i128,
+        // Never the value of a handle.
+        Constant::Symbol(name) => next::default(name).map_or(-1, |at| at.as_ptr() as i128),
+    }
+}

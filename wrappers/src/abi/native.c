@@ -1,0 +1,40 @@
+/* What mpi-sys cannot give under the names of the standard: it names an enumerator after the tag of
+ * its enum, which is the library's choice, and knows neither casts nor most datatypes.
+ * The orders are those of the fields of Abi. */
+#include <mpi.h>
+
+void *const gyan_in_place = MPI_IN_PLACE;
+
+const int gyan_topologies[3] = {MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH};
+
+const int gyan_verbosities[9] = {
+    MPI_T_VERBOSITY_USER_BASIC,   MPI_T_VERBOSITY_USER_DETAIL,   MPI_T_VERBOSITY_USER_ALL,
+    MPI_T_VERBOSITY_TUNER_BASIC,  MPI_T_VERBOSITY_TUNER_DETAIL,  MPI_T_VERBOSITY_TUNER_ALL,
+    MPI_T_VERBOSITY_MPIDEV_BASIC, MPI_T_VERBOSITY_MPIDEV_DETAIL, MPI_T_VERBOSITY_MPIDEV_ALL,
+};
+
+/* Without MPI_T_BIND_MPI_SESSION, which came with MPI 4 and which libraries of MPI 4 lack. */
+const int gyan_binds[11] = {
+    MPI_T_BIND_NO_OBJECT, MPI_T_BIND_MPI_COMM,    MPI_T_BIND_MPI_DATATYPE,
+    MPI_T_BIND_MPI_ERRHANDLER, MPI_T_BIND_MPI_FILE, MPI_T_BIND_MPI_GROUP,
+    MPI_T_BIND_MPI_OP,    MPI_T_BIND_MPI_REQUEST, MPI_T_BIND_MPI_WIN,
+    MPI_T_BIND_MPI_MESSAGE, MPI_T_BIND_MPI_INFO,
+};
+
+const int gyan_classes[10] = {
+    MPI_T_PVAR_CLASS_STATE,         MPI_T_PVAR_CLASS_LEVEL,        MPI_T_PVAR_CLASS_SIZE,
+    MPI_T_PVAR_CLASS_PERCENTAGE,    MPI_T_PVAR_CLASS_HIGHWATERMARK,
+    MPI_T_PVAR_CLASS_LOWWATERMARK,  MPI_T_PVAR_CLASS_COUNTER,      MPI_T_PVAR_CLASS_AGGREGATE,
+    MPI_T_PVAR_CLASS_TIMER,         MPI_T_PVAR_CLASS_GENERIC,
+};
+
+const int gyan_scopes[7] = {
+    MPI_T_SCOPE_CONSTANT, MPI_T_SCOPE_READONLY, MPI_T_SCOPE_LOCAL,  MPI_T_SCOPE_GROUP,
+    MPI_T_SCOPE_GROUP_EQ, MPI_T_SCOPE_ALL,      MPI_T_SCOPE_ALL_EQ,
+};
+
+/* The datatypes that mpi-sys lacks. */
+const MPI_Datatype gyan_datatypes[8] = {
+    MPI_INT,       MPI_UNSIGNED,           MPI_LONG,  MPI_UNSIGNED_LONG,
+    MPI_LONG_LONG, MPI_UNSIGNED_LONG_LONG, MPI_COUNT, MPI_CHAR,
+};
