@@ -40,3 +40,4 @@ mod store;
 mod survivor;
 mod table;
 mod unwinding;
+mod weak_references;

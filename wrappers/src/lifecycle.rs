@@ -24,7 +24,7 @@ use crate::mpit::Mpit;
 use crate::next::{Address, Next};
 use crate::sampler::{self, Sampler};
 use crate::table::{Function, Int, Pointer, environment};
-use crate::{boundary, cvars, listing, notice, output, store, unwinding};
+use crate::{boundary, cvars, listing, notice, output, store, unwinding, weak_references};
 
 /// Whether the run has started: the first initialisation that comes through wins.
 static STARTED: AtomicBool = AtomicBool::new(false);
@@ -178,6 +178,7 @@ impl Beginning {
         if late && !library.is_initialized() {
             return None;
         }
+        weak_references::restore();
         let level = if late { library.query_thread() } else { None };
         let mut settings =
             if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
