@@ -334,3 +334,40 @@ fn another_tool_and_gyan_see_the_same_calls() {
         }
     }
 }
+
+#[test]
+fn weak_references_to_what_the_mpi_lacks_stay_null() {
+    for mpi in BED {
+        let program = word(&mpi.program("weak"));
+        profiled(mpi, 1, &[&program]);
+    }
+}
+
+/// A good part of mpi4py's own tests: which pass, which are skipped and why.
+#[test]
+fn the_tests_of_mpi4py_end_as_without_gyan() {
+    // The others take minutes, fail without gyan, or print process ids.
+    let modules =
+        "test_(address|cco_pr|comm|environ|errorcode|info|p2p|pack$|request|session|status)";
+    let start = "import runpy, sys; tests = sys.prefix + '/test'; sys.path.insert(0, tests); \
+                 runpy.run_path(tests + '/main.py', run_name='__main__')";
+    let results = |mpi: Mpi, preload: &str| -> Vec<String> {
+        let here = TempDir::new().unwrap();
+        let preload = format!("LD_PRELOAD={preload}");
+        let mut words = mpi.mpirun(1);
+        words.extend(["env", &preload, "python-mpi4py", "-B", "-c", start].map(str::to_owned));
+        words.extend(["-v", "-i", modules].map(str::to_owned));
+        let outcome = run(command(&words).current_dir(&here));
+        assert_eq!(outcome.code, 0, "{mpi:?} {preload} {}", outcome.stderr);
+        let lines = outcome.stderr.lines().filter(|line| line.contains(" ... "));
+        lines.map(str::to_owned).collect()
+    };
+    for mpi in ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(by_name) {
+        let bare = results(mpi, "");
+        assert!(bare.iter().filter(|line| line.ends_with(" ... ok")).count() > 300, "{mpi:?}");
+        let with = results(mpi, &word(&libgyan()));
+        assert_eq!(with.len(), bare.len(), "{mpi:?}");
+        let differing = with.iter().zip(&bare).find(|(with, bare)| with != bare);
+        assert_eq!(differing, None, "{mpi:?}");
+    }
+}

@@ -45,3 +45,4 @@ mod store;
 mod survivor;
 mod table;
 mod unwinding;
+mod weak_references;

@@ -22,7 +22,6 @@ macro_rules! rows {
             MPI_Get_hw_resource_info / mpi_get_hw_resource_info(hw_info: Pointer);
             MPI_Get_library_version / mpi_get_library_version(version: Text, resultlen: Pointer);
             MPI_Get_processor_name / mpi_get_processor_name(name: Text, resultlen: Pointer);
-            MPI_Get_version / mpi_get_version(version: Pointer, subversion: Pointer);
             MPI_Remove_error_class / mpi_remove_error_class(errorclass: Int);
             MPI_Remove_error_code / mpi_remove_error_code(errorcode: Int);
             MPI_Remove_error_string / mpi_remove_error_string(errorcode: Int);

@@ -1,0 +1,48 @@
+/* Asks by weak references, as mpi4py does, whether functions are there, and calls those that are.
+ * Expect: the same output as without gyan, whichever functions the MPI lacks. */
+#include <mpi.h>
+#include <stdio.h>
+
+int MPI_Isendrecv(const void *, int, MPI_Datatype, int, int, void *, int, MPI_Datatype, int, int,
+                  MPI_Comm, MPI_Request *);
+#pragma weak MPI_Isendrecv
+#pragma weak MPI_Isendrecv_c
+#pragma weak MPI_Isendrecv_replace
+#pragma weak MPI_Recv_c
+#pragma weak MPI_Precv_init
+#pragma weak MPI_Recv
+#pragma weak MPI_Info_get_string
+#pragma weak MPI_Status_get_source
+#pragma weak MPI_Session_init
+#pragma weak MPI_Buffer_flush
+#pragma weak MPI_Type_get_value_index
+
+#define NAMES(row)                                                                                \
+    row(MPI_Isendrecv_c) row(MPI_Isendrecv_replace) row(MPI_Recv_c) row(MPI_Precv_init)            \
+    row(MPI_Info_get_string) row(MPI_Status_get_source) row(MPI_Session_init)                      \
+    row(MPI_Buffer_flush) row(MPI_Type_get_value_index)
+
+#if MPI_VERSION < 4
+extern int MPI_Isendrecv_c(), MPI_Isendrecv_replace(), MPI_Recv_c(), MPI_Precv_init(),
+    MPI_Info_get_string(), MPI_Session_init();
+#endif
+#if MPI_VERSION < 4 || MPI_VERSION == 4 && MPI_SUBVERSION < 1
+extern int MPI_Status_get_source(), MPI_Buffer_flush(), MPI_Type_get_value_index();
+#endif
+
+int main(int argc, char **argv)
+{
+    int x = 0, y = 0;
+    MPI_Request request;
+    MPI_Init(&argc, &argv);
+#define PRINT(function) printf(#function " %d\n", &function != NULL);
+    NAMES(PRINT)
+    printf("MPI_Recv %d\n", &MPI_Recv != NULL);
+    if (&MPI_Isendrecv != NULL) {
+        MPI_Isendrecv(&x, 1, MPI_INT, 0, 0, &y, 1, MPI_INT, 0, 0, MPI_COMM_SELF, &request);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        printf("received\n");
+    }
+    MPI_Finalize();
+    return 0;
+}

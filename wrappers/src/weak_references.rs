@@ -1,0 +1,269 @@
+//! What does a program see that asks by a weak reference whether its MPI has a function?
+//!
+//! mpi4py does, and takes another way where the answer is no. The answer is in a slot that the
+//! dynamic loader fills in when it loads the object: with gyan in front it is gyan's entry point,
+//! whatever the MPI library has. So at the start the slots that lead to an entry point with nothing
+//! behind it are set to null, as without gyan. References that are not weak are left alone: the
+//! loader would not have left those empty.
+
+use std::collections::HashSet;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ops::Range;
+use std::{ptr, slice};
+
+use crate::next;
+
+/// Sets the weak references to what the MPI library lacks to null, in every object that is loaded.
+pub(crate) fn restore() {
+    let mut objects = Objects { own: 0..0, work: Work::FindOwn };
+    objects.visit();
+    objects.work = Work::Collect(HashSet::new());
+    objects.visit();
+    let Work::Collect(names) = objects.work else { return };
+    // Not during a visit, in which the loader is locked.
+    let lacking: HashSet<CString> =
+        names.into_iter().filter(|name| next::next(name).is_none()).collect();
+    if !lacking.is_empty() {
+        objects.work = Work::Clear(lacking);
+        objects.visit();
+    }
+}
+
+struct Objects {
+    /// The addresses of libgyan.so.
+    own: Range<usize>,
+    work: Work,
+}
+
+enum Work {
+    FindOwn,
+    /// The names of what weak references to gyan are for.
+    Collect(HashSet<CString>),
+    Clear(HashSet<CString>),
+}
+
+impl Objects {
+    fn visit(&mut self) {
+        // SAFETY: `visit_object` gets back the pointer to `self`, which outlives the iteration.
+        unsafe { libc::dl_iterate_phdr(Some(visit_object), ptr::from_mut(self).cast()) };
+    }
+
+    /// # Safety
+    ///
+    /// `object` is loaded, and stays so meanwhile.
+    unsafe fn see(&mut self, object: &Object) {
+        let here = visit_object as *const () as usize;
+        let is_own = object.segments(libc::PT_LOAD).any(|segment| segment.contains(&here));
+        if let Work::FindOwn = self.work {
+            if is_own {
+                for segment in object.segments(libc::PT_LOAD) {
+                    let start = if self.own.is_empty() { segment.start } else { self.own.start };
+                    self.own = start.min(segment.start)..self.own.end.max(segment.end);
+                }
+            }
+            return;
+        }
+        if is_own {
+            return;
+        }
+        // SAFETY: the caller's.
+        for (name, slot) in unsafe { object.weak_references() } {
+            // SAFETY: a slot that the loader filled in.
+            if !self.own.contains(&unsafe { slot.read() }) {
+                continue;
+            }
+            match &mut self.work {
+                Work::Collect(names) => _ = names.insert(name.to_owned()),
+                // SAFETY: the slot is one of this object.
+                Work::Clear(lacking) if lacking.contains(name) => unsafe { object.clear(slot) },
+                Work::FindOwn | Work::Clear(_) => {}
+            }
+        }
+    }
+}
+
+unsafe extern "C" fn visit_object(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    objects: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller passed a pointer to its Objects and uses it for nothing else meanwhile.
+    let objects = unsafe { &mut *objects.cast::<Objects>() };
+    // SAFETY: dl_iterate_phdr passes a valid `info`.
+    let info = unsafe { &*info };
+    if info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    let object = Object {
+        base: usize::try_from(info.dlpi_addr).unwrap_or(0),
+        // SAFETY: the program headers of a loaded object, which the loader keeps loaded meanwhile.
+        headers: unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
+    };
+    // SAFETY: as above.
+    unsafe { objects.see(&object) };
+    0
+}
+
+/// A loaded object.
+struct Object<'a> {
+    base: usize,
+    headers: &'a [libc::Elf64_Phdr],
+}
+
+/// An entry of a dynamic section (ELF-64).
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Entry {
+    tag: u64,
+    value: u64,
+}
+
+/// A relocation with an addend (ELF-64).
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Relocation {
+    offset: u64,
+    info: u64,
+    addend: i64,
+}
+
+const STRINGS: u64 = 5;
+const SYMBOLS: u64 = 6;
+const RELOCATIONS: u64 = 7;
+const RELOCATION_BYTES: u64 = 8;
+const WEAK: u8 = 2;
+const UNDEFINED: u16 = 0;
+
+/// The relocations that are the address of a symbol. Those of calls are none: what they hold is
+/// looked at by nobody.
+#[cfg(target_arch = "x86_64")]
+const ADDRESSES: [u64; 2] = [1, 6];
+#[cfg(target_arch = "aarch64")]
+const ADDRESSES: [u64; 2] = [257, 1025];
+#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+const ADDRESSES: [u64; 0] = [];
+
+impl Object<'_> {
+    /// Where the segments of a kind are in memory.
+    fn segments(&self, kind: u32) -> impl Iterator<Item = Range<usize>> {
+        self.headers.iter().filter(move |header| header.p_type == kind).map(|header| {
+            let start = self.base.wrapping_add(usize::try_from(header.p_vaddr).unwrap_or(0));
+            start..start.saturating_add(usize::try_from(header.p_memsz).unwrap_or(0))
+        })
+    }
+
+    /// The name and the slot of every weak reference to a symbol that the object does not define.
+    ///
+    /// # Safety
+    ///
+    /// The object is loaded, and stays so meanwhile.
+    unsafe fn weak_references(&self) -> Vec<(&CStr, *mut usize)> {
+        let mut found = Vec::new();
+        let Some(dynamic) = self.segments(libc::PT_DYNAMIC).next() else { return found };
+        let (mut strings, mut symbols, mut relocations, mut bytes) = (0, 0, 0, 0);
+        let mut entry = dynamic.start as *const Entry;
+        loop {
+            // SAFETY: the caller's; the section ends with an entry whose tag is 0.
+            let Entry { tag, value } = unsafe { entry.read() };
+            let value = usize::try_from(value).unwrap_or(0);
+            // The loader turns the addresses in the file to those in memory, but not in all
+            // objects (the kernel's has none that can be written to).
+            let address = if value < self.base { self.base.wrapping_add(value) } else { value };
+            match tag {
+                0 => break,
+                STRINGS => strings = address,
+                SYMBOLS => symbols = address,
+                RELOCATIONS => relocations = address,
+                RELOCATION_BYTES => bytes = value,
+                _ => {}
+            }
+            // SAFETY: as above.
+            entry = unsafe { entry.add(1) };
+        }
+        if strings == 0 || symbols == 0 || relocations == 0 {
+            return found;
+        }
+        for index in 0..bytes / size_of::<Relocation>() {
+            // SAFETY: the table has so many relocations.
+            let relocation =
+                unsafe { (relocations as *const Relocation).wrapping_add(index).read() };
+            if !ADDRESSES.contains(&(relocation.info & 0xffff_ffff)) || relocation.addend != 0 {
+                continue;
+            }
+            let number = usize::try_from(relocation.info >> 32).unwrap_or(0);
+            // SAFETY: a relocation names a symbol of the object by its number.
+            let symbol = unsafe { (symbols as *const libc::Elf64_Sym).wrapping_add(number).read() };
+            if symbol.st_shndx != UNDEFINED || symbol.st_info >> 4 != WEAK {
+                continue;
+            }
+            let name = strings.wrapping_add(symbol.st_name as usize) as *const c_char;
+            let slot = self.base.wrapping_add(usize::try_from(relocation.offset).unwrap_or(0));
+            // SAFETY: a symbol's name is a C string in the table of strings.
+            found.push((unsafe { CStr::from_ptr(name) }, slot as *mut usize));
+        }
+        found
+    }
+
+    /// Writes null to a slot, also where the loader made it read-only after it had filled it in.
+    ///
+    /// # Safety
+    ///
+    /// The slot is one of this object, which is loaded.
+    unsafe fn clear(&self, slot: *mut usize) {
+        // SAFETY: sysconf may be called anywhere.
+        let page = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+        let start = slot as usize / page * page;
+        // The loader protects whole pages only (RELRO).
+        let protected = self.segments(libc::PT_GNU_RELRO).any(|segment| {
+            (segment.start / page * page..segment.end / page * page).contains(&start)
+        });
+        let protect = |how| {
+            // SAFETY: a page of data of this object; what is on it is only ever read, and it stays
+            // readable.
+            let result = unsafe { libc::mprotect(start as *mut c_void, page, how) };
+            result == 0
+        };
+        if protected && !protect(libc::PROT_READ | libc::PROT_WRITE) {
+            return;
+        }
+        // SAFETY: the slot is writable now. The program reads it whole or not at all.
+        unsafe { slot.write_volatile(0) };
+        if protected {
+            protect(libc::PROT_READ);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weak_references_of_the_c_library_are_found() {
+        struct Names(Vec<String>);
+        unsafe extern "C" fn collect(
+            info: *mut libc::dl_phdr_info,
+            _size: usize,
+            names: *mut c_void,
+        ) -> c_int {
+            // SAFETY: as in `visit_object`.
+            let info = unsafe { &*info };
+            // SAFETY: as in `visit_object`.
+            let names = unsafe { &mut *names.cast::<Names>() };
+            // SAFETY: as in `visit_object`.
+            let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
+            let object = Object { base: usize::try_from(info.dlpi_addr).unwrap(), headers };
+            // SAFETY: the object is loaded.
+            for (name, _) in unsafe { object.weak_references() } {
+                names.0.push(name.to_str().unwrap().to_owned());
+            }
+            0
+        }
+        let mut names = Names(Vec::new());
+        // SAFETY: `collect` gets back the pointer to `names`.
+        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
+        // Every object that GCC links asks for this one, and no C library has it.
+        assert!(names.0.iter().any(|name| name == "__gmon_start__"), "{:?}", names.0);
+        assert!(!names.0.iter().any(|name| name == "malloc"));
+    }
+}
