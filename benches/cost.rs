@@ -11,7 +11,7 @@ mod common;
 use std::process::Command;
 use std::time::Instant;
 
-use common::{MPIS, Mpi, command, gyan, libgyan, profiles, run};
+use common::{MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, command, gyan, libgyan, profiles, run};
 use tempfile::TempDir;
 
 const PAIRS: usize = 15;
@@ -58,6 +58,16 @@ impl Figure {
     }
 }
 
+/// `program` with each rank on a core of its own where there are enough: where the scheduler puts two
+/// that talk to each other makes more of a difference than anything that is measured here.
+fn bound(mpi: Mpi, ranks: usize, program: &str) -> Vec<String> {
+    let mut words = mpi.mpirun(ranks);
+    words.retain(|word| word != "--oversubscribe");
+    words.extend(["--bind-to".into(), "core".into()]);
+    words.push(mpi.program(program).display().to_string());
+    words
+}
+
 /// The numbers that rank 0 prints, of `pairs` runs each way, in alternation; and gyan's own account
 /// of start and end in milliseconds, the largest of all ranks.
 ///
@@ -69,12 +79,7 @@ fn pairs(
     bare_argument: Option<&str>,
     pairs: usize,
 ) -> (Vec<Figure>, [Vec<f64>; 2]) {
-    // Each rank on a core of its own where there are enough: where the scheduler puts two that talk
-    // to each other makes more of a difference than anything that is measured here.
-    let mut words = mpi.mpirun(ranks);
-    words.retain(|word| word != "--oversubscribe");
-    words.extend(["-bind-to".into(), "core".into()]);
-    words.push(mpi.program(program).display().to_string());
+    let words = bound(mpi, ranks, program);
     let mut figures: Vec<Figure> = Vec::new();
     let mut own = [Vec::new(), Vec::new()];
     for pair in 0..pairs * 2 {
@@ -108,6 +113,32 @@ fn pairs(
         }
     }
     (figures, own)
+}
+
+/// What monitoring that the library leaves off costs when `GYAN_ENABLE` turns it on: under gyan without
+/// and with it in turn, in the columns of `bare` and `with gyan`.
+fn enabling(mpi: Mpi, name: &str, pairs: usize) {
+    for (program, what, unit) in [
+        ("bench_pingpong", "8-byte ping-pong, a round trip", "ns"),
+        ("bench_lifecycle", "MPI_Init and MPI_Finalize together", "ms"),
+    ] {
+        let words = bound(mpi, 2, program);
+        let mut figure = Figure::default();
+        for pair in 0..2 * pairs {
+            let enabled = (pair % 2 == 0) == (pair / 2 % 2 == 0);
+            let here = TempDir::new().unwrap();
+            let mut command = command(&words);
+            command.env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", here.path().join("out"));
+            if enabled {
+                command.env("GYAN_ENABLE", name);
+            }
+            let outcome = run(command.current_dir(&here));
+            assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+            let number = outcome.stdout.split_whitespace().next().unwrap().parse().unwrap();
+            if enabled { figure.gyan.push(number) } else { figure.bare.push(number) }
+        }
+        figure.row(mpi, &format!("{what}, enabling {name}"), unit);
+    }
 }
 
 /// How long two commands take, in seconds, in alternation.
@@ -169,6 +200,12 @@ fn main() {
         }
         if asked("varlist") {
             listing(mpi, wanted);
+        }
+    }
+    if asked("enabling") {
+        for (mpi, name) in [(OPENMPI, "monitoring"), (OPENMPI5, "monitoring"), (OPENMPI_SPC, "spc")]
+        {
+            enabling(mpi, name, wanted);
         }
     }
 }

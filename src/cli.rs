@@ -23,8 +23,10 @@ Examples:
   gyan report gyan-app-1234            print the report again
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
+  gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
-Exit codes: 0 done; 1 done, but data is incomplete; 2 usage or I/O error;
+Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way);
+2 usage or I/O error;
 `gyan run` passes on the code of the program (128 + signal).";
 
 #[derive(Subcommand)]
@@ -37,6 +39,8 @@ pub(crate) enum Command {
     Reduce(ReduceOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
+    /// Find out why there is no profile, what the MPI library exports, and what would show more
+    Doctor(DoctorOptions),
     /// The process of varlist that opens the library
     #[command(hide = true)]
     ListLibrary(ListLibraryOptions),
@@ -59,6 +63,7 @@ Examples:
   gyan run -- mpirun -n 4 ./app
   gyan run -o profile --pvars 'pml_*' -- srun -n 512 ./app
   gyan run --set btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
+  gyan run --enable all -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -75,6 +80,9 @@ pub(crate) struct RunOptions {
     /// Set a control variable of the MPI library (see gyan varlist), as early as it allows
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) set: Vec<String>,
+    /// Turn on monitoring that the MPI library leaves off: all, or names that gyan doctor shows
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) enable: Vec<String>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -170,6 +178,23 @@ pub(crate) struct VarlistOptions {
     #[arg(long, value_name = "PATH", conflicts_with = "command")]
     pub(crate) mpi: Option<PathBuf>,
     /// A program: list the MPI that it loads, in its place
+    #[arg(last = true)]
+    pub(crate) command: Vec<OsString>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan doctor                          the MPI on PATH: can gyan see into it, and how far?
+  gyan doctor -- mpirun -n 2 ./app     the same for a program, which ends at its MPI_Init
+  gyan doctor --json | jq '.checks[] | select(.verdict == \"obstacle\")'
+
+Exit codes: 0 all is well; 1 something is in the way; 2 usage or I/O error.")]
+pub(crate) struct DoctorOptions {
+    /// As JSON, schema gyan.doctor/1
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// A program, with its launcher: start it and see whether it comes as far as MPI_Init
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
 }

@@ -1,9 +1,10 @@
 //! A run directory: finds the profiles in it and reduces them to a summary.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, IsTerminal};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
@@ -130,14 +131,49 @@ pub(crate) fn warn_of_gaps(directory: &Path, summary: &Summary) -> bool {
     if !ranks.missing.is_empty() {
         anstream::eprintln!(
             "gyan: {}: {} of {} ranks have no usable profile ({}); they ended before \
-             MPI_Finalize, or could not write",
+             MPI_Finalize, could not write, or ran without gyan",
             directory.display(),
             ranks.missing.len(),
             ranks.expected,
             crate::view::ranges(&ranks.missing),
         );
     }
+    name_nested(directory);
     ranks.is_complete()
+}
+
+/// Names the run directories inside of this one, on stderr: they have reports of their own.
+pub(crate) fn name_nested(directory: &Path) {
+    let nested = nested(directory);
+    for inner in nested.iter().take(LINES_AT_MOST) {
+        let inner = inner.display();
+        anstream::eprintln!(
+            "gyan: {inner}: holds profiles of further processes of the job; show them with: \
+             gyan report {inner}"
+        );
+    }
+    if nested.len() > LINES_AT_MOST {
+        let more = nested.len() - LINES_AT_MOST;
+        anstream::eprintln!("gyan: {}: {more} more directories like these", directory.display());
+    }
+}
+
+/// The run directories inside of `directory`: of processes that the program spawned, and of
+/// further starts by one launcher.
+pub(crate) fn nested(directory: &Path) -> Vec<PathBuf> {
+    let named = |path: &PathBuf| {
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        name.starts_with("spawned-") || name.starts_with("again-")
+    };
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut nested: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()))
+        .map(|entry| entry.path())
+        .filter(named)
+        .filter(|path| has_profiles(path))
+        .collect();
+    nested.sort();
+    nested
 }
 
 /// A progress bar for who waits longer than a second in front of a terminal.

@@ -19,6 +19,11 @@ impl Error {
         Error(String::new())
     }
 
+    /// What is wrong, and what to do.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        self.0.rsplit_once("; ").unwrap_or((&self.0, ""))
+    }
+
     pub(crate) fn is_said(&self) -> bool {
         self.0.is_empty()
     }

@@ -7,10 +7,13 @@
 
 mod cli;
 mod directory;
+mod doctor;
 mod error;
+mod executable;
 mod launcher;
 mod library;
 mod mpi;
+mod probe;
 mod reduce;
 mod render;
 mod report;
@@ -27,7 +30,7 @@ use crate::error::Error;
 
 /// Everything was done.
 const DONE: u8 = 0;
-/// Everything was done, but data is incomplete.
+/// Everything was done, but data is incomplete, or something is in the way.
 const INCOMPLETE: u8 = 1;
 /// Wrong usage, or input or output failed.
 const FAILED: u8 = 2;
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Reduce(options) => reduce::reduce(&options),
         Command::Varlist(options) => varlist::varlist(&options),
+        Command::Doctor(options) => doctor::doctor(&options),
         Command::ListLibrary(options) => varlist::list_library(&options),
         Command::Completions { shell } => {
             let mut command = Cli::command();

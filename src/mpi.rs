@@ -12,6 +12,34 @@ use crate::launcher::{self, Launcher};
 const OPEN_MPI: [&str; 2] = ["libmpi.so", "libmpi.so.40"];
 const MPICH: [&str; 4] = ["libmpich.so", "libmpich.so.12", "libmpi.so.12", "libmpi.so"];
 
+/// A command of an MPI on PATH, and the library that it leads to.
+pub(crate) struct Lead {
+    pub(crate) command: PathBuf,
+    pub(crate) library: Option<PathBuf>,
+}
+
+/// What `mpicc` on PATH leads to.
+pub(crate) fn compiler() -> Option<Lead> {
+    let command = launcher::find_executable(OsStr::new("mpicc"))?;
+    Some(Lead { command, library: of_compiler() })
+}
+
+/// What `mpirun` on PATH leads to.
+pub(crate) fn launcher() -> Option<Lead> {
+    let command = launcher::find_executable(OsStr::new("mpirun"))?;
+    Some(Lead { command, library: of_launcher() })
+}
+
+/// The MPI libraries in the directories of `LD_LIBRARY_PATH`, one a directory.
+pub(crate) fn on_library_path() -> Vec<PathBuf> {
+    let path = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
+    let names: Vec<&str> = OPEN_MPI.into_iter().chain(MPICH).chain(["libmpi_abi.so"]).collect();
+    std::env::split_paths(&path)
+        .filter(|directory| !directory.as_os_str().is_empty())
+        .filter_map(|directory| first_file(&[directory], &names))
+        .collect()
+}
+
 /// The library of the compiler wrapper on PATH, or else that of the launcher.
 pub(crate) fn on_path() -> Result<PathBuf, Error> {
     of_compiler().or_else(of_launcher).ok_or_else(|| {
@@ -32,6 +60,8 @@ fn of_compiler() -> Option<PathBuf> {
 
 /// The library that a link line names, in the directories that it names, then in the system's.
 fn library_of_link_line(line: &str) -> Option<PathBuf> {
+    // Intel's wrappers quote directories.
+    let line = line.replace('"', "");
     let words: Vec<&str> = line.split_whitespace().collect();
     let directories: Vec<PathBuf> = words
         .iter()
@@ -64,7 +94,22 @@ fn of_launcher() -> Option<PathBuf> {
 fn first_file(directories: &[PathBuf], names: &[impl AsRef<Path>]) -> Option<PathBuf> {
     let candidates =
         directories.iter().flat_map(|directory| names.iter().map(|name| directory.join(name)));
-    candidates.into_iter().find(|path| path.is_file())
+    candidates.into_iter().find(|path| path.is_file()).map(behind_linker_script)
+}
+
+/// The library itself where `path` is a text that tells the linker which one to take, as in MPIs that
+/// come without symbolic links: `INPUT(libmpi.so.40)`.
+fn behind_linker_script(path: PathBuf) -> PathBuf {
+    const LONGEST_SCRIPT: u64 = 4096;
+    if path.metadata().map_or(0, |file| file.len()) > LONGEST_SCRIPT {
+        return path;
+    }
+    let text = fs::read_to_string(&path).unwrap_or_default();
+    let named = text.split_once("INPUT(").and_then(|(_, rest)| rest.split([')', ' ', ',']).next());
+    match (named, path.parent()) {
+        (Some(name), Some(directory)) if !name.is_empty() => directory.join(name),
+        _ => path,
+    }
 }
 
 /// Where the dynamic loader looks by itself, with Debian's directory for this architecture.
@@ -90,6 +135,11 @@ mod tests {
             format!("gcc -O2 -I/usr/include -L{} -Wl,-z,now -lmpich -lm", directory.display());
         assert_eq!(library_of_link_line(&line), Some(library));
         assert_eq!(library_of_link_line("gcc -lm"), None);
+        let quoted = format!("gcc -L\"{}\" -lmpich", directory.display());
+        assert_eq!(library_of_link_line(&quoted), library_of_link_line(&line));
+        fs::write(directory.join("libmpi.so"), "INPUT(libmpi.so.40)\n").unwrap();
+        let script = format!("cc -L{} -lmpi", directory.display());
+        assert_eq!(library_of_link_line(&script), Some(directory.join("libmpi.so.40")));
         fs::remove_dir_all(&directory).unwrap();
     }
 }

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::iter;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -37,6 +38,9 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     if !options.set.is_empty() {
         variables.push(("GYAN_CVARS", options.set.join(";").into()));
     }
+    if !options.enable.is_empty() {
+        variables.push(("GYAN_ENABLE", options.enable.join(",").into()));
+    }
     if launcher.is_none() && launcher::rank().is_some() {
         if let Some(output) = output_directory(options)? {
             variables.push(("GYAN_OUTPUT", output.into()));
@@ -60,7 +64,11 @@ fn in_front(
     variables.push(("GYAN_OUTPUT", output.clone().into()));
     variables.push(("GYAN_NOTICES", "warnings".into()));
     let (line, own) = launcher::command_line(launcher, &options.command, &variables);
-    let status = run_and_wait(&line, own)?;
+    let Some((program, arguments)) = line.split_first() else {
+        return Err(Error::new("gyan run", "no program", "name it behind --"));
+    };
+    let mut command = Command::new(program);
+    let status = run_and_wait(command.args(arguments).envs(own))?;
     if !options.no_report {
         show(&output);
     }
@@ -76,18 +84,14 @@ fn become_rank(words: &[OsString], variables: Variables) -> Error {
     Error::io(Path::new(program), &error, "check the program")
 }
 
-fn run_and_wait(words: &[OsString], variables: Variables) -> Result<ExitStatus, Error> {
-    let Some((program, arguments)) = words.split_first() else {
-        return Err(Error::new("gyan run", "no program", "name it behind --"));
-    };
+/// Runs a command to its end, which signals to gyan hasten for the command alone.
+pub(crate) fn run_and_wait(command: &mut Command) -> Result<ExitStatus, Error> {
+    let program = Path::new(command.get_program()).to_owned();
     // Caught before the program is there, so that no signal ends gyan before the report.
     let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])
         .map_err(|error| Error::new("gyan run", error, "run the program without gyan"))?;
-    let mut child = Command::new(program)
-        .args(arguments)
-        .envs(variables)
-        .spawn()
-        .map_err(|error| Error::io(Path::new(program), &error, "check the program"))?;
+    let mut child =
+        command.spawn().map_err(|error| Error::io(&program, &error, "check the program"))?;
     pass_on(signals, &child);
     child.wait().map_err(|error| Error::new(program.display(), error, "run it without gyan"))
 }
@@ -121,6 +125,7 @@ fn show(output: &Path) {
              with a shared MPI library?",
             output.display()
         );
+        directory::name_nested(output);
         return;
     }
     match directory::summarize(output) {
@@ -157,7 +162,7 @@ fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathB
         .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
     let name = launcher::program_name(launcher, words);
     let id = std::process::id();
-    let mut candidates = std::iter::once(here.join(format!("gyan-{name}-{id}")))
+    let mut candidates = iter::once(here.join(format!("gyan-{name}-{id}")))
         .chain((1..).map(|n| here.join(format!("gyan-{name}-{id}.{n}"))));
     candidates
         .find(|candidate| !candidate.exists())
@@ -167,7 +172,14 @@ fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathB
 /// Two runs in one directory would be mixed, so the profiles of an earlier one go or gyan does not
 /// start.
 fn make_way(output: &Path, force: bool) -> Result<(), Error> {
-    let old = directory::rank_files(output).unwrap_or_default();
+    let nested = directory::nested(output);
+    let old: Vec<PathBuf> = iter::once(output)
+        .chain(nested.iter().map(PathBuf::as_path))
+        .flat_map(|place| {
+            let names = directory::rank_files(place).unwrap_or_default();
+            names.into_iter().map(|name| place.join(name))
+        })
+        .collect();
     if old.is_empty() {
         return Ok(());
     }
@@ -178,13 +190,18 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
             "choose another directory, or --force to remove them",
         ));
     }
-    for name in old.iter().map(String::as_str).chain([gyan_results::SUMMARY_FILE]) {
-        let path = output.join(name);
+    let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
+    let summaries = iter::once(summary(output)).chain(nested.iter().map(|place| summary(place)));
+    for path in old.into_iter().chain(summaries) {
         if let Err(error) = fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
             return Err(Error::io(&path, &error, "remove it by hand"));
         }
+    }
+    for place in nested {
+        // What is not gyan's stays, and with it the directory.
+        let _ = fs::remove_dir(place);
     }
     Ok(())
 }
@@ -220,6 +237,15 @@ pub(crate) fn preload(library: &Path) -> OsString {
 fn relative(path: &Path) -> &Path {
     let here = env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
+}
+
+/// How a program ended, in words.
+pub(crate) fn ending(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (_, Some(signal)) => format!("died of signal {signal}"),
+        (Some(code), _) => format!("ended with code {code}"),
+        (None, None) => "ended".to_owned(),
+    }
 }
 
 /// The program's own code, or 128 and the signal that ended it, as shells have it.

@@ -6,7 +6,6 @@ use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -184,6 +183,12 @@ fn compiled(pattern: &str) -> Result<Regex, Error> {
     })
 }
 
+/// The listing of the MPI library on PATH, after `MPI_Init`.
+pub(crate) fn listing() -> Result<Variables, Error> {
+    let options = VarlistOptions::default();
+    ask(&options, When::AfterInit, Surroundings::AsTheyAre)?.ok_or_else(Error::said)
+}
+
 /// The listing of the library that the options name; none on a rank that is not the one to print.
 fn ask(
     options: &VarlistOptions,
@@ -273,11 +278,7 @@ fn in_program(
 
 /// Why there is no listing. When the process ended with gyan's own code, it has said so itself.
 fn no_listing(options: &VarlistOptions, what: &str, status: ExitStatus) -> Error {
-    let end = match (status.code(), status.signal()) {
-        (_, Some(signal)) => format!("died of signal {signal}"),
-        (Some(code), _) => format!("ended with code {code}"),
-        (None, None) => "ended".to_owned(),
-    };
+    let end = run::ending(status);
     if options.command.is_empty() {
         if status.code() == Some(crate::FAILED.into()) {
             return Error::said();
@@ -304,7 +305,7 @@ fn saved(path: &Path) -> Result<Variables, Error> {
     })
 }
 
-fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, Error> {
+pub(crate) fn print(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<u8, Error> {
     let mut out = anstream::AutoStream::auto(io::stdout().lock());
     match write(&mut out).and_then(|()| out.flush()) {
         // The reader of a pipe may have seen enough.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{BED, MPIS, OPENMPI, Profiled, counts};
+use crate::common::{BED, MPIS, OPENMPI, Profiled, counts, receives};
 
 #[test]
 fn every_receive_of_the_standard_is_counted_exactly() {
@@ -23,7 +23,7 @@ fn every_receive_of_the_standard_is_counted_exactly() {
             let expected: BTreeMap<&str, u64> =
                 truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
             assert_eq!(expected.len(), functions);
-            assert_eq!(counts(profile), expected, "{mpi:?} rank {}", profile.rank);
+            assert_eq!(receives(profile), expected, "{mpi:?} rank {}", profile.rank);
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
-//! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), and the listing of what an
-//! MPI library has ([`Variables`]).
+//! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), the listing of what an MPI
+//! library has ([`Variables`]), and what `gyan doctor` finds ([`Diagnosis`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod datatype;
+mod diagnosis;
 mod number;
 mod rank;
 mod read;
@@ -22,6 +23,7 @@ mod variables;
 mod write;
 
 pub use datatype::Datatype;
+pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use number::Number;
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Measure, Mpi, Overhead, Pvar,
@@ -35,7 +37,9 @@ pub use summary::{
     SkippedSummary, Summary, Warning,
 };
 pub use values::{Digest, Values};
-pub use variables::{Category, Cvar, Event, Item, Moment, PvarInfo, Source, Variables, value_text};
+pub use variables::{
+    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, value_text,
+};
 pub use write::{rank_file_name, rank_of_file_name, write_rank, write_summary};
 
 /// The tag of a rank profile of this version.
@@ -44,5 +48,7 @@ pub const RANK_SCHEMA: &str = "gyan.rank/1";
 pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 /// The tag of a listing of variables of this version.
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
+/// The tag of a diagnosis of this version.
+pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

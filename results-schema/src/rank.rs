@@ -237,6 +237,25 @@ impl Pvar {
         self.behaves_as.unwrap_or(self.class)
     }
 
+    /// Takes in what the same variable read when MPI was initialised once more: the differences add
+    /// up, the reading at the end is the later one. False when it is not the same variable.
+    pub fn continued(&mut self, later: &Pvar) -> bool {
+        if (&self.name, self.class, &self.object) != (&later.name, later.class, &later.object) {
+            return false;
+        }
+        self.delta = match (&self.delta, &later.delta) {
+            (Some(earlier), Some(later)) => earlier.plus(later),
+            _ => None,
+        };
+        self.end.clone_from(&later.end);
+        for note in &later.notes {
+            if !self.notes.contains(note) {
+                self.notes.push(note.clone());
+            }
+        }
+        true
+    }
+
     /// The readings that a report shows, by class. A variable that accumulates shows its
     /// difference, or the reading at the end where there is none at the start.
     pub fn measures(&self) -> impl Iterator<Item = (Measure, &Values)> {
@@ -273,6 +292,10 @@ pub struct Call {
     pub name: String,
     /// The exact number of calls by the program; calls that MPI makes inside do not count.
     pub count: u64,
+    /// Bytes that the calls handed to MPI: sent, contributed to a collective operation, or asked for
+    /// of a window or a file. None where that is not counted, as for receives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
 }
 
 /// What the library exports, what was read of it, and what was not and why.
@@ -285,6 +308,9 @@ pub struct Coverage {
     pub sampled: usize,
     /// The others.
     pub skipped: Vec<Skipped>,
+    /// What is missing of communicators, windows and files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<String>,
     /// What would give more.
     pub advice: Vec<String>,
 }
@@ -309,8 +335,11 @@ pub struct Overhead {
     pub mpit_init_s: f64,
     /// Seconds that gyan added to `MPI_Init`, `mpit_init_s` excluded.
     pub init_s: f64,
+    /// Seconds that gyan spent reading variables in between, when objects came and went.
+    #[serde(default)]
+    pub sampling_s: f64,
     /// Seconds that gyan added to the end, up to the last write of this profile.
     pub finalize_s: f64,
-    /// `(init_s + finalize_s) / elapsed_s`.
+    /// `(init_s + sampling_s + finalize_s) / elapsed_s`.
     pub share: f64,
 }

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::{
     BadEnding, CallSummary, Class, CoverageSummary, CvarSetting, Datatype, Element, Ending, Job,
     LeftOut, Measure, Mpi, Number, OverheadSummary, Pvar, PvarSummary, RankProfile, Ranks,
-    SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistic, Statistics, Summary, Tool, Values, Warning,
+    SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Values, Warning,
 };
 
 /// The profiles seen so far, by job.
@@ -40,6 +40,7 @@ struct PvarReduction {
 #[derive(Debug, Default)]
 struct CallReduction {
     statistics: Statistics,
+    bytes: Option<Statistics>,
     lowest_absent: Option<u32>,
 }
 
@@ -60,8 +61,9 @@ struct JobReduction {
     exported: usize,
     sampled: usize,
     skipped: BTreeMap<Skipped, u64>,
+    objects: BTreeSet<String>,
     advice: BTreeSet<String>,
-    overhead: [Statistics; 4],
+    overhead: [Statistics; 5],
     warnings: BTreeMap<String, u64>,
 }
 
@@ -122,8 +124,14 @@ impl JobReduction {
     fn of(file: &str, profile: RankProfile) -> JobReduction {
         let rank = profile.rank;
         let overhead = &profile.overhead;
-        let overhead = [overhead.mpit_init_s, overhead.init_s, overhead.finalize_s, overhead.share]
-            .map(|value| Statistics::of(Number::Double(value), rank));
+        let overhead = [
+            overhead.mpit_init_s,
+            overhead.init_s,
+            overhead.sampling_s,
+            overhead.finalize_s,
+            overhead.share,
+        ]
+        .map(|value| Statistics::of(Number::Double(value), rank));
         let mut ended_badly = BTreeMap::new();
         if profile.end.how != Ending::Finalize {
             let ending = BadEnding { rank, how: profile.end.how, code: profile.end.code };
@@ -135,7 +143,8 @@ impl JobReduction {
         }
         let calls = profile.calls.into_iter().map(|call| {
             let statistics = Statistics::of(Number::Integer(call.count.into()), rank);
-            (call.name, CallReduction { statistics, lowest_absent: None })
+            let bytes = call.bytes.map(|bytes| Statistics::of(Number::Integer(bytes.into()), rank));
+            (call.name, CallReduction { statistics, bytes, lowest_absent: None })
         });
         JobReduction {
             lowest_rank: rank,
@@ -152,6 +161,7 @@ impl JobReduction {
             exported: profile.coverage.exported,
             sampled: profile.coverage.sampled,
             skipped: profile.coverage.skipped.into_iter().map(|skipped| (skipped, 1)).collect(),
+            objects: profile.coverage.objects.into_iter().collect(),
             advice: profile.coverage.advice.into_iter().collect(),
             overhead,
             warnings: profile.warnings.into_iter().map(|text| (text, 1)).collect(),
@@ -175,6 +185,11 @@ impl JobReduction {
         for (name, mut call) in other.calls {
             if let Some(own) = self.calls.get_mut(&name) {
                 own.statistics.merge(&call.statistics);
+                match (&mut own.bytes, call.bytes) {
+                    (Some(own), Some(bytes)) => own.merge(&bytes),
+                    (own @ None, bytes) => *own = bytes,
+                    (Some(_), None) => {}
+                }
                 if let Some(rank) = call.lowest_absent {
                     own.absent_on(rank);
                 }
@@ -215,6 +230,7 @@ impl JobReduction {
         for (skipped, ranks) in other.skipped {
             *self.skipped.entry(skipped).or_default() += ranks;
         }
+        self.objects.append(&mut other.objects);
         self.advice.append(&mut other.advice);
         for (own, other) in self.overhead.iter_mut().zip(&other.overhead) {
             own.merge(other);
@@ -239,17 +255,14 @@ impl JobReduction {
                 notes: pvar.notes.into_iter().collect(),
             })
         });
-        let calls = self
-            .calls
-            .into_iter()
-            .filter_map(|(name, call)| Some(CallSummary { name, count: call.finish(reduced)? }));
+        let calls = self.calls.into_iter().filter_map(|(name, call)| call.finish(name, reduced));
         let skipped = self.skipped.into_iter().map(|(skipped, ranks)| SkippedSummary {
             index: skipped.index,
             name: skipped.name,
             reason: skipped.reason,
             ranks,
         });
-        let [mpit_init_s, init_s, finalize_s, share] = &self.overhead;
+        let [mpit_init_s, init_s, sampling_s, finalize_s, share] = &self.overhead;
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -270,11 +283,13 @@ impl JobReduction {
                 exported: self.exported,
                 sampled: self.sampled,
                 skipped: skipped.collect(),
+                objects: self.objects.into_iter().collect(),
                 advice: self.advice.into_iter().collect(),
             },
             overhead: OverheadSummary {
                 mpit_init_s: mpit_init_s.finish()?,
                 init_s: init_s.finish()?,
+                sampling_s: sampling_s.finish()?,
                 finalize_s: finalize_s.finish()?,
                 share: share.finish()?,
             },
@@ -292,13 +307,17 @@ impl CallReduction {
         self.lowest_absent = Some(self.lowest_absent.map_or(rank, |lowest| lowest.min(rank)));
     }
 
-    fn finish(self, reduced: u64) -> Option<Statistic> {
-        let mut statistics = self.statistics;
-        if let Some(lowest) = self.lowest_absent {
-            let absent = reduced.saturating_sub(statistics.ranks());
-            statistics.merge(&Statistics::of_zeros(absent, lowest));
-        }
-        statistics.finish()
+    fn finish(self, name: String, reduced: u64) -> Option<CallSummary> {
+        let lowest = self.lowest_absent;
+        let with_absent = |mut statistics: Statistics| {
+            if let Some(lowest) = lowest {
+                let absent = reduced.saturating_sub(statistics.ranks());
+                statistics.merge(&Statistics::of_zeros(absent, lowest));
+            }
+            statistics.finish()
+        };
+        let count = with_absent(self.statistics)?;
+        Some(CallSummary { name, count, bytes: self.bytes.and_then(with_absent) })
     }
 }
 
@@ -386,7 +405,7 @@ mod tests {
                 delta: Some(Values::Elements(vec![Number::Integer(rank.into())])),
                 notes: Vec::new(),
             }],
-            calls: vec![Call { name: "MPI_Recv".into(), count: 10 }],
+            calls: vec![Call { name: "MPI_Recv".into(), count: 10, bytes: None }],
             coverage: Coverage::default(),
             warnings: Vec::new(),
             overhead: Overhead::default(),
@@ -420,10 +439,14 @@ mod tests {
             let profiles = order.map(|rank| {
                 let mut profile = profile("a", rank, 4);
                 if rank != 2 {
-                    profile.calls.push(Call { name: "MPI_Irecv".into(), count: 4 });
+                    profile.calls.push(Call {
+                        name: "MPI_Irecv".into(),
+                        count: 4,
+                        bytes: Some(32),
+                    });
                 }
                 if rank == 3 {
-                    profile.calls.push(Call { name: "MPI_Mrecv".into(), count: 1 });
+                    profile.calls.push(Call { name: "MPI_Mrecv".into(), count: 1, bytes: None });
                 }
                 profile
             });

@@ -156,6 +156,9 @@ pub struct CallSummary {
     pub name: String,
     /// The number of calls.
     pub count: Statistic,
+    /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Statistic>,
 }
 
 /// The coverage blocks of all ranks.
@@ -168,6 +171,9 @@ pub struct CoverageSummary {
     pub sampled: usize,
     /// The variables that some rank did not read.
     pub skipped: Vec<SkippedSummary>,
+    /// What is missing of communicators, windows and files, on any rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects: Vec<String>,
     /// What would give more.
     pub advice: Vec<String>,
 }
@@ -194,6 +200,8 @@ pub struct OverheadSummary {
     pub mpit_init_s: Statistic,
     /// Seconds added to `MPI_Init`.
     pub init_s: Statistic,
+    /// Seconds spent reading variables in between.
+    pub sampling_s: Statistic,
     /// Seconds added to the end.
     pub finalize_s: Statistic,
     /// Share of the run.

@@ -99,6 +99,14 @@ impl Values {
         let differences = pairs.map(|(start, end)| datatype.difference(start, end)).collect();
         Values::from_elements(differences, limit)
     }
+
+    /// The sums of the elements of both; none for what has no elements.
+    #[must_use]
+    pub fn plus(&self, other: &Values) -> Option<Values> {
+        let (Values::Elements(one), Values::Elements(other)) = (self, other) else { return None };
+        let sums = one.iter().zip(other).map(|(&one, &other)| one.plus(other));
+        (one.len() == other.len()).then(|| Values::Elements(sums.collect()))
+    }
 }
 
 struct ValuesVisitor;

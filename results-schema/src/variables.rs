@@ -30,6 +30,35 @@ pub struct Variables {
     pub events: Vec<Event>,
     /// The sources of events, by index.
     pub sources: Vec<Source>,
+    /// Monitoring that the library leaves off by default; empty when it was asked before
+    /// `MPI_Init`, where not all of it is told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub switches: Vec<Switch>,
+    /// What would give more, a sentence each, besides the switches.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub advice: Vec<String>,
+}
+
+/// Monitoring that a library leaves off by default, and what turns it on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Switch {
+    /// As `GYAN_ENABLE` and `gyan run --enable` have it.
+    pub name: String,
+    /// Whether this library was built with it.
+    pub available: bool,
+    /// Whether it is on already.
+    pub on: bool,
+    /// What it gives.
+    pub gives: String,
+    /// What it costs.
+    pub costs: String,
+    /// What a library needs to have it.
+    pub needs: String,
+    /// The control variable that turns it on.
+    pub cvar: String,
+    /// The value of that.
+    pub value: String,
 }
 
 /// When a library is asked: variables appear and values settle in `MPI_Init`.

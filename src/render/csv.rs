@@ -31,6 +31,9 @@ pub(crate) fn csv(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     }
     for call in &summary.calls {
         record(&mut writer, ["call", &call.name, "", "", "", "count", ""], &call.count)?;
+        if let Some(bytes) = &call.bytes {
+            record(&mut writer, ["call", &call.name, "", "", "", "bytes", ""], bytes)?;
+        }
     }
     writer.flush()
 }

@@ -2,6 +2,7 @@
 //! laying it out is the renderers' part.
 
 mod difference;
+mod doctor;
 mod environment;
 mod numbers;
 mod report;
@@ -10,6 +11,7 @@ mod variables;
 use gyan_results::Mpi;
 
 pub(crate) use difference::{changed, difference};
+pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
 pub(crate) use numbers::ranges;
 pub(crate) use report::report;

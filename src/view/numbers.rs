@@ -65,6 +65,26 @@ pub(super) fn seconds(seconds: f64) -> String {
     format!("{scaled:.decimals$} {unit}")
 }
 
+/// Bytes, in the unit that fits.
+pub(super) fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut scaled = bytes;
+    let mut unit = "B";
+    for next in UNITS {
+        if scaled < 1024.0 {
+            break;
+        }
+        (scaled, unit) = (scaled / 1024.0, next);
+    }
+    let decimals = match scaled {
+        _ if unit == "B" => 0,
+        scaled if scaled < 9.995 => 2,
+        scaled if scaled < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.decimals$} {unit}")
+}
+
 pub(super) fn percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent < 0.01 { "less than 0.01 %".into() } else { format!("{percent:.2} %") }

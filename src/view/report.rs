@@ -7,11 +7,13 @@ use gyan_results::{
     Statistic, Summary,
 };
 
-use super::numbers::{cut, double_text, grouped, integer_text, percent, plural, ranges, seconds};
+use super::numbers::{
+    bytes, cut, double_text, grouped, integer_text, percent, plural, ranges, seconds,
+};
 use super::{Align, Column, Section, View, library_line};
 
 /// Rows of one table that fit on a screen with the rest.
-const ROWS_AT_MOST: usize = 16;
+const ROWS_AT_MOST: usize = 12;
 /// Names shown of variables that were not read for one reason.
 const NAMES_AT_MOST: usize = 3;
 /// A command line is cut there.
@@ -215,10 +217,13 @@ fn calls(calls: &[CallSummary], all: bool) -> Section {
     let (shown, cut_off) = first_rows(shown, all);
     let rows = shown.iter().map(|call| {
         let numbers = statistic_cells(&call.count, Unit::Count);
-        [call.name.clone()].into_iter().chain(numbers).chain([Unit::Count.number(call.count.sum)])
+        let moved = call.bytes.as_ref().map_or("-".into(), |moved| bytes(moved.sum.as_f64()));
+        let totals = [Unit::Count.number(call.count.sum), moved];
+        [call.name.clone()].into_iter().chain(numbers).chain(totals)
     });
     let mut columns = columns(["FUNCTION"]);
     columns.push(Column { title: "ALL RANKS", align: Align::Right });
+    columns.push(Column { title: "DATA", align: Align::Right });
     Section {
         title: "Calls of MPI functions".into(),
         columns,
@@ -261,6 +266,7 @@ fn coverage(coverage: &CoverageSummary, all: bool) -> Section {
             format!("{} not read: {reason}: {}", names.len(), some_of(names, all))
         })
         .collect();
+    notes.extend(coverage.objects.iter().cloned());
     notes.extend(coverage.advice.iter().map(|advice| format!("to see more: {advice}")));
     Section {
         title: format!(
@@ -285,8 +291,10 @@ fn cost(summary: &Summary) -> Section {
         rows: Vec::new(),
         notes: vec![
             format!(
-                "{} at the start, {} at the end (largest of all ranks; without the counting between)",
+                "{} at the start, {} between, {} at the end (largest of all ranks; without the \
+                 counting)",
                 largest(&overhead.init_s),
+                largest(&overhead.sampling_s),
                 largest(&overhead.finalize_s),
             ),
             format!("MPI_T_init_thread inside the library: {}", largest(&overhead.mpit_init_s)),

@@ -25,7 +25,7 @@ pub(crate) const MPICH: Mpi = Mpi { name: "mpich", place: Place::Debian };
 pub(crate) const BED: [Mpi; 9] = [
     bed("openmpi4", "mpicc"),
     bed("mpich4", "mpicc"),
-    bed("openmpi5", "mpicc"),
+    OPENMPI5,
     bed("mpich5", "mpicc"),
     bed("mpich5", "mpicc_abi"),
     bed("intelmpi", "mpigcc"),
@@ -34,6 +34,7 @@ pub(crate) const BED: [Mpi; 9] = [
     MPICH_PVARS,
     OPENMPI_SPC,
 ];
+pub(crate) const OPENMPI5: Mpi = bed("openmpi5", "mpicc");
 pub(crate) const MPICH_PVARS: Mpi = bed("mpich-pvars", "mpicc");
 pub(crate) const OPENMPI_SPC: Mpi = bed("openmpi-spc", "mpicc");
 
@@ -83,9 +84,14 @@ impl Outcome {
 impl Mpi {
     /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
+        self.mpirun_behind(&[], ranks)
+    }
+
+    /// `<front> mpirun -n <ranks>`, in the environment of this MPI.
+    pub(crate) fn mpirun_behind(self, front: &[String], ranks: usize) -> Vec<String> {
         let mut words = match self.place {
-            Place::Debian => vec![format!("mpirun.{}", self.name)],
-            Place::Bed { .. } => [in_bed(self.name), vec!["mpirun".into()]].concat(),
+            Place::Debian => [front, &[format!("mpirun.{}", self.name)]].concat(),
+            Place::Bed { .. } => [&in_bed(self.name), front, &["mpirun".into()]].concat(),
         };
         if self == OPENMPI {
             words.push("--oversubscribe".into());
@@ -122,9 +128,28 @@ impl Mpi {
         )
     }
 
-    /// The compiled Fortran program `tests/programs/<program>`.
-    pub(crate) fn fortran_program(self, program: &str) -> PathBuf {
-        self.built("mpifort", program, &[])
+    /// The compiled C++ program `tests/programs/<program>.cpp`.
+    pub(crate) fn cxx_program(self, program: &str) -> PathBuf {
+        let source = format!("{program}.cpp");
+        match self.place {
+            Place::Bed { compiler: "mpigcc" } => self.built("mpigxx", &source, &[]),
+            Place::Bed { compiler: "mpicc_abi" } => self.built("mpicxx_abi", &source, &[]),
+            // It was built without a wrapper for C++.
+            _ if self == MPICH_PVARS => self.built("mpicc", &source, &["-cc=g++"]),
+            _ => self.built("mpicxx", &source, &[]),
+        }
+    }
+
+    /// The compiled Fortran program `tests/programs/<program>`, with more arguments for the compiler.
+    pub(crate) fn fortran_program(self, program: &str, arguments: &[&str]) -> PathBuf {
+        let wrapper = if self.name == "intelmpi" { "mpif90" } else { "mpifort" };
+        // As mpif.h declares no types, one procedure is called with many.
+        self.built(wrapper, program, &[&["-fallow-argument-mismatch"], arguments].concat())
+    }
+
+    /// The library `tests/programs/<source>.c`, to be preloaded.
+    pub(crate) fn preloadable(self, source: &str, arguments: &[&str]) -> PathBuf {
+        self.compiled(source, &[&["-shared", "-fPIC"], arguments].concat())
     }
 
     /// The words that put a command into the environment of this MPI, none for Debian's, and the
@@ -140,22 +165,47 @@ impl Mpi {
         let (folder, compiler) = match self.place {
             Place::Debian => (self.name.to_owned(), vec![format!("{wrapper}.{}", self.name)]),
             Place::Bed { .. } => {
-                // The one wrapper for the standard's interface is MPICH's.
-                let home = if wrapper == "mpicc_abi" { "mpich5" } else { self.name };
+                // The wrappers for the standard's interface are MPICH's.
+                let home = if wrapper.ends_with("_abi") { "mpich5" } else { self.name };
                 (format!("{home}-{wrapper}"), [in_bed(home), vec![wrapper.into()]].concat())
             }
         };
         let directory = target().join("test-programs").join(folder);
         fs::create_dir_all(&directory).unwrap();
-        let linked = arguments.iter().any(|argument| argument.starts_with("-L"));
-        let name = source.strip_suffix(".c").unwrap_or(source);
-        let output = directory.join(format!("{name}{}", if linked { "-linked" } else { "" }));
+        // Other arguments, another program.
+        let kind: String = arguments
+            .iter()
+            .map(|argument| if argument.starts_with("-L") { "-linked" } else { argument })
+            .filter(|argument| {
+                ["-linked", "-D", "-f"].iter().any(|kind| argument.starts_with(kind))
+            })
+            .collect();
+        let output =
+            directory.join(format!("{}{kind}", source.strip_suffix(".c").unwrap_or(source)));
         let mut compiler = command(&compiler);
         compiler.args(["-O1", "-w", "-o"]).arg(&output);
         compiler.arg(root().join("tests/programs").join(source)).args(arguments);
         let outcome = run(compiler.current_dir(&directory));
         assert_eq!(outcome.code, 0, "{source} does not compile:\n{}", outcome.stderr);
         output
+    }
+
+    /// The Rust package `tests/programs/rust`, built once for each binary interface: its libraries
+    /// have the same name in every MPI that has the interface.
+    pub(crate) fn rust_program(self) -> PathBuf {
+        let (home, wrapper) = if self.name.starts_with("openmpi") {
+            ("openmpi4", "mpicc")
+        } else {
+            ("mpich5", "mpicc")
+        };
+        let directory = target().join("test-programs").join(format!("rust-{home}"));
+        let mut cargo = command(&[in_bed(home), vec![env!("CARGO").to_owned()]].concat());
+        cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&directory);
+        cargo.current_dir(root().join("tests/programs/rust")).env("MPICC", wrapper);
+        // The first time it compiles a parser of C headers.
+        let outcome = run_within(&mut cargo, Duration::from_secs(600));
+        assert_eq!(outcome.code, 0, "the Rust program does not compile:\n{}", outcome.stderr);
+        directory.join("debug/receives")
     }
 }
 
@@ -208,6 +258,10 @@ pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
 
 /// Runs to the end, or fails the test when that takes too long.
 pub(crate) fn run(command: &mut Command) -> Outcome {
+    run_within(command, TIMEOUT)
+}
+
+fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
     let directory = TempDir::new().unwrap();
     let (stdout, stderr) = (directory.path().join("stdout"), directory.path().join("stderr"));
     for (name, _) in std::env::vars_os() {
@@ -226,7 +280,7 @@ pub(crate) fn run(command: &mut Command) -> Outcome {
         .process_group(0)
         .spawn()
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
-    let Some(status) = child.wait_timeout(TIMEOUT).unwrap() else {
+    let Some(status) = child.wait_timeout(timeout).unwrap() else {
         let group = rustix::process::Pid::from_child(&child);
         let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
         child.wait().unwrap();
@@ -287,10 +341,7 @@ impl Profiled {
 
     /// What the program itself wrote down on `rank`, in words.
     pub(crate) fn truth(&self, rank: u32) -> Vec<Vec<String>> {
-        let path = self.keep.path().join(format!("truth.{rank}"));
-        let text =
-            fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-        text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+        truth(self.keep.path(), rank)
     }
 
     /// The profiles of all ranks, by rank.
@@ -299,12 +350,22 @@ impl Profiled {
     }
 }
 
+/// What a program that ran in `directory` wrote down on `rank`, in words.
+pub(crate) fn truth(directory: &Path, rank: u32) -> Vec<Vec<String>> {
+    let path = directory.join(format!("truth.{rank}"));
+    let text =
+        fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
 /// The profiles in a run directory, by rank.
 pub(crate) fn profiles(directory: &Path) -> Vec<RankProfile> {
     let mut profiles: Vec<RankProfile> = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.file_name() != Some(OsStr::new("summary.json")))
+        // Further runs of the same job.
+        .filter(|path| !path.is_dir())
         .map(|path| read_rank(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
         .collect();
     profiles.sort_by_key(|profile| profile.rank);
@@ -314,6 +375,18 @@ pub(crate) fn profiles(directory: &Path) -> Vec<RankProfile> {
 /// The counts of a profile by function.
 pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
     profile.calls.iter().map(|call| (call.name.as_str(), call.count)).collect()
+}
+
+/// The same for receives, start and end alone.
+pub(crate) fn receives(profile: &RankProfile) -> BTreeMap<&str, u64> {
+    let mut counts = counts(profile);
+    counts.retain(|name, _| {
+        name.to_lowercase().contains("recv")
+            || name.starts_with("MPI_Init")
+            || *name == "MPI_Finalize"
+    });
+    counts.remove("MPI_Initialized");
+    counts
 }
 
 pub(crate) fn pvar<'a>(profile: &'a RankProfile, name: &str) -> &'a Pvar {

@@ -12,7 +12,7 @@ int main(int argc, char **argv)
     int x = 0;
     Dl_info info;
     /* Not a function that a profiler wraps. */
-    dladdr((void *)MPI_Get_version, &info);
+    dladdr((void *)MPI_T_init_thread, &info);
     void *library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     int (*init)(int *, char ***) = (int (*)(int *, char ***))dlsym(library, "MPI_Init");
     if (!init || init(&argc, &argv))

@@ -1,68 +1,39 @@
 //! What would give more than this library gives as it is built and started: one row for each
-//! sentence.
+//! sentence, and one for each row of [`crate::enable`].
 
 #![forbid(unsafe_code)]
 
 use crate::abi::Implementation;
-
-/// What was found in the library.
-pub(crate) struct Found<'a> {
-    pub(crate) implementation: Implementation,
-    /// Number of performance variables.
-    pub(crate) exported: usize,
-    /// The names of those that could be read or at least named.
-    pub(crate) names: &'a [&'a str],
-}
-
-impl Found<'_> {
-    fn has(&self, part: &str) -> bool {
-        self.names.iter().any(|name| name.contains(part))
-    }
-}
+use crate::enable::{self, Row as Monitoring, State};
 
 struct Row {
     implementation: Implementation,
-    applies: fn(&Found) -> bool,
     text: &'static str,
 }
 
+const NOTHING: &str = "this MPI library exports no performance variables; the counts of calls are all \
+                       that can be seen of it";
+
+/// For libraries that export no performance variables.
 const ROWS: &[Row] = &[
     Row {
         implementation: Implementation::Mpich,
-        applies: |found| found.exported == 0,
         text: "this MPICH exports no performance variables; one built with configure's \
                --enable-mpit-pvars=all does",
     },
-    Row {
-        implementation: Implementation::OpenMpi,
-        applies: |found| !found.has("runtime_spc_"),
-        text: "an Open MPI built with configure's --enable-spc exports over 100 counters \
-               (runtime_spc_*); they count when run with --mca mpi_spc_attach all",
-    },
-    Row {
-        implementation: Implementation::OpenMpi,
-        applies: |found| !found.has("coll_monitoring_"),
-        text: "message counts and sizes per peer: run with --mca pml_monitoring_enable 1",
-    },
-    Row {
-        implementation: Implementation::Other,
-        applies: |found| found.exported == 0,
-        text: "this MPI library exports no performance variables; the counts of calls are all \
-               that can be seen of it",
-    },
-    Row {
-        implementation: Implementation::IntelMpi,
-        applies: |found| found.exported == 0,
-        text: "this MPI library exports no performance variables; the counts of calls are all \
-               that can be seen of it",
-    },
+    Row { implementation: Implementation::Other, text: NOTHING },
+    Row { implementation: Implementation::IntelMpi, text: NOTHING },
 ];
 
-/// The sentences that apply.
-pub(crate) fn advice(found: &Found) -> Vec<String> {
-    ROWS.iter()
-        .filter(|row| row.implementation == found.implementation && (row.applies)(found))
-        .map(|row| row.text.to_owned())
+/// The sentences that apply, where the library exports `exported` performance variables.
+pub(crate) fn advice(
+    implementation: Implementation,
+    exported: usize,
+    monitoring: &[(&Monitoring, State)],
+) -> Vec<String> {
+    let rows = ROWS.iter().filter(|row| row.implementation == implementation && exported == 0);
+    rows.map(|row| row.text.to_owned())
+        .chain(monitoring.iter().filter_map(|(row, state)| enable::advice(row, *state)))
         .collect()
 }
 
@@ -72,15 +43,18 @@ mod tests {
 
     #[test]
     fn a_library_without_variables_gets_the_rebuild_option_named() {
-        let found = Found { implementation: Implementation::Mpich, exported: 0, names: &[] };
-        assert!(advice(&found)[0].contains("--enable-mpit-pvars=all"));
+        let sentences = advice(Implementation::Mpich, 0, &[]);
+        assert!(sentences[0].contains("--enable-mpit-pvars=all"));
+        assert!(advice(Implementation::Mpich, 10, &[]).is_empty());
     }
 
     #[test]
-    fn what_is_there_is_not_advised() {
-        let names = ["runtime_spc_OMPI_SPC_SEND", "coll_monitoring_messages_count"];
-        let implementation = Implementation::OpenMpi;
-        assert!(advice(&Found { implementation, exported: 2, names: &names }).is_empty());
-        assert_eq!(advice(&Found { implementation, exported: 2, names: &[] }).len(), 2);
+    fn what_is_on_is_not_advised_and_what_is_missing_is_advised_with_the_rebuild() {
+        let states = enable::states(Implementation::OpenMpi, (4, 1, 4), &[], &[]);
+        let sentences = advice(Implementation::OpenMpi, 0, &states);
+        assert_eq!(sentences.len(), 2);
+        assert!(sentences[1].contains("--enable-spc") && sentences[1].contains("--enable spc"));
+        let on: Vec<_> = states.iter().map(|(row, _)| (*row, State::On)).collect();
+        assert!(advice(Implementation::OpenMpi, 5, &on).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Once;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use crate::table::Function;
-use crate::{lifecycle, notice, store};
+use crate::{lifecycle, notice, objects, store};
 
 /// Before the first initialisation: nothing is known of this process.
 const COLD: u8 = 0;
@@ -20,6 +20,8 @@ const INSIDE: u8 = 2;
 const THREADED: u8 = 3;
 /// gyan is done or off: every call passes through.
 const CLOSED: u8 = 4;
+/// As OPEN, but no call takes the fast path, because completions are being watched.
+const WATCHED: u8 = 5;
 
 // Plain loads and stores: with one thread no other is there to race with, and with several the
 // value does not change between start and end.
@@ -62,55 +64,111 @@ impl Drop for Inside {
     }
 }
 
-/// [`Inside`] for one of several threads.
-struct ThreadInside;
-
-impl ThreadInside {
-    fn enter() -> ThreadInside {
-        THREAD_INSIDE.set(true);
-        ThreadInside
-    }
-}
-
-impl Drop for ThreadInside {
-    fn drop(&mut self) {
-        THREAD_INSIDE.set(false);
-    }
-}
-
 /// Whether a call comes from the program while only one thread calls MPI: the fast path.
 #[inline]
 pub(crate) fn is_open() -> bool {
     GATE.load(Ordering::Relaxed) == OPEN
 }
 
-/// Forwards a call of the program, once, and counts it. Only after [`is_open`].
+/// Forwards a call of the program, once, and counts it and its bytes. Only after [`is_open`].
 #[inline]
-pub(crate) fn counted_alone(function: Function, forward: impl FnOnce() -> c_int) -> c_int {
+pub(crate) fn counted_alone(
+    function: Function,
+    forward: impl FnOnce() -> c_int,
+    bytes: impl FnOnce() -> u64,
+) -> c_int {
     let inside = Inside::enter(OPEN);
     let result = forward();
     store::count_alone(function);
+    if result == 0 {
+        let bytes = bytes();
+        if bytes != 0 {
+            store::add_bytes_alone(function, bytes);
+        }
+    }
     drop(inside);
     result
 }
 
-/// Forwards a call, once, and counts it when it is the program's; a nested one is only forwarded.
-#[inline]
-pub(crate) fn counted(function: Function, forward: impl FnOnce() -> c_int) -> c_int {
+/// A call on any other path: while this lives, calls inside it are nested. It counts the call when
+/// it goes, also when the stack is unwound.
+pub(crate) struct Scope {
+    function: Function,
+    caller: Caller,
+}
+
+/// Who makes a call.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Caller {
+    /// MPI or gyan, or a program whose run is over.
+    Nobody,
+    /// The program, before MPI was initialised.
+    Early,
+    /// The program, whose only thread that calls MPI this is.
+    Alone,
+    /// One of several threads of the program.
+    Thread,
+}
+
+/// Enters a call of `function`.
+#[inline(never)]
+pub(crate) fn enter(function: Function) -> Scope {
     if GATE.load(Ordering::Relaxed) == COLD {
         // MPI may have been started by a way that gyan does not see.
         lifecycle::start_late();
     }
-    match GATE.load(Ordering::Relaxed) {
-        OPEN => counted_alone(function, forward),
-        THREADED if !THREAD_INSIDE.get() => {
-            let inside = ThreadInside::enter();
-            let result = forward();
-            store::count_threaded(function);
-            drop(inside);
-            result
+    let caller = match GATE.load(Ordering::Relaxed) {
+        OPEN | WATCHED => {
+            GATE.store(INSIDE, Ordering::Relaxed);
+            Caller::Alone
         }
-        _ => forward(),
+        gate @ (THREADED | COLD) if !THREAD_INSIDE.get() => {
+            THREAD_INSIDE.set(true);
+            if gate == COLD { Caller::Early } else { Caller::Thread }
+        }
+        _ => Caller::Nobody,
+    };
+    Scope { function, caller }
+}
+
+impl Scope {
+    /// Whether the program makes this call, in a run.
+    pub(crate) fn is_of_program(&self) -> bool {
+        matches!(self.caller, Caller::Alone | Caller::Thread)
+    }
+
+    /// Counts `bytes` of the call.
+    pub(crate) fn moved(&self, bytes: u64) {
+        match self.caller {
+            Caller::Alone => store::add_bytes_alone(self.function, bytes),
+            Caller::Thread => store::add_bytes_threaded(self.function, bytes),
+            Caller::Nobody | Caller::Early => {}
+        }
+    }
+}
+
+impl Drop for Scope {
+    #[inline(never)]
+    fn drop(&mut self) {
+        match self.caller {
+            Caller::Nobody => {}
+            Caller::Alone => {
+                store::count_alone(self.function);
+                // Not when gyan closed in the meantime.
+                if GATE.load(Ordering::Relaxed) == INSIDE {
+                    let gate = if objects::are_pending() { WATCHED } else { OPEN };
+                    GATE.store(gate, Ordering::Relaxed);
+                }
+            }
+            Caller::Thread => {
+                store::count_threaded(self.function);
+                THREAD_INSIDE.set(false);
+            }
+            Caller::Early => {
+                store::count_alone(self.function);
+                THREAD_INSIDE.set(false);
+            }
+        }
     }
 }
 
@@ -123,7 +181,7 @@ pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
         THREAD_INSIDE.set(nested);
         return result;
     }
-    let _inside = (before == OPEN || before == COLD).then(|| Inside::enter(before));
+    let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()
 }
 

@@ -15,10 +15,13 @@ pub(crate) struct Config {
     pub(crate) job_id: Option<String>,
     pub(crate) pvars: Selection,
     pub(crate) elements: usize,
+    pub(crate) objects: usize,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
     pub(crate) cvars_record: RecordCvars,
+    /// Names of monitoring to turn on; `all` is one of them.
+    pub(crate) enable: Vec<String>,
     pub(crate) list: Option<PathBuf>,
     pub(crate) list_before_init: bool,
     /// Settings that could not be understood; each names the variable.
@@ -33,9 +36,11 @@ impl Default for Config {
             job_id: None,
             pvars: Selection::default(),
             elements: 64,
+            objects: 64,
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
+            enable: Vec::new(),
             list: None,
             list_before_init: false,
             warnings: Vec::new(),
@@ -121,6 +126,16 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_OBJECTS",
+        default: "64",
+        meaning: "how many communicators, windows and files are followed at a time, and kept when \
+                  they are gone",
+        set: |config, value| {
+            config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "GYAN_NOTICES",
         default: "all",
         meaning: "`warnings`: without the line at the end that names the run directory; `none`: \
@@ -172,6 +187,17 @@ pub(crate) const TABLE: &[Setting] = &[
                 "none" => RecordCvars::None,
                 _ => return Err("is none of all, changed, none".into()),
             };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_ENABLE",
+        default: "",
+        meaning: "monitoring of the MPI library to turn on, which is off by default: `all`, or names \
+                  that `gyan doctor` shows: `name,...`",
+        set: |config, value| {
+            let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+            config.enable.extend(names.map(str::to_owned));
             Ok(())
         },
     },
@@ -270,7 +296,7 @@ pub(crate) fn names() -> Vec<String> {
 /// Sets a variable for the MPI library, which reads it at its start.
 pub(crate) fn set_for_library(name: &str, value: &str) {
     // SAFETY: called inside the program's initialisation of MPI, which the standard lets only one
-    // thread do; the user asked for it by GYAN_CVARS.
+    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE.
     unsafe { std::env::set_var(name, value) };
 }
 

@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::abi::{Bind, Library};
 use crate::config::{self, Config, RecordCvars};
 use crate::cvar_settings;
+use crate::enable::{self, Row};
 use crate::mpit::{Api, Enumeration, Mpit};
 use crate::quirks;
 use crate::survivor::survive;
@@ -24,12 +25,20 @@ struct Facts {
     datatype: Option<Datatype>,
     items: Vec<Item>,
     constant: bool,
+    /// What it is set to, where that was asked for.
+    #[serde(default)]
+    value: Option<String>,
+    /// The parameter file that sets it.
+    #[serde(default)]
+    file: Option<String>,
 }
 
 /// A setting that the user asked for and that makes sense.
 pub(crate) struct Setting {
     name: String,
     value: String,
+    /// The setting of gyan that it comes from.
+    by: &'static str,
     /// The variable of the environment that was set; none when it is still to be written.
     environment: Option<String>,
 }
@@ -37,18 +46,28 @@ pub(crate) struct Setting {
 /// Checks what the user asked for, and sets what the library will read from its environment. To be
 /// called before `MPI_T` is initialised.
 pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Setting> {
-    if config.cvars.is_empty() {
+    let rows = enable::wanted(library, config);
+    if config.cvars.is_empty() && rows.is_empty() {
         return Vec::new();
     }
-    let names: Vec<String> = config.cvars.iter().map(|(name, _)| name.clone()).collect();
+    let asked = config.cvars.iter().map(|(name, _)| name.clone());
+    let names: Vec<String> = asked.chain(rows.iter().map(|row| row.cvar.to_owned())).collect();
     let told = survive(1, |_, _, _, out| {
         let mpit = Mpit::init(library, library.abi.thread_multiple()).ok().flatten();
-        let facts = mpit.map(|mpit| facts(&mpit.api, library, &names)).unwrap_or_default();
+        let facts = mpit.map(|mpit| {
+            let mut facts = facts(&mpit.api, library, &names);
+            if !rows.is_empty() {
+                add_values(&mut facts, &mpit.api, library);
+            }
+            facts
+        });
+        let facts = facts.unwrap_or_default();
         out.write_all(&serde_json::to_vec(&facts)?)
     });
     let text = told.map(|told| told.lines).unwrap_or_default();
     let facts: BTreeMap<String, Facts> = serde_json::from_str(&text).unwrap_or_default();
     let mut settings = accepted(&facts, config);
+    settings.extend(enabling(&rows, &facts, library, config));
     for setting in &mut settings {
         setting.environment = cvar_settings::environment(library.implementation, &setting.name);
         if let Some(variable) = &setting.environment {
@@ -60,6 +79,16 @@ pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Set
 
 /// Checks what the user asked for when `MPI_T` runs already, so that nothing reads the environment.
 pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) -> Vec<Setting> {
+    for row in enable::wanted(library, config) {
+        let environment = cvar_settings::environment(library.implementation, row.cvar);
+        config.warnings.push(format!(
+            "GYAN_ENABLE: {}: the start was missed, so it cannot be turned on; set {}={} in the \
+             environment",
+            row.name,
+            environment.unwrap_or_default(),
+            row.on
+        ));
+    }
     if config.cvars.is_empty() {
         return Vec::new();
     }
@@ -91,7 +120,7 @@ pub(crate) fn write_and_record(
     for (index, name) in names {
         let setting = settings.iter().find(|setting| setting.name == name);
         let origin = match setting {
-            Some(_) => Some("GYAN_CVARS".to_owned()),
+            Some(setting) => Some(setting.by.to_owned()),
             None => origins.get(&name).or_else(|| files.get(&name)).cloned(),
         };
         if origin.is_none() && !(records && wanted == RecordCvars::All) {
@@ -100,7 +129,8 @@ pub(crate) fn write_and_record(
         let to_write = setting.filter(|setting| setting.environment.is_none());
         let refusal = to_write.and_then(|setting| write(api, library, index, &setting.value).err());
         if let (Some(setting), Some(why)) = (setting, &refusal) {
-            config.warnings.push(format!("GYAN_CVARS: {name}={}: {why}; no change", setting.value));
+            let Setting { by, value, .. } = setting;
+            config.warnings.push(format!("{by}: {name}={value}: {why}; no change"));
         }
         let deadly = late && quirks::deadly_after_init(library, &name).is_some();
         let value = if deadly { None } else { read(api, library, index) };
@@ -108,8 +138,8 @@ pub(crate) fn write_and_record(
             && refusal.is_none()
             && !same(&setting.value)
         {
-            let asked = &setting.value;
-            config.warnings.push(format!("GYAN_CVARS: {name}={asked}: the library has {value}"));
+            let Setting { by, value: asked, .. } = setting;
+            config.warnings.push(format!("{by}: {name}={asked}: the library has {value}"));
         }
         recorded.push(CvarSetting {
             value: value.map(|(value, _)| value),
@@ -129,11 +159,57 @@ fn accepted(facts: &BTreeMap<String, Facts>, config: &mut Config) -> Vec<Setting
             None => settings.push(Setting {
                 name: name.clone(),
                 value: value.clone(),
+                by: "GYAN_CVARS",
                 environment: None,
             }),
             Some(why) => {
                 config.warnings.push(format!("GYAN_CVARS: {name}={value}: {why}; no change"));
             }
+        }
+    }
+    settings
+}
+
+/// What turns on the monitoring that the user wants. What he has set himself stays, and is said to.
+fn enabling(
+    rows: &[&'static Row],
+    facts: &BTreeMap<String, Facts>,
+    library: &Library,
+    config: &mut Config,
+) -> Vec<Setting> {
+    let mut settings = Vec::new();
+    for row in rows {
+        let Row { name, cvar, on, .. } = row;
+        let Some(facts) = facts.get(*cvar) else {
+            if config.enable.iter().any(|wanted| wanted == name) {
+                config.warnings.push(row.missing());
+            }
+            continue;
+        };
+        let environment = cvar_settings::environment(library.implementation, cvar);
+        let own = config.cvars.iter().find(|(set, _)| set == cvar);
+        let by = match own {
+            Some(_) => Some("GYAN_CVARS".to_owned()),
+            None => environment
+                .filter(|variable| config::names().contains(variable))
+                .or_else(|| facts.file.clone()),
+        };
+        let value = own.map(|(_, value)| value).or(facts.value.as_ref());
+        match by {
+            None => settings.push(Setting {
+                name: (*cvar).into(),
+                value: (*on).into(),
+                by: "GYAN_ENABLE",
+                environment: None,
+            }),
+            Some(by) if value.is_none_or(|value| value != on) => {
+                let value = value.map_or("", String::as_str);
+                config.warnings.push(format!(
+                    "GYAN_ENABLE: {name}: {by} sets {cvar} to \"{value}\", which stays; leave one of \
+                     the two out"
+                ));
+            }
+            Some(_) => {}
         }
     }
     settings
@@ -195,10 +271,24 @@ fn facts(api: &Api, library: &Library, wanted: &[String]) -> BTreeMap<String, Fa
                 datatype: library.datatype(info.datatype),
                 items: items(api, info.enumeration),
                 constant: library.abi.scope(info.scope) == Some("CONSTANT"),
+                value: None,
+                file: None,
             };
             Some((name, facts))
         })
         .collect()
+}
+
+/// What the variables are set to, and by which parameter file.
+fn add_values(facts: &mut BTreeMap<String, Facts>, api: &Api, library: &Library) {
+    let names = names(api);
+    let mut files = parameter_files(library, api, &names);
+    for (index, name) in names {
+        if let Some(facts) = facts.get_mut(&name) {
+            facts.value = read(api, library, index).map(|(value, _)| value);
+            facts.file = files.remove(&name);
+        }
+    }
 }
 
 /// The names of the values of an enumeration; none for a variable that is none.
@@ -300,7 +390,8 @@ mod tests {
 
     fn facts(datatype: Datatype, names: &[&str]) -> Facts {
         let items = (0..).zip(names).map(|(value, name)| Item { value, name: (*name).into() });
-        Facts { datatype: Some(datatype), items: items.collect(), constant: false }
+        let items = items.collect();
+        Facts { datatype: Some(datatype), items, constant: false, value: None, file: None }
     }
 
     #[test]

@@ -1,12 +1,14 @@
 //! Which run is this? What the launcher, the command line and the node say, without communication.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::SystemTime;
 
 use crate::config::{Config, launcher};
+use crate::output::Place;
 
-/// The run that this process belongs to.
+/// The run that this process belongs to. Processes that `MPI_Comm_spawn` starts have an
+/// `MPI_COMM_WORLD` of their own, with a rank 0 of its own: they are a run of their own.
 pub(crate) struct Job {
     /// The same on every rank of the run, different from that of other runs.
     pub(crate) id: String,
@@ -16,17 +18,27 @@ pub(crate) struct Job {
     /// UTC, RFC 3339.
     pub(crate) started: String,
     /// Where the profiles go.
-    pub(crate) directory: PathBuf,
+    pub(crate) place: Place,
 }
 
 impl Job {
-    pub(crate) fn of_this_process(config: &Config) -> Job {
+    /// `spawned`: this process was started by `MPI_Comm_spawn`.
+    pub(crate) fn of_this_process(config: &Config, spawned: bool) -> Job {
         let pid = std::process::id();
-        let id = config.job_id.clone().or_else(id_of_launcher).unwrap_or_else(|| process_id(pid));
-        let program = program();
-        let directory = match &config.output {
-            Some(directory) => directory.clone(),
-            None => format!("gyan-{}-{}", file_name_of(&program), file_name_of(&id)).into(),
+        let of_launcher = || id_of_launcher(spawned).unwrap_or_else(|| process_id(pid));
+        let id = match &config.job_id {
+            // The spawned inherit the user's id.
+            Some(id) if spawned => format!("{id}-{}", of_launcher()),
+            Some(id) => id.clone(),
+            None => of_launcher(),
+        };
+        let name = file_name_of(&program());
+        let place = match &config.output {
+            Some(directory) if spawned => {
+                Place::named(directory, "spawned", &name, &file_name_of(&id))
+            }
+            Some(directory) => Place::chosen(directory),
+            None => Place::named(Path::new(""), "gyan", &name, &file_name_of(&id)),
         };
         Job {
             id,
@@ -34,7 +46,7 @@ impl Job {
             host: host(),
             pid,
             started: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
-            directory,
+            place,
         }
     }
 }
@@ -54,16 +66,29 @@ pub(crate) fn speaks_for_node() -> bool {
 }
 
 /// The id that the launcher gave to the run.
-fn id_of_launcher() -> Option<String> {
-    id_from(&launcher, || parent_id().unwrap_or_default())
+fn id_of_launcher(spawned: bool) -> Option<String> {
+    let start = if spawned { Start::Spawned(world_of_spawned()) } else { Start::Launched };
+    id_from(&launcher, &start, || parent_id().unwrap_or_default())
+}
+
+/// What started the processes of this run.
+enum Start {
+    Launched,
+    /// `MPI_Comm_spawn`. The name tells them apart where others have the same parent process.
+    Spawned(Option<String>),
 }
 
 /// `lookup` gives a variable of the environment, `parent` an id of the parent process.
-fn id_from(lookup: &dyn Fn(&str) -> Option<String>, parent: impl Fn() -> String) -> Option<String> {
+fn id_from(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    start: &Start,
+    parent: impl Fn() -> String,
+) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
     // PMIx: Open MPI's launchers, and srun --mpi=pmix, where Slurm's own id reads better. Under
-    // mpirun inside a Slurm job the step is that of the daemons, and not on every node.
+    // mpirun inside a Slurm job the step is that of the daemons, and not on every node. The spawned
+    // have a namespace of their own.
     if let Some(namespace) = lookup("PMIX_NAMESPACE") {
         return match (namespace.starts_with("slurm."), &slurm_job) {
             (true, _) => slurm_step().or(Some(namespace)),
@@ -71,16 +96,47 @@ fn id_from(lookup: &dyn Fn(&str) -> Option<String>, parent: impl Fn() -> String)
             (false, None) => Some(namespace),
         };
     }
-    // Hydra (MPICH, Intel MPI) gives no id; its proxy is the parent of all ranks of a node.
+    // Hydra (MPICH, Intel MPI) gives no id; its proxy is the parent of all ranks of a node. The
+    // step is the launcher's, so that the spawned share it.
     if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
-        return slurm_step().or_else(|| match &slurm_job {
-            Some(job) => Some(format!("{job}-{}", parent())),
-            None => Some(parent()),
+        let of_job = || slurm_job.as_ref().map(|job| format!("{job}-{}", parent()));
+        return Some(match start {
+            Start::Launched => slurm_step().or_else(of_job).unwrap_or_else(parent),
+            Start::Spawned(None) => of_job().unwrap_or_else(parent),
+            Start::Spawned(Some(world)) => {
+                format!("{}-{world}", of_job().unwrap_or_else(parent))
+            }
         });
     }
     lookup("SLURM_PROCID")
         .and_then(|_| slurm_step())
         .or_else(|| ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup))
+}
+
+/// What the processes of one spawn have in common, where one proxy of Hydra starts several. None
+/// where it starts these alone.
+fn world_of_spawned() -> Option<String> {
+    // Hydra 4.0: a proxy for each spawn, of the process group that it is told.
+    // SAFETY: getppid always succeeds.
+    let parent = fs::read(format!("/proc/{}/cmdline", unsafe { libc::getppid() }));
+    let command = parent.unwrap_or_default();
+    let mut words = command.split(|&byte| byte == 0);
+    let group = words.find(|word| *word == b"--pgid").and_then(|_| words.next());
+    if group.is_some_and(|group| group != b"0") {
+        return None;
+    }
+    // MPICH 5 names its shared memory after a hash of what its process manager calls the world.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    // Else a run of its own for each process: no summary, but nothing mixed and nothing lost.
+    world_in(&maps).or_else(|| Some(process_id(std::process::id())))
+}
+
+/// The hash in `/dev/shm/mpich_shm_<hash>_<node>`.
+fn world_in(maps: &str) -> Option<String> {
+    let (_, rest) = maps.split_once("/mpich_shm_")?;
+    let hash = rest.split(['_', ' ', '\n']).next()?;
+    let is_hash = !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| hash.to_owned())
 }
 
 /// The parent process, told apart from later ones with the same number by when it started.
@@ -128,12 +184,12 @@ fn file_name_of(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn id(variables: &[(&str, &str)]) -> Option<String> {
+    fn id(variables: &[(&str, &str)], start: &Start) -> Option<String> {
         let lookup = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        id_from(&lookup, || "4711.99".into())
+        id_from(&lookup, start, || "4711.99".into())
     }
 
     #[test]
@@ -148,12 +204,39 @@ mod tests {
             (with(&[("PMIX_NAMESPACE", "slurm.pmix.12.3")]), Some("12.3")),
             (vec![("SLURM_JOB_ID", "12"), ("PMIX_NAMESPACE", "99")], Some("12-99")),
             (vec![("SLURM_JOB_ID", "12"), ("HYDI_CONTROL_FD", "7")], Some("12-4711.99")),
+            (with(&[("HYDI_CONTROL_FD", "7")]), Some("12.3")),
             // A batch script is no step.
             (vec![("SLURM_JOB_ID", "12"), ("SLURM_PROCID", "0")], None),
             (vec![], None),
         ] {
-            assert_eq!(id(&variables).as_deref(), expected, "{variables:?}");
+            assert_eq!(id(&variables, &Start::Launched).as_deref(), expected, "{variables:?}");
         }
+    }
+
+    #[test]
+    fn the_spawned_are_told_apart_where_the_launcher_gives_them_no_id() {
+        let shared = Start::Spawned(Some("c7d012a6".into()));
+        for (variables, start, expected) in [
+            (vec![("PMIX_NAMESPACE", "162")], &shared, "162"),
+            (vec![("MPI_LOCALRANKID", "0")], &shared, "4711.99-c7d012a6"),
+            (vec![("MPI_LOCALRANKID", "0")], &Start::Spawned(None), "4711.99"),
+            (
+                vec![("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "3"), ("MPI_LOCALRANKID", "0")],
+                &shared,
+                "12-4711.99-c7d012a6",
+            ),
+        ] {
+            assert_eq!(id(&variables, start).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_world_is_known_by_its_shared_memory() {
+        let maps = "7fc7-7fc8 rw-s 00000000 00:1b 13792 /dev/shm/ucx_shm_posix_2b4d1fa1 (deleted)\n\
+                    7fc8-7fc9 rw-s 00000000 00:1b 13801 /dev/shm/mpich_shm_c7d012a6_0\n";
+        assert_eq!(world_in(maps).as_deref(), Some("c7d012a6"));
+        assert_eq!(world_in("7fc8-7fc9 rw-s 0 00:1b 1 /dev/shm/mpich_shm_\n"), None);
+        assert_eq!(world_in(""), None);
     }
 
     #[test]

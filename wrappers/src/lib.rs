@@ -16,22 +16,27 @@
     clippy::todo,
     clippy::unimplemented
 )]
-// In unit tests the entry points are not exported, so what they reach looks unused.
-#![cfg_attr(test, allow(dead_code))]
+// In unit tests the entry points are not exported, so what they reach looks unused; and what is for
+// Fortran alone is, in a program that contains its MPI.
+#![cfg_attr(any(test, feature = "static"), allow(dead_code))]
 
 mod abi;
 mod advice;
 mod boundary;
+mod bytes;
 mod config;
 mod cvar_settings;
 mod cvars;
+mod enable;
 mod export;
 mod job;
 mod lifecycle;
 mod listing;
+mod memory;
 mod mpit;
 mod next;
 mod notice;
+mod objects;
 mod output;
 mod quirks;
 mod sampler;
@@ -39,3 +44,4 @@ mod selection;
 mod store;
 mod survivor;
 mod table;
+mod unwinding;

@@ -1,38 +1,74 @@
-//! Start and end of the run: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`.
+//! Start and end of the run: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`, `MPI_Session_init`,
+//! `MPI_Session_finalize`.
 //!
 //! The profiling names too, because Open MPI's Fortran bindings, and MPICH's `mpi_f08`, call those
 //! and never the plain ones. Start and end are changes of one state, so it does not matter by how
-//! many names one call comes through.
+//! many names one call comes through. MPI is in use from the first initialisation until nobody uses
+//! it any more: neither the world model nor a session (MPI 4.1, 11.1). When it is initialised again
+//! after that, the run goes on.
 
-use std::ffi::{CStr, c_int};
+use std::cell::Cell;
+use std::ffi::c_int;
 use std::mem;
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Call, Coverage, CvarSetting, End, Ending, Job as JobOfProfile, Moment, Overhead, RANK_SCHEMA,
-    RankProfile, Tool,
+    Call, Coverage, CvarSetting, End, Ending, Job as JobOfProfile, Moment, Overhead, Pvar,
+    RANK_SCHEMA, RankProfile, Tool,
 };
 
-use crate::abi::Library;
+use crate::abi::{Library, inquiry};
 use crate::config::{Config, Notices};
-use crate::export::next_or_end;
+use crate::export::lacking;
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
 use crate::next::{Address, Next};
-use crate::sampler::{self, Sampler};
-use crate::table::{Function, Int, Pointer, environment};
-use crate::{boundary, cvars, listing, notice, output, store};
+use crate::objects::Kind;
+use crate::sampler::{self, Limits, Sampler};
+use crate::table::{Function, Handle, Int, Pointer, by_hand};
+use crate::{boundary, cvars, enable, listing, notice, output, store, unwinding};
 
-/// Whether the run has started: the first initialisation that comes through wins.
-static STARTED: AtomicBool = AtomicBool::new(false);
+/// Whether gyan stays off in this process: it was told to, or cannot help it.
+static OFF: AtomicBool = AtomicBool::new(false);
+
+/// Who uses MPI. The lock is held while somebody starts or ends.
+static USERS: Mutex<Users> = Mutex::new(Users { world: World::Unborn, sessions: 0, kept: None });
 
 /// The run between start and end. The lock also serialises gyan's calls of `MPI_T`.
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
 
-struct Run {
+thread_local! {
+    /// This thread is inside a call that starts or ends MPI: another name of the same call is
+    /// nested in it.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// This thread holds the run.
+    static HOLDS: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Users {
+    world: World,
+    sessions: usize,
+    /// What is held for the next start, when there was an end or a start that failed.
+    kept: Option<Kept>,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum World {
+    Unborn,
+    Alive,
+    Gone,
+}
+
+struct Kept {
+    /// The one reference to `MPI_T`.
+    mpit: Option<Mpit>,
+    run: Option<Run>,
+}
+
+pub(crate) struct Run {
     config: Config,
     library: Library,
     job: Job,
@@ -44,6 +80,9 @@ struct Run {
     sampler: Option<Sampler>,
     /// Why there is no sampler.
     without_sampler: Option<String>,
+    /// What was read until an earlier end.
+    earlier: Vec<Pvar>,
+    sampling: Duration,
     overhead: Overhead,
 }
 
@@ -60,108 +99,237 @@ struct Beginning {
     mpit_init: Duration,
 }
 
+/// By what MPI is initialised.
+#[derive(Clone, Copy)]
+enum Start {
+    World,
+    /// The address of the session's handle.
+    Session(Pointer),
+}
+
 macro_rules! entry_points {
-    ($($name:ident = $text:literal ($($arg:ident: $type:ident),*) $around:ident;)*) => {
+    ($($name:ident = $text:literal ($($arg:ident: $type:ident),*) $around:ident($function:ident);)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
             extern "C-unwind" fn $name($($arg: $type),*) -> Int {
                 static NEXT: Next = Next::new($text);
-                // SAFETY: the prototype that the standard gives this function (MPI 4.1, 11.2).
-                let next = unsafe {
-                    mem::transmute::<Address, extern "C-unwind" fn($($type),*) -> Int>(
-                        next_or_end(&NEXT),
-                    )
+                let forward = || {
+                    let Some(next) = NEXT.get() else { return lacking(NEXT.name()) };
+                    // SAFETY: the prototype that the standard gives this function (MPI 4.1, 11.2
+                    // and 11.3).
+                    let next = unsafe {
+                        mem::transmute::<Address, extern "C-unwind" fn($($type),*) -> Int>(next)
+                    };
+                    next($($arg),*)
                 };
-                $around!($text, next($($arg),*))
+                $around!(by_hand::$function, forward $(, $arg)*)
             }
         )*
     };
 }
 
-macro_rules! begin {
-    ($text:literal, $forward:expr) => {
-        initialised(function_of($text), || $forward)
+macro_rules! world_begins {
+    ($function:expr, $forward:expr $(, $arg:ident)*) => {
+        begins($function, Start::World, $forward)
     };
 }
 
-macro_rules! end {
-    ($text:literal, $forward:expr) => {{
-        end_run();
-        boundary::uncounted(|| $forward)
-    }};
+macro_rules! session_begins {
+    ($function:expr, $forward:expr, $info:ident, $errhandler:ident, $session:ident) => {
+        begins($function, Start::Session($session), $forward)
+    };
+}
+
+macro_rules! world_ends {
+    ($function:expr, $forward:expr) => {
+        ends($function, true, $forward)
+    };
+}
+
+macro_rules! session_ends {
+    ($function:expr, $forward:expr, $session:ident) => {
+        ends($function, false, $forward)
+    };
 }
 
 entry_points! {
-    MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) begin;
-    MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begin;
-    MPI_Finalize = c"MPI_Finalize"() end;
+    MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
+    MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
+    MPI_Finalize = c"MPI_Finalize"() world_ends(MPI_Finalize);
+    MPI_Session_init = c"MPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
+    MPI_Session_finalize = c"MPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
 }
 
 // A program that contains its MPI has these once, and they are the library's.
 #[cfg(not(feature = "static"))]
 entry_points! {
-    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) begin;
-    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) begin;
-    PMPI_Finalize = c"PMPI_Finalize"() end;
+    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
+    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
+    PMPI_Finalize = c"PMPI_Finalize"() world_ends(MPI_Finalize);
+    PMPI_Session_init = c"PMPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
+    PMPI_Session_finalize = c"PMPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
 }
 
-/// The function that a call by either of its names counts as.
-fn function_of(name: &CStr) -> Function {
-    match name.to_bytes() {
-        b"MPI_Init_thread" | b"PMPI_Init_thread" => environment::MPI_Init_thread,
-        _ => environment::MPI_Init,
+/// While this lives, this thread is inside a call that starts or ends MPI.
+struct Inside;
+
+impl Inside {
+    /// None when it is already: the call is another name of the one around it, or one that MPI
+    /// makes.
+    fn enter() -> Option<Inside> {
+        (!INSIDE.replace(true)).then_some(Inside)
     }
 }
 
-/// Around the real initialisation: `MPI_T` before it, handles after it.
-fn initialised(function: Function, forward: impl FnOnce() -> c_int) -> c_int {
-    if STARTED.swap(true, Ordering::Relaxed) {
-        // Nested in another name of the same call, or a second initialisation, which is the
-        // program's error and the library's to report.
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+fn users() -> MutexGuard<'static, Users> {
+    // After a panic gyan is off, and what is in there is not looked at again.
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Around a real initialisation: `MPI_T` before the first, handles after it.
+fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> c_int {
+    if OFF.load(Ordering::Relaxed) {
         return boundary::uncounted(forward);
     }
-    let beginning = boundary::contain("starting", || Beginning::new(false)).flatten();
-    if let Some(beginning) = beginning.as_ref()
-        && let Some(path) = &beginning.config.list
-    {
+    let Some(_inside) = Inside::enter() else { return boundary::uncounted(forward) };
+    let mut users = users();
+    let in_use = users.world == World::Alive || users.sessions > 0;
+    if matches!(start, Start::World) && users.world != World::Unborn {
+        // The program's error, and the library's to report.
+        return boundary::uncounted(forward);
+    }
+    if in_use {
+        let result = boundary::uncounted(forward);
+        if result == 0 {
+            store::count(function);
+            users.took_up(start);
+            if matches!(start, Start::World) {
+                boundary::contain("taking in MPI_COMM_WORLD", || with_run(Run::world_comes));
+            }
+        }
+        return result;
+    }
+    let kept = users.kept.take();
+    let (mpit, run) = kept.map_or((None, None), |kept| (kept.mpit, kept.run));
+    let beginning = boundary::contain("starting", || Beginning::new(false, mpit, run.as_ref()));
+    let Some(mut beginning) = beginning.flatten() else {
+        stay_off();
+        drop(users);
+        return boundary::uncounted(forward);
+    };
+    if let Some(path) = &beginning.config.list {
         beginning.give_way_to_listing(path, forward);
     }
     let result = boundary::uncounted(forward);
-    if result == 0
-        && let Some(beginning) = beginning
-    {
-        store::count_alone(function);
-        boundary::contain("starting", || beginning.start());
+    if result == 0 {
+        store::count(function);
+        users.took_up(start);
+        boundary::contain("starting", || beginning.start(start, run));
     } else {
-        boundary::close();
+        // MPI is as it was; the program may try again, or otherwise.
+        let mpit = mem::replace(&mut beginning.mpit, Ok(None)).ok().flatten();
+        users.kept = Some(Kept { mpit, run });
     }
     result
 }
 
-/// At the first call that comes through without an initialisation having done so.
-pub(crate) fn start_late() {
-    if STARTED.swap(true, Ordering::Relaxed) {
-        // Another thread is starting, or nothing will start.
-        return;
-    }
-    let started = boundary::contain("starting late", || {
-        let beginning = Beginning::new(true)?;
-        beginning.start();
-        Some(())
-    });
-    if started.flatten().is_none() {
-        boundary::close();
+impl Users {
+    fn took_up(&mut self, start: Start) {
+        match start {
+            Start::World => self.world = World::Alive,
+            Start::Session(_) => self.sessions += 1,
+        }
     }
 }
 
+/// Around a real end: the run ends before the last of them.
+fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_int {
+    if OFF.load(Ordering::Relaxed) {
+        return boundary::uncounted(forward);
+    }
+    let Some(_inside) = Inside::enter() else { return boundary::uncounted(forward) };
+    let mut users = users();
+    if !(if world { users.world == World::Alive } else { users.sessions > 0 }) {
+        // The program's error, and the library's to report.
+        return boundary::uncounted(forward);
+    }
+    store::count(function);
+    if world {
+        users.world = World::Gone;
+    } else {
+        users.sessions -= 1;
+    }
+    if users.world == World::Alive || users.sessions > 0 {
+        if world {
+            boundary::contain("letting MPI_COMM_WORLD go", || with_run(Run::world_goes));
+        }
+    } else {
+        users.kept = boundary::contain("ending", end_run).flatten();
+    }
+    drop(users);
+    boundary::uncounted(forward)
+}
+
+/// gyan does nothing more in this process.
+fn stay_off() {
+    OFF.store(true, Ordering::Relaxed);
+    boundary::close();
+}
+
+/// At a call that comes through while nothing is known of this process: MPI may have been started by
+/// a way that gyan does not see.
+pub(crate) fn start_late() {
+    if OFF.load(Ordering::Relaxed) || INSIDE.get() {
+        return;
+    }
+    // Not waiting: another thread is starting. Before the start there is nothing to be late for.
+    let Ok(mut users) = USERS.try_lock() else { return };
+    if users.world != World::Unborn || users.sessions > 0 || !crate::abi::is_initialized() {
+        return;
+    }
+    let started = boundary::contain("starting late", || {
+        let beginning = Beginning::new(true, None, None)?;
+        beginning.start(Start::World, None);
+        Some(())
+    });
+    if started.flatten().is_none() {
+        stay_off();
+    }
+    users.world = World::Alive;
+}
+
+/// Does something with the run, if there is one and this thread is not at it already.
+pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
+    if HOLDS.replace(true) {
+        return;
+    }
+    if let Ok(mut slot) = RUN.lock()
+        && let Some(run) = slot.as_mut()
+    {
+        work(run);
+    }
+    HOLDS.set(false);
+}
+
 impl Beginning {
-    /// None when gyan stays off; then it has said why.
-    fn new(late: bool) -> Option<Beginning> {
+    /// None when gyan stays off; then it has said why. `kept`: the reference to `MPI_T` that is
+    /// held already; `earlier`: the run that goes on.
+    fn new(late: bool, kept: Option<Mpit>, earlier: Option<&Run>) -> Option<Beginning> {
         let begun = Instant::now();
+        unwinding::prepare();
         let mut config = Config::from_env();
         if !config.on {
             return None;
+        }
+        if earlier.is_some() {
+            config.warnings.clear();
         }
         if config.notices == Notices::None || !job::speaks_for_node() {
             notice::silence();
@@ -186,8 +354,11 @@ impl Beginning {
         let mut settings =
             if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
         let mpit_begun = Instant::now();
-        let mpit = Mpit::init(&library, level.unwrap_or(library.abi.thread_multiple()));
-        let mpit = mpit.map_err(|failure| failure.to_string());
+        let mpit = match kept {
+            Some(mpit) => Ok(Some(mpit)),
+            None => Mpit::init(&library, level.unwrap_or(library.abi.thread_multiple()))
+                .map_err(|failure| failure.to_string()),
+        };
         let mpit_init = mpit_begun.elapsed();
         let early_names = match &mpit {
             Ok(Some(mpit)) if !late && config.list.is_none() => {
@@ -241,20 +412,34 @@ impl Beginning {
     }
 
     /// Starts the run, after MPI was initialised.
-    fn start(self) {
+    fn start(self, start: Start, earlier: Option<Run>) {
         let begun = Instant::now();
         let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
-        let Some((rank, size)) = library.world() else {
+        let world = match start {
+            Start::World => library.world(),
+            Start::Session(session) => library.world_of_session(session),
+        };
+        let Some((rank, size)) = world else {
             notice::say("MPI_COMM_WORLD was not found in the MPI library; gyan is off");
-            boundary::close();
+            stay_off();
             return;
         };
-        let level = library.query_thread().and_then(|level| library.abi.thread_level(level));
-        let threaded = level.is_none_or(|level| level == "MPI_THREAD_MULTIPLE");
+        // Looked up now, not by the first call that needs it.
+        let _ = inquiry();
+        let (threaded, thread_level) = match start {
+            Start::World => thread_level(&library),
+            // Each session has a level of its own.
+            Start::Session(_) => (true, "unknown"),
+        };
+        let limits = Limits { elements: config.elements, objects: config.objects };
+        let is_world = matches!(start, Start::World);
+        if let Ok(Some(mpit)) = &mpit {
+            enable::verify(mpit, &library, &mut config);
+        }
         let sampler = match mpit {
             Ok(Some(mpit)) => {
                 let selection = &mut config.pvars;
-                Sampler::begin(mpit, &library, selection, early_names, late)
+                Sampler::begin(mpit, &library, selection, early_names, late, limits, is_world)
                     .map_err(|failure| failure.to_string())
             }
             Ok(None) => Err("the MPI library has no MPI_T interface (MPI 3.0)".into()),
@@ -265,31 +450,45 @@ impl Beginning {
             Err(why) => (None, Some(why)),
         };
         if late {
-            let text =
-                "the start was missed: calls and readings before the first receive are missing";
+            let text = "the start was missed: calls and readings before the first call that gyan saw are \
+                 missing";
             config.warnings.push(text.into());
         }
         for warning in &config.warnings {
             notice::say(warning);
         }
-        let job = Job::of_this_process(&config);
         let overhead = Overhead {
             mpit_init_s: self.mpit_init.as_secs_f64(),
             init_s: (self.own + begun.elapsed()).as_secs_f64(),
             ..Overhead::default()
         };
-        let run = Run {
-            config,
-            library,
-            job,
-            begun: self.begun,
-            rank,
-            size,
-            thread_level: level.unwrap_or("unknown"),
-            cvars,
-            sampler,
-            without_sampler,
-            overhead,
+        let run = match earlier {
+            Some(mut run) => {
+                run.sampler = sampler;
+                run.without_sampler = without_sampler;
+                run.overhead.mpit_init_s += overhead.mpit_init_s;
+                run.overhead.init_s += overhead.init_s;
+                if is_world {
+                    (run.rank, run.size, run.thread_level) = (rank, size, thread_level);
+                }
+                run
+            }
+            None => Run {
+                // Without a world there is no parent to ask for.
+                job: Job::of_this_process(&config, is_world && library.is_spawned()),
+                config,
+                library,
+                begun: self.begun,
+                rank,
+                size,
+                thread_level,
+                cvars,
+                sampler,
+                without_sampler,
+                earlier: Vec::new(),
+                sampling: Duration::ZERO,
+                overhead,
+            },
         };
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
@@ -298,80 +497,143 @@ impl Beginning {
     }
 }
 
-/// Ends the run once, before the real `MPI_Finalize`.
-fn end_run() {
-    boundary::contain("ending", || {
-        // Not waiting: whoever holds it is ending the run.
-        let Ok(mut slot) = RUN.try_lock() else { return };
-        let Some(run) = slot.take() else { return };
-        drop(slot);
-        boundary::close();
-        // A forked child has the parent's run, and is not it.
-        if run.job.pid == std::process::id() {
-            run.end();
-        }
-    });
+/// Whether any thread may call MPI, and the name of the level.
+fn thread_level(library: &Library) -> (bool, &'static str) {
+    let level = library.query_thread().and_then(|level| library.abi.thread_level(level));
+    (level.is_none_or(|level| level == "MPI_THREAD_MULTIPLE"), level.unwrap_or("unknown"))
+}
+
+/// Ends the run, before MPI does. What is left for another start.
+fn end_run() -> Option<Kept> {
+    if HOLDS.get() {
+        return None;
+    }
+    let run = RUN.lock().ok()?.take()?;
+    boundary::close();
+    // A forked child has the parent's run, and is not it.
+    if run.job.pid == std::process::id() { Some(run.end()) } else { None }
 }
 
 impl Run {
-    fn end(mut self) {
-        store::count_alone(environment::MPI_Finalize);
+    /// An object has come.
+    pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
+        self.sampled(|sampler, library, config| {
+            sampler.object_comes(library, &mut config.pvars, kind, handle);
+        });
+    }
+
+    /// An object is about to go.
+    pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
+        self.sampled(|sampler, _, _| sampler.object_goes(kind, handle));
+    }
+
+    /// The world model is initialised while sessions are in use.
+    fn world_comes(&mut self) {
+        if let Some((rank, size)) = self.library.world() {
+            (self.rank, self.size) = (rank, size);
+            (_, self.thread_level) = thread_level(&self.library);
+        }
+        self.sampled(|sampler, library, config| sampler.world_comes(library, &mut config.pvars));
+    }
+
+    /// The world model ends while sessions are in use.
+    fn world_goes(&mut self) {
+        self.sampled(|sampler, _, _| sampler.world_goes());
+    }
+
+    fn sampled(&mut self, work: impl FnOnce(&mut Sampler, &Library, &mut Config)) {
+        let begun = Instant::now();
+        // A forked child has the parent's run, and is not it.
+        if self.job.pid == std::process::id()
+            && let Some(sampler) = &mut self.sampler
+        {
+            work(sampler, &self.library, &mut self.config);
+        }
+        self.sampling += begun.elapsed();
+    }
+
+    /// Ends it and writes the profile. What is left for another start.
+    fn end(mut self) -> Kept {
         let ended = Instant::now();
         let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
-        let mut warnings = mem::take(&mut self.config.warnings);
-        let (pvars, coverage) = match self.sampler.take() {
+        let mut warnings = self.config.warnings.clone();
+        let (pvars, coverage, mpit) = match self.sampler.take() {
             Some(sampler) => {
                 let selection = &mut self.config.pvars;
-                let result = sampler.end(&self.library, selection, self.config.elements);
+                let (pvars, coverage, mpit) = sampler.end(&self.library, selection);
                 for warning in selection.unmatched() {
                     notice::say(&warning);
                     warnings.push(warning);
                 }
-                result
+                (pvars, coverage, mpit)
             }
-            None => (Vec::new(), Coverage::default()),
+            None => (Vec::new(), Coverage::default(), None),
         };
+        self.take_in(pvars);
         warnings.extend(self.without_sampler.take());
-        let calls = store::calls().into_iter();
+        let calls = store::calls().into_iter().map(|calls| Call {
+            name: calls.name.into(),
+            count: calls.count,
+            bytes: calls.bytes,
+        });
         let mut profile = RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
             job: JobOfProfile {
-                id: mem::take(&mut self.job.id),
-                command: mem::take(&mut self.job.command),
-                started: mem::take(&mut self.job.started),
+                id: self.job.id.clone(),
+                command: self.job.command.clone(),
+                started: self.job.started.clone(),
                 elapsed_s,
             },
             rank: self.rank,
             size: self.size,
-            host: mem::take(&mut self.job.host),
+            host: self.job.host.clone(),
             pid: self.job.pid,
             mpi: self.library.described(self.thread_level),
             end: End { how: Ending::Finalize, code: 0 },
-            cvars: if self.rank == 0 { mem::take(&mut self.cvars) } else { Vec::new() },
-            pvars,
-            calls: calls.map(|(name, count)| Call { name: name.into(), count }).collect(),
+            cvars: if self.rank == 0 { self.cvars.clone() } else { Vec::new() },
+            pvars: self.earlier.clone(),
+            calls: calls.collect(),
             coverage,
             warnings,
-            overhead: mem::take(&mut self.overhead),
+            overhead: self.overhead.clone(),
         };
-        let directory = &self.job.directory;
-        let written = output::write(directory, &mut profile, |overhead| {
-            overhead.finalize_s = ended.elapsed().as_secs_f64();
-            overhead.share = (overhead.init_s + overhead.finalize_s) / elapsed_s;
+        let place = &self.job.place;
+        let sampling_s = self.sampling.as_secs_f64();
+        let finalize_s = self.overhead.finalize_s;
+        let written = output::write(place, &mut profile, |overhead| {
+            overhead.sampling_s = sampling_s;
+            overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
+            let own = overhead.init_s + overhead.sampling_s + overhead.finalize_s;
+            overhead.share = own / elapsed_s;
         });
-        let directory = directory.display();
-        if let Err(error) = written {
-            notice::say(&format!(
-                "{directory}: the profile cannot be written: {error}; set GYAN_OUTPUT to a \
-                 directory that can"
-            ));
-        } else if self.rank == 0 && self.config.notices == Notices::All {
-            let size = self.size;
-            let ranks = if size == 1 { "rank" } else { "ranks" };
-            notice::say(&format!(
-                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
-            ));
+        match written {
+            Err(error) => notice::say(&format!(
+                "{}: the profile cannot be written: {error}; set GYAN_OUTPUT to a directory that \
+                 can",
+                place.directory.display()
+            )),
+            Ok(directory) if self.rank == 0 && self.config.notices == Notices::All => {
+                let size = self.size;
+                let ranks = if size == 1 { "rank" } else { "ranks" };
+                let directory = directory.display();
+                notice::say(&format!(
+                    "profiles of {size} {ranks} in {directory}; show them with: gyan report \
+                     {directory}"
+                ));
+            }
+            Ok(_) => {}
+        }
+        self.overhead.finalize_s = profile.overhead.finalize_s;
+        Kept { mpit, run: Some(self) }
+    }
+
+    /// Adds what was read to what was until an earlier end.
+    fn take_in(&mut self, pvars: Vec<Pvar>) {
+        for pvar in pvars {
+            if !self.earlier.iter_mut().any(|earlier| earlier.continued(&pvar)) {
+                self.earlier.push(pvar);
+            }
         }
     }
 }

@@ -18,6 +18,8 @@ pub(crate) enum Remedy {
     SkipWhenLate,
     /// Never bind to an intercommunicator.
     NotOnIntercommunicators,
+    /// Bind to `MPI_COMM_WORLD` alone.
+    WorldOnly,
     /// Never stop what was started.
     NeverStop,
     /// Treat as this class; the profile keeps the library's own.
@@ -71,6 +73,7 @@ const QUIRKS: &[Quirk] = &[
         Remedy::NotOnIntercommunicators,
         "reads beyond the end of the remote group",
     ),
+    open_mpi("*_monitoring_*", Remedy::WorldOnly, "answers for MPI_COMM_WORLD alone"),
     open_mpi(
         "*_monitoring_*",
         Remedy::NeverStop,

@@ -1,13 +1,14 @@
 //! The MPI library in this process: where it is, what it is, and the few of its functions that
 //! gyan calls outside of `MPI_T`.
 
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
 
 use gyan_results::{Datatype, Mpi};
 
 use super::{Abi, Constant, of_library};
-use crate::next::{self, Address, Object};
+use crate::memory::word;
+use crate::next::{self, Address, Next, Object};
 
 /// Who made the library. Decides on rows of tables only.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -112,18 +113,64 @@ impl Library {
         self.integer(c"PMPI_Query_thread")
     }
 
+    /// Rank in and size of the process set `mpi://WORLD`, where there is a session and no
+    /// `MPI_COMM_WORLD`. `session` is the address of its handle.
+    pub(crate) fn world_of_session(&self, session: *mut c_void) -> Option<(u32, u32)> {
+        type FromPset = extern "C" fn(usize, *const c_char, *mut usize) -> c_int;
+        type Free = extern "C" fn(*mut usize) -> c_int;
+        // SAFETY: MPI_Session_init has written a handle of so many bytes there.
+        let session = unsafe { word(session as usize, self.abi.handle_bytes, 0) };
+        let from_pset = self.function(c"PMPI_Group_from_session_pset")?;
+        // SAFETY: the prototype in MPI 4.1, 7.3.2.
+        let from_pset = unsafe { mem::transmute::<Address, FromPset>(from_pset) };
+        // SAFETY: the prototype in MPI 4.1, 7.3.3.
+        let free = unsafe { mem::transmute::<Address, Free>(self.function(c"PMPI_Group_free")?) };
+        let mut group: usize = 0;
+        if from_pset(session, c"mpi://WORLD".as_ptr(), &raw mut group) != 0 {
+            return None;
+        }
+        let place = self.rank_and_size(group, c"PMPI_Group_rank", c"PMPI_Group_size");
+        free(&raw mut group);
+        place
+    }
+
     /// Rank in and size of `MPI_COMM_WORLD`, between initialisation and the end.
     pub(crate) fn world(&self) -> Option<(u32, u32)> {
-        type OfComm = extern "C" fn(usize, *mut c_int) -> c_int;
         let world = self.handle(self.abi.comm_world)?;
-        let of_world = |name| {
-            // SAFETY: MPI_Comm_rank and MPI_Comm_size have this prototype (MPI 4.1, 7.4.1).
-            let function = unsafe { mem::transmute::<Address, OfComm>(self.function(name)?) };
+        self.rank_and_size(world, c"PMPI_Comm_rank", c"PMPI_Comm_size")
+    }
+
+    fn rank_and_size(
+        &self,
+        handle: usize,
+        rank: &'static CStr,
+        size: &'static CStr,
+    ) -> Option<(u32, u32)> {
+        type OfHandle = extern "C" fn(usize, *mut c_int) -> c_int;
+        let of_handle = |name| {
+            // SAFETY: MPI_Comm_rank, MPI_Group_rank and their kin for the size have this prototype
+            // (MPI 4.1, 7.3.1 and 7.4.1).
+            let function = unsafe { mem::transmute::<Address, OfHandle>(self.function(name)?) };
             let mut value: c_int = -1;
-            let succeeded = function(world, &raw mut value) == 0;
+            let succeeded = function(handle, &raw mut value) == 0;
             if succeeded { u32::try_from(value).ok() } else { None }
         };
-        Some((of_world(c"PMPI_Comm_rank")?, of_world(c"PMPI_Comm_size")?))
+        Some((of_handle(rank)?, of_handle(size)?))
+    }
+
+    /// Whether `MPI_Comm_spawn` started this process, between initialisation and the end.
+    pub(crate) fn is_spawned(&self) -> bool {
+        type GetParent = extern "C" fn(*mut usize) -> c_int;
+        let null = self.handle(self.abi.comm_null);
+        let (Some(function), Some(null)) = (self.function(c"PMPI_Comm_get_parent"), null) else {
+            return false;
+        };
+        // SAFETY: the prototype in MPI 4.1, 11.8.2; a word has room for the handle of every
+        // interface.
+        let function = unsafe { mem::transmute::<Address, GetParent>(function) };
+        // What a narrower handle leaves alone is 0, as in the table.
+        let mut parent: usize = 0;
+        function(&raw mut parent) == 0 && parent != null
     }
 
     /// What a function with one `int*` argument gives.
@@ -157,6 +204,17 @@ impl Library {
         let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();
         Some(text.lines().next().unwrap_or_default().trim().to_owned())
     }
+}
+
+/// `MPI_Initialized`, whatever the library: false for a process without one.
+pub(crate) fn is_initialized() -> bool {
+    type Initialized = extern "C" fn(*mut c_int) -> c_int;
+    static NEXT: Next = Next::new(c"PMPI_Initialized");
+    let Some(function) = NEXT.get() else { return false };
+    // SAFETY: the prototype in MPI 4.1, 11.2.1; callable at any time.
+    let function = unsafe { mem::transmute::<Address, Initialized>(function) };
+    let mut flag: c_int = 0;
+    function(&raw mut flag) == 0 && flag != 0
 }
 
 /// Maker and version from the first line of `MPI_Get_library_version`.

@@ -8,6 +8,7 @@
 
 #[cfg(feature = "native")]
 mod comparison;
+mod inquiry;
 mod library;
 mod mpich;
 #[cfg(feature = "native")]
@@ -15,7 +16,8 @@ mod native;
 mod openmpi;
 mod standard;
 
-pub(crate) use library::{Implementation, Library, Version};
+pub(crate) use inquiry::{Inquiry, inquiry};
+pub(crate) use library::{Implementation, Library, Version, is_initialized};
 
 use std::ffi::{CStr, c_int};
 
@@ -24,16 +26,13 @@ use gyan_results::{Class, Datatype};
 use crate::next::Address;
 
 /// The constants of one binary interface.
-#[allow(dead_code, reason = "objects and byte counts, which come next, read the rest")]
 pub(crate) struct Abi {
     /// As in the profile.
     pub(crate) name: &'static str,
     pub(crate) comm_world: Constant,
-    pub(crate) comm_self: Constant,
     pub(crate) comm_null: Constant,
     pub(crate) win_null: Constant,
     pub(crate) file_null: Constant,
-    pub(crate) request_null: Constant,
     /// Bytes of an `MPI_Comm`, `MPI_Win`, `MPI_Datatype`, `MPI_Request` in memory.
     pub(crate) handle_bytes: usize,
     /// Bytes of an `MPI_File` in memory.
@@ -47,6 +46,12 @@ pub(crate) struct Abi {
     pub(crate) object_name_bytes: usize,
     /// `MPI_ERR_UNSUPPORTED_OPERATION`.
     pub(crate) unsupported_operation: c_int,
+    /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
+    pub(crate) topologies: [c_int; 3],
+    /// The functions that give the handle for one of Fortran.
+    pub(crate) from_fortran: FromFortran,
+    /// Where Fortran's `MPI_IN_PLACE` lies.
+    pub(crate) fortran_in_place: FortranConstant,
     /// `MPI_THREAD_SINGLE`, `_FUNNELED`, `_SERIALIZED`, `_MULTIPLE`.
     pub(crate) thread_levels: [c_int; 4],
     /// `MPI_MAX_LIBRARY_VERSION_STRING`.
@@ -65,6 +70,25 @@ pub(crate) struct Abi {
     pub(crate) errors: &'static [(c_int, &'static str)],
     /// The datatypes that a variable of `MPI_T` can have.
     pub(crate) datatypes: &'static [(Datatype, Constant)],
+}
+
+/// Names of functions; none where a handle of Fortran is the handle itself.
+pub(crate) struct FromFortran {
+    pub(crate) comm: Option<&'static CStr>,
+    pub(crate) datatype: Option<&'static CStr>,
+    pub(crate) win: Option<&'static CStr>,
+    pub(crate) file: Option<&'static CStr>,
+}
+
+/// A constant that Fortran knows by its address.
+#[derive(Clone, Copy)]
+pub(crate) enum FortranConstant {
+    /// The address of this symbol.
+    Symbol(&'static CStr),
+    /// The address that this variable holds.
+    Variable(&'static CStr),
+    /// There is no Fortran.
+    None,
 }
 
 /// A predefined handle.

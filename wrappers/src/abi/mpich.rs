@@ -2,16 +2,14 @@
 
 use gyan_results::Datatype;
 
-use super::{Abi, Constant};
+use super::{Abi, Constant, FortranConstant, FromFortran};
 
 pub(super) const ABI: Abi = Abi {
     name: "mpich",
     comm_world: Constant::Value(0x4400_0000),
-    comm_self: Constant::Value(0x4400_0001),
     comm_null: Constant::Value(0x0400_0000),
     win_null: Constant::Value(0x2000_0000),
     file_null: Constant::Value(0),
-    request_null: Constant::Value(0x2c00_0000),
     handle_bytes: 4,
     file_bytes: 8,
     in_place: usize::MAX,
@@ -19,6 +17,14 @@ pub(super) const ABI: Abi = Abi {
     root: -3,
     object_name_bytes: 128,
     unsupported_operation: 44,
+    topologies: [2, 1, 3],
+    from_fortran: FromFortran {
+        comm: None,
+        datatype: None,
+        win: None,
+        file: Some(c"PMPI_File_f2c"),
+    },
+    fortran_in_place: FortranConstant::Variable(c"MPIR_F_MPI_IN_PLACE"),
     thread_levels: [0, 1, 2, 3],
     library_version_bytes: 8192,
     verbosities: [221, 222, 223, 224, 225, 226, 227, 228, 229],

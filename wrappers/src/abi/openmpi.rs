@@ -5,16 +5,14 @@
 
 use gyan_results::Datatype;
 
-use super::{Abi, Constant};
+use super::{Abi, Constant, FortranConstant, FromFortran};
 
 pub(super) const ABI: Abi = Abi {
     name: "openmpi",
     comm_world: Constant::Symbol(c"ompi_mpi_comm_world"),
-    comm_self: Constant::Symbol(c"ompi_mpi_comm_self"),
     comm_null: Constant::Symbol(c"ompi_mpi_comm_null"),
     win_null: Constant::Symbol(c"ompi_mpi_win_null"),
     file_null: Constant::Symbol(c"ompi_mpi_file_null"),
-    request_null: Constant::Symbol(c"ompi_request_null"),
     handle_bytes: 8,
     file_bytes: 8,
     in_place: 1,
@@ -22,6 +20,14 @@ pub(super) const ABI: Abi = Abi {
     root: -4,
     object_name_bytes: 64,
     unsupported_operation: 52,
+    topologies: [1, 2, 3],
+    from_fortran: FromFortran {
+        comm: Some(c"PMPI_Comm_f2c"),
+        datatype: Some(c"PMPI_Type_f2c"),
+        win: Some(c"PMPI_Win_f2c"),
+        file: Some(c"PMPI_File_f2c"),
+    },
+    fortran_in_place: FortranConstant::Symbol(c"mpi_fortran_in_place_"),
     thread_levels: [0, 1, 2, 3],
     library_version_bytes: 256,
     verbosities: [0, 1, 2, 3, 4, 5, 6, 7, 8],

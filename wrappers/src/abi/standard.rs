@@ -6,17 +6,15 @@ use std::mem;
 
 use gyan_results::Datatype;
 
-use super::{Abi, Constant};
+use super::{Abi, Constant, FortranConstant, FromFortran};
 use crate::next::Address;
 
 pub(super) const ABI: Abi = Abi {
     name: "standard",
     comm_world: Constant::Value(0x101),
-    comm_self: Constant::Value(0x102),
     comm_null: Constant::Value(0x100),
     win_null: Constant::Value(0x110),
     file_null: Constant::Value(0x118),
-    request_null: Constant::Value(0x180),
     handle_bytes: 8,
     file_bytes: 8,
     in_place: 1,
@@ -24,6 +22,14 @@ pub(super) const ABI: Abi = Abi {
     root: -4,
     object_name_bytes: 128,
     unsupported_operation: 55,
+    topologies: [211, 212, 213],
+    from_fortran: FromFortran {
+        comm: Some(c"PMPI_Comm_fromint"),
+        datatype: Some(c"PMPI_Type_fromint"),
+        win: Some(c"PMPI_Win_fromint"),
+        file: Some(c"PMPI_File_fromint"),
+    },
+    fortran_in_place: FortranConstant::None,
     thread_levels: [0, 1024, 2048, 4096],
     library_version_bytes: 8192,
     verbosities: [9, 10, 12, 17, 18, 20, 33, 34, 36],

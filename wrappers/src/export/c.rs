@@ -1,49 +1,127 @@
 //! The C entry points.
 //!
-//! One skeleton: find the next definition, forward the caller's arguments to it once, count the
-//! call, return its result. `C-unwind`, because a C++ error handler may throw through it.
+//! Two skeletons. Most functions: find the next definition, forward the caller's arguments to it
+//! once, count the call and its bytes, return its result; with a fast path for the program's calls.
+//! Functions by which objects come and go have none. `C-unwind`, because a C++ error handler may
+//! throw through it.
 
 use std::mem;
 
-use super::{FitsInt, next_or_twin};
+use super::call::{self, Effect, Entry};
 use crate::boundary;
+use crate::bytes::{self, Given, InC};
 use crate::next::{Address, Next, c_name};
+use crate::objects::{self, Language};
 #[allow(clippy::wildcard_imports)]
-use crate::table::{Count, Handle, Int, Pointer, point_to_point};
+use crate::table::*;
 
 macro_rules! entry_points {
-    ($chapter:ident; $($(#[$doc:meta])* $name:ident $(/ $fortran:ident)? ( $($arg:ident : $type:ident),* );)*) => {
-        $(
-            #[cfg_attr(not(test), unsafe(no_mangle))]
-            #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
-            extern "C-unwind" fn $name($($arg: $type),*) -> Int {
-                static NEXT: Next = Next::new(c_name(concat!(stringify!($name), "\0")));
+    ($chapter:ident; $(
+        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* )
+        $($effect:ident $what:ident ( $($on:ident),* ))? ;
+    )*) => {
+        $( skeleton! { $chapter $name ( $($arg : $type),* ) $($effect $what ( $($on),* ))? } )*
+    };
+}
+
+macro_rules! skeleton {
+    ($chapter:ident $name:ident ( $($arg:ident : $type:ident),* )) => {
+        fast! { $chapter $name ( $($arg : $type),* ) || 0; Effect::Nothing }
+    };
+    ($chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) moves $formula:ident ( $($on:ident),* )) => {
+        fast! {
+            $chapter $name ( $($arg : $type),* ) || bytes::$formula($($on.given()),*);
+            Effect::Moves(|words| {
+                let [$($arg),*] = *words else { return 0 };
+                $(
+                    #[allow(unused_variables)]
+                    let $arg = InC::<$type>::new($arg);
+                )*
+                bytes::$formula($($on.value()),*)
+            })
+        }
+    };
+    ($chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) completes $what:ident ( $($on:ident),* )) => {
+        fast! {
+            $chapter $name ( $($arg : $type),* ) || 0;
+            Effect::Completes(object_change! { ( $($arg : $type),* ) completes $what ( $($on),* ) })
+        }
+    };
+    ($chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
+        entry_point! {
+            $chapter $name ( $($arg : $type),* )
+            Effect::Changes(object_change! { ( $($arg : $type),* ) $effect $what ( $($on),* ) });
+            (entry) => {
+                call::from_c(entry, &mut [$(Argument::word($arg)),*])
+            }
+        }
+    };
+}
+
+macro_rules! object_change {
+    (( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
+        |scope, words| {
+            let [$($arg),*] = *words else { return objects::Change::Nothing };
+            $(
+                #[allow(unused_variables)]
+                let $arg = InC::<$type>::new($arg);
+            )*
+            objects::$effect::$what(scope, Language::C, $($on.word()),*)
+        }
+    };
+}
+
+/// An entry point with a fast path.
+macro_rules! fast {
+    ($chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) $bytes:expr; $effect:expr) => {
+        entry_point! {
+            $chapter $name ( $($arg : $type),* )
+            $effect;
+            (entry) => {{
                 type Function = extern "C-unwind" fn($($type),*) -> Int;
 
                 // With the same arguments in the same registers, so that the fast path saves none.
                 #[cold]
                 #[inline(never)]
                 extern "C-unwind" fn slow($($arg: $type),*) -> Int {
-                    let counts_fit = true $(&& $arg.fits_int())*;
-                    let next = next_or_twin(&NEXT, counts_fit);
-                    // SAFETY: as in the fast path; a twin takes an int in the place of a count
-                    // that is one.
-                    let next = unsafe { mem::transmute::<Address, Function>(next) };
-                    boundary::counted($chapter::$name, || next($($arg),*))
+                    call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
                 }
 
-                match NEXT.found() {
+                match entry.next.found() {
                     Some(address) if boundary::is_open() => {
-                        // SAFETY: the row has the prototype that the standard gives this
-                        // function, with handles as machine words, which are passed like them.
+                        // SAFETY: the row has the prototype that the standard gives this function,
+                        // with handles as machine words, which are passed like them.
                         let next = unsafe { mem::transmute::<Address, Function>(address) };
-                        boundary::counted_alone($chapter::$name, || next($($arg),*))
+                        boundary::counted_alone($chapter::$name, || next($($arg),*), $bytes)
                     }
                     _ => slow($($arg),*),
                 }
-            }
-        )*
+            }}
+        }
     };
 }
 
-point_to_point::rows! { entry_points point_to_point; }
+macro_rules! entry_point {
+    (
+        $chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) $effect:expr;
+        ($entry:ident) => $body:expr
+    ) => {
+        const _: () = {
+            static ENTRY: Entry = Entry {
+                next: Next::new(c_name(concat!(stringify!($name), "\0"))),
+                function: $chapter::$name,
+                arguments: &[$((stringify!($arg), <$type as Argument>::KIND)),*],
+                effect: $effect,
+            };
+
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+            extern "C-unwind" fn $name($($arg: $type),*) -> Int {
+                let $entry = &ENTRY;
+                $body
+            }
+        };
+    };
+}
+
+every_row! { entry_points }

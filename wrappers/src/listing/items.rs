@@ -318,8 +318,7 @@ impl Asker<'_> {
             return problem(pvar, format!("not touched: {reason}"));
         }
         let object = match self.object(bind) {
-            Ok(None) => crate::mpit::Object::None,
-            Ok(Some(world)) => crate::mpit::Object::World(world),
+            Ok(object) => object,
             Err(why) => return problem(pvar, why),
         };
         let Some(session) = &self.session else {

@@ -19,7 +19,9 @@ use std::ptr;
 use gyan_results::{Moment, Tool, VARIABLES_SCHEMA, Variables};
 
 use crate::abi::Library;
+use crate::advice;
 use crate::boundary;
+use crate::enable;
 use crate::job;
 use crate::mpit::Mpit;
 use crate::next::Address;
@@ -183,11 +185,17 @@ fn list(
         has_events: mpit.api.events_and_sources().is_some(),
         events: Vec::new(),
         sources: Vec::new(),
+        switches: Vec::new(),
+        advice: Vec::new(),
     };
     let mut items = items::list(library, mpit, moment, true)?;
     if let Some(earlier) = earlier {
         items.complete(earlier);
     }
     items.into_variables(&mut variables);
+    if moment == Moment::AfterInit {
+        variables.switches = enable::switches(library, &variables.cvars, &variables.pvars);
+        variables.advice = advice::advice(library.implementation, variables.pvars.len(), &[]);
+    }
     Ok(variables)
 }

@@ -7,32 +7,6 @@ use gyan_results::Datatype;
 use super::api::{Api, Failure, Raw, bytes_of};
 use super::variable::Variable;
 
-/// An object that a variable can be bound to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Object {
-    /// For a variable that binds to nothing.
-    None,
-    /// `MPI_COMM_WORLD`, with its handle.
-    World(usize),
-}
-
-impl Object {
-    /// As in the profile.
-    pub(crate) fn name(self) -> Option<&'static str> {
-        match self {
-            Object::None => None,
-            Object::World(_) => Some("MPI_COMM_WORLD"),
-        }
-    }
-
-    /// Whether this is a communicator with a remote group.
-    pub(crate) fn is_intercommunicator(self) -> bool {
-        match self {
-            Object::None | Object::World(_) => false,
-        }
-    }
-}
-
 /// A session of performance experiments (MPI 4.1, 15.3.7).
 pub(crate) struct Session {
     raw: Raw,
@@ -68,17 +42,15 @@ impl Session {
         unsafe { api.pvar_session_free(self.raw) };
     }
 
-    /// A handle on `variable` bound to `object`, which is of the kind that it binds to.
+    /// A handle on `variable` bound to the object with the handle `object`, which is of the kind that
+    /// it binds to; none for a variable that binds to nothing.
     pub(crate) fn handle(
         &self,
         api: &Api,
         variable: &Variable,
-        object: Object,
+        object: Option<usize>,
     ) -> Result<PvarHandle, Failure> {
-        let mut boxed = match object {
-            Object::None => None,
-            Object::World(handle) => Some(Box::new(handle)),
-        };
+        let mut boxed = object.map(Box::new);
         let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
         // SAFETY: the session is alive; the variable was enumerated just before; the box goes
         // into the handle, so its content stays where it is.

@@ -12,7 +12,7 @@ mod variable;
 
 pub(crate) use api::{Api, Failure};
 pub(crate) use describe::Enumeration;
-pub(crate) use handle::{Object, PvarHandle, Session};
+pub(crate) use handle::{PvarHandle, Session};
 pub(crate) use variable::Variable;
 
 use std::ffi::c_int;

@@ -1,57 +1,136 @@
-//! One row for each MPI function: its name, its name in Fortran where it has one outside of `mpi_f08`,
-//! and its arguments. Data only; `export` turns rows into
-//! entry points, `store` counts by [`Function`].
+//! One row for each function of MPI 4.1, by chapter: its name, its names in Fortran, its arguments,
+//! and what else is known of a call. Data only; `export` turns rows into entry points, `store`
+//! counts by [`Function`].
 //!
 //! A chapter is a macro that hands its rows to the macro that it is given, so that one list
-//! yields names, numbers and entry points.
+//! yields names, numbers, entry points and the matrix of what is wrapped. Behind the arguments a row
+//! can say
+//!
+//! - `moves formula(...)`: how many bytes a call hands to MPI, by a function of `bytes`;
+//! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes;
+//! - `begins comm(...)`: a communicator comes when the request completes;
+//! - `completes one(...)`, `completes many(...)`: a request completes.
 
 #![forbid(unsafe_code)]
 
+mod argument;
+pub(crate) mod by_hand;
+pub(crate) mod caching;
+pub(crate) mod collective;
+pub(crate) mod communicators;
+pub(crate) mod datatypes;
+pub(crate) mod deprecated;
 pub(crate) mod environment;
+pub(crate) mod external;
+pub(crate) mod groups;
+pub(crate) mod info;
+pub(crate) mod io;
+pub(crate) mod one_sided;
+pub(crate) mod partitioned;
 pub(crate) mod point_to_point;
+pub(crate) mod processes;
+pub(crate) mod topologies;
+pub(crate) mod values;
 
-use std::ffi::{c_int, c_void};
-
-/// A choice buffer, or a pointer to anything that gyan only passes on.
-pub(crate) type Pointer = *mut c_void;
-/// `int`.
-pub(crate) type Int = c_int;
-/// `MPI_Count`.
-pub(crate) type Count = i64;
-/// Any handle, passed by value. As a machine word it is right for libraries whose handles are
-/// pointers and for those whose handles are `int`, of which the upper half is undefined.
-pub(crate) type Handle = usize;
+pub(crate) use argument::*;
 
 /// The number of a wrapped function, below [`LEN`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Function(pub(crate) usize);
 
-/// How many functions are wrapped.
-pub(crate) const LEN: usize = point_to_point::END;
+/// What the matrix shows of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    /// Its name in C.
+    pub(crate) name: &'static str,
+    /// Its names in Fortran, in small letters; none for what Fortran has inside `mpi_f08` alone.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) fortran: &'static [&'static str],
+    /// Whether its bytes are counted.
+    pub(crate) bytes: bool,
+}
 
-/// Every wrapped function with its name.
-pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static str)> {
-    let names = environment::NAMES.iter().chain(point_to_point::NAMES);
-    names.enumerate().map(|(number, name)| (Function(number), *name))
+/// Expands the rows of every chapter but the two whose entry points are written by hand.
+macro_rules! every_row {
+    ($apply:ident) => {
+        $crate::table::point_to_point::rows! { $apply point_to_point; }
+        $crate::table::partitioned::rows! { $apply partitioned; }
+        $crate::table::datatypes::rows! { $apply datatypes; }
+        $crate::table::collective::rows! { $apply collective; }
+        $crate::table::groups::rows! { $apply groups; }
+        $crate::table::communicators::rows! { $apply communicators; }
+        $crate::table::caching::rows! { $apply caching; }
+        $crate::table::topologies::rows! { $apply topologies; }
+        $crate::table::environment::rows! { $apply environment; }
+        $crate::table::info::rows! { $apply info; }
+        $crate::table::processes::rows! { $apply processes; }
+        $crate::table::one_sided::rows! { $apply one_sided; }
+        $crate::table::external::rows! { $apply external; }
+        $crate::table::io::rows! { $apply io; }
+        $crate::table::deprecated::rows! { $apply deprecated; }
+    };
+}
+pub(crate) use every_row;
+
+/// The chapters with their rows, in the order of the numbers.
+pub(crate) const CHAPTERS: &[(&str, &[Row])] = &[
+    ("Start and end (11.2 to 11.4)", by_hand::ROWS),
+    ("Point-to-point communication (3)", point_to_point::ROWS),
+    ("Partitioned communication (4)", partitioned::ROWS),
+    ("Datatypes (5)", datatypes::ROWS),
+    ("Collective communication (6)", collective::ROWS),
+    ("Groups (7.3)", groups::ROWS),
+    ("Communicators (7.4 to 7.6)", communicators::ROWS),
+    ("Attributes and names (7.7, 7.8)", caching::ROWS),
+    ("Topologies and neighbourhood collectives (8)", topologies::ROWS),
+    ("Versions, memory, errors (9)", environment::ROWS),
+    ("Info objects (10)", info::ROWS),
+    ("Sessions and processes (11)", processes::ROWS),
+    ("One-sided communication (12)", one_sided::ROWS),
+    ("Generalised requests and statuses (13)", external::ROWS),
+    ("Files (14)", io::ROWS),
+    ("Deprecated and removed (16, 17)", deprecated::ROWS),
+    ("Time, addresses, MPI_Pcontrol", values::ROWS),
+];
+
+/// How many functions are wrapped.
+pub(crate) const LEN: usize = values::END;
+
+/// Every wrapped function with its row.
+pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static Row)> {
+    let rows = CHAPTERS.iter().flat_map(|(_, rows)| rows.iter());
+    rows.enumerate().map(|(number, row)| (Function(number), row))
 }
 
 /// Numbers the rows of a chapter from `$first` on.
 macro_rules! number_rows {
-    ($first:expr; $($(#[$doc:meta])* $name:ident $(/ $fortran:ident)? ( $($arg:ident : $type:ident),* );)*) => {
+    ($first:expr; $(
+        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* )
+        $($effect:ident $what:ident ( $($on:ident),* ))? ;
+    )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
         #[repr(usize)]
-        enum Row { $($name),* }
+        enum Number { $($name),* }
         $(
-            $(#[$doc])*
             #[allow(non_upper_case_globals)]
             pub(crate) const $name: $crate::table::Function =
-                $crate::table::Function($first + Row::$name as usize);
+                $crate::table::Function($first + Number::$name as usize);
         )*
-        pub(crate) const NAMES: &[&str] = &[$(stringify!($name)),*];
-        pub(crate) const END: usize = $first + NAMES.len();
+        pub(crate) const ROWS: &[$crate::table::Row] = &[$(
+            $crate::table::Row {
+                name: stringify!($name),
+                fortran: &[$($(stringify!($fortran)),+)?],
+                bytes: $crate::table::is_moves(concat!($(stringify!($effect))?)),
+            }
+        ),*];
+        pub(crate) const END: usize = $first + ROWS.len();
     };
 }
 use number_rows;
+
+const fn is_moves(effect: &str) -> bool {
+    matches!(effect.as_bytes(), b"moves")
+}
 
 #[cfg(test)]
 mod tests {
@@ -61,8 +140,19 @@ mod tests {
     fn numbers_and_names_agree() {
         let all: Vec<_> = functions().collect();
         assert_eq!(all.len(), LEN);
-        assert_eq!(all[environment::MPI_Finalize.0].1, "MPI_Finalize");
-        assert_eq!(all[point_to_point::MPI_Recv.0].1, "MPI_Recv");
+        assert_eq!(all[by_hand::MPI_Finalize.0].1.name, "MPI_Finalize");
+        assert_eq!(all[point_to_point::MPI_Recv.0].1.name, "MPI_Recv");
+        assert_eq!(all[io::MPI_File_write_shared_c.0].1.name, "MPI_File_write_shared_c");
         assert_eq!(all[LEN - 1].0, Function(LEN - 1));
+    }
+
+    #[test]
+    fn a_name_in_fortran_is_the_name_in_c_in_small_letters() {
+        for row in CHAPTERS.iter().flat_map(|(_, rows)| rows.iter()) {
+            for fortran in row.fortran {
+                let plain = fortran.strip_suffix("_cptr").unwrap_or(fortran);
+                assert_eq!(plain, row.name.to_lowercase());
+            }
+        }
     }
 }

@@ -1,52 +1,99 @@
-//! MPI 4.1, chapters 3 and 4: every operation that receives, with its large-count form, which
-//! Fortran has only inside `mpi_f08`.
+//! MPI 4.1, chapter 3: point-to-point communication.
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
         $apply! { $($first)*
-            /// 3.2.4
-            MPI_Recv / mpi_recv(buf: Pointer, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Pointer);
-            /// 3.2.4
-            MPI_Recv_c(buf: Pointer, count: Count, datatype: Handle, source: Int, tag: Int, comm: Handle, status: Pointer);
-            /// 3.7.2
-            MPI_Irecv / mpi_irecv(buf: Pointer, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Pointer);
-            /// 3.7.2
-            MPI_Irecv_c(buf: Pointer, count: Count, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Pointer);
-            /// 3.8.3
-            MPI_Mrecv / mpi_mrecv(buf: Pointer, count: Int, datatype: Handle, message: Pointer, status: Pointer);
-            /// 3.8.3
-            MPI_Mrecv_c(buf: Pointer, count: Count, datatype: Handle, message: Pointer, status: Pointer);
-            /// 3.8.3
-            MPI_Imrecv / mpi_imrecv(buf: Pointer, count: Int, datatype: Handle, message: Pointer, request: Pointer);
-            /// 3.8.3
-            MPI_Imrecv_c(buf: Pointer, count: Count, datatype: Handle, message: Pointer, request: Pointer);
-            /// 3.10
-            MPI_Sendrecv / mpi_sendrecv(sendbuf: Pointer, sendcount: Int, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Int, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, status: Pointer);
-            /// 3.10
-            MPI_Sendrecv_c(sendbuf: Pointer, sendcount: Count, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Count, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, status: Pointer);
-            /// 3.10
-            MPI_Sendrecv_replace / mpi_sendrecv_replace(buf: Pointer, count: Int, datatype: Handle, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Handle, status: Pointer);
-            /// 3.10
-            MPI_Sendrecv_replace_c(buf: Pointer, count: Count, datatype: Handle, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Handle, status: Pointer);
-            /// 3.10
-            MPI_Isendrecv / mpi_isendrecv(sendbuf: Pointer, sendcount: Int, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Int, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, request: Pointer);
-            /// 3.10
-            MPI_Isendrecv_c(sendbuf: Pointer, sendcount: Count, sendtype: Handle, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Count, recvtype: Handle, source: Int, recvtag: Int, comm: Handle, request: Pointer);
-            /// 3.10
-            MPI_Isendrecv_replace / mpi_isendrecv_replace(buf: Pointer, count: Int, datatype: Handle, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Handle, request: Pointer);
-            /// 3.10
-            MPI_Isendrecv_replace_c(buf: Pointer, count: Count, datatype: Handle, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Handle, request: Pointer);
-            /// 3.9
-            MPI_Recv_init / mpi_recv_init(buf: Pointer, count: Int, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Pointer);
-            /// 3.9
-            MPI_Recv_init_c(buf: Pointer, count: Count, datatype: Handle, source: Int, tag: Int, comm: Handle, request: Pointer);
-            /// 4.2.3
-            MPI_Precv_init / mpi_precv_init(buf: Pointer, partitions: Int, count: Count, datatype: Handle, source: Int, tag: Int, comm: Handle, info: Handle, request: Pointer);
+            MPI_Bsend / mpi_bsend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Bsend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Bsend_init / mpi_bsend_init(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Bsend_init_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Buffer_attach / mpi_buffer_attach(buffer: Pointer, size: Int);
+            MPI_Buffer_attach_c(buffer: Pointer, size: Count);
+            MPI_Buffer_detach / mpi_buffer_detach(buffer_addr: Pointer, size: Pointer);
+            MPI_Buffer_detach_c(buffer_addr: Pointer, size: OutCount);
+            MPI_Buffer_flush / mpi_buffer_flush();
+            MPI_Buffer_iflush / mpi_buffer_iflush(request: Pointer);
+            MPI_Cancel / mpi_cancel(request: Pointer);
+            MPI_Comm_attach_buffer / mpi_comm_attach_buffer(comm: Comm, buffer: Pointer, size: Int);
+            MPI_Comm_attach_buffer_c(comm: Comm, buffer: Pointer, size: Count);
+            MPI_Comm_detach_buffer / mpi_comm_detach_buffer(comm: Comm, buffer_addr: Pointer, size: Pointer);
+            MPI_Comm_detach_buffer_c(comm: Comm, buffer_addr: Pointer, size: OutCount);
+            MPI_Comm_flush_buffer / mpi_comm_flush_buffer(comm: Comm);
+            MPI_Comm_iflush_buffer / mpi_comm_iflush_buffer(comm: Comm, request: Pointer);
+            MPI_Get_count / mpi_get_count(status: Pointer, datatype: Datatype, count: Pointer);
+            MPI_Get_count_c(status: Pointer, datatype: Datatype, count: OutCount);
+            MPI_Ibsend / mpi_ibsend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Ibsend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Improbe / mpi_improbe(source: Int, tag: Int, comm: Comm, flag: Pointer, message: Pointer, status: Pointer);
+            MPI_Imrecv / mpi_imrecv(buf: Pointer, count: Int, datatype: Datatype, message: Pointer, request: Pointer);
+            MPI_Imrecv_c(buf: Pointer, count: Count, datatype: Datatype, message: Pointer, request: Pointer);
+            MPI_Iprobe / mpi_iprobe(source: Int, tag: Int, comm: Comm, flag: Pointer, status: Pointer);
+            MPI_Irecv / mpi_irecv(buf: Pointer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Irecv_c(buf: Pointer, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Irsend / mpi_irsend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Irsend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Isend / mpi_isend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Isend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Isendrecv / mpi_isendrecv(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm, request: Pointer) moves message(sendcount, sendtype, dest);
+            MPI_Isendrecv_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm, request: Pointer) moves message(sendcount, sendtype, dest);
+            MPI_Isendrecv_replace / mpi_isendrecv_replace(buf: Pointer, count: Int, datatype: Datatype, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Isendrecv_replace_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Issend / mpi_issend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Issend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer) moves message(count, datatype, dest);
+            MPI_Mprobe / mpi_mprobe(source: Int, tag: Int, comm: Comm, message: Pointer, status: Pointer);
+            MPI_Mrecv / mpi_mrecv(buf: Pointer, count: Int, datatype: Datatype, message: Pointer, status: Pointer);
+            MPI_Mrecv_c(buf: Pointer, count: Count, datatype: Datatype, message: Pointer, status: Pointer);
+            MPI_Probe / mpi_probe(source: Int, tag: Int, comm: Comm, status: Pointer);
+            MPI_Recv / mpi_recv(buf: Pointer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, status: Pointer);
+            MPI_Recv_c(buf: Pointer, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, status: Pointer);
+            MPI_Recv_init / mpi_recv_init(buf: Pointer, count: Int, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Recv_init_c(buf: Pointer, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Request_free / mpi_request_free(request: Pointer);
+            MPI_Request_get_status / mpi_request_get_status(request: Request, flag: Pointer, status: Pointer);
+            MPI_Request_get_status_all / mpi_request_get_status_all(count: Int, array_of_requests: Pointer, flag: Pointer, array_of_statuses: Pointer);
+            MPI_Request_get_status_any / mpi_request_get_status_any(count: Int, array_of_requests: Pointer, indx: Pointer, flag: Pointer, status: Pointer);
+            MPI_Request_get_status_some / mpi_request_get_status_some(incount: Int, array_of_requests: Pointer, outcount: Pointer, array_of_indices: Pointer, array_of_statuses: Pointer);
+            MPI_Rsend / mpi_rsend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Rsend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Rsend_init / mpi_rsend_init(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Rsend_init_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Send / mpi_send(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Send_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Send_init / mpi_send_init(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Send_init_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Sendrecv / mpi_sendrecv(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm, status: Pointer) moves message(sendcount, sendtype, dest);
+            MPI_Sendrecv_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, dest: Int, sendtag: Int, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, source: Int, recvtag: Int, comm: Comm, status: Pointer) moves message(sendcount, sendtype, dest);
+            MPI_Sendrecv_replace / mpi_sendrecv_replace(buf: Pointer, count: Int, datatype: Datatype, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Comm, status: Pointer) moves message(count, datatype, dest);
+            MPI_Sendrecv_replace_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, sendtag: Int, source: Int, recvtag: Int, comm: Comm, status: Pointer) moves message(count, datatype, dest);
+            MPI_Session_attach_buffer / mpi_session_attach_buffer(session: Handle, buffer: Pointer, size: Int);
+            MPI_Session_attach_buffer_c(session: Handle, buffer: Pointer, size: Count);
+            MPI_Session_detach_buffer / mpi_session_detach_buffer(session: Handle, buffer_addr: Pointer, size: Pointer);
+            MPI_Session_detach_buffer_c(session: Handle, buffer_addr: Pointer, size: OutCount);
+            MPI_Session_flush_buffer / mpi_session_flush_buffer(session: Handle);
+            MPI_Session_iflush_buffer / mpi_session_iflush_buffer(session: Handle, request: Pointer);
+            MPI_Ssend / mpi_ssend(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Ssend_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm) moves message(count, datatype, dest);
+            MPI_Ssend_init / mpi_ssend_init(buf: Pointer, count: Int, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Ssend_init_c(buf: Pointer, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, request: Pointer);
+            MPI_Start / mpi_start(request: Pointer);
+            MPI_Startall / mpi_startall(count: Int, array_of_requests: Pointer);
+            MPI_Status_get_error / mpi_status_get_error(status: Pointer, error: Pointer);
+            MPI_Status_get_source / mpi_status_get_source(status: Pointer, source: Pointer);
+            MPI_Status_get_tag / mpi_status_get_tag(status: Pointer, tag: Pointer);
+            MPI_Test / mpi_test(request: Pointer, flag: Pointer, status: Pointer) completes one(request);
+            MPI_Test_cancelled / mpi_test_cancelled(status: Pointer, flag: Pointer);
+            MPI_Testall / mpi_testall(count: Int, array_of_requests: Pointer, flag: Pointer, array_of_statuses: Pointer) completes many(count, array_of_requests);
+            MPI_Testany / mpi_testany(count: Int, array_of_requests: Pointer, indx: Pointer, flag: Pointer, status: Pointer) completes many(count, array_of_requests);
+            MPI_Testsome / mpi_testsome(incount: Int, array_of_requests: Pointer, outcount: Pointer, array_of_indices: Pointer, array_of_statuses: Pointer) completes many(incount, array_of_requests);
+            MPI_Wait / mpi_wait(request: Pointer, status: Pointer) completes one(request);
+            MPI_Waitall / mpi_waitall(count: Int, array_of_requests: Pointer, array_of_statuses: Pointer) completes many(count, array_of_requests);
+            MPI_Waitany / mpi_waitany(count: Int, array_of_requests: Pointer, indx: Pointer, status: Pointer) completes many(count, array_of_requests);
+            MPI_Waitsome / mpi_waitsome(incount: Int, array_of_requests: Pointer, outcount: Pointer, array_of_indices: Pointer, array_of_statuses: Pointer) completes many(incount, array_of_requests);
         }
     };
 }
 pub(crate) use rows;
 
-rows! { number_rows super::environment::END; }
+rows! { number_rows super::by_hand::END; }
 
 use super::number_rows;

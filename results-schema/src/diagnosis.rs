@@ -1,0 +1,78 @@
+//! What `gyan doctor` finds: schema `gyan.doctor/1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Mpi, Switch, Tool};
+
+/// Whether gyan can work here, and what would make it see more.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Diagnosis {
+    /// [`DOCTOR_SCHEMA`](crate::DOCTOR_SCHEMA).
+    pub schema: String,
+    /// What wrote this.
+    pub tool: Tool,
+    /// The program that was tried, with its launcher; empty when none was.
+    pub command: Vec<String>,
+    /// What was looked at, in order.
+    pub checks: Vec<Check>,
+    /// The MPI library; none when none could be asked.
+    pub mpi: Option<Mpi>,
+    /// What it exports.
+    pub exports: Option<Exports>,
+    /// Monitoring that it leaves off by default.
+    pub switches: Vec<Switch>,
+    /// What would give more, a sentence each, besides the switches.
+    pub advice: Vec<String>,
+}
+
+/// One thing that was looked at.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Check {
+    /// What was looked at.
+    pub what: String,
+    /// Whether it is as it should be.
+    pub verdict: Verdict,
+    /// What was found.
+    pub finding: String,
+    /// What to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remedy: Option<String>,
+}
+
+/// Whether something is as it should be.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It is.
+    Ok,
+    /// It is worth knowing.
+    Note,
+    /// It is in the way.
+    Obstacle,
+}
+
+/// How much an MPI library exports through `MPI_T`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Exports {
+    /// Control variables.
+    pub cvars: usize,
+    /// Performance variables.
+    pub pvars: usize,
+    /// Of those, the ones that are still there after `MPI_Init`.
+    pub pvars_after_init: usize,
+    /// Categories.
+    pub categories: usize,
+    /// Types of events; none when the library has no event interface.
+    pub events: Option<usize>,
+}
+
+impl Diagnosis {
+    /// What is in the way.
+    pub fn obstacles(&self) -> impl Iterator<Item = &Check> {
+        self.checks.iter().filter(|check| check.verdict == Verdict::Obstacle)
+    }
+}

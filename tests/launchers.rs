@@ -1,0 +1,374 @@
+//! Every launcher: one run directory with all ranks, exact counts, and the exit code passed on.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::{BED, Mpi, Outcome, command, counts, gyan, libgyan, profiles, run, truth};
+use crate::slurm::Slurm;
+
+/// The MPIs that can spawn on one machine without a network of their own.
+const SPAWNING: [&str; 4] = ["openmpi4", "openmpi5", "mpich5", "mpich-pvars"];
+
+/// An MPI of the test bed, with the compiler wrapper for its own binary interface.
+fn mpi(name: &str) -> Mpi {
+    *BED.iter().find(|mpi| mpi.name == name).unwrap()
+}
+
+fn gyan_run() -> [String; 2] {
+    [gyan().get_program().to_str().unwrap().to_owned(), "run".into()]
+}
+
+/// The run directories in `here`; names that lead to another of them do not count.
+fn run_directories(here: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(here).unwrap().map(|entry| entry.unwrap());
+    let mut directories: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(|entry| entry.path())
+        .collect();
+    directories.sort();
+    directories
+}
+
+fn only_run_directory(here: &Path) -> PathBuf {
+    let directories = run_directories(here);
+    let [directory] = &directories[..] else { panic!("not one run directory: {directories:?}") };
+    directory.clone()
+}
+
+fn name(directory: &Path) -> &str {
+    directory.file_name().unwrap().to_str().unwrap()
+}
+
+/// The profiles in `directory` are of `ranks` and count what the program counted in `here`.
+fn assert_exact(here: &Path, directory: &Path, ranks: &[u32]) {
+    let profiles = profiles(directory);
+    let found: Vec<u32> = profiles.iter().map(|profile| profile.rank).collect();
+    assert_eq!(found, ranks, "{}", directory.display());
+    for profile in &profiles {
+        let truth = truth(here, profile.rank);
+        let expected: BTreeMap<&str, u64> =
+            truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
+        assert_eq!(counts(profile), expected, "rank {}", profile.rank);
+        assert_eq!(profile.job.id, profiles[0].job.id);
+    }
+}
+
+/// `gyan report`, and its words about what is missing.
+fn report(directory: &Path) -> Outcome {
+    run(gyan().arg("report").arg(directory))
+}
+
+fn succeed(command: &mut Command) -> Outcome {
+    let outcome = run(command);
+    assert_eq!(outcome.code, 0, "{command:?}\n{}", outcome.stderr);
+    outcome
+}
+
+#[test]
+fn gyan_run_in_front_of_each_launcher_and_behind_it() {
+    for mpi in BED {
+        let program = mpi.program("receives").display().to_string();
+        let in_front = [&gyan_run()[..], &["--".into()]].concat();
+        let in_front = [mpi.mpirun_behind(&in_front, 2), vec![program.clone()]].concat();
+        let behind = [mpi.mpirun(2), gyan_run().into(), vec![program]].concat();
+        for (words, reports) in [(in_front, true), (behind, false)] {
+            let here = TempDir::new().unwrap();
+            let outcome = succeed(command(&words).current_dir(&here));
+            let directory = only_run_directory(here.path());
+            assert!(name(&directory).starts_with("gyan-receives-"), "{mpi:?} {directory:?}");
+            assert_exact(here.path(), &directory, &[0, 1]);
+            // The title of the report; a long path is cut there.
+            let titles = outcome.stderr.matches(": 2 ranks on ").count();
+            assert_eq!(titles, usize::from(reports), "{mpi:?} {}", outcome.stderr);
+            assert_eq!(report(&directory).code, 0, "{mpi:?}");
+        }
+    }
+}
+
+#[test]
+fn each_launcher_passes_the_exit_code_on() {
+    for mpi in BED {
+        let program = mpi.program("exit_code").display().to_string();
+        let in_front = [&gyan_run()[..], &["--".into()]].concat();
+        for mut words in
+            [mpi.mpirun_behind(&in_front, 1), [mpi.mpirun(1), gyan_run().into()].concat()]
+        {
+            let here = TempDir::new().unwrap();
+            words.extend([program.clone(), "9".into()]);
+            let outcome = run(command(&words).current_dir(&here));
+            assert_eq!(outcome.code, 9, "{mpi:?} {words:?}\n{}", outcome.stderr);
+            assert_eq!(profiles(&only_run_directory(here.path())).len(), 1);
+        }
+    }
+}
+
+/// `receives` under another name.
+fn other_program(mpi: Mpi, here: &Path) -> String {
+    let other = here.join("other");
+    fs::copy(mpi.program("receives"), &other).unwrap();
+    other.display().to_string()
+}
+
+#[test]
+fn two_programs_of_one_job_have_one_run_directory() {
+    for mpi in ["openmpi4", "mpich4", "openmpi5", "mpich5", "intelmpi"].map(mpi) {
+        let here = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(2);
+        words.extend([mpi.program("receives").display().to_string()]);
+        words.extend([":", "-n", "2"].map(str::to_owned));
+        words.push(other_program(mpi, here.path()));
+        succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+        let directory = only_run_directory(here.path());
+        assert_exact(here.path(), &directory, &[0, 1, 2, 3]);
+        assert_eq!(report(&directory).code, 0, "{mpi:?}");
+    }
+}
+
+#[test]
+fn gyan_in_one_of_two_programs_has_profiles_of_its_ranks_alone() {
+    for mpi in ["openmpi4", "mpich4", "openmpi5", "mpich5", "intelmpi"].map(mpi) {
+        for first in [true, false] {
+            let here = TempDir::new().unwrap();
+            let with = |here: bool, program: String| {
+                let preload = format!("LD_PRELOAD={}", libgyan().display());
+                let front = if here { vec!["env".to_owned(), preload] } else { Vec::new() };
+                [front, vec![program]].concat()
+            };
+            let mut words = mpi.mpirun(2);
+            words.extend(with(first, mpi.program("receives").display().to_string()));
+            words.extend([":", "-n", "2"].map(str::to_owned));
+            words.extend(with(!first, other_program(mpi, here.path())));
+            succeed(command(&words).current_dir(&here));
+            let directory = only_run_directory(here.path());
+            let (ranks, missing) = if first { ([0, 1], "2-3") } else { ([2, 3], "0-1") };
+            assert_exact(here.path(), &directory, &ranks);
+            let report = report(&directory);
+            assert_eq!(report.code, 1, "{mpi:?} {}", report.stderr);
+            let text = format!("2 of 4 ranks have no usable profile ({missing})");
+            assert!(report.stderr.contains(&text), "{mpi:?} {}", report.stderr);
+            assert!(report.stderr.contains("ran without gyan"), "{}", report.stderr);
+        }
+    }
+}
+
+#[test]
+fn spawned_processes_are_runs_of_their_own() {
+    for mpi in SPAWNING.map(mpi) {
+        let here = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program("spawn").display().to_string());
+        let outcome = succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+        let directories = run_directories(here.path());
+        assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
+        let mut receives = Vec::new();
+        for directory in &directories {
+            assert!(name(directory).starts_with("gyan-spawn-"), "{mpi:?} {directory:?}");
+            receives.push(assert_two_ranks_of_spawn(directory));
+            assert!(outcome.stderr.contains(&format!("gyan report {}\n", name(directory))));
+        }
+        receives.sort_unstable();
+        assert_eq!(receives, [0, 1, 1], "{mpi:?}");
+    }
+}
+
+/// One profile for each of two ranks, both of parents or both of children of one spawn. How many
+/// receives each counted.
+fn assert_two_ranks_of_spawn(directory: &Path) -> u64 {
+    let profiles = profiles(directory);
+    let ranks: Vec<_> = profiles.iter().map(|profile| (profile.rank, profile.size)).collect();
+    assert_eq!(ranks, [(0, 2), (1, 2)], "{}", directory.display());
+    assert_eq!(profiles[0].job.id, profiles[1].job.id);
+    let receives = |at: usize| counts(&profiles[at]).get("MPI_Recv").copied().unwrap_or(0);
+    assert_eq!(receives(0), receives(1), "{}", directory.display());
+    assert_eq!(profiles[0].job.command.get(1).is_some(), receives(0) == 1);
+    assert_eq!(report(directory).code, 0);
+    receives(0)
+}
+
+#[test]
+fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
+    for mpi in SPAWNING.map(mpi) {
+        let here = TempDir::new().unwrap();
+        let output = here.path().join("out");
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program("spawn").display().to_string());
+        let settings = [
+            ("LD_PRELOAD", libgyan()),
+            ("GYAN_OUTPUT", output.clone()),
+            ("GYAN_JOB_ID", "mine".into()),
+        ];
+        succeed(command(&words).current_dir(&here).envs(settings));
+        assert_eq!(only_run_directory(here.path()), output);
+        assert_eq!(assert_two_ranks_of_spawn(&output), 0, "{mpi:?}");
+        let nested = run_directories(&output);
+        assert_eq!(nested.len(), 2, "{mpi:?} {nested:?}");
+        let said = report(&output).stderr;
+        for directory in &nested {
+            assert!(name(directory).starts_with("spawned-spawn-mine-"), "{directory:?}");
+            assert_eq!(assert_two_ranks_of_spawn(directory), 1, "{mpi:?}");
+            let words = format!("show them with: gyan report {}", directory.display());
+            assert!(said.contains(&words), "{mpi:?} {said}");
+        }
+    }
+}
+
+#[test]
+fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
+    for mpi in ["openmpi4", "mpich4"].map(mpi) {
+        let here = TempDir::new().unwrap();
+        let words = [mpi.mpirun(2), vec![mpi.program("exit_code").display().to_string()]].concat();
+        let again = || {
+            let mut command = command(&words);
+            command.env("LD_PRELOAD", libgyan()).env("GYAN_JOB_ID", "mine");
+            succeed(command.current_dir(&here))
+        };
+        again();
+        let directory = only_run_directory(here.path());
+        assert_eq!(name(&directory), "gyan-exit_code-mine");
+        let pids = |directory: &Path| -> Vec<u32> {
+            profiles(directory).iter().map(|profile| profile.pid).collect()
+        };
+        let first = pids(&directory);
+        let second = again();
+        assert_eq!(pids(&directory), first, "{mpi:?}");
+        let inner = only_run_directory(&directory);
+        assert_eq!((name(&inner), pids(&inner).len()), ("again-2", 2));
+        let text = "another process of this job was rank 0 and has its profile there";
+        assert_eq!(second.stderr.matches(text).count(), 1, "{}", second.stderr);
+        assert!(report(&directory).stderr.contains("again-2: holds profiles of further processes"));
+    }
+}
+
+/// What srun needs for the programs of an MPI.
+const SRUN: [(&str, &str); 2] = [("mpich4", "--mpi=pmi2"), ("openmpi4", "--mpi=pmix")];
+
+#[test]
+fn under_srun_the_library_is_in_the_ranks_and_nowhere_else() {
+    let slurm = Slurm::start();
+    for (mpi, plugin) in SRUN.map(|(name, plugin)| (mpi(name), plugin)) {
+        for code in ["0", "9"] {
+            let here = TempDir::new().unwrap();
+            let program = mpi.program("exit_code").display().to_string();
+            let srun = || {
+                // Quiet: it may have to wait for the end of an earlier job, and say so.
+                let words = ["srun", "-Q", plugin, "-n", "2", &program, code];
+                let mut command = slurm.command(&words);
+                command.current_dir(&here);
+                command
+            };
+            let bare = run(&mut srun());
+            assert_eq!(bare.code.to_string(), code, "{}", bare.stderr);
+            let with = run(srun().env("LD_PRELOAD", libgyan()).env("GYAN_NOTICES", "none"));
+            assert_eq!(with.code, bare.code, "{mpi:?}");
+            assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
+            assert_eq!(lines_of_srun(&with), lines_of_srun(&bare), "{mpi:?}");
+            assert_eq!(profiles(&only_run_directory(here.path())).len(), 2, "{mpi:?}");
+        }
+    }
+}
+
+/// What is on stderr, without the number of the job and the order of the ranks.
+fn lines_of_srun(outcome: &Outcome) -> Vec<String> {
+    let mut lines: Vec<String> = outcome
+        .stderr
+        .lines()
+        .map(|line| line.chars().filter(|c| !c.is_ascii_digit()).collect())
+        .collect();
+    lines.sort();
+    lines
+}
+
+#[test]
+fn under_srun_counts_are_exact_and_the_directory_has_slurms_id() {
+    let slurm = Slurm::start();
+    for (mpi, plugin) in SRUN.map(|(name, plugin)| (mpi(name), plugin)) {
+        let here = TempDir::new().unwrap();
+        let program = mpi.program("receives").display().to_string();
+        let script = format!("echo $SLURM_JOB_ID.$SLURM_STEP_ID >id && exec {program}");
+        let words = ["srun", "-Q", plugin, "-n", "2", "sh", "-c", &script];
+        let mut srun = slurm.command(&words);
+        let outcome = succeed(srun.current_dir(&here).env("LD_PRELOAD", libgyan()));
+        let id = fs::read_to_string(here.path().join("id")).unwrap();
+        let expected = format!("gyan-receives-{}", id.trim());
+        let directory = only_run_directory(here.path());
+        assert_eq!(name(&directory), expected, "{mpi:?}");
+        assert_exact(here.path(), &directory, &[0, 1]);
+        let notice =
+            format!("gyan: profiles of 2 ranks in {expected}; show them with: gyan report");
+        assert_eq!(outcome.notices(), [format!("{notice} {expected}")], "{mpi:?}");
+    }
+}
+
+#[test]
+fn gyan_run_in_front_of_srun_and_behind_it() {
+    let slurm = Slurm::start();
+    let [gyan, run_word] = gyan_run();
+    for (mpi, plugin) in SRUN.map(|(name, plugin)| (mpi(name), plugin)) {
+        let receives = mpi.program("receives").display().to_string();
+        let exit_code = mpi.program("exit_code").display().to_string();
+        let in_front = [&gyan, &run_word, "--", "srun", plugin, "-n", "2"];
+        let behind = ["srun", plugin, "-n", "2", &gyan, &run_word];
+        for (front, reports) in [(&in_front[..], 1), (&behind[..], 0)] {
+            let here = TempDir::new().unwrap();
+            let words = [front, &[&receives]].concat();
+            let outcome = succeed(slurm.command(&words).current_dir(&here));
+            assert_eq!(outcome.stderr.matches(": 2 ranks on ").count(), reports, "{mpi:?}");
+            let directory = only_run_directory(here.path());
+            assert_exact(here.path(), &directory, &[0, 1]);
+            assert_eq!(report(&directory).code, 0, "{mpi:?}");
+            let words = [front, &[&exit_code, "9"]].concat();
+            assert_eq!(run(slurm.command(&words).current_dir(&here)).code, 9, "{mpi:?}");
+            assert_eq!(run_directories(here.path()).len(), 2, "{mpi:?}");
+        }
+    }
+}
+
+#[test]
+fn two_programs_of_one_step_have_one_run_directory() {
+    let slurm = Slurm::start();
+    for (mpi, plugin) in SRUN.map(|(name, plugin)| (mpi(name), plugin)) {
+        let here = TempDir::new().unwrap();
+        let program = mpi.program("receives").display().to_string();
+        let other = other_program(mpi, here.path());
+        fs::write(here.path().join("programs"), format!("0-1 {program}\n2-3 {other}\n")).unwrap();
+        let mut srun = slurm.command(&["srun", plugin, "-n", "4", "--multi-prog", "programs"]);
+        succeed(srun.current_dir(&here).env("LD_PRELOAD", libgyan()));
+        assert_exact(here.path(), &only_run_directory(here.path()), &[0, 1, 2, 3]);
+    }
+}
+
+#[test]
+fn each_step_and_each_mpirun_of_a_batch_job_is_a_run() {
+    let slurm = Slurm::start();
+    for (mpi, plugin) in SRUN.map(|(name, plugin)| (mpi(name), plugin)) {
+        let here = TempDir::new().unwrap();
+        let program = mpi.program("receives").display().to_string();
+        let mpirun = mpi.mpirun(2).join(" ");
+        let script = format!(
+            "#!/bin/sh\nset -e\nexport LD_PRELOAD={}\necho $SLURM_JOB_ID >id\n\
+             srun {plugin} -n 2 {program}\nsrun {plugin} -n 2 {program}\n{mpirun} {program}\n",
+            libgyan().display()
+        );
+        fs::write(here.path().join("script"), script).unwrap();
+        let mut sbatch = slurm.command(&["sbatch", "--wait", "-n", "2", "-o", "out", "script"]);
+        let outcome = run(sbatch.current_dir(&here));
+        let out = fs::read_to_string(here.path().join("out")).unwrap_or_default();
+        assert_eq!(outcome.code, 0, "{mpi:?} {} {out}", outcome.stderr);
+        let id = fs::read_to_string(here.path().join("id")).unwrap();
+        let directories = run_directories(here.path());
+        assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
+        for directory in &directories {
+            let start = format!("gyan-receives-{}", id.trim());
+            assert!(name(directory).starts_with(&start), "{mpi:?} {directory:?}");
+            assert_exact(here.path(), directory, &[0, 1]);
+        }
+        for step in ["0", "1"] {
+            let expected = format!("gyan-receives-{}.{step}", id.trim());
+            assert!(directories.iter().any(|directory| name(directory) == expected), "{mpi:?}");
+        }
+    }
+}

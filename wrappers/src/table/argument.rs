@@ -1,0 +1,127 @@
+//! The types of arguments: every one is a machine word, passed on as it came.
+
+use std::ffi::{c_int, c_void};
+
+/// A choice buffer, or a pointer to anything that gyan only passes on.
+pub(crate) type Pointer = *mut c_void;
+/// `int`.
+pub(crate) type Int = c_int;
+/// `MPI_Aint`, in every form of the function.
+pub(crate) type Aint = i64;
+/// `MPI_Offset`.
+pub(crate) type Offset = i64;
+/// A handle that gyan only passes on. As a machine word it is right for libraries whose handles are
+/// pointers and for those whose handles are `int`, of which the upper half is undefined.
+pub(crate) type Handle = usize;
+
+/// What becomes of an argument of a large-count function (`MPI_Send_c`) when the library has only
+/// the function for counts that are `int` (`MPI_Send`).
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// It stays as it is.
+    Same,
+    /// A number that has to fit into an `int`.
+    Count,
+    /// An array of such numbers, one for each process of the (remote) group of `comm`.
+    PerRank,
+    /// The same; only at `root`, others may pass anything.
+    PerRankAtRoot,
+    /// One for each neighbour that sends to this process.
+    PerSource,
+    /// One for each neighbour that this process sends to.
+    PerDestination,
+    /// As many as the argument `count` or `ndims` says.
+    PerItem,
+    /// A number that is written, and read before where the standard says so.
+    OutCount,
+    /// A function with arguments of its own: there is no other form.
+    Callback,
+}
+
+/// An argument of a row.
+pub(crate) trait Argument: Copy {
+    const KIND: Kind = Kind::Same;
+
+    /// As it lies in a register.
+    fn word(self) -> usize;
+}
+
+impl Argument for Pointer {
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Argument for Int {
+    #[allow(clippy::cast_sign_loss)]
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Argument for i64 {
+    #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
+    fn word(self) -> usize {
+        self as usize
+    }
+}
+
+impl Argument for Handle {
+    fn word(self) -> usize {
+        self
+    }
+}
+
+macro_rules! arguments {
+    ($($(#[$doc:meta])* $name:ident($word:ty) $kind:ident;)*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy)]
+            #[repr(transparent)]
+            pub(crate) struct $name(pub(crate) $word);
+
+            impl Argument for $name {
+                const KIND: Kind = Kind::$kind;
+
+                fn word(self) -> usize {
+                    Argument::word(self.0)
+                }
+            }
+        )*
+    };
+}
+
+arguments! {
+    /// `MPI_Count` where the form for smaller counts has `int`.
+    Count(i64) Count;
+    /// `MPI_Comm`.
+    Comm(Handle) Same;
+    /// `MPI_Datatype`.
+    Datatype(Handle) Same;
+    /// `MPI_Win`.
+    Win(Handle) Same;
+    /// `MPI_File`.
+    File(Handle) Same;
+    /// `MPI_Request`.
+    Request(Handle) Same;
+    /// A string; Fortran passes its length behind the other arguments.
+    Text(Pointer) Same;
+    /// An array of `int` that a formula reads.
+    Ints(Pointer) Same;
+    /// An array of datatypes that a formula reads.
+    Datatypes(Pointer) Same;
+    /// See [`Kind::PerRank`].
+    PerRank(Pointer) PerRank;
+    /// See [`Kind::PerRankAtRoot`].
+    PerRankAtRoot(Pointer) PerRankAtRoot;
+    /// See [`Kind::PerSource`].
+    PerSource(Pointer) PerSource;
+    /// See [`Kind::PerDestination`].
+    PerDestination(Pointer) PerDestination;
+    /// See [`Kind::PerItem`].
+    PerItem(Pointer) PerItem;
+    /// See [`Kind::OutCount`].
+    OutCount(Pointer) OutCount;
+    /// See [`Kind::Callback`].
+    Callback(Pointer) Callback;
+}

@@ -1,0 +1,118 @@
+//! MPI 4.1, chapter 6: collective communication and its operations.
+
+macro_rules! rows {
+    ($apply:ident $($first:tt)*) => {
+        $apply! { $($first)*
+            MPI_Allgather / mpi_allgather(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, comm: Comm) moves contributed(sendbuf, sendcount, sendtype, recvcount, recvtype);
+            MPI_Allgather_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, comm: Comm) moves contributed(sendbuf, sendcount, sendtype, recvcount, recvtype);
+            MPI_Allgather_init / mpi_allgather_init(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Allgather_init_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Allgatherv / mpi_allgatherv(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcounts: Ints, displs: Pointer, recvtype: Datatype, comm: Comm) moves contributed_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, comm);
+            MPI_Allgatherv_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRank, displs: PerRank, recvtype: Datatype, comm: Comm) moves contributed_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, comm);
+            MPI_Allgatherv_init / mpi_allgatherv_init(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcounts: Pointer, displs: Pointer, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Allgatherv_init_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRank, displs: PerRank, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Allreduce / mpi_allreduce(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm) moves elements(count, datatype);
+            MPI_Allreduce_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm) moves elements(count, datatype);
+            MPI_Allreduce_init / mpi_allreduce_init(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Allreduce_init_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Alltoall / mpi_alltoall(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, comm: Comm) moves to_all(sendbuf, sendcount, sendtype, recvcount, recvtype, comm);
+            MPI_Alltoall_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, comm: Comm) moves to_all(sendbuf, sendcount, sendtype, recvcount, recvtype, comm);
+            MPI_Alltoall_init / mpi_alltoall_init(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Alltoall_init_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Alltoallv / mpi_alltoallv(sendbuf: Pointer, sendcounts: Ints, sdispls: Pointer, sendtype: Datatype, recvbuf: Pointer, recvcounts: Ints, rdispls: Pointer, recvtype: Datatype, comm: Comm) moves to_all_v(sendbuf, sendcounts, sendtype, recvcounts, recvtype, comm);
+            MPI_Alltoallv_c(sendbuf: Pointer, sendcounts: PerRank, sdispls: PerRank, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRank, rdispls: PerRank, recvtype: Datatype, comm: Comm) moves to_all_v(sendbuf, sendcounts, sendtype, recvcounts, recvtype, comm);
+            MPI_Alltoallv_init / mpi_alltoallv_init(sendbuf: Pointer, sendcounts: Pointer, sdispls: Pointer, sendtype: Datatype, recvbuf: Pointer, recvcounts: Pointer, rdispls: Pointer, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Alltoallv_init_c(sendbuf: Pointer, sendcounts: PerRank, sdispls: PerRank, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRank, rdispls: PerRank, recvtype: Datatype, comm: Comm, info: Handle, request: Pointer);
+            MPI_Alltoallw / mpi_alltoallw(sendbuf: Pointer, sendcounts: Ints, sdispls: Pointer, sendtypes: Datatypes, recvbuf: Pointer, recvcounts: Ints, rdispls: Pointer, recvtypes: Datatypes, comm: Comm) moves to_all_w(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm);
+            MPI_Alltoallw_c(sendbuf: Pointer, sendcounts: PerRank, sdispls: PerRank, sendtypes: Datatypes, recvbuf: Pointer, recvcounts: PerRank, rdispls: PerRank, recvtypes: Datatypes, comm: Comm) moves to_all_w(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm);
+            MPI_Alltoallw_init / mpi_alltoallw_init(sendbuf: Pointer, sendcounts: Pointer, sdispls: Pointer, sendtypes: Pointer, recvbuf: Pointer, recvcounts: Pointer, rdispls: Pointer, recvtypes: Pointer, comm: Comm, info: Handle, request: Pointer);
+            MPI_Alltoallw_init_c(sendbuf: Pointer, sendcounts: PerRank, sdispls: PerRank, sendtypes: Pointer, recvbuf: Pointer, recvcounts: PerRank, rdispls: PerRank, recvtypes: Pointer, comm: Comm, info: Handle, request: Pointer);
+            MPI_Barrier / mpi_barrier(comm: Comm);
+            MPI_Barrier_init / mpi_barrier_init(comm: Comm, info: Handle, request: Pointer);
+            MPI_Bcast / mpi_bcast(buffer: Pointer, count: Int, datatype: Datatype, root: Int, comm: Comm) moves broadcast(count, datatype, root);
+            MPI_Bcast_c(buffer: Pointer, count: Count, datatype: Datatype, root: Int, comm: Comm) moves broadcast(count, datatype, root);
+            MPI_Bcast_init / mpi_bcast_init(buffer: Pointer, count: Int, datatype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Bcast_init_c(buffer: Pointer, count: Count, datatype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Exscan / mpi_exscan(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm) moves elements(count, datatype);
+            MPI_Exscan_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm) moves elements(count, datatype);
+            MPI_Exscan_init / mpi_exscan_init(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Exscan_init_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Gather / mpi_gather(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm) moves gathered(sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+            MPI_Gather_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm) moves gathered(sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+            MPI_Gather_init / mpi_gather_init(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Gather_init_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Gatherv / mpi_gatherv(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcounts: Ints, displs: Pointer, recvtype: Datatype, root: Int, comm: Comm) moves gathered_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+            MPI_Gatherv_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRankAtRoot, displs: PerRankAtRoot, recvtype: Datatype, root: Int, comm: Comm) moves gathered_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+            MPI_Gatherv_init / mpi_gatherv_init(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcounts: Pointer, displs: Pointer, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Gatherv_init_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRankAtRoot, displs: PerRankAtRoot, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Iallgather / mpi_iallgather(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, comm: Comm, request: Pointer) moves contributed(sendbuf, sendcount, sendtype, recvcount, recvtype);
+            MPI_Iallgather_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, comm: Comm, request: Pointer) moves contributed(sendbuf, sendcount, sendtype, recvcount, recvtype);
+            MPI_Iallgatherv / mpi_iallgatherv(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcounts: Ints, displs: Pointer, recvtype: Datatype, comm: Comm, request: Pointer) moves contributed_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, comm);
+            MPI_Iallgatherv_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRank, displs: PerRank, recvtype: Datatype, comm: Comm, request: Pointer) moves contributed_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, comm);
+            MPI_Iallreduce / mpi_iallreduce(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves elements(count, datatype);
+            MPI_Iallreduce_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves elements(count, datatype);
+            MPI_Ialltoall / mpi_ialltoall(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, comm: Comm, request: Pointer) moves to_all(sendbuf, sendcount, sendtype, recvcount, recvtype, comm);
+            MPI_Ialltoall_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, comm: Comm, request: Pointer) moves to_all(sendbuf, sendcount, sendtype, recvcount, recvtype, comm);
+            MPI_Ialltoallv / mpi_ialltoallv(sendbuf: Pointer, sendcounts: Ints, sdispls: Pointer, sendtype: Datatype, recvbuf: Pointer, recvcounts: Ints, rdispls: Pointer, recvtype: Datatype, comm: Comm, request: Pointer) moves to_all_v(sendbuf, sendcounts, sendtype, recvcounts, recvtype, comm);
+            MPI_Ialltoallv_c(sendbuf: Pointer, sendcounts: PerRank, sdispls: PerRank, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRank, rdispls: PerRank, recvtype: Datatype, comm: Comm, request: Pointer) moves to_all_v(sendbuf, sendcounts, sendtype, recvcounts, recvtype, comm);
+            MPI_Ialltoallw / mpi_ialltoallw(sendbuf: Pointer, sendcounts: Ints, sdispls: Pointer, sendtypes: Datatypes, recvbuf: Pointer, recvcounts: Ints, rdispls: Pointer, recvtypes: Datatypes, comm: Comm, request: Pointer) moves to_all_w(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm);
+            MPI_Ialltoallw_c(sendbuf: Pointer, sendcounts: PerRank, sdispls: PerRank, sendtypes: Datatypes, recvbuf: Pointer, recvcounts: PerRank, rdispls: PerRank, recvtypes: Datatypes, comm: Comm, request: Pointer) moves to_all_w(sendbuf, sendcounts, sendtypes, recvcounts, recvtypes, comm);
+            MPI_Ibarrier / mpi_ibarrier(comm: Comm, request: Pointer);
+            MPI_Ibcast / mpi_ibcast(buffer: Pointer, count: Int, datatype: Datatype, root: Int, comm: Comm, request: Pointer) moves broadcast(count, datatype, root);
+            MPI_Ibcast_c(buffer: Pointer, count: Count, datatype: Datatype, root: Int, comm: Comm, request: Pointer) moves broadcast(count, datatype, root);
+            MPI_Iexscan / mpi_iexscan(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves elements(count, datatype);
+            MPI_Iexscan_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves elements(count, datatype);
+            MPI_Igather / mpi_igather(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves gathered(sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+            MPI_Igather_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves gathered(sendbuf, sendcount, sendtype, recvcount, recvtype, root);
+            MPI_Igatherv / mpi_igatherv(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcounts: Ints, displs: Pointer, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves gathered_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+            MPI_Igatherv_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcounts: PerRankAtRoot, displs: PerRankAtRoot, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves gathered_v(sendbuf, sendcount, sendtype, recvcounts, recvtype, root);
+            MPI_Ireduce / mpi_ireduce(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, root: Int, comm: Comm, request: Pointer) moves reduced(count, datatype, root);
+            MPI_Ireduce_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, root: Int, comm: Comm, request: Pointer) moves reduced(count, datatype, root);
+            MPI_Ireduce_scatter / mpi_ireduce_scatter(sendbuf: Pointer, recvbuf: Pointer, recvcounts: Ints, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves reduced_v(recvcounts, datatype, comm);
+            MPI_Ireduce_scatter_c(sendbuf: Pointer, recvbuf: Pointer, recvcounts: PerRank, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves reduced_v(recvcounts, datatype, comm);
+            MPI_Ireduce_scatter_block / mpi_ireduce_scatter_block(sendbuf: Pointer, recvbuf: Pointer, recvcount: Int, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves reduced_blocks(recvcount, datatype, comm);
+            MPI_Ireduce_scatter_block_c(sendbuf: Pointer, recvbuf: Pointer, recvcount: Count, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves reduced_blocks(recvcount, datatype, comm);
+            MPI_Iscan / mpi_iscan(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves elements(count, datatype);
+            MPI_Iscan_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm, request: Pointer) moves elements(count, datatype);
+            MPI_Iscatter / mpi_iscatter(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves scattered(recvbuf, recvcount, recvtype, sendcount, sendtype, root);
+            MPI_Iscatter_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves scattered(recvbuf, recvcount, recvtype, sendcount, sendtype, root);
+            MPI_Iscatterv / mpi_iscatterv(sendbuf: Pointer, sendcounts: Ints, displs: Pointer, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves scattered_v(recvbuf, recvcount, recvtype, sendcounts, sendtype, root);
+            MPI_Iscatterv_c(sendbuf: Pointer, sendcounts: PerRankAtRoot, displs: PerRankAtRoot, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm, request: Pointer) moves scattered_v(recvbuf, recvcount, recvtype, sendcounts, sendtype, root);
+            MPI_Op_commutative / mpi_op_commutative(op: Handle, commute: Pointer);
+            MPI_Op_create / mpi_op_create(user_fn: Pointer, commute: Int, op: Pointer);
+            MPI_Op_create_c(user_fn: Callback, commute: Int, op: Pointer);
+            MPI_Op_free / mpi_op_free(op: Pointer);
+            MPI_Reduce / mpi_reduce(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, root: Int, comm: Comm) moves reduced(count, datatype, root);
+            MPI_Reduce_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, root: Int, comm: Comm) moves reduced(count, datatype, root);
+            MPI_Reduce_init / mpi_reduce_init(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Reduce_init_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Reduce_local / mpi_reduce_local(inbuf: Pointer, inoutbuf: Pointer, count: Int, datatype: Datatype, op: Handle);
+            MPI_Reduce_local_c(inbuf: Pointer, inoutbuf: Pointer, count: Count, datatype: Datatype, op: Handle);
+            MPI_Reduce_scatter / mpi_reduce_scatter(sendbuf: Pointer, recvbuf: Pointer, recvcounts: Ints, datatype: Datatype, op: Handle, comm: Comm) moves reduced_v(recvcounts, datatype, comm);
+            MPI_Reduce_scatter_c(sendbuf: Pointer, recvbuf: Pointer, recvcounts: PerRank, datatype: Datatype, op: Handle, comm: Comm) moves reduced_v(recvcounts, datatype, comm);
+            MPI_Reduce_scatter_block / mpi_reduce_scatter_block(sendbuf: Pointer, recvbuf: Pointer, recvcount: Int, datatype: Datatype, op: Handle, comm: Comm) moves reduced_blocks(recvcount, datatype, comm);
+            MPI_Reduce_scatter_block_c(sendbuf: Pointer, recvbuf: Pointer, recvcount: Count, datatype: Datatype, op: Handle, comm: Comm) moves reduced_blocks(recvcount, datatype, comm);
+            MPI_Reduce_scatter_block_init / mpi_reduce_scatter_block_init(sendbuf: Pointer, recvbuf: Pointer, recvcount: Int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Reduce_scatter_block_init_c(sendbuf: Pointer, recvbuf: Pointer, recvcount: Count, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Reduce_scatter_init / mpi_reduce_scatter_init(sendbuf: Pointer, recvbuf: Pointer, recvcounts: Pointer, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Reduce_scatter_init_c(sendbuf: Pointer, recvbuf: Pointer, recvcounts: PerRank, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Scan / mpi_scan(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm) moves elements(count, datatype);
+            MPI_Scan_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm) moves elements(count, datatype);
+            MPI_Scan_init / mpi_scan_init(sendbuf: Pointer, recvbuf: Pointer, count: Int, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Scan_init_c(sendbuf: Pointer, recvbuf: Pointer, count: Count, datatype: Datatype, op: Handle, comm: Comm, info: Handle, request: Pointer);
+            MPI_Scatter / mpi_scatter(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm) moves scattered(recvbuf, recvcount, recvtype, sendcount, sendtype, root);
+            MPI_Scatter_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm) moves scattered(recvbuf, recvcount, recvtype, sendcount, sendtype, root);
+            MPI_Scatter_init / mpi_scatter_init(sendbuf: Pointer, sendcount: Int, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Scatter_init_c(sendbuf: Pointer, sendcount: Count, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Scatterv / mpi_scatterv(sendbuf: Pointer, sendcounts: Ints, displs: Pointer, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm) moves scattered_v(recvbuf, recvcount, recvtype, sendcounts, sendtype, root);
+            MPI_Scatterv_c(sendbuf: Pointer, sendcounts: PerRankAtRoot, displs: PerRankAtRoot, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm) moves scattered_v(recvbuf, recvcount, recvtype, sendcounts, sendtype, root);
+            MPI_Scatterv_init / mpi_scatterv_init(sendbuf: Pointer, sendcounts: Pointer, displs: Pointer, sendtype: Datatype, recvbuf: Pointer, recvcount: Int, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Scatterv_init_c(sendbuf: Pointer, sendcounts: PerRankAtRoot, displs: PerRankAtRoot, sendtype: Datatype, recvbuf: Pointer, recvcount: Count, recvtype: Datatype, root: Int, comm: Comm, info: Handle, request: Pointer);
+        }
+    };
+}
+pub(crate) use rows;
+
+rows! { number_rows super::datatypes::END; }
+
+use super::number_rows;
