@@ -8,7 +8,7 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, libgyan, root, run, target,
+    BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, command, counts, libgyan, receives, root, run, target,
 };
 use crate::readings::{MONITORING, compare};
 
@@ -154,7 +154,7 @@ fn counts_and_readings(
         let truth = run.truth(profile.rank);
         let expected: BTreeMap<&str, u64> =
             truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
-        assert_eq!(counts(profile), expected, "{mpi:?} {how}, rank {}", profile.rank);
+        assert_eq!(receives(profile), expected, "{mpi:?} {how}, rank {}", profile.rank);
     }
     let run = Profiled::run_file(mpi, 2, &program("threads"), &[], settings);
     assert_eq!(run.outcome.code, 0, "{mpi:?} {how}: {}", run.outcome.stdout);

@@ -16,8 +16,8 @@
     clippy::todo,
     clippy::unimplemented
 )]
-// In unit tests the entry points are not exported, so what they reach looks unused; without dynamic
-// linking there are no Fortran entry points.
+// In unit tests the entry points are not exported, so what they reach looks unused; and what is for
+// Fortran alone is, in a program that contains its MPI.
 #![cfg_attr(any(test, feature = "static"), allow(dead_code))]
 
 mod abi;

@@ -1,15 +1,15 @@
 //! What distinguishes two tables, by the names that the standard gives the constants.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 use gyan_results::Class;
 
 use super::native::ABSENT;
-use super::{Abi, Bind, Constant, SCOPES, THREAD_LEVELS, VERBOSITIES};
+use super::{Abi, Bind, Constant, FromFortran, SCOPES, THREAD_LEVELS, VERBOSITIES};
 use crate::next;
 
 /// Every constant of a table with its name; a handle that is a symbol as its address.
-pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
+pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
     // Without `..`: a field that is not compared does not compile.
     let Abi {
         name: _,
@@ -25,8 +25,8 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
         object_name_bytes,
         unsupported_operation,
         topologies,
-        // Names of symbols, which no header has: the tests of Fortran need them.
-        from_fortran: _,
+        from_fortran,
+        // Not in mpi.h.
         fortran_in_place: _,
         thread_levels,
         library_version_bytes,
@@ -38,14 +38,14 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
         errors,
         datatypes,
     } = abi;
-    let mut all: Vec<(String, i128)> = Vec::new();
+    let mut all: Vec<(String, String)> = Vec::new();
     for (name, handle) in [
         ("MPI_COMM_WORLD", comm_world),
         ("MPI_COMM_NULL", comm_null),
         ("MPI_WIN_NULL", win_null),
         ("MPI_FILE_NULL", file_null),
     ] {
-        all.push((name.into(), number(*handle)));
+        all.push((name.into(), shown(number(*handle))));
     }
     for (name, size) in [
         ("sizeof(MPI_Comm)", handle_bytes),
@@ -54,16 +54,16 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
         ("MPI_MAX_OBJECT_NAME", object_name_bytes),
         ("MPI_MAX_LIBRARY_VERSION_STRING", library_version_bytes),
     ] {
-        all.push((name.into(), *size as i128));
+        all.push((name.into(), shown(*size as i128)));
     }
     let mut integers = |prefix: &str, names: &[&str], values: &[c_int]| {
         for (name, value) in names.iter().zip(values).filter(|(_, value)| **value != ABSENT) {
-            all.push((format!("{prefix}{name}"), i128::from(*value)));
+            all.push((format!("{prefix}{name}"), value.to_string()));
         }
     };
     integers("MPI_", &["PROC_NULL", "ROOT"], &[*proc_null, *root]);
-    integers("MPI_ERR_", &["UNSUPPORTED_OPERATION"], &[*unsupported_operation]);
     integers("MPI_", &["CART", "GRAPH", "DIST_GRAPH"], topologies);
+    integers("MPI_ERR_", &["UNSUPPORTED_OPERATION"], &[*unsupported_operation]);
     integers("", &THREAD_LEVELS, thread_levels);
     integers("MPI_T_VERBOSITY_", &VERBOSITIES, verbosities);
     integers("MPI_T_BIND_", &Bind::ALL.map(|bind| bind.name().unwrap_or("NO_OBJECT")), binds);
@@ -73,9 +73,14 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
     for (value, name) in *errors {
         integers("", &[name], &[*value]);
     }
+    let FromFortran { comm, datatype, win, file } = from_fortran;
+    for (name, function) in [("Comm", comm), ("Datatype", datatype), ("Win", win), ("File", file)] {
+        let function = function.map_or("itself".into(), CStr::to_string_lossy);
+        all.push((format!("MPI_{name} of a Fortran handle"), function.into_owned()));
+    }
     for (datatype, handle) in *datatypes {
         let name = serde_json::to_string(datatype).unwrap_or_default();
-        all.push((name.trim_matches('"').to_owned(), number(*handle)));
+        all.push((name.trim_matches('"').to_owned(), shown(number(*handle))));
     }
     all
 }
@@ -84,13 +89,12 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, i128)> {
 pub(super) fn differences(known: &Abi, header: &Abi) -> Vec<String> {
     let table = constants(known);
     let in_table = |name: &str| table.iter().find(|(there, _)| there == name);
-    let line = |(name, value): (String, i128)| match in_table(&name) {
-        Some((_, known)) if *known == value => None,
+    let line = |(name, value): (String, String)| match in_table(&name) {
+        Some((_, same)) if *same == value => None,
         Some((_, other)) => {
-            let (header, table) = (shown(value), shown(*other));
-            Some(format!("{name}: {header} in mpi.h, {table} in the table {}", known.name))
+            Some(format!("{name}: {value} in mpi.h, {other} in the table {}", known.name))
         }
-        None => Some(format!("{name}: {} in mpi.h, not in the table {}", shown(value), known.name)),
+        None => Some(format!("{name}: {value} in mpi.h, not in the table {}", known.name)),
     };
     constants(header).into_iter().filter_map(line).collect()
 }

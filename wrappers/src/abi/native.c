@@ -5,7 +5,14 @@
 
 void *const gyan_in_place = MPI_IN_PLACE;
 
-const int gyan_topologies[3] = {MPI_CART, MPI_GRAPH, MPI_DIST_GRAPH};
+/* Whether a handle of Fortran is the handle itself: then these are macros that cast. */
+#if defined(MPI_Comm_f2c) && defined(MPI_Type_f2c) && defined(MPI_Win_f2c)
+const int gyan_fortran_handles_are_handles =
+    sizeof(MPI_Comm) == sizeof(MPI_Fint) && MPI_Comm_f2c(0x1234) == (MPI_Comm)0x1234 &&
+    MPI_Type_f2c(0x1234) == (MPI_Datatype)0x1234 && MPI_Win_f2c(0x1234) == (MPI_Win)0x1234;
+#else
+const int gyan_fortran_handles_are_handles = 0;
+#endif
 
 const int gyan_verbosities[9] = {
     MPI_T_VERBOSITY_USER_BASIC,   MPI_T_VERBOSITY_USER_DETAIL,   MPI_T_VERBOSITY_USER_ALL,

@@ -11,7 +11,7 @@ use std::sync::OnceLock;
 use gyan_results::Datatype;
 
 use super::comparison::differences;
-use super::{Abi, Bind, Constant, TABLES, recognise};
+use super::{Abi, Bind, Constant, FromFortran, TABLES, recognise};
 use crate::next::{self, Address};
 use crate::table::Count;
 
@@ -20,7 +20,7 @@ pub(super) const ABSENT: c_int = c_int::MIN;
 
 unsafe extern "C" {
     safe static gyan_in_place: Word;
-    safe static gyan_topologies: [c_int; 3];
+    safe static gyan_fortran_handles_are_handles: c_int;
     safe static gyan_verbosities: [c_int; 9];
     safe static gyan_binds: [c_int; Bind::ALL.len() - 1];
     safe static gyan_classes: [c_int; 10];
@@ -89,6 +89,8 @@ if_there! { ERRORS:
     MPI_T_ERR_NOT_ACCESSIBLE
 }
 if_there! { SOURCE_ORDERED: MPI_T_SOURCE_ORDERED MPI_T_source_order_MPI_T_SOURCE_ORDERED }
+// Only the header of the standard's own interface has it.
+if_there! { ABI_VERSION: MPI_ABI_VERSION }
 // The second is MPICH's.
 if_there! { BIND_SESSION: MPI_T_BIND_MPI_SESSION MPIR_T_bind_t_MPI_T_BIND_MPI_SESSION }
 
@@ -120,7 +122,39 @@ macro_rules! of_shim {
 /// The table of this MPI.
 pub(super) fn table() -> &'static Abi {
     static TABLE: OnceLock<Abi> = OnceLock::new();
-    TABLE.get_or_init(make)
+    TABLE.get_or_init(|| {
+        let mut table = make();
+        // Where Fortran's constants lie is not in mpi.h, but the same for all with an interface.
+        if let Some(known) = equal_to(&table) {
+            table.fortran_in_place = known.fortran_in_place;
+        }
+        table
+    })
+}
+
+/// The known table that says what `mpi.h` says.
+fn equal_to(native: &Abi) -> Option<&'static Abi> {
+    TABLES.into_iter().find(|known| differences(known, native).is_empty())
+}
+
+/// The functions for handles of Fortran.
+fn from_fortran() -> FromFortran {
+    if first(ABI_VERSION).is_some() {
+        return FromFortran {
+            comm: Some(c"PMPI_Comm_fromint"),
+            datatype: Some(c"PMPI_Type_fromint"),
+            win: Some(c"PMPI_Win_fromint"),
+            file: Some(c"PMPI_File_fromint"),
+        };
+    }
+    let function = |name| (gyan_fortran_handles_are_handles == 0).then_some(name);
+    FromFortran {
+        comm: function(c"PMPI_Comm_f2c"),
+        datatype: function(c"PMPI_Type_f2c"),
+        win: function(c"PMPI_Win_f2c"),
+        // Its handle is wider than an INTEGER everywhere.
+        file: Some(c"PMPI_File_f2c"),
+    }
 }
 
 #[allow(clippy::cast_possible_wrap, clippy::unnecessary_cast, reason = "as in if_there")]
@@ -158,12 +192,8 @@ fn make() -> Abi {
         root: mpi_sys::MPI_ROOT as c_int,
         object_name_bytes: mpi_sys::MPI_MAX_OBJECT_NAME as usize,
         unsupported_operation: mpi_sys::MPI_ERR_UNSUPPORTED_OPERATION as c_int,
-        topologies: gyan_topologies,
-        from_fortran: if size_of::<mpi_sys::MPI_Comm>() == size_of::<u32>() {
-            super::mpich::ABI.from_fortran
-        } else {
-            super::openmpi::ABI.from_fortran
-        },
+        topologies: [of_shim!(RSMPI_CART), of_shim!(RSMPI_GRAPH), of_shim!(RSMPI_DIST_GRAPH)],
+        from_fortran: from_fortran(),
         // No header has it.
         fortran_in_place: if next::default(c"MPIR_F_MPI_IN_PLACE").is_some() {
             super::mpich::ABI.fortran_in_place
@@ -195,7 +225,7 @@ pub(super) fn of(
 ) -> Result<&'static Abi, String> {
     // Inside a static program the linker has brought together what belongs together.
     if !cfg!(feature = "static") {
-        let built_for = TABLES.iter().find(|known| differences(known, table()).is_empty());
+        let built_for = equal_to(table());
         let is_here = recognise(find);
         if let Some(built_for) = built_for
             && is_here.is_none_or(|here| here.name != built_for.name)
@@ -261,6 +291,11 @@ mod tests {
         // SAFETY: MPI ends it with a NUL.
         println!("{}", unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy());
         let find = |name: &CStr| next::default(name);
-        assert_eq!(recognise(&find).map(|abi| abi.name), Some(nearest().name));
+        let recognised = recognise(&find).expect("an interface that is known");
+        assert_eq!(recognised.name, nearest().name);
+        let FromFortran { comm, datatype, win, .. } = &recognised.from_fortran;
+        for name in [comm, datatype, win].into_iter().flatten() {
+            assert!(find(name).is_some(), "{name:?}");
+        }
     }
 }
