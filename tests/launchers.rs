@@ -7,7 +7,9 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{BED, Mpi, Outcome, command, counts, gyan, libgyan, profiles, run, truth};
+use crate::common::{
+    BED, Mpi, Outcome, command, counts, gyan, libgyan, profiles, receives, run, truth,
+};
 use crate::slurm::Slurm;
 
 /// The MPIs that can spawn on one machine without a network of their own.
@@ -52,7 +54,7 @@ fn assert_exact(here: &Path, directory: &Path, ranks: &[u32]) {
         let truth = truth(here, profile.rank);
         let expected: BTreeMap<&str, u64> =
             truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
-        assert_eq!(counts(profile), expected, "rank {}", profile.rank);
+        assert_eq!(receives(profile), expected, "rank {}", profile.rank);
         assert_eq!(profile.job.id, profiles[0].job.id);
     }
 }

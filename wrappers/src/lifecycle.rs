@@ -29,7 +29,7 @@ use crate::next::{Address, Next};
 use crate::objects::Kind;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::{Function, Handle, Int, Pointer, by_hand};
-use crate::{boundary, cvars, enable, listing, notice, output, store, unwinding, weak_references};
+use crate::{boundary, cvars, enable, listing, notice, output, references, store, unwinding};
 
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -350,7 +350,7 @@ impl Beginning {
         if late && !library.is_initialized() {
             return None;
         }
-        weak_references::restore();
+        references::restore();
         let level = if late { library.query_thread() } else { None };
         let mut settings =
             if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };

@@ -8,16 +8,18 @@
 //! - what no twin can do ends the program in the loader's words and with its code, if a loaded
 //!   object needs the symbol: whatever gyan returned, the program would go on in a state that it
 //!   cannot be in without gyan;
-//! - else the program has asked whether there is the function, and gets the error
+//! - else the program has asked whether there is the function, at a moment when the answer was
+//!   gyan's (`references` puts it right at the start), and gets the error
 //!   `MPI_ERR_UNSUPPORTED_OPERATION`.
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem;
 
-use super::{call, references};
+use super::call;
 use crate::abi::{Inquiry, inquiry};
 use crate::memory::element;
 use crate::next::{self, Address, Next};
+use crate::references;
 use crate::table::Kind;
 
 /// The next definition, which a program that got here without gyan would have called.

@@ -6,7 +6,6 @@ mod call;
 #[cfg(not(feature = "static"))]
 mod fortran;
 mod missing;
-mod references;
 mod values;
 
 pub(crate) use missing::lacking;

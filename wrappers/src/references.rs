@@ -1,6 +1,7 @@
-//! What does a program see that asks by a weak reference whether its MPI has a function?
+//! Which symbols do the loaded objects refer to, and what do they see?
 //!
-//! mpi4py does, and takes another way where the answer is no. The answer is in a slot that the
+//! A program can ask by a weak reference whether its MPI has a function. mpi4py does, and takes
+//! another way where the answer is no. The answer is in a slot that the
 //! dynamic loader fills in when it loads the object: with gyan in front it is gyan's entry point,
 //! whatever the MPI library has. So at the start the slots that lead to an entry point with nothing
 //! behind it are set to null, as without gyan. References that are not weak are left alone: the
@@ -11,6 +12,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::ops::Range;
 use std::{ptr, slice};
 
+use crate::memory::element;
 use crate::next;
 
 /// Sets the weak references to what the MPI library lacks to null, in every object that is loaded.
@@ -29,20 +31,33 @@ pub(crate) fn restore() {
     }
 }
 
-struct Objects {
-    /// The addresses of libgyan.so.
-    own: Range<usize>,
-    work: Work,
+/// Whether a loaded object refers to `name` and does not say that it can do without: the dynamic
+/// loader would have ended the program. A symbol that is only ever looked up by `dlsym` is not
+/// needed.
+pub(crate) fn is_needed(name: &CStr) -> bool {
+    let mut objects = Objects { own: 0..0, work: Work::FindNeed { name, needed: false } };
+    objects.visit();
+    matches!(objects.work, Work::FindNeed { needed: true, .. })
 }
 
-enum Work {
+struct Objects<'a> {
+    /// The addresses of libgyan.so.
+    own: Range<usize>,
+    work: Work<'a>,
+}
+
+enum Work<'a> {
+    FindNeed {
+        name: &'a CStr,
+        needed: bool,
+    },
     FindOwn,
     /// The names of what weak references to gyan are for.
     Collect(HashSet<CString>),
     Clear(HashSet<CString>),
 }
 
-impl Objects {
+impl Objects<'_> {
     fn visit(&mut self) {
         // SAFETY: `visit_object` gets back the pointer to `self`, which outlives the iteration.
         unsafe { libc::dl_iterate_phdr(Some(visit_object), ptr::from_mut(self).cast()) };
@@ -67,7 +82,13 @@ impl Objects {
             return;
         }
         // SAFETY: the caller's.
-        for (name, slot) in unsafe { object.weak_references() } {
+        for Reference { name, weak, slot } in unsafe { object.references() } {
+            if let Work::FindNeed { name: wanted, needed } = &mut self.work {
+                *needed |= !weak && name == *wanted;
+                continue;
+            }
+            // Those of calls are of no interest: what their slots hold is looked at by nobody.
+            let Some(slot) = slot.filter(|_| weak) else { continue };
             // SAFETY: a slot that the loader filled in.
             if !self.own.contains(&unsafe { slot.read() }) {
                 continue;
@@ -76,7 +97,7 @@ impl Objects {
                 Work::Collect(names) => _ = names.insert(name.to_owned()),
                 // SAFETY: the slot is one of this object.
                 Work::Clear(lacking) if lacking.contains(name) => unsafe { object.clear(slot) },
-                Work::FindOwn | Work::Clear(_) => {}
+                Work::FindNeed { .. } | Work::FindOwn | Work::Clear(_) => {}
             }
         }
     }
@@ -110,6 +131,14 @@ struct Object<'a> {
     headers: &'a [libc::Elf64_Phdr],
 }
 
+/// A reference to a symbol that the object does not define.
+struct Reference<'a> {
+    name: &'a CStr,
+    weak: bool,
+    /// Where its address is, for one that is not of a call.
+    slot: Option<*mut usize>,
+}
+
 /// An entry of a dynamic section (ELF-64).
 #[derive(Clone, Copy)]
 #[repr(C)]
@@ -127,15 +156,16 @@ struct Relocation {
     addend: i64,
 }
 
+const PLT_RELOCATION_BYTES: u64 = 2;
 const STRINGS: u64 = 5;
 const SYMBOLS: u64 = 6;
 const RELOCATIONS: u64 = 7;
 const RELOCATION_BYTES: u64 = 8;
+const PLT_RELOCATIONS: u64 = 23;
 const WEAK: u8 = 2;
 const UNDEFINED: u16 = 0;
 
-/// The relocations that are the address of a symbol. Those of calls are none: what they hold is
-/// looked at by nobody.
+/// The relocations that are the address of a symbol.
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u64; 2] = [1, 6];
 #[cfg(target_arch = "aarch64")]
@@ -152,19 +182,19 @@ impl Object<'_> {
         })
     }
 
-    /// The name and the slot of every weak reference to a symbol that the object does not define.
+    /// Every reference to a symbol that the object does not define.
     ///
     /// # Safety
     ///
     /// The object is loaded, and stays so meanwhile.
-    unsafe fn weak_references(&self) -> Vec<(&CStr, *mut usize)> {
+    unsafe fn references(&self) -> Vec<Reference<'_>> {
         let mut found = Vec::new();
         let Some(dynamic) = self.segments(libc::PT_DYNAMIC).next() else { return found };
-        let (mut strings, mut symbols, mut relocations, mut bytes) = (0, 0, 0, 0);
-        let mut entry = dynamic.start as *const Entry;
-        loop {
+        let (mut strings, mut symbols) = (0, 0);
+        let (mut addresses, mut calls) = ((0, 0), (0, 0));
+        for index in 0.. {
             // SAFETY: the caller's; the section ends with an entry whose tag is 0.
-            let Entry { tag, value } = unsafe { entry.read() };
+            let Entry { tag, value } = unsafe { element(dynamic.start, index) };
             let value = usize::try_from(value).unwrap_or(0);
             // The loader turns the addresses in the file to those in memory, but not in all
             // objects (the kernel's has none that can be written to).
@@ -173,33 +203,37 @@ impl Object<'_> {
                 0 => break,
                 STRINGS => strings = address,
                 SYMBOLS => symbols = address,
-                RELOCATIONS => relocations = address,
-                RELOCATION_BYTES => bytes = value,
+                RELOCATIONS => addresses.0 = address,
+                RELOCATION_BYTES => addresses.1 = value,
+                PLT_RELOCATIONS => calls.0 = address,
+                PLT_RELOCATION_BYTES => calls.1 = value,
                 _ => {}
             }
-            // SAFETY: as above.
-            entry = unsafe { entry.add(1) };
         }
-        if strings == 0 || symbols == 0 || relocations == 0 {
+        if strings == 0 || symbols == 0 {
             return found;
         }
-        for index in 0..bytes / size_of::<Relocation>() {
-            // SAFETY: the table has so many relocations.
-            let relocation =
-                unsafe { (relocations as *const Relocation).wrapping_add(index).read() };
-            if !ADDRESSES.contains(&(relocation.info & 0xffff_ffff)) || relocation.addend != 0 {
-                continue;
+        for (table, bytes) in [addresses, calls] {
+            let count = if table == 0 { 0 } else { bytes / size_of::<Relocation>() };
+            for index in 0..count {
+                // SAFETY: the table has so many relocations.
+                let relocation: Relocation = unsafe { element(table, index) };
+                let number = usize::try_from(relocation.info >> 32).unwrap_or(0);
+                // SAFETY: a relocation names a symbol of the object by its number.
+                let symbol: libc::Elf64_Sym = unsafe { element(symbols, number) };
+                if symbol.st_shndx != UNDEFINED {
+                    continue;
+                }
+                let name = strings.wrapping_add(symbol.st_name as usize) as *const c_char;
+                let at = self.base.wrapping_add(usize::try_from(relocation.offset).unwrap_or(0));
+                let is_address = ADDRESSES.contains(&(relocation.info & 0xffff_ffff));
+                found.push(Reference {
+                    // SAFETY: a symbol's name is a C string in the table of strings.
+                    name: unsafe { CStr::from_ptr(name) },
+                    weak: symbol.st_info >> 4 == WEAK,
+                    slot: (is_address && relocation.addend == 0).then_some(at as *mut usize),
+                });
             }
-            let number = usize::try_from(relocation.info >> 32).unwrap_or(0);
-            // SAFETY: a relocation names a symbol of the object by its number.
-            let symbol = unsafe { (symbols as *const libc::Elf64_Sym).wrapping_add(number).read() };
-            if symbol.st_shndx != UNDEFINED || symbol.st_info >> 4 != WEAK {
-                continue;
-            }
-            let name = strings.wrapping_add(symbol.st_name as usize) as *const c_char;
-            let slot = self.base.wrapping_add(usize::try_from(relocation.offset).unwrap_or(0));
-            // SAFETY: a symbol's name is a C string in the table of strings.
-            found.push((unsafe { CStr::from_ptr(name) }, slot as *mut usize));
         }
         found
     }
@@ -239,31 +273,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn weak_references_of_the_c_library_are_found() {
-        struct Names(Vec<String>);
-        unsafe extern "C" fn collect(
-            info: *mut libc::dl_phdr_info,
-            _size: usize,
-            names: *mut c_void,
-        ) -> c_int {
-            // SAFETY: as in `visit_object`.
-            let info = unsafe { &*info };
-            // SAFETY: as in `visit_object`.
-            let names = unsafe { &mut *names.cast::<Names>() };
-            // SAFETY: as in `visit_object`.
-            let headers = unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) };
-            let object = Object { base: usize::try_from(info.dlpi_addr).unwrap(), headers };
-            // SAFETY: the object is loaded.
-            for (name, _) in unsafe { object.weak_references() } {
-                names.0.push(name.to_str().unwrap().to_owned());
-            }
-            0
-        }
-        let mut names = Names(Vec::new());
-        // SAFETY: `collect` gets back the pointer to `names`.
-        unsafe { libc::dl_iterate_phdr(Some(collect), (&raw mut names).cast()) };
-        // Every object that GCC links asks for this one, and no C library has it.
-        assert!(names.0.iter().any(|name| name == "__gmon_start__"), "{:?}", names.0);
-        assert!(!names.0.iter().any(|name| name == "malloc"));
+    fn what_another_object_calls_is_needed() {
+        // The C library, of the dynamic loader.
+        assert!(is_needed(c"__tls_get_addr"));
+        // Every object that GCC links asks for this one by a weak reference, and no C library has
+        // it.
+        assert!(!is_needed(c"__gmon_start__"));
+        assert!(!is_needed(c"gyan_no_such_symbol"));
     }
 }
