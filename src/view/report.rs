@@ -13,7 +13,7 @@ use super::numbers::{
 use super::{Align, Column, Section, View, library_line};
 
 /// Rows of one table that fit on a screen with the rest.
-const ROWS_AT_MOST: usize = 12;
+const ROWS_AT_MOST: usize = 10;
 /// Names shown of variables that were not read for one reason.
 const NAMES_AT_MOST: usize = 3;
 /// A command line is cut there.
@@ -291,7 +291,7 @@ fn cost(summary: &Summary) -> Section {
         rows: Vec::new(),
         notes: vec![
             format!(
-                "{} at the start, {} between, {} at the end (largest of all ranks; without the \
+                "{} at the start, {} between, {} at the end (largest of all ranks, without \
                  counting)",
                 largest(&overhead.init_s),
                 largest(&overhead.sampling_s),

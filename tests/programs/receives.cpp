@@ -1,6 +1,7 @@
 // Receives in C++, through the interface for C, and errors as exceptions that fly through the MPI
 // library, and through whatever lies between it and the program.
-// Expect: MPI_Recv 5 + rank, MPI_Irecv 3, MPI_Sendrecv 2, MPI_Recv_init 1 in each profile; the same
+// Expect: MPI_Recv 5 + rank, MPI_Irecv 3, MPI_Sendrecv 2, MPI_Recv_init 1, and the
+// MPI_Sendrecv_replace that throws, in each profile; the same
 // output as without gyan.
 #include <mpi.h>
 
@@ -48,7 +49,7 @@ int main(int argc, char **argv)
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, thrower);
     std::string caught = "nothing";
     try {
-        // Of a kind that is not counted below: it does not return.
+        // It does not return.
         MPI_Sendrecv_replace(&x, 1, MPI_INT, 12345, 0, 12345, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     } catch (const std::runtime_error &error) {
         caught = error.what();

@@ -78,8 +78,9 @@ pub(crate) fn counted_alone(
     bytes: impl FnOnce() -> u64,
 ) -> c_int {
     let inside = Inside::enter(OPEN);
-    let result = forward();
+    // Also when an exception flies out of it.
     store::count_alone(function);
+    let result = forward();
     if result == 0 {
         let bytes = bytes();
         if bytes != 0 {

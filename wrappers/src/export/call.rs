@@ -81,6 +81,9 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
         *ierr = &raw mut own as usize;
     }
     let ierr = *ierr;
+    if let Effect::Changes(_) = entry.effect {
+        clear_stack();
+    }
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
@@ -88,6 +91,15 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     let arguments = words.get(..entry.arguments.len()).unwrap_or_default();
     entry.effect.after(&scope, arguments, change, succeeded);
+}
+
+/// Zeroes the stack that the next function will use. MPICH 4's `mpi_file_open_` converts a handle that
+/// it has not set when the file cannot be opened: whether it dies depends on what an earlier call
+/// left there, and without gyan that is nothing.
+#[inline(never)]
+fn clear_stack() {
+    const WORDS: usize = 1024;
+    std::hint::black_box(&mut [0_usize; WORDS]);
 }
 
 /// Calls a function whose arguments are machine words.
