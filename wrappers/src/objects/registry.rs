@@ -53,6 +53,8 @@ pub(crate) struct Object {
     /// Its name, when it is `MPI_COMM_WORLD`.
     predefined: Option<&'static str>,
     pub(crate) is_intercommunicator: bool,
+    /// Kind, size and, with others like it before, number: for an object without a name.
+    description: String,
 }
 
 impl Object {
@@ -89,7 +91,7 @@ impl Registry {
     /// Takes in `MPI_COMM_WORLD`. Not `MPI_COMM_SELF`, on which next to nothing happens.
     pub(crate) fn predefined(&mut self, library: &Library) {
         if let Some(handle) = library.handle(library.abi.comm_world) {
-            self.insert(Kind::Comm, handle, Some(WORLD), false);
+            self.insert(Kind::Comm, handle, Some(WORLD), false, String::new());
         }
     }
 
@@ -110,7 +112,9 @@ impl Registry {
             return None;
         }
         let inter = kind == Kind::Comm && mpi.is_intercommunicator(handle);
-        Some(self.insert(kind, handle, None, inter))
+        let description = described(mpi, kind, handle, inter);
+        let description = self.numbered(description);
+        Some(self.insert(kind, handle, None, inter, description))
     }
 
     fn insert(
@@ -119,10 +123,11 @@ impl Registry {
         handle: usize,
         predefined: Option<&'static str>,
         is_intercommunicator: bool,
+        description: String,
     ) -> Object {
         let order = self.created;
         self.created += 1;
-        let object = Object { kind, handle, order, predefined, is_intercommunicator };
+        let object = Object { kind, handle, order, predefined, is_intercommunicator, description };
         self.alive.push(object.clone());
         object
     }
@@ -142,13 +147,20 @@ impl Registry {
     }
 
     /// What an object is called in the profile: its name in MPI, else its kind and size; with a
-    /// number where another before it is called the same. Once for each object, while it is alive.
+    /// number where another before it is called the same. Asked once for each object, at its end,
+    /// because a name can be given late.
     pub(crate) fn name(&mut self, mpi: Option<&Inquiry>, object: &Object) -> String {
-        let name = match (object.predefined, mpi) {
-            (Some(name), _) => return name.to_owned(),
-            (None, Some(mpi)) => name_in_mpi(mpi, object).unwrap_or_else(|| described(mpi, object)),
-            (None, None) => object.kind.noun().to_owned(),
-        };
+        if let Some(name) = object.predefined {
+            return name.to_owned();
+        }
+        match mpi.and_then(|mpi| name_in_mpi(mpi, object)) {
+            Some(name) => self.numbered(name),
+            None => object.description.clone(),
+        }
+    }
+
+    /// The name, with a number where it was given before.
+    fn numbered(&mut self, name: String) -> String {
         let number = self.names.entry(name.clone()).or_default();
         *number += 1;
         if *number == 1 { name } else { format!("{name} #{number}") }
@@ -176,16 +188,15 @@ fn name_in_mpi(mpi: &Inquiry, object: &Object) -> Option<String> {
     }
 }
 
-fn described(mpi: &Inquiry, object: &Object) -> String {
-    let handle = object.handle;
-    let noun = object.kind.noun();
-    let size = match object.kind {
+fn described(mpi: &Inquiry, kind: Kind, handle: usize, is_intercommunicator: bool) -> String {
+    let noun = kind.noun();
+    let size = match kind {
         Kind::Comm => mpi.size(handle),
         Kind::Win => mpi.win_size(handle),
         Kind::File => mpi.file_size(handle),
     };
     let size = size.map_or_else(|| "?".to_owned(), |size| size.to_string());
-    if object.is_intercommunicator {
+    if is_intercommunicator {
         let remote = mpi.remote_size(handle).unwrap_or(0);
         return format!("intercommunicator of {size} and {remote} ranks");
     }
