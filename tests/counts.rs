@@ -29,6 +29,32 @@ fn every_receive_of_the_standard_is_counted_exactly() {
 }
 
 #[test]
+fn every_call_and_its_bytes_are_counted_exactly() {
+    for mpi in BED {
+        // Built without MPI-IO.
+        let options: &[&str] = if mpi.name == "mpich-pvars" { &["-DNO_FILES"] } else { &[] };
+        let run = Profiled::run_file(mpi, 4, &mpi.compiled("calls", options), &[], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let profiles = run.profiles();
+        assert_eq!(profiles.len(), 4);
+        for profile in &profiles {
+            let found: BTreeMap<String, (u64, Option<u64>)> = profile
+                .calls
+                .iter()
+                .map(|call| (call.name.clone(), (call.count, call.bytes)))
+                .collect();
+            let truth = run.truth(profile.rank);
+            let expected: BTreeMap<String, (u64, Option<u64>)> = truth
+                .iter()
+                .map(|line| (line[0].clone(), (line[1].parse().unwrap(), line[2].parse().ok())))
+                .collect();
+            assert!(expected.len() > 100);
+            assert_eq!(found, expected, "{mpi:?} rank {}", profile.rank);
+        }
+    }
+}
+
+#[test]
 fn eight_threads_that_receive_at_once_are_counted_exactly() {
     for mpi in BED {
         let run = Profiled::run(mpi, 2, &["threads"], &[]);

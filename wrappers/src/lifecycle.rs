@@ -82,6 +82,8 @@ pub(crate) struct Run {
     without_sampler: Option<String>,
     /// What was read until an earlier end.
     earlier: Vec<Pvar>,
+    /// Whether the user was told where the profiles are.
+    told: bool,
     sampling: Duration,
     overhead: Overhead,
 }
@@ -440,7 +442,7 @@ impl Beginning {
         let sampler = match mpit {
             Ok(Some(mpit)) => {
                 let selection = &mut config.pvars;
-                Sampler::begin(mpit, &library, selection, early_names, late, limits, is_world)
+                Sampler::begin(mpit, &library, selection, early_names, limits, is_world)
                     .map_err(|failure| failure.to_string())
             }
             Ok(None) => Err("the MPI library has no MPI_T interface (MPI 3.0)".into()),
@@ -487,6 +489,7 @@ impl Beginning {
                 sampler,
                 without_sampler,
                 earlier: Vec::new(),
+                told: false,
                 sampling: Duration::ZERO,
                 overhead,
             },
@@ -614,7 +617,10 @@ impl Run {
                  can",
                 place.directory.display()
             )),
-            Ok(directory) if self.rank == 0 && self.config.notices == Notices::All => {
+            Ok(directory)
+                if self.rank == 0 && self.config.notices == Notices::All && !self.told =>
+            {
+                self.told = true;
                 let size = self.size;
                 let ranks = if size == 1 { "rank" } else { "ranks" };
                 let directory = directory.display();

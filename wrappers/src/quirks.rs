@@ -14,8 +14,8 @@ use crate::mpit::Variable;
 pub(crate) enum Remedy {
     /// Never allocate a handle.
     Skip,
-    /// Never allocate a handle when `MPI_T` was initialised after `MPI_Init`.
-    SkipWhenLate,
+    /// Allocate a handle in a forked copy alone, which may die of it.
+    Deadly,
     /// Never bind to an intercommunicator.
     NotOnIntercommunicators,
     /// Bind to `MPI_COMM_WORLD` alone.
@@ -65,8 +65,8 @@ const QUIRKS: &[Quirk] = &[
     ),
     open_mpi(
         "mtl_psm2_*",
-        Remedy::SkipWhenLate,
-        "crashes inside the library when MPI_T is initialised after MPI_Init",
+        Remedy::Deadly,
+        "crashes inside the library when psm2 is not in use, which cannot be told",
     ),
     open_mpi(
         "pml_ob1_*",
@@ -149,10 +149,10 @@ impl Known {
     }
 
     /// Why the variable is not to be touched; none when it may be.
-    pub(crate) fn reason_to_skip(&self, late: bool) -> Option<&'static str> {
+    pub(crate) fn reason_to_skip(&self, in_fork: bool) -> Option<&'static str> {
         let deadly = |quirk: &&&Quirk| match quirk.remedy {
             Remedy::Skip => true,
-            Remedy::SkipWhenLate => late,
+            Remedy::Deadly => !in_fork,
             _ => false,
         };
         self.0.iter().find(deadly).map(|quirk| quirk.reason)
@@ -238,10 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn psm2_is_deadly_only_when_mpit_came_late() {
+    fn psm2_is_touched_in_forked_copies_alone() {
         let known = known(Implementation::OpenMpi, (4, 1, 4), "mtl_psm2_rx_user_bytes");
-        assert!(known.reason_to_skip(true).is_some());
-        assert_eq!(known.reason_to_skip(false), None);
+        assert!(known.reason_to_skip(false).is_some());
+        assert_eq!(known.reason_to_skip(true), None);
     }
 
     #[test]

@@ -22,8 +22,6 @@ pub(crate) const CLOSED: &str = "its component was closed in MPI_Init";
 pub(crate) struct Sampler {
     mpit: Mpit,
     session: Session,
-    /// `MPI_T` was initialised after MPI.
-    late: bool,
     /// Names of the variables before `MPI_Init`: some libraries close components in it, and no
     /// longer tell the names of their variables.
     early_names: Vec<Option<String>>,
@@ -86,7 +84,6 @@ impl Sampler {
         library: &Library,
         selection: &mut Selection,
         early_names: Vec<Option<String>>,
-        late: bool,
         limits: Limits,
         world: bool,
     ) -> Result<Sampler, Failure> {
@@ -98,7 +95,6 @@ impl Sampler {
         let mut sampler = Sampler {
             mpit,
             session,
-            late,
             early_names,
             exported: 0,
             objects,
@@ -235,7 +231,7 @@ impl Sampler {
             return self.skip(index, name, "not selected by GYAN_PVARS".into());
         }
         let known = quirks::known(library, &variable);
-        if let Some(reason) = known.reason_to_skip(self.late) {
+        if let Some(reason) = known.reason_to_skip(false) {
             return self.skip(index, name, reason.into());
         }
         let objects: Vec<Option<Object>> = match (variable.bind, Kind::of(variable.bind), object) {

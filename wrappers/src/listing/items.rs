@@ -313,8 +313,8 @@ impl Asker<'_> {
             Ok(variable) => variable,
             Err(why) => return problem(pvar, why),
         };
-        // Late or not: what crashes here costs no more than a fork.
-        if let Some(reason) = quirks::known(self.library, &variable).reason_to_skip(false) {
+        // What crashes here costs no more than a fork.
+        if let Some(reason) = quirks::known(self.library, &variable).reason_to_skip(true) {
             return problem(pvar, format!("not touched: {reason}"));
         }
         let object = match self.object(bind) {
