@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{BED, MPIS, OPENMPI, Profiled, counts, receives};
+use crate::common::{BED, MPIS, OPENMPI, Profiled, counts, libgyan, receives};
 
 #[test]
 fn every_receive_of_the_standard_is_counted_exactly() {
@@ -33,7 +33,9 @@ fn every_call_and_its_bytes_are_counted_exactly() {
     for mpi in BED {
         // Built without MPI-IO.
         let options: &[&str] = if mpi.name == "mpich-pvars" { &["-DNO_FILES"] } else { &[] };
-        let run = Profiled::run_file(mpi, 4, &mpi.compiled("calls", options), &[], &[]);
+        let program = mpi.compiled("calls", options);
+        let libgyan = libgyan().display().to_string();
+        let run = Profiled::run_file(mpi, 4, &program, &[], &[("LD_PRELOAD", &libgyan)]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
         let profiles = run.profiles();
         assert_eq!(profiles.len(), 4);

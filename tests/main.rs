@@ -5,6 +5,7 @@ mod common;
 mod bad_input;
 mod bad_surroundings;
 mod counts;
+mod coverage;
 mod doctor;
 mod enabling;
 mod environment;

@@ -30,6 +30,8 @@ pub(crate) mod partitioned;
 pub(crate) mod point_to_point;
 pub(crate) mod processes;
 pub(crate) mod topologies;
+#[cfg(test)]
+mod unwrapped;
 pub(crate) mod values;
 
 pub(crate) use argument::*;
@@ -134,6 +136,8 @@ const fn is_moves(effect: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write;
+
     use super::*;
 
     #[test]
@@ -144,6 +148,43 @@ mod tests {
         assert_eq!(all[point_to_point::MPI_Recv.0].1.name, "MPI_Recv");
         assert_eq!(all[io::MPI_File_write_shared_c.0].1.name, "MPI_File_write_shared_c");
         assert_eq!(all[LEN - 1].0, Function(LEN - 1));
+    }
+
+    /// The matrix of what is wrapped in which language: `BLESS=1` writes it.
+    #[test]
+    fn the_matrix_in_the_documentation_is_that_of_the_table() {
+        let mut text = String::from(
+            "# Functions of MPI\n\n\
+             Which functions gyan wraps, so that their calls are counted; generated from the table in\n\
+             `wrappers/src/table`. *Fortran*: through `mpif.h`, `use mpi` and `use mpi_f08`. *start*: \
+             seen by the\nC function that every binding calls. The large-count functions (`_c`) have \
+             no names of their own\nin `mpif.h` and `use mpi`; those of `mpi_f08` are seen where the \
+             library calls the C function, as\nMPICH does for the ones with a buffer. *Bytes*: \
+             whether the data that a call hands to MPI is counted.\n",
+        );
+        for (title, rows) in CHAPTERS {
+            writeln!(text, "\n## {title}\n\n| function | C | Fortran | bytes |").unwrap();
+            text += "| :-- | :-- | :-- | :-- |\n";
+            for row in *rows {
+                let fortran = match (*title == CHAPTERS[0].0, row.fortran.is_empty()) {
+                    (true, _) => "start",
+                    (false, true) => "",
+                    (false, false) => "yes",
+                };
+                let bytes = if row.bytes { "yes" } else { "" };
+                writeln!(text, "| `{}` | yes | {fortran} | {bytes} |", row.name).unwrap();
+            }
+        }
+        text += "\n## Not wrapped\n\n| function | why |\n| :-- | :-- |\n";
+        for (pattern, why) in unwrapped::UNWRAPPED {
+            writeln!(text, "| `{pattern}` | {why} |").unwrap();
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/functions.md");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(text, written, "docs/functions.md is not the table's; BLESS=1 writes it");
     }
 
     #[test]
