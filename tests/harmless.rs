@@ -129,17 +129,19 @@ fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
 
 #[test]
 fn a_program_that_looks_for_a_function_gets_one_that_works() {
-    for mpi in MPIS {
+    for (mpi, program) in
+        MPIS.into_iter().flat_map(|mpi| ["probing", "larger"].map(|program| (mpi, program)))
+    {
         let directory = TempDir::new().unwrap();
         let mut words = mpi.mpirun(2);
-        words.push(mpi.program("probing").display().to_string());
+        words.push(mpi.program(program).display().to_string());
         let bare = run(command(&words).current_dir(&directory));
         let with = run(command(&words)
             .current_dir(&directory)
             .env("LD_PRELOAD", libgyan())
             .env("GYAN_NOTICES", "warnings"));
-        assert_eq!((bare.code, with.code), (0, 0), "{mpi:?}: {}", with.stderr);
-        assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
-        assert_eq!(with.stderr, bare.stderr, "{mpi:?}");
+        assert_eq!((bare.code, with.code), (0, 0), "{mpi:?} {program}: {}", with.stderr);
+        assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?} {program}");
+        assert_eq!(with.stderr, bare.stderr, "{mpi:?} {program}");
     }
 }
