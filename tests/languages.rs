@@ -343,6 +343,11 @@ fn weak_references_to_what_the_mpi_lacks_stay_null() {
     for mpi in BED {
         let program = word(&mpi.program("weak"));
         profiled(mpi, 1, &[&program]);
+        // gyan's entry points are there when it is off, too.
+        let mut words = mpi.mpirun(1);
+        words.push(program);
+        let off = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN", "off"));
+        assert_eq!(off.code, 0, "{mpi:?} {}", off.stderr);
     }
 }
 

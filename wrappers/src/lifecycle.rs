@@ -20,7 +20,7 @@ use gyan_results::{
     RANK_SCHEMA, RankProfile, Tool,
 };
 
-use crate::abi::{Library, inquiry};
+use crate::abi::{self, Library};
 use crate::config::{Config, Notices};
 use crate::export::lacking;
 use crate::job::{self, Job};
@@ -293,7 +293,7 @@ pub(crate) fn start_late() {
     }
     // Not waiting: another thread is starting. Before the start there is nothing to be late for.
     let Ok(mut users) = USERS.try_lock() else { return };
-    if users.world != World::Unborn || users.sessions > 0 || !crate::abi::is_initialized() {
+    if users.world != World::Unborn || users.sessions > 0 || !abi::is_initialized() {
         return;
     }
     let started = boundary::contain("starting late", || {
@@ -325,7 +325,9 @@ impl Beginning {
     /// held already; `earlier`: the run that goes on.
     fn new(late: bool, kept: Option<Mpit>, earlier: Option<&Run>) -> Option<Beginning> {
         let begun = Instant::now();
+        // Also for a gyan that stays off: its entry points are there.
         unwinding::prepare();
+        references::restore();
         let mut config = Config::from_env();
         if !config.on {
             return None;
@@ -352,7 +354,6 @@ impl Beginning {
         if late && !library.is_initialized() {
             return None;
         }
-        references::restore();
         let level = if late { library.query_thread() } else { None };
         let mut settings =
             if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
@@ -427,8 +428,7 @@ impl Beginning {
             stay_off();
             return;
         };
-        // Looked up now, not by the first call that needs it.
-        let _ = inquiry();
+        abi::prepare_inquiry(&library);
         let (threaded, thread_level) = match start {
             Start::World => thread_level(&library),
             // Each session has a level of its own.

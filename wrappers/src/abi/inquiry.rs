@@ -97,6 +97,11 @@ pub(crate) fn inquiry() -> Option<&'static Inquiry> {
     }
 }
 
+/// Looks the functions up, so that no call has to.
+pub(crate) fn prepare_inquiry(library: &Library) {
+    INQUIRY.get_or_init(|| Some(Inquiry::of(library)));
+}
+
 #[cold]
 fn prepare() -> Option<&'static Inquiry> {
     INQUIRY.get_or_init(|| Library::find().ok().map(|library| Inquiry::of(&library))).as_ref()

@@ -16,7 +16,7 @@ mod native;
 mod openmpi;
 mod standard;
 
-pub(crate) use inquiry::{Inquiry, inquiry};
+pub(crate) use inquiry::{Inquiry, inquiry, prepare_inquiry};
 pub(crate) use library::{Implementation, Library, Version, is_initialized};
 
 use std::ffi::{CStr, c_int};
