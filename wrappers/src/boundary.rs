@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::table::Function;
 use crate::{lifecycle, notice, objects, store};
@@ -27,6 +27,9 @@ const WATCHED: u8 = 5;
 // value does not change between start and end.
 static GATE: AtomicU8 = AtomicU8::new(COLD);
 
+/// Whether gyan stays off in this process: it was told to, or cannot help it.
+static OFF: AtomicBool = AtomicBool::new(false);
+
 thread_local! {
     static THREAD_INSIDE: Cell<bool> = const { Cell::new(false) };
 }
@@ -39,6 +42,16 @@ pub(crate) fn open(threaded: bool) {
 /// Everything passes through from now on, uncounted.
 pub(crate) fn close() {
     GATE.store(CLOSED, Ordering::Relaxed);
+}
+
+/// gyan does nothing more in this process.
+pub(crate) fn stay_off() {
+    OFF.store(true, Ordering::Relaxed);
+    close();
+}
+
+pub(crate) fn is_off() -> bool {
+    OFF.load(Ordering::Relaxed)
 }
 
 /// While this lives, MPI calls pass through uncounted; then it is as it was before, also when a
@@ -195,7 +208,7 @@ pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
     // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
     let result = catch_unwind(AssertUnwindSafe(piece)).ok();
     if result.is_none() {
-        close();
+        stay_off();
         notice::say(&format!("internal error while {what}; gyan is off for the rest of the run"));
     }
     result

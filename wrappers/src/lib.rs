@@ -40,6 +40,7 @@ mod objects;
 mod output;
 mod quirks;
 mod references;
+mod run;
 mod sampler;
 mod selection;
 mod store;

@@ -14,8 +14,8 @@ pub(crate) use registry::{Kind, Object, Registry};
 
 use crate::abi::{Inquiry, inquiry};
 use crate::boundary::{self, Scope};
-use crate::lifecycle;
 use crate::memory::{element, word};
+use crate::run;
 
 /// Whose handle lies at an address.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -182,14 +182,14 @@ fn completed_request(language: Language, request: usize) {
 
 fn comes(kind: Kind, handle: usize) {
     boundary::contain("taking in an object", || {
-        lifecycle::with_run(|run| run.object_comes(kind, handle));
+        run::with_run(|run| run.object_comes(kind, handle));
     });
 }
 
 fn goes(kind: Kind, language: Language, at: usize) {
     boundary::contain("letting an object go", || {
         if let Some(handle) = inquiry().and_then(|mpi| handle(mpi, kind, language, at)) {
-            lifecycle::with_run(|run| run.object_goes(kind, handle));
+            run::with_run(|run| run.object_goes(kind, handle));
         }
     });
 }
