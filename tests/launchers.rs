@@ -8,7 +8,8 @@ use std::process::Command;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, Mpi, Outcome, command, counts, gyan, libgyan, profiles, receives, run, truth,
+    BED, Mpi, NOBODY_IS_LEFT, Outcome, command, counts, gyan, libgyan, profiles, receives, run,
+    truth,
 };
 use crate::matrix::{self, Column};
 use crate::slurm::Slurm;
@@ -121,7 +122,9 @@ fn each_launcher_passes_the_exit_code_on() {
         {
             let here = TempDir::new().unwrap();
             words.extend([program.clone(), "9".into()]);
-            let outcome = run(command(&words).current_dir(&here));
+            let mut command = command(&words);
+            command.env(NOBODY_IS_LEFT.0, NOBODY_IS_LEFT.1);
+            let outcome = run(command.current_dir(&here));
             assert_eq!(outcome.code, 9, "{mpi:?} {words:?}\n{}", outcome.stderr);
             assert_eq!(profiles(&only_run_directory(here.path())).len(), 1);
         }
@@ -438,10 +441,12 @@ fn each_step_and_each_mpirun_of_a_batch_job_is_a_run() {
             libgyan().display()
         );
         fs::write(here.path().join("script"), script).unwrap();
-        let mut sbatch = slurm.command(&["sbatch", "--wait", "-n", "2", "-o", "out", "script"]);
-        let outcome = run(sbatch.current_dir(&here));
+        // Its own --wait looks every few seconds.
+        let words = ["sbatch", "--parsable", "-n", "2", "-o", "out", "script"];
+        let job = succeed(slurm.command(&words).current_dir(&here)).stdout;
+        let state = slurm.end_of_job(job.trim());
         let out = fs::read_to_string(here.path().join("out")).unwrap_or_default();
-        assert_eq!(outcome.code, 0, "{mpi:?} {} {out}", outcome.stderr);
+        assert_eq!(state, "COMPLETED", "{mpi:?} {out}");
         let id = fs::read_to_string(here.path().join("id")).unwrap();
         let directories = run_directories(here.path());
         assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
