@@ -7,19 +7,17 @@ use std::path::Path;
 use gyan_results::RankProfile;
 use tempfile::TempDir;
 
-use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI_SPC, command, counts, libgyan, profiles, run,
-};
+use crate::common::{BED, MPIS, Mpi, command, counts, libgyan, profiles, run};
+use crate::matrix::{self, Column};
 
-/// Where Fortran is: the others bring none, and `mpich-pvars` is built without.
-fn with_fortran() -> [Mpi; 4] {
-    [OPENMPI, MPICH, OPENMPI_SPC, by_name("intelmpi")]
+/// Where Fortran is.
+fn with_fortran() -> impl Iterator<Item = Mpi> {
+    matrix::with(Column::MpifH)
 }
 
-/// What the wheel of mpi4py runs on: MPIs with their own interface, and complete.
+/// What the wheel of mpi4py runs on.
 fn with_python() -> impl Iterator<Item = Mpi> {
-    let names = ["openmpi4", "mpich4", "openmpi5", "mpich5", "intelmpi", "openmpi-spc"];
-    names.into_iter().map(by_name)
+    matrix::with(Column::Mpi4py)
 }
 
 /// The MPI of the test bed, with the compiler for its own interface.
@@ -117,21 +115,23 @@ fn receives_in_cxx_are_counted_once_and_exceptions_fly_through() {
             assert_eq!(profile.calls.remove(thrown.unwrap()).count, 1, "{mpi:?}");
             assert_usual_receives(&profile, &format!("{mpi:?}"));
         }
+        matrix::passed(mpi, Column::Cxx);
     }
 }
 
 #[test]
 fn receives_through_every_fortran_binding_are_counted_once() {
-    for mpi in with_fortran() {
-        for source in ["fortran_mpif.f", "fortran_use_mpi.f90", "fortran_use_mpi_f08.f90"] {
-            // Of Intel MPI's modules gfortran can read all but mpi_f08.
-            if mpi.name == "intelmpi" && source == "fortran_use_mpi_f08.f90" {
-                continue;
-            }
+    for (column, source) in [
+        (Column::MpifH, "fortran_mpif.f"),
+        (Column::UseMpi, "fortran_use_mpi.f90"),
+        (Column::UseMpiF08, "fortran_use_mpi_f08.f90"),
+    ] {
+        for mpi in matrix::with(column) {
             let program = word(&mpi.fortran_program(source, &[]));
             for profile in profiled(mpi, 3, &[&program]) {
                 assert_usual_receives(&profile, &format!("{mpi:?} {source}"));
             }
+            matrix::passed(mpi, column);
         }
     }
 }
@@ -151,7 +151,7 @@ fn each_spelling_that_the_mpi_has_is_counted_once() {
     for mpi in with_fortran() {
         let library = match mpi.name {
             name if name.starts_with("openmpi") => "-lmpi_mpifh",
-            "mpich" => "-lmpichfort",
+            "mpich4" => "-lmpichfort",
             _ => "-lmpifort",
         };
         let program = word(&mpi.compiled("spellings", &["-Wl,--no-as-needed", library]));
@@ -193,11 +193,12 @@ fn c_name(fortran: &str) -> String {
 
 #[test]
 fn strings_ierr_and_special_addresses_are_as_without_gyan_in_fortran() {
-    for mpi in with_fortran() {
-        for binding in ["-DBINDING_MPIF", "-DBINDING_MPI", "-DBINDING_F08"] {
-            if mpi.name == "intelmpi" && binding == "-DBINDING_F08" {
-                continue;
-            }
+    for (column, binding) in [
+        (Column::MpifH, "-DBINDING_MPIF"),
+        (Column::UseMpi, "-DBINDING_MPI"),
+        (Column::UseMpiF08, "-DBINDING_F08"),
+    ] {
+        for mpi in matrix::with(column) {
             let program = word(&mpi.fortran_program("fortran_specials.F90", &[binding]));
             for profile in profiled(mpi, 2, &[&program]) {
                 let expected = [("MPI_Recv", 4), ("MPI_Irecv", 2)];
@@ -222,7 +223,7 @@ fn strings_errors_and_special_addresses_are_as_without_gyan_in_c() {
 
 #[test]
 fn receives_in_rust_are_counted_once() {
-    for mpi in with_python() {
+    for mpi in matrix::with(Column::Rust) {
         let program = word(&mpi.rust_program());
         for profile in profiled(mpi, 3, &[&program]) {
             let expected = [
@@ -235,6 +236,7 @@ fn receives_in_rust_are_counted_once() {
             ];
             assert_receives(&profile, &expected, &format!("{mpi:?}"));
         }
+        matrix::passed(mpi, Column::Rust);
     }
 }
 
@@ -264,6 +266,7 @@ fn receives_in_python_are_counted_once() {
                 assert_receives(&profile, &expected, &format!("{mpi:?} {way}"));
             }
         }
+        matrix::passed(mpi, Column::Mpi4py);
     }
 }
 

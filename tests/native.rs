@@ -27,10 +27,13 @@ fn target_of(name: &str) -> PathBuf {
             let copied = run(Command::new("cp").arg("-a").arg(first).arg(&own));
             assert_eq!(copied.code, 0, "{}", copied.stderr);
             let _ = fs::remove_file(own.join("complete"));
-            let mut clean = Command::new(env!("CARGO"));
-            clean.args(["clean", "--quiet", "-p", "mpi-sys", "-p", "gyan-wrappers"]);
-            clean.arg("--target-dir").arg(&own).current_dir(root());
-            assert!(clean.status().unwrap().success());
+            // One profile at a time.
+            for profile in ["dev", "release"] {
+                let mut clean = Command::new(env!("CARGO"));
+                clean.args(["clean", "--quiet", "-p", "mpi-sys", "-p", "gyan-wrappers"]);
+                clean.args(["--profile", profile, "--target-dir"]).arg(&own).current_dir(root());
+                assert!(clean.status().unwrap().success());
+            }
         }
     }
     own

@@ -105,7 +105,7 @@ impl Slurm {
     fn wait_for(&self, what: &str, is_there: impl Fn(&Slurm) -> bool) {
         let begun = Instant::now();
         while !is_there(self) {
-            assert!(begun.elapsed() < PATIENCE, "{what} did not come up:\n{}", self.logs());
+            assert!(begun.elapsed() < PATIENCE, "{what} did not come:\n{}", self.logs());
             thread::sleep(Duration::from_millis(50));
         }
     }
@@ -115,6 +115,17 @@ impl Slurm {
         let paths = entries.map(|entry| entry.unwrap().path());
         let outputs = paths.filter(|path| path.extension().is_some_and(|kind| kind == "out"));
         outputs.map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
+    }
+
+    /// Waits for a batch job; the state that it ended in.
+    pub(crate) fn end_of_job(&self, job: &str) -> String {
+        let state = || {
+            let words = ["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"];
+            run(&mut self.command(&words)).stdout.trim().to_owned()
+        };
+        let on_its_way = ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"];
+        self.wait_for("the end of a job", |_| !on_its_way.contains(&state().as_str()));
+        state()
     }
 
     /// A command that knows this Slurm.

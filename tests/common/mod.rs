@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use gyan_results::{Number, Pvar, RankProfile, Values, read_rank};
@@ -20,6 +20,10 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub(crate) const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 pub(crate) const OPENMPI: Mpi = Mpi { name: "openmpi", place: Place::Debian };
 pub(crate) const MPICH: Mpi = Mpi { name: "mpich", place: Place::Debian };
+
+/// Open MPI 4 gives the ranks that are left two seconds when one ends with another code than 0: for
+/// jobs of one rank.
+pub(crate) const NOBODY_IS_LEFT: (&str, &str) = ("OMPI_MCA_odls_base_sigkill_timeout", "0");
 
 /// Every MPI of the test bed, with the compiler wrappers for each of its binary interfaces.
 pub(crate) const BED: [Mpi; 9] = [
@@ -89,9 +93,23 @@ impl Mpi {
 
     /// `<front> mpirun -n <ranks>`, in the environment of this MPI.
     pub(crate) fn mpirun_behind(self, front: &[String], ranks: usize) -> Vec<String> {
+        self.launched(front, "mpirun", ranks)
+    }
+
+    /// `mpiexec -n <ranks>`, the name that the standard gives a launcher.
+    pub(crate) fn mpiexec(self, ranks: usize) -> Vec<String> {
+        self.launched(&[], "mpiexec", ranks)
+    }
+
+    fn launched(self, front: &[String], launcher: &str, ranks: usize) -> Vec<String> {
         let mut words = match self.place {
-            Place::Debian => [front, &[format!("mpirun.{}", self.name)]].concat(),
-            Place::Bed { .. } => [&in_bed(self.name), front, &["mpirun".into()]].concat(),
+            Place::Debian => [front, &[format!("{launcher}.{}", self.name)]].concat(),
+            Place::Bed { .. } => {
+                // Where there is no such network its component sleeps a second in MPI_Init.
+                let no_ofi = ["env", "OMPI_MCA_btl=^ofi"].map(str::to_owned);
+                let quick = if self == OPENMPI5 { &no_ofi[..] } else { &[] };
+                [&in_bed(self.name), quick, front, &[launcher.into()]].concat()
+            }
         };
         if self == OPENMPI {
             words.push("--oversubscribe".into());
@@ -182,31 +200,66 @@ impl Mpi {
             .collect();
         let output =
             directory.join(format!("{}{kind}", source.strip_suffix(".c").unwrap_or(source)));
+        let source = root().join("tests/programs").join(source);
+        let made_of = format!("{arguments:?} {} {}", modified(&source), age_of(&compiler));
+        let record = PathBuf::from(format!("{}.made-of", output.display()));
+        if output.exists() && fs::read_to_string(&record).is_ok_and(|text| text == made_of) {
+            return output;
+        }
         let mut compiler = command(&compiler);
-        compiler.args(["-O1", "-w", "-o"]).arg(&output);
-        compiler.arg(root().join("tests/programs").join(source)).args(arguments);
+        compiler.args(["-O1", "-w", "-o"]).arg(&output).arg(&source).args(arguments);
         let outcome = run(compiler.current_dir(&directory));
-        assert_eq!(outcome.code, 0, "{source} does not compile:\n{}", outcome.stderr);
+        assert_eq!(outcome.code, 0, "{} does not compile:\n{}", source.display(), outcome.stderr);
+        // What a library outside holds may change at any time.
+        if !arguments.iter().any(|argument| argument.starts_with("-L")) {
+            fs::write(record, made_of).unwrap();
+        }
         output
     }
 
     /// The Rust package `tests/programs/rust`, built once for each binary interface: its libraries
     /// have the same name in every MPI that has the interface.
     pub(crate) fn rust_program(self) -> PathBuf {
-        let (home, wrapper) = if self.name.starts_with("openmpi") {
-            ("openmpi4", "mpicc")
-        } else {
-            ("mpich5", "mpicc")
+        let (home, wrapper) = match self.place {
+            _ if self.name.starts_with("openmpi") => ("openmpi4", "mpicc"),
+            Place::Bed { compiler: "mpicc_abi" } => ("mpich5", "mpicc_abi"),
+            _ => ("mpich5", "mpicc"),
         };
-        let directory = target().join("test-programs").join(format!("rust-{home}"));
+        let directory = target().join("test-programs").join(format!("rust-{home}-{wrapper}"));
         let mut cargo = command(&[in_bed(home), vec![env!("CARGO").to_owned()]].concat());
         cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&directory);
         cargo.current_dir(root().join("tests/programs/rust")).env("MPICC", wrapper);
+        if wrapper == "mpicc_abi" {
+            // mpi-sys relies on MPI_Fint, which MPI 5.0 leaves out.
+            cargo.env("CFLAGS", "-DMPI_Fint=int");
+            cargo.env("BINDGEN_EXTRA_CLANG_ARGS", "-DMPI_ABI -DMPI_Fint=int");
+        }
         // The first time it compiles a parser of C headers.
         let outcome = run_within(&mut cargo, Duration::from_secs(600));
         assert_eq!(outcome.code, 0, "the Rust program does not compile:\n{}", outcome.stderr);
         directory.join("debug/receives")
     }
+}
+
+/// When a file was written, as a text.
+fn modified(path: &Path) -> String {
+    let time = fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap();
+    format!("{:?}", time.duration_since(std::time::UNIX_EPOCH).unwrap())
+}
+
+/// Where a compiler wrapper is and of when, with those of Debian that one in the test bed may lead to.
+fn age_of(compiler: &[String]) -> String {
+    static KNOWN: Mutex<BTreeMap<Vec<String>, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let ask = || {
+        let (wrapper, front) = compiler.split_last().unwrap();
+        let script = "for file; do file=$(command -v $file) && stat -Lc '%n %Y' $file; done; true";
+        let mut words: Vec<String> = [front, &["sh".into(), "-c".into(), script.into()]].concat();
+        words.push("sh".into());
+        words.extend(["", ".openmpi", ".mpich"].map(|suffix| format!("{wrapper}{suffix}")));
+        run(&mut command(&words)).stdout
+    };
+    known.entry(compiler.to_vec()).or_insert_with(ask).clone()
 }
 
 /// The words that put a command into the environment of an MPI of the test bed.
