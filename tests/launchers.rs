@@ -202,16 +202,10 @@ fn spawned_processes_are_runs_of_their_own() {
             assert_eq!(told, profiles(directory)[0].rank == 0, "{mpi:?} {}", outcome.stderr);
         }
         receives.sort_unstable();
-        let expected = [0].into_iter().chain(vec![1; directories_of_spawned(mpi)]);
+        let expected = [0, 1, 1].into_iter();
         assert!(expected.eq(receives), "{mpi:?} {directories:?}");
         matrix::passed(mpi, Column::Spawn);
     }
-}
-
-/// How many run directories the children of two spawns have. Those of Intel MPI have one each, because
-/// gyan does not see which belong together.
-fn directories_of_spawned(mpi: Mpi) -> usize {
-    if mpi.name == "intelmpi" { 4 } else { 2 }
 }
 
 /// One profile for each of two ranks, both of parents or both of children of one spawn. How many
@@ -220,13 +214,8 @@ fn assert_ranks_of_spawn(mpi: Mpi, directory: &Path) -> u64 {
     let profiles = profiles(directory);
     let of_child = profiles[0].job.command.get(1).is_some();
     let ranks: Vec<_> = profiles.iter().map(|profile| (profile.rank, profile.size)).collect();
-    if of_child && directories_of_spawned(mpi) == 4 {
-        assert!(ranks == [(0, 2)] || ranks == [(1, 2)], "{}: {ranks:?}", directory.display());
-        assert_eq!(report(directory).code, 1);
-    } else {
-        assert_eq!(ranks, [(0, 2), (1, 2)], "{}", directory.display());
-        assert_eq!(report(directory).code, 0);
-    }
+    assert_eq!(ranks, [(0, 2), (1, 2)], "{mpi:?} {}", directory.display());
+    assert_eq!(report(directory).code, 0);
     for profile in &profiles {
         assert_eq!(profile.job.id, profiles[0].job.id);
         let receives = counts(profile).get("MPI_Recv").copied().unwrap_or(0);
@@ -252,7 +241,7 @@ fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
         assert_eq!(only_run_directory(here.path()), output);
         assert_eq!(assert_ranks_of_spawn(mpi, &output), 0, "{mpi:?}");
         let nested = run_directories(&output);
-        assert_eq!(nested.len(), directories_of_spawned(mpi), "{mpi:?} {nested:?}");
+        assert_eq!(nested.len(), 2, "{mpi:?} {nested:?}");
         let said = report(&output).stderr;
         for directory in &nested {
             assert!(name(directory).starts_with("spawned-spawn-mine-"), "{directory:?}");

@@ -125,6 +125,10 @@ fn world_of_spawned() -> Option<String> {
     if group.is_some_and(|group| group != b"0") {
         return None;
     }
+    // Intel MPI: the same, but it tells the processes.
+    if launcher("HYDRA_BSTRAP_PGID").is_some_and(|group| group != "0") {
+        return None;
+    }
     // MPICH 5 names its shared memory after a hash of what its process manager calls the world.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
     // Else a run of its own for each process: no summary, but nothing mixed and nothing lost.
