@@ -354,6 +354,48 @@ fn weak_references_to_what_the_mpi_lacks_stay_null() {
     }
 }
 
+#[test]
+fn bytes_and_objects_are_seen_through_fortran() {
+    for (column, binding) in
+        [(Column::UseMpi, "-DBINDING_MPI"), (Column::UseMpiF08, "-DBINDING_F08")]
+    {
+        for mpi in matrix::with(column) {
+            let program = word(&mpi.fortran_program("fortran_bytes.F90", &[binding]));
+            let settings = [("OMPI_MCA_pml", "ob1")];
+            let libgyan = libgyan().display().to_string();
+            for profile in profiled_with(mpi, 2, &[&program], &settings, &libgyan).0 {
+                let what = format!("{mpi:?} {binding}, rank {}", profile.rank);
+                for (name, count, bytes) in [
+                    ("MPI_Send", 2, Some(64)),
+                    ("MPI_Recv", 1, None),
+                    ("MPI_Allreduce", 2, Some(32)),
+                    ("MPI_Allgather", 1, Some(12)),
+                    ("MPI_Alltoallv", 1, Some(16)),
+                    ("MPI_Alltoallw", 1, Some(24)),
+                    ("MPI_Put", 1, Some(8)),
+                    ("MPI_Comm_dup", 1, None),
+                    ("MPI_Comm_idup", 1, None),
+                    ("MPI_Win_create", 1, None),
+                    ("MPI_Wait", 1, None),
+                    ("MPI_Win_free", 1, None),
+                ] {
+                    let call = profile.calls.iter().find(|call| call.name == name);
+                    let call = call.unwrap_or_else(|| panic!("{what}: no {name}"));
+                    assert_eq!((call.count, call.bytes), (count, bytes), "{what} {name}");
+                }
+                if mpi.name.starts_with("openmpi") {
+                    let name = "pml_ob1_unexpected_msgq_length";
+                    let of_name = profile.pvars.iter().filter(|pvar| pvar.name == name);
+                    let objects: Vec<&str> =
+                        of_name.map(|pvar| pvar.object.as_deref().unwrap()).collect();
+                    let expected = ["MPI_COMM_WORLD", "copy", "communicator of 2 ranks #2"];
+                    assert_eq!(objects, expected, "{what}");
+                }
+            }
+        }
+    }
+}
+
 /// A good part of mpi4py's own tests: which pass, which are skipped and why.
 #[test]
 fn the_tests_of_mpi4py_end_as_without_gyan() {
