@@ -5,7 +5,7 @@
 
 use gyan_results::{Cvar, Number, Pvar, PvarInfo, Skipped, Switch, Values};
 
-use crate::abi::{Implementation, Library, Version};
+use crate::abi::{self, Implementation, Library, Version};
 use crate::config::Config;
 use crate::mpit::Mpit;
 use crate::sampler::CLOSED;
@@ -100,9 +100,7 @@ const ROWS: &[Row] = &[
 /// Every row for a library.
 fn rows(implementation: Implementation, version: Version) -> impl Iterator<Item = &'static Row> {
     ROWS.iter().filter(move |row| {
-        row.implementation == implementation
-            && version >= row.since
-            && row.until.is_none_or(|until| version < until)
+        row.implementation == implementation && abi::is_between(version, row.since, row.until)
     })
 }
 

@@ -6,7 +6,7 @@
 use gyan_results::Class;
 use wildmatch::WildMatch;
 
-use crate::abi::{Implementation, Library, Version};
+use crate::abi::{self, Implementation, Library, Version};
 use crate::mpit::Variable;
 
 /// What is to be done about a variable.
@@ -137,8 +137,7 @@ fn rows(
 ) -> impl Iterator<Item = &'static Quirk> {
     QUIRKS.iter().filter(move |quirk| {
         quirk.implementation == implementation
-            && version >= quirk.since
-            && quirk.until.is_none_or(|until| version < until)
+            && abi::is_between(version, quirk.since, quirk.until)
             && WildMatch::new(quirk.name).matches(name)
     })
 }

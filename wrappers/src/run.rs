@@ -74,6 +74,7 @@ pub(crate) enum Start {
     /// The address of the session's handle.
     Session(Pointer),
 }
+
 /// Does something with the run, if there is one and this thread is not at it already.
 pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
     if HOLDS.replace(true) {
@@ -118,9 +119,6 @@ impl Beginning {
                 return None;
             }
         };
-        if late && !library.is_initialized() {
-            return None;
-        }
         let level = if late { library.query_thread() } else { None };
         let mut settings =
             if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
@@ -220,8 +218,8 @@ impl Beginning {
             Err(why) => (None, Some(why)),
         };
         if late {
-            let text = "the start was missed: calls and readings before the first call that gyan saw are \
-                 missing";
+            let text = "the start was missed: calls and readings before the first call that gyan \
+                        saw are missing";
             config.warnings.push(text.into());
         }
         for warning in &config.warnings {

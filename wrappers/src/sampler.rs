@@ -90,7 +90,7 @@ impl Sampler {
         let session = Session::create(&mpit.api)?;
         let mut objects = Registry::new(limits.objects);
         if world {
-            objects.predefined(library);
+            objects.world_comes(library);
         }
         let mut sampler = Sampler {
             mpit,
@@ -130,7 +130,7 @@ impl Sampler {
 
     /// `MPI_COMM_WORLD` has come, when sessions were there before.
     pub(crate) fn world_comes(&mut self, library: &Library, selection: &mut Selection) {
-        self.objects.predefined(library);
+        self.objects.world_comes(library);
         let kind = Kind::Comm;
         let alive: Vec<Object> =
             self.objects.alive(kind).filter(|o| o.is_world()).cloned().collect();

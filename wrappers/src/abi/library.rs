@@ -22,6 +22,11 @@ pub(crate) enum Implementation {
 /// Major, minor and patch level; parts that the library does not tell are 0.
 pub(crate) type Version = (u32, u32, u32);
 
+/// Whether `version` has what came with `since` and went with `until`.
+pub(crate) fn is_between(version: Version, since: Version, until: Option<Version>) -> bool {
+    version >= since && until.is_none_or(|until| version < until)
+}
+
 /// The library that the program calls.
 pub(crate) struct Library {
     pub(crate) abi: &'static Abi,

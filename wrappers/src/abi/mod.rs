@@ -17,7 +17,7 @@ mod openmpi;
 mod standard;
 
 pub(crate) use inquiry::{Inquiry, inquiry, prepare_inquiry};
-pub(crate) use library::{Implementation, Library, Version, is_initialized};
+pub(crate) use library::{Implementation, Library, Version, is_between, is_initialized};
 
 use std::ffi::{CStr, c_int};
 

@@ -50,8 +50,7 @@ pub(crate) struct Object {
     pub(crate) handle: usize,
     /// By creation, from 0.
     pub(crate) order: usize,
-    /// Its name, when it is `MPI_COMM_WORLD`.
-    predefined: Option<&'static str>,
+    is_world: bool,
     pub(crate) is_intercommunicator: bool,
     /// Kind, size and, with others like it before, number: for an object without a name.
     description: String,
@@ -59,7 +58,7 @@ pub(crate) struct Object {
 
 impl Object {
     pub(crate) fn is_world(&self) -> bool {
-        self.predefined.is_some()
+        self.is_world
     }
 }
 
@@ -77,7 +76,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Follows at most `limit` objects at a time beside the predefined ones.
+    /// Follows at most `limit` objects at a time beside `MPI_COMM_WORLD`.
     pub(crate) fn new(limit: usize) -> Registry {
         Registry {
             limit,
@@ -89,9 +88,9 @@ impl Registry {
     }
 
     /// Takes in `MPI_COMM_WORLD`. Not `MPI_COMM_SELF`, on which next to nothing happens.
-    pub(crate) fn predefined(&mut self, library: &Library) {
+    pub(crate) fn world_comes(&mut self, library: &Library) {
         if let Some(handle) = library.handle(library.abi.comm_world) {
-            self.insert(Kind::Comm, handle, Some(WORLD), false, String::new());
+            self.insert(Kind::Comm, handle, true, false, WORLD.into());
         }
     }
 
@@ -106,7 +105,7 @@ impl Registry {
         if library.handle(kind.null(library)) == Some(handle) || self.find(kind, handle).is_some() {
             return None;
         }
-        let followed = self.alive.iter().filter(|object| object.predefined.is_none()).count();
+        let followed = self.alive.iter().filter(|object| !object.is_world).count();
         if followed >= self.limit {
             *self.left_out.entry(kind).or_default() += 1;
             return None;
@@ -114,20 +113,20 @@ impl Registry {
         let inter = kind == Kind::Comm && mpi.is_intercommunicator(handle);
         let description = described(mpi, kind, handle, inter);
         let description = self.numbered(description);
-        Some(self.insert(kind, handle, None, inter, description))
+        Some(self.insert(kind, handle, false, inter, description))
     }
 
     fn insert(
         &mut self,
         kind: Kind,
         handle: usize,
-        predefined: Option<&'static str>,
+        is_world: bool,
         is_intercommunicator: bool,
         description: String,
     ) -> Object {
         let order = self.created;
         self.created += 1;
-        let object = Object { kind, handle, order, predefined, is_intercommunicator, description };
+        let object = Object { kind, handle, order, is_world, is_intercommunicator, description };
         self.alive.push(object.clone());
         object
     }
@@ -150,8 +149,8 @@ impl Registry {
     /// number where another before it is called the same. Asked once for each object, at its end,
     /// because a name can be given late.
     pub(crate) fn name(&mut self, mpi: Option<&Inquiry>, object: &Object) -> String {
-        if let Some(name) = object.predefined {
-            return name.to_owned();
+        if object.is_world {
+            return object.description.clone();
         }
         match mpi.and_then(|mpi| name_in_mpi(mpi, object)) {
             Some(name) => self.numbered(name),
