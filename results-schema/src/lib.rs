@@ -14,6 +14,7 @@ mod number;
 mod rank;
 mod read;
 mod reduction;
+mod running;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod statistics;
@@ -31,6 +32,10 @@ pub use rank::{
 };
 pub use read::{ReadError, read_rank, read_summary, read_variables};
 pub use reduction::Reduction;
+pub use running::{
+    Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
+    add_histogram,
+};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
     BadEnding, CallSummary, CoverageSummary, Element, LeftOut, OverheadSummary, PvarSummary, Ranks,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Datatype, Values};
+use crate::{Clock, Datatype, InMpi, Phase, Samples, Series, Values};
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -33,8 +33,20 @@ pub struct RankProfile {
     pub pvars: Vec<Pvar>,
     /// The MPI functions that the program called, with their exact counts.
     pub calls: Vec<Call>,
+    /// The time in MPI functions; none when nothing was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_mpi: Option<InMpi>,
+    /// What happened in each phase, in the order in which they came; empty for a program without.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<Phase>,
+    /// How sampled variables went; none unless `GYAN_SERIES` asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub series: Option<Series>,
     /// What the library exports and what of it was not read.
     pub coverage: Coverage,
+    /// The clock; none in profiles of gyan before it read one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     /// What a reader of the numbers should know.
     pub warnings: Vec<String>,
     /// What gyan itself cost. The last key, so that it can include the writing of all the others.
@@ -106,6 +118,9 @@ pub struct End {
 pub enum Ending {
     /// `MPI_Finalize`.
     Finalize,
+    /// It had not ended: the program asked for the profile by `MPI_Pcontrol(2)`, and another was not
+    /// written later.
+    Running,
 }
 
 /// A class of performance variables (MPI 4.1, 15.3.7).
@@ -225,6 +240,9 @@ pub struct Pvar {
     /// `end - start` of a variable that accumulates, wrapping in the datatype's own width.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta: Option<Values>,
+    /// What was read of it while the program ran; none for a variable that was not sampled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
     /// What a reader of this number should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
@@ -248,6 +266,11 @@ impl Pvar {
             _ => None,
         };
         self.end.clone_from(&later.end);
+        match (&mut self.samples, &later.samples) {
+            (Some(samples), Some(later)) => samples.extend(later),
+            (samples @ None, later) => samples.clone_from(later),
+            (Some(_), None) => {}
+        }
         for note in &later.notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
@@ -284,9 +307,12 @@ pub struct CvarSetting {
     pub requested: Option<String>,
 }
 
-/// How often a function of MPI was called.
+/// How often a function of MPI was called, and how long that took.
+///
+/// The count is exact. The times are an unbiased estimate from the calls that were timed; when all
+/// were, they are exact too and their standard error is 0.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Call {
     /// Its name in C.
     pub name: String,
@@ -296,6 +322,22 @@ pub struct Call {
     /// of a window or a file. None where that is not counted, as for receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// How many calls were timed.
+    #[serde(default)]
+    pub timed: u64,
+    /// Seconds in all calls; none when none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_s: Option<f64>,
+    /// The standard error of `time_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_s: Option<f64>,
+    /// Seconds of the longest call that was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_max_s: Option<f64>,
+    /// How many calls took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns: an estimate like the
+    /// time, up to the last that is not 0. Of the whole run, not of a phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time_histogram: Vec<u64>,
 }
 
 /// What the library exports, what was read of it, and what was not and why.
@@ -335,11 +377,30 @@ pub struct Overhead {
     pub mpit_init_s: f64,
     /// Seconds that gyan added to `MPI_Init`, `mpit_init_s` excluded.
     pub init_s: f64,
-    /// Seconds that gyan spent reading variables in between, when objects came and went.
+    /// Seconds that gyan spent reading variables in between: at calls, when objects came and went,
+    /// and between phases.
     #[serde(default)]
     pub sampling_s: f64,
+    /// Seconds that gyan spent counting and timing calls, summed over all threads: their numbers
+    /// times what each was found to cost at the start.
+    #[serde(default)]
+    pub wrappers_s: f64,
     /// Seconds that gyan added to the end, up to the last write of this profile.
     pub finalize_s: f64,
-    /// `(init_s + sampling_s + finalize_s) / elapsed_s`.
+    /// `(init_s + sampling_s + wrappers_s + finalize_s) / elapsed_s`.
     pub share: f64,
+    /// The same without `init_s`: what the budget is for.
+    #[serde(default)]
+    pub running_share: f64,
+    /// The share that `GYAN_BUDGET` allows; none for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+}
+
+impl Overhead {
+    /// Whether gyan cost more than it was allowed to.
+    #[must_use]
+    pub fn is_over_budget(&self) -> bool {
+        self.budget.is_some_and(|budget| self.running_share > budget)
+    }
 }

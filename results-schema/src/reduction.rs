@@ -403,9 +403,14 @@ mod tests {
                 start: Some(Values::Elements(vec![Number::Integer(5)])),
                 end: Some(Values::Elements(vec![Number::Integer(5 + i128::from(rank))])),
                 delta: Some(Values::Elements(vec![Number::Integer(rank.into())])),
+                samples: None,
                 notes: Vec::new(),
             }],
-            calls: vec![Call { name: "MPI_Recv".into(), count: 10, bytes: None }],
+            in_mpi: None,
+            phases: Vec::new(),
+            series: None,
+            clock: None,
+            calls: vec![Call { name: "MPI_Recv".into(), count: 10, ..Call::default() }],
             coverage: Coverage::default(),
             warnings: Vec::new(),
             overhead: Overhead::default(),
@@ -443,10 +448,15 @@ mod tests {
                         name: "MPI_Irecv".into(),
                         count: 4,
                         bytes: Some(32),
+                        ..Call::default()
                     });
                 }
                 if rank == 3 {
-                    profile.calls.push(Call { name: "MPI_Mrecv".into(), count: 1, bytes: None });
+                    profile.calls.push(Call {
+                        name: "MPI_Mrecv".into(),
+                        count: 1,
+                        ..Call::default()
+                    });
                 }
                 profile
             });

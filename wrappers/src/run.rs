@@ -344,6 +344,7 @@ impl Run {
             name: calls.name.into(),
             count: calls.count,
             bytes: calls.bytes,
+            ..Call::default()
         });
         let mut profile = RankProfile {
             schema: RANK_SCHEMA.into(),
@@ -363,6 +364,10 @@ impl Run {
             cvars: if self.rank == 0 { self.cvars.clone() } else { Vec::new() },
             pvars: self.earlier.clone(),
             calls: calls.collect(),
+            in_mpi: None,
+            phases: Vec::new(),
+            series: None,
+            clock: None,
             coverage,
             warnings,
             overhead: self.overhead.clone(),

@@ -440,6 +440,7 @@ impl Sampled {
             start: start.map(values),
             end: end.map(values),
             delta,
+            samples: None,
             notes,
         }
     }

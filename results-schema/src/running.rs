@@ -1,0 +1,251 @@
+//! What a rank profile holds of the time between start and end: samples of variables, their course,
+//! phases, and the clock.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Call, Class, Number, Values};
+
+/// What was read of a variable while the program ran, at calls of MPI functions.
+///
+/// Each reading counts once, so the mean is that over the readings, which are spread over the run as
+/// the budget allows.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Samples {
+    /// Number of readings.
+    pub n: u64,
+    /// The smallest reading of each element; empty for a vector that was too long to keep.
+    pub min: Vec<Number>,
+    /// The mean reading of each element.
+    pub mean: Vec<Number>,
+    /// The largest reading of each element.
+    pub max: Vec<Number>,
+    /// The same of the sum over the elements; none for a variable with one element.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sum: Option<SampledSum>,
+    /// How many readings were below 1, in [1, 2), [2, 4), [4, 8), ... of the sum over the elements;
+    /// up to the last that is not 0.
+    pub histogram: Vec<u64>,
+    /// Of a STATE variable the share of time in each state; each reading stands for the time until
+    /// the next.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateShare>,
+}
+
+/// Extremes and mean of the sum over the elements of a vector.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SampledSum {
+    /// The smallest sum.
+    pub min: Number,
+    /// The mean sum.
+    pub mean: Number,
+    /// The largest sum.
+    pub max: Number,
+}
+
+/// One state of a STATE variable.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct StateShare {
+    /// Its name in the variable's enumeration, else its number.
+    pub state: String,
+    /// The share of the time over which the variable was sampled.
+    pub share: f64,
+}
+
+impl Samples {
+    /// Takes in the readings of the same variable in a later part of the run.
+    pub fn extend(&mut self, later: &Samples) {
+        if self.n == 0 || later.n == 0 {
+            if later.n > 0 {
+                self.clone_from(later);
+            }
+            return;
+        }
+        let (n, m) = (self.n as f64, later.n as f64);
+        let mean = |own: Number, other: Number| {
+            Number::Double((own.as_f64() * n + other.as_f64() * m) / (n + m))
+        };
+        let pairwise =
+            |own: &mut Vec<Number>, other: &[Number], of: &dyn Fn(Number, Number) -> Number| {
+                own.truncate(other.len());
+                for (own, other) in own.iter_mut().zip(other) {
+                    *own = of(*own, *other);
+                }
+            };
+        pairwise(&mut self.min, &later.min, &lesser);
+        pairwise(&mut self.mean, &later.mean, &mean);
+        pairwise(&mut self.max, &later.max, &greater);
+        self.sum = match (self.sum, later.sum) {
+            (Some(own), Some(other)) => Some(SampledSum {
+                min: lesser(own.min, other.min),
+                mean: mean(own.mean, other.mean),
+                max: greater(own.max, other.max),
+            }),
+            _ => None,
+        };
+        add_histogram(&mut self.histogram, &later.histogram);
+        for state in &mut self.states {
+            state.share *= n / (n + m);
+        }
+        for other in &later.states {
+            let share = other.share * m / (n + m);
+            match self.states.iter_mut().find(|state| state.state == other.state) {
+                Some(state) => state.share += share,
+                None => self.states.push(StateShare { state: other.state.clone(), share }),
+            }
+        }
+        self.n += later.n;
+    }
+}
+
+fn lesser(one: Number, other: Number) -> Number {
+    if other.compare(one).is_lt() { other } else { one }
+}
+
+fn greater(one: Number, other: Number) -> Number {
+    if other.compare(one).is_gt() { other } else { one }
+}
+
+/// Adds the bars of one histogram to another's.
+pub fn add_histogram(histogram: &mut Vec<u64>, other: &[u64]) {
+    if histogram.len() < other.len() {
+        histogram.resize(other.len(), 0);
+    }
+    for (own, other) in histogram.iter_mut().zip(other) {
+        *own += other;
+    }
+}
+
+/// The time that a rank spent inside MPI functions: an estimate from the calls that were timed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct InMpi {
+    /// Seconds, summed over all threads.
+    pub time_s: f64,
+    /// The standard error of that.
+    pub time_error_s: f64,
+    /// `time_s / job.elapsed_s`; above 1 when several threads call MPI at once.
+    pub share: f64,
+}
+
+/// What gyan reads the time from.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Clock {
+    /// `tsc` (the processor's counter, where it is invariant) or `clock_gettime`.
+    pub source: String,
+    /// What one reading costs, in seconds.
+    pub read_s: f64,
+    /// Whether that is so much that fewer calls are timed for it.
+    pub slow: bool,
+}
+
+/// How sampled variables went over the run: one record for each interval.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Series {
+    /// The interval that was asked for, in seconds. Records of a long run are merged, the oldest
+    /// most: their intervals are longer.
+    pub interval_s: f64,
+    /// The end of the interval of each record, in seconds since `MPI_Init`, growing. Nothing is known
+    /// of a time in which the program called no function of MPI.
+    pub end_s: Vec<f64>,
+    /// One for each sampled variable.
+    pub columns: Vec<SeriesColumn>,
+}
+
+/// A variable in a series: of a vector the sum over the elements. Each list is as long as
+/// [`Series::end_s`]; none for an interval in which it was not read.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SeriesColumn {
+    /// Its name.
+    pub name: String,
+    /// Its class, as the library says.
+    pub class: Class,
+    /// The object that it is bound to.
+    pub object: Option<String>,
+    /// The smallest reading in each interval.
+    pub min: Vec<Option<f64>>,
+    /// The mean reading in each interval.
+    pub mean: Vec<Option<f64>>,
+    /// The largest reading in each interval.
+    pub max: Vec<Option<f64>>,
+}
+
+/// What happened while the program was in one phase.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Phase {
+    /// Its name: that of `gyan_phase_begin`, behind those of the phases around it (`step/exchange`),
+    /// or `level N` of `MPI_Pcontrol`; empty for what was outside all phases, and `off` for what was
+    /// between `MPI_Pcontrol(0)` and `MPI_Pcontrol(1)`, which is nowhere else in the profile.
+    pub name: String,
+    /// How often it was begun.
+    pub entries: u64,
+    /// Seconds in it, without the phases inside it.
+    pub time_s: f64,
+    /// The functions that were called in it, without the phases inside it.
+    pub calls: Vec<Call>,
+    /// How often it was gone on with, at its begin or behind a phase inside it.
+    pub stretches: u64,
+    /// In how many of those the variables were read at both ends; in the others the budget did not
+    /// allow it, and `delta` is without them.
+    pub stretches_read: u64,
+    /// The variables that changed or were sampled in it.
+    pub pvars: Vec<PhasePvar>,
+}
+
+/// A variable in one phase.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PhasePvar {
+    /// Its name.
+    pub name: String,
+    /// Its class, as the library says.
+    pub class: Class,
+    /// The class that it behaves as, where the library says it wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaves_as: Option<Class>,
+    /// The object that it is bound to.
+    pub object: Option<String>,
+    /// What a variable that accumulates grew by in the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<Values>,
+    /// What was read of it in the phase.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn samples(n: u64, value: i128) -> Samples {
+        let number = Number::Integer(value);
+        Samples {
+            n,
+            min: vec![number],
+            mean: vec![Number::Double(number.as_f64())],
+            max: vec![number],
+            sum: None,
+            histogram: vec![0, n],
+            states: vec![StateShare { state: value.to_string(), share: 1.0 }],
+        }
+    }
+
+    #[test]
+    fn samples_of_two_parts_of_a_run_are_those_of_the_whole() {
+        let mut whole = Samples::default();
+        whole.extend(&samples(1, 1));
+        whole.extend(&samples(3, 5));
+        assert_eq!(whole.n, 4);
+        assert_eq!((whole.min[0], whole.max[0]), (Number::Integer(1), Number::Integer(5)));
+        assert_eq!(whole.mean, [Number::Double(4.0)]);
+        assert_eq!(whole.histogram, [0, 4]);
+        let shares: Vec<f64> = whole.states.iter().map(|state| state.share).collect();
+        assert_eq!(shares, [0.25, 0.75]);
+    }
+}
