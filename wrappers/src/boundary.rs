@@ -144,48 +144,52 @@ pub(crate) fn counted_alone(
     result
 }
 
-/// The same for [`Fast::Thread`], unless `slow` is the way.
+/// The same for a thread that [`enter_thread`] let in.
 #[inline]
 pub(crate) fn counted_in_thread(
+    inside: ThreadInside,
     function: Function,
     forward: impl FnOnce() -> c_int,
     bytes: impl FnOnce() -> u64,
-    slow: impl FnOnce() -> c_int,
 ) -> c_int {
-    THREAD.with(|thread| {
-        let ledger = match thread.own.get() {
-            Some(ledger) if !thread.inside.get() && !ledger.is_due(function) => ledger,
-            _ => return slow(),
-        };
-        let inside = ThreadInside::enter(&thread.inside);
-        ledger.count(function);
-        let result = forward();
-        if result == 0 {
-            let bytes = bytes();
-            if bytes != 0 {
-                ledger.add_bytes(function, bytes);
-            }
+    inside.ledger.count(function);
+    let result = forward();
+    if result == 0 {
+        let bytes = bytes();
+        if bytes != 0 {
+            inside.ledger.add_bytes(function, bytes);
         }
-        drop(inside);
-        result
-    })
+    }
+    drop(inside);
+    result
 }
 
 /// As [`Inside`], for one of several threads.
-struct ThreadInside<'a>(&'a Cell<bool>);
-
-impl<'a> ThreadInside<'a> {
-    #[inline]
-    fn enter(inside: &'a Cell<bool>) -> ThreadInside<'a> {
-        inside.set(true);
-        ThreadInside(inside)
-    }
+pub(crate) struct ThreadInside {
+    /// Where this thread's flag is; a pointer also keeps the guard in its thread.
+    inside: *const Cell<bool>,
+    ledger: &'static Ledger,
 }
 
-impl Drop for ThreadInside<'_> {
+/// Enters a call of `function` when it takes the fast path for one of several threads: it comes from
+/// the program and is not to be timed, and the thread is known. Only for [`Fast::Thread`].
+#[inline(never)]
+pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
+    THREAD.with(|thread| {
+        let ledger = thread.own.get()?;
+        if thread.inside.get() || ledger.is_due(function) {
+            return None;
+        }
+        thread.inside.set(true);
+        Some(ThreadInside { inside: &raw const thread.inside, ledger })
+    })
+}
+
+impl Drop for ThreadInside {
     #[inline]
     fn drop(&mut self) {
-        self.0.set(false);
+        // SAFETY: the flag of this thread, which has no destructor and lives as long as the thread.
+        unsafe { &*self.inside }.set(false);
     }
 }
 

@@ -87,21 +87,32 @@ macro_rules! fast {
                     call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
                 }
 
-                // SAFETY: the row has the prototype that the standard gives this function, with
-                // handles as machine words, which are passed like them.
-                let prepared = entry.next.found().map(|address| unsafe {
-                    mem::transmute::<Address, Function>(address)
-                });
-                match (prepared, boundary::fast($chapter::$name)) {
+                #[inline(never)]
+                extern "C-unwind" fn threaded($($arg: $type),*) -> Int {
+                    match (next(&ENTRY), boundary::enter_thread($chapter::$name)) {
+                        (Some(next), Some(inside)) => boundary::counted_in_thread(
+                            inside,
+                            $chapter::$name,
+                            || next($($arg),*),
+                            $bytes,
+                        ),
+                        _ => slow($($arg),*),
+                    }
+                }
+
+                #[inline]
+                fn next(entry: &Entry) -> Option<Function> {
+                    let address = entry.next.found()?;
+                    // SAFETY: the row has the prototype that the standard gives this function, with
+                    // handles as machine words, which are passed like them.
+                    Some(unsafe { mem::transmute::<Address, Function>(address) })
+                }
+
+                match (next(entry), boundary::fast($chapter::$name)) {
                     (Some(next), Fast::Alone) => {
                         boundary::counted_alone($chapter::$name, || next($($arg),*), $bytes)
                     }
-                    (Some(next), Fast::Thread) => boundary::counted_in_thread(
-                        $chapter::$name,
-                        || next($($arg),*),
-                        $bytes,
-                        || slow($($arg),*),
-                    ),
+                    (_, Fast::Thread) => threaded($($arg),*),
                     _ => slow($($arg),*),
                 }
             }}

@@ -59,6 +59,25 @@ extern "C-unwind" fn slow(
 }
 
 #[inline(never)]
+extern "C-unwind" fn threaded(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    g: usize,
+) -> c_int {
+    match (next(), boundary::enter_thread(NO_FUNCTION)) {
+        (Some(next), Some(inside)) => {
+            let forward = || next(a, b, c, d, e, f, g);
+            boundary::counted_in_thread(inside, NO_FUNCTION, forward, || 0)
+        }
+        _ => slow(a, b, c, d, e, f, g),
+    }
+}
+
+#[inline(never)]
 extern "C-unwind" fn wrapped(
     a: usize,
     b: usize,
@@ -68,20 +87,20 @@ extern "C-unwind" fn wrapped(
     f: usize,
     g: usize,
 ) -> c_int {
-    // SAFETY: the address of `nothing`, which is all that this entry is ever told.
-    let next = ENTRY.next.found().map(|next| unsafe { mem::transmute::<Address, Nothing>(next) });
-    match (next, boundary::fast(NO_FUNCTION)) {
+    match (next(), boundary::fast(NO_FUNCTION)) {
         (Some(next), Fast::Alone) => {
             boundary::counted_alone(NO_FUNCTION, || next(a, b, c, d, e, f, g), || 0)
         }
-        (Some(next), Fast::Thread) => boundary::counted_in_thread(
-            NO_FUNCTION,
-            || next(a, b, c, d, e, f, g),
-            || 0,
-            || slow(a, b, c, d, e, f, g),
-        ),
+        (_, Fast::Thread) => threaded(a, b, c, d, e, f, g),
         _ => slow(a, b, c, d, e, f, g),
     }
+}
+
+#[inline]
+fn next() -> Option<Nothing> {
+    let address = ENTRY.next.found()?;
+    // SAFETY: the address of `nothing`, which is all that this entry is ever told.
+    Some(unsafe { mem::transmute::<Address, Nothing>(address) })
 }
 
 /// Measures it in this thread, from which MPI is being called. The gate has to be open.
