@@ -25,13 +25,13 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::common::{self, MPICH, OPENMPI, OPENMPI_SPC, root};
+use crate::common::{self, MPICH, OPENMPI, OPENMPI_SPC, Outcome, root};
 use machine::machine;
 use markdown::{BEGIN, END, replaced, tables};
 use measurements::{ALL, Better, Figure, Measurement, Mpis, Program, Source};
 use modes::{Mode, Tool};
 use results::Results;
-use runner::{Account, Measured, Measurements, measure, order};
+use runner::{Account, Measured, Measurements, measure, order, printed};
 use statistics::{comparison, spread};
 
 const RECEIVE: Measurement = Measurement {
@@ -92,6 +92,18 @@ fn another_tool_is_measured_in_the_same_rounds() {
     // The tool itself saw the calls: it really ran.
     let counts = fs::read_to_string(here.path().join("tool.0")).unwrap();
     assert!(counts.starts_with("MPI_Recv "), "{counts}");
+}
+
+#[test]
+fn lines_of_a_tool_are_no_numbers_of_the_program() {
+    let outcome = Outcome {
+        code: 0,
+        stdout: "tool 1.0\n\n1.5 2.5\n3 4\n".into(),
+        stderr: "2 profiles\n0.25\n".into(),
+    };
+    assert_eq!(printed(&outcome, &Source::Printed(1)), Some(2.5));
+    assert_eq!(printed(&outcome, &Source::Printed(2)), None);
+    assert_eq!(printed(&outcome, &Source::Noted), Some(0.25));
 }
 
 #[test]
@@ -172,6 +184,7 @@ fn results() -> Results {
         date: "2026-01-31".into(),
         command: "scripts/bench 2".into(),
         rounds: 2,
+        minutes: 7.0,
         machine: machine(),
         libraries: BTreeMap::new(),
         rows: Vec::new(),
@@ -184,7 +197,10 @@ fn results() -> Results {
 #[test]
 fn a_row_shows_what_a_reader_checks() {
     let tables = tables(&results());
-    assert!(tables.starts_with("gyan 1.2.3, 2026-01-31, by `scripts/bench 2`: 2 rounds.\n"));
+    assert!(
+        tables
+            .starts_with("gyan 1.2.3, 2026-01-31, by `scripts/bench 2`: 2 rounds in 7 minutes.\n")
+    );
     assert!(tables.contains("\n### mpich4: MPICH Version: 4.0.2\n"), "{tables}");
     assert!(tables.contains("| bare | 3.000 (2.500-3.500) ns |  |  |  |  |  |  |\n"), "{tables}");
     let gyan = "|  | gyan | 3.750 (3.125-4.375) ns | +0.750 ns | 1.2500 | 1.2500 (1.2500-1.2500) \

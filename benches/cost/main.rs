@@ -20,6 +20,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Instant;
 
 use clap::Parser;
 
@@ -110,12 +111,14 @@ fn peers() -> Result<Vec<Mode>, String> {
 fn results(options: &Options, peers: &[Mode]) -> Results {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|word| word != "--bench").collect();
+    let begun = Instant::now();
     let mut results = Results {
         schema: "gyan.bench/1",
         gyan: machine::version(),
         date: machine::date(),
         command: [&["scripts/bench".to_owned()], &arguments[..]].concat().join(" "),
         rounds: options.rounds(),
+        minutes: 0.0,
         machine: machine::machine(),
         libraries: BTreeMap::new(),
         rows: Vec::new(),
@@ -142,6 +145,7 @@ fn results(options: &Options, peers: &[Mode]) -> Results {
             }
         }
     }
+    results.minutes = begun.elapsed().as_secs_f64() / 60.0;
     results
 }
 

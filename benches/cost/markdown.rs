@@ -57,12 +57,13 @@ fn machine(results: &Results) -> String {
     let kind = if machine.is_virtual { " of a virtual machine" } else { "" };
     let cores = if machine.cores == 1 { "core" } else { "cores" };
     format!(
-        "gyan {}, {}, by `{}`: {} rounds.\n\n\
+        "gyan {}, {}, by `{}`: {} rounds in {:.0} minutes.\n\n\
          {}, {} {cores}{kind}, {:.1} GiB, {}, Linux {}, clock source {}; load before the first run {}.\n",
         results.gyan,
         results.date,
         results.command,
         results.rounds,
+        results.minutes,
         machine.processor,
         machine.cores,
         machine.memory_gib,

@@ -5,6 +5,7 @@
 //! gyan          version and commit
 //! date, command when, and how to repeat it
 //! rounds        number of runs in each mode
+//! minutes       how long all of it took
 //! machine       processor, cores, is_virtual, memory_gib, system, kernel, clock, load_before
 //! libraries     the library's own version of each MPI, by its name here
 //! rows          one for each figure and MPI:
@@ -39,6 +40,7 @@ pub(super) struct Results {
     pub(super) date: String,
     pub(super) command: String,
     pub(super) rounds: usize,
+    pub(super) minutes: f64,
     pub(super) machine: Machine,
     pub(super) libraries: BTreeMap<String, String>,
     pub(super) rows: Vec<Row>,

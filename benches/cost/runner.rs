@@ -168,12 +168,19 @@ fn one(
     Ok(())
 }
 
-/// A number that the program wrote.
-fn printed(outcome: &Outcome, source: &Source) -> Option<f64> {
-    match source {
-        Source::Printed(at) => outcome.stdout.lines().next()?.split(' ').nth(*at)?.parse().ok(),
-        _ => outcome.stderr.lines().find_map(|line| line.parse().ok()),
-    }
+/// A number that the program wrote: on the first line that holds nothing else. Tools write lines of
+/// their own.
+pub(super) fn printed(outcome: &Outcome, source: &Source) -> Option<f64> {
+    let (text, at) = match source {
+        Source::Printed(at) => (&outcome.stdout, *at),
+        _ => (&outcome.stderr, 0),
+    };
+    let numbers = |line: &str| -> Option<Vec<f64>> {
+        let words = line.split_whitespace();
+        let numbers: Vec<f64> = words.map(|word| word.parse().ok()).collect::<Option<_>>()?;
+        (!numbers.is_empty()).then_some(numbers)
+    };
+    text.lines().find_map(numbers)?.get(at).copied()
 }
 
 fn largest(profiles: &[RankProfile], pick: fn(&Overhead) -> f64) -> Option<f64> {
