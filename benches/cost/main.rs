@@ -30,7 +30,7 @@ use results::{LeftOut, Results};
 
 /// What is to be measured, and where the results go.
 #[derive(Parser)]
-#[command(name = "scripts/bench", about = "What gyan costs, as a table of alternating runs")]
+#[command(bin_name = "scripts/bench", about = "What gyan costs, as a table of alternating runs")]
 struct Options {
     /// Number of rounds (default 10), and words of the names of measurements (default all)
     #[arg(value_name = "ROUNDS or PART")]
@@ -38,7 +38,7 @@ struct Options {
     /// With this MPI alone; may be repeated
     #[arg(long, value_parser = mpis::NAMES)]
     mpi: Vec<String>,
-    /// Also write the results as JSON
+    /// Also write the results as JSON; a relative name is one in the project's folder
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
     /// Also put the tables into docs/performance.md
@@ -79,14 +79,17 @@ fn main() -> ExitCode {
         }
     };
     let results = results(&options, &peers);
+    if results.rows.is_empty() {
+        for left_out in &results.left_out {
+            eprintln!("bench: {}: {}", left_out.mpi, left_out.why);
+        }
+        eprintln!("bench: nothing was measured; scripts/bench --list shows what there is");
+        return ExitCode::from(2);
+    }
     print!("{}", markdown::tables(&results));
     match write(&options, &results) {
         Err(why) => {
             eprintln!("bench: {why}");
-            ExitCode::from(2)
-        }
-        Ok(()) if results.rows.is_empty() => {
-            eprintln!("bench: nothing was measured; scripts/bench --list shows what there is");
             ExitCode::from(2)
         }
         Ok(()) if results.left_out.is_empty() => ExitCode::SUCCESS,
