@@ -4,6 +4,7 @@ mod common;
 
 mod bad_input;
 mod bad_surroundings;
+mod bench;
 mod counts;
 mod coverage;
 mod doctor;

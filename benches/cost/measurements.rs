@@ -1,0 +1,254 @@
+//! What is measured? Data: a program with its arguments, in which modes, with which MPIs, and which
+//! of its numbers go into the table.
+
+use gyan_results::Overhead;
+
+use super::modes::{self, Mode};
+
+/// A program that is run in some modes.
+pub(super) struct Measurement {
+    /// What the command line selects it by.
+    pub(super) part: &'static str,
+    pub(super) program: Program,
+    /// Number of ranks; 0 for none, without a launcher.
+    pub(super) ranks: usize,
+    pub(super) arguments: &'static [&'static str],
+    pub(super) environment: &'static [(&'static str, &'static str)],
+    pub(super) modes: fn() -> Vec<Mode>,
+    /// Whether it says something about another tool.
+    pub(super) peers: bool,
+    pub(super) mpis: Mpis,
+    pub(super) figures: &'static [Figure],
+}
+
+/// Where the program comes from.
+pub(super) enum Program {
+    /// `tests/programs/<name>.c`.
+    Test(&'static str),
+    /// An installed program with its input: the file that it reads, and what that holds.
+    Installed { name: &'static str, input: (&'static str, fn() -> String) },
+}
+
+/// The MPIs that it is measured with.
+pub(super) enum Mpis {
+    /// These, and any other that the command line names.
+    Usually(&'static [&'static str]),
+    /// These alone: it does not run with others, or there is nothing to see.
+    Only(&'static [&'static str]),
+}
+
+/// One number of each run.
+pub(super) struct Figure {
+    pub(super) what: &'static str,
+    pub(super) unit: &'static str,
+    pub(super) source: Source,
+    pub(super) better: Better,
+}
+
+/// Where a number comes from.
+pub(super) enum Source {
+    /// The numbers on stdout, from 0.
+    Printed(usize),
+    /// The number on stderr.
+    Noted,
+    /// Seconds from the start of the launcher to its end.
+    Elapsed,
+    /// gyan's own account, the largest of all ranks; bare runs have none.
+    Account(fn(&Overhead) -> f64),
+}
+
+/// Which of two numbers is the better one.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Better {
+    Lower,
+    Higher,
+}
+
+const FOUR: Mpis = Mpis::Usually(&["openmpi4", "mpich4", "mpich-pvars", "openmpi-spc"]);
+const DEBIANS: Mpis = Mpis::Usually(&["openmpi4", "mpich4"]);
+
+const fn lower(what: &'static str, unit: &'static str, source: Source) -> Figure {
+    Figure { what, unit, source, better: Better::Lower }
+}
+
+/// `bench_calls`; longer than a second, so that the budget has to hold.
+const fn calls(
+    part: &'static str,
+    ranks: usize,
+    arguments: &'static [&'static str],
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        part,
+        program: Program::Test("bench_calls"),
+        ranks,
+        arguments,
+        environment: &[],
+        modes: modes::running,
+        peers: true,
+        mpis: FOUR,
+        figures,
+    }
+}
+
+/// All of them, in the order of the table.
+pub(super) const ALL: [Measurement; 14] = [
+    calls(
+        "receive",
+        1,
+        &["receive", "1.2"],
+        &[lower("`MPI_Recv` from `MPI_PROC_NULL`, a call", "ns", Source::Printed(1))],
+    ),
+    calls(
+        "receive-multiple",
+        1,
+        &["receive", "1.2", "multiple"],
+        &[lower(
+            "`MPI_Recv` from `MPI_PROC_NULL`, at `MPI_THREAD_MULTIPLE`",
+            "ns",
+            Source::Printed(1),
+        )],
+    ),
+    calls(
+        "iprobe",
+        1,
+        &["iprobe", "1.2"],
+        &[lower("`MPI_Iprobe` that finds nothing, a call", "ns", Source::Printed(1))],
+    ),
+    calls(
+        "barrier",
+        1,
+        &["barrier", "1.2"],
+        &[lower("`MPI_Barrier` of one rank, a call", "ns", Source::Printed(1))],
+    ),
+    calls(
+        "pingpong",
+        2,
+        &["pingpong", "1.2"],
+        &[
+            lower("8-byte ping-pong, a round trip", "ns", Source::Printed(0)),
+            lower("8-byte ping-pong, best tenth of a run", "ns", Source::Printed(1)),
+        ],
+    ),
+    calls(
+        "rate",
+        2,
+        &["rate", "1.2"],
+        &[Figure {
+            what: "8-byte messages, 64 receives outstanding",
+            unit: "M/s",
+            source: Source::Printed(0),
+            better: Better::Higher,
+        }],
+    ),
+    Measurement {
+        part: "halo",
+        program: Program::Test("halo_exchange"),
+        ranks: 2,
+        arguments: &["1200", "1000"],
+        environment: &[("HALO_TIME", "1")],
+        modes: modes::running,
+        peers: true,
+        mpis: FOUR,
+        figures: &[
+            lower("halo exchange, its steps", "s", Source::Noted),
+            lower("halo exchange, `mpirun` as a whole", "s", Source::Elapsed),
+        ],
+    },
+    Measurement {
+        part: "hpcc",
+        program: Program::Installed { name: "hpcc", input: ("hpccinf.txt", hpcc_input) },
+        ranks: 2,
+        arguments: &[],
+        environment: &[],
+        modes: modes::running,
+        peers: true,
+        // Debian's hpcc is built for Open MPI; the other one has the same interface.
+        mpis: Mpis::Only(&["openmpi4", "openmpi-spc"]),
+        figures: &[lower("hpcc, `mpirun` as a whole", "s", Source::Elapsed)],
+    },
+    Measurement {
+        part: "lifecycle",
+        program: Program::Test("bench_lifecycle"),
+        ranks: 2,
+        arguments: &[],
+        environment: &[],
+        modes: modes::starting,
+        peers: true,
+        mpis: DEBIANS,
+        figures: &[
+            LIFECYCLE,
+            lower("resident memory behind `MPI_Init`", "KiB", Source::Printed(1)),
+            lower("resident memory behind `MPI_Finalize`", "KiB", Source::Printed(2)),
+            lower(
+                "gyan's own start, `MPI_T_init_thread` excluded",
+                "ms",
+                Source::Account(|overhead| overhead.init_s * 1e3),
+            ),
+            lower("gyan's own end", "ms", Source::Account(|overhead| overhead.finalize_s * 1e3)),
+        ],
+    },
+    Measurement {
+        part: "varlist",
+        program: Program::Test("list"),
+        ranks: 0,
+        arguments: &[],
+        environment: &[],
+        modes: modes::listing,
+        peers: false,
+        mpis: DEBIANS,
+        figures: &[lower("a listing of all variables", "s", Source::Elapsed)],
+    },
+    enabling("enabling", "bench_calls", &["pingpong", "1.2"], &[PINGPONG]),
+    enabling("enabling-start", "bench_lifecycle", &[], &[LIFECYCLE]),
+    Measurement {
+        modes: modes::spc,
+        mpis: Mpis::Only(&["openmpi-spc"]),
+        ..enabling("enabling-spc", "bench_calls", &["pingpong", "1.2"], &[PINGPONG])
+    },
+    Measurement {
+        modes: modes::spc,
+        mpis: Mpis::Only(&["openmpi-spc"]),
+        ..enabling("enabling-spc-start", "bench_lifecycle", &[], &[LIFECYCLE])
+    },
+];
+
+const PINGPONG: Figure = lower("8-byte ping-pong, a round trip", "ns", Source::Printed(0));
+const LIFECYCLE: Figure = lower("`MPI_Init` and `MPI_Finalize`", "ms", Source::Printed(0));
+
+/// What monitoring that the library leaves off costs when gyan turns it on.
+const fn enabling(
+    part: &'static str,
+    program: &'static str,
+    arguments: &'static [&'static str],
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        part,
+        program: Program::Test(program),
+        ranks: 2,
+        arguments,
+        environment: &[],
+        modes: modes::monitoring,
+        peers: false,
+        mpis: Mpis::Only(&["openmpi4", "openmpi5"]),
+        figures,
+    }
+}
+
+/// The input of the tests with larger matrices: more than a second, so that the budget has to hold.
+fn hpcc_input() -> String {
+    include_str!("../../tests/fixtures/hpccinf.txt")
+        .replace("200         Ns", "1500        Ns")
+        .replace("32           NBs", "100          NBs")
+}
+
+impl Measurement {
+    /// Whether it is made with this MPI.
+    pub(super) fn runs_with(&self, mpi: &str, named: bool) -> bool {
+        match &self.mpis {
+            Mpis::Usually(mpis) => named || mpis.contains(&mpi),
+            Mpis::Only(mpis) => mpis.contains(&mpi),
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Under what is a program measured? Data: bare, under gyan with different settings, and under another
+//! tool. The first of the modes of a measurement is what the others are compared with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use goblin::elf::Elf;
+
+/// What runs with the program.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) enum Tool {
+    /// Nothing.
+    None,
+    /// libgyan.so, preloaded.
+    Gyan,
+    /// `gyan varlist -- <program>`.
+    Varlist,
+    /// Another preloaded library.
+    Other(PathBuf),
+}
+
+/// One way to run a program.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Mode {
+    /// In the table.
+    pub(super) name: String,
+    /// What runs with the program.
+    pub(super) tool: Tool,
+    /// More of the environment.
+    pub(super) settings: Vec<(String, String)>,
+    /// More arguments for the program.
+    pub(super) arguments: Vec<String>,
+}
+
+impl Mode {
+    /// The program alone.
+    pub(super) fn bare(name: &str, arguments: &[&str]) -> Mode {
+        let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+        Mode { name: name.into(), tool: Tool::None, settings: Vec::new(), arguments }
+    }
+
+    /// The program with gyan.
+    pub(super) fn gyan(name: &str, settings: &[(&str, &str)]) -> Mode {
+        let settings = settings.iter().map(|&(name, value)| (name.into(), value.into())).collect();
+        Mode { name: name.into(), tool: Tool::Gyan, settings, arguments: Vec::new() }
+    }
+
+    /// The program with another tool, whose name is that of its file.
+    pub(super) fn peer(library: &Path) -> Mode {
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let tool = Tool::Other(library.to_owned());
+        Mode { name, tool, settings: Vec::new(), arguments: Vec::new() }
+    }
+}
+
+/// What the fast path, the budget and the sampling cost. The program once more without anything shows
+/// what a difference is worth: where its ratio is not 1, that is the machine.
+pub(super) fn running() -> Vec<Mode> {
+    vec![
+        Mode::bare("bare", &[]),
+        Mode::bare("bare again", &[]),
+        Mode::gyan("gyan", &[]),
+        Mode::gyan("gyan, `GYAN_BUDGET=none`", &[("GYAN_BUDGET", "none")]),
+        Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),
+    ]
+}
+
+/// Start and end: `bench_lifecycle` uses `MPI_T` by itself when it has an argument.
+pub(super) fn starting() -> Vec<Mode> {
+    vec![
+        Mode::bare("bare", &[]),
+        Mode::bare("bare, using MPI_T", &["mpit"]),
+        Mode::gyan("gyan", &[]),
+        Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),
+    ]
+}
+
+/// A listing against an independent program, which asks in gyan's order or in that of the original
+/// VARLIST, and reads no values.
+pub(super) fn listing() -> Vec<Mode> {
+    let gyan = Mode { tool: Tool::Varlist, ..Mode::bare("gyan varlist", &[]) };
+    vec![Mode::bare("list init", &["init"]), Mode::bare("list late", &["late"]), gyan]
+}
+
+/// Open MPI's monitoring, which is off by default.
+pub(super) fn monitoring() -> Vec<Mode> {
+    enabling("monitoring")
+}
+
+/// Open MPI's SPC counters, which are off by default.
+pub(super) fn spc() -> Vec<Mode> {
+    enabling("spc")
+}
+
+fn enabling(what: &str) -> Vec<Mode> {
+    let with = format!("gyan, `GYAN_ENABLE={what}`");
+    vec![Mode::gyan("gyan", &[]), Mode::gyan(&with, &[("GYAN_ENABLE", what)])]
+}
+
+/// Why `peer` cannot be measured with `program`, if it cannot: a tool that was linked to another MPI
+/// would bring that into the program.
+pub(super) fn misfit(peer: &Path, program: &Path) -> Option<String> {
+    match (needed_mpis(peer), needed_mpis(program)) {
+        (Err(why), _) | (_, Err(why)) => Some(why),
+        (Ok(of_peer), Ok(of_program)) => {
+            let other = of_peer.iter().find(|library| !of_program.contains(library))?;
+            Some(format!("it needs {other}, {} does not", program.display()))
+        }
+    }
+}
+
+/// The MPI libraries that a file was linked to; an error where it cannot be preloaded at all, which
+/// the loader would pass over.
+pub(super) fn needed_mpis(file: &Path) -> Result<Vec<String>, String> {
+    let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let elf = Elf::parse(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
+    let mpis = elf.libraries.iter().filter(|library| library.starts_with("libmpi"));
+    Ok(mpis.map(|&library| library.to_owned()).collect())
+}

@@ -1,0 +1,123 @@
+/* How long calls take.
+ *   usage: bench_calls receive|iprobe|barrier|pingpong|rate [SECONDS [multiple]]
+ *     receive   a receive from MPI_PROC_NULL: the cost of the call itself
+ *     iprobe    an MPI_Iprobe that finds nothing
+ *     barrier   a barrier; of one rank it is next to nothing
+ *     pingpong  8 bytes to rank 1 and back
+ *     rate      messages of 8 bytes to rank 1, which has 64 receives outstanding
+ *   multiple: with MPI_THREAD_MULTIPLE
+ * Expect: two numbers, the mean of the whole run and that of the best of its parts, which are ten, or
+ * more where those do not take SECONDS: nanoseconds a call (a round trip); of rate, millions of
+ * messages a second. */
+#include <mpi.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OUTSTANDING 64
+
+static int rank;
+
+static void receive(long n)
+{
+    int x;
+    for (long i = 0; i < n; i++)
+        MPI_Recv(&x, 1, MPI_INT, MPI_PROC_NULL, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+}
+
+static void iprobe(long n)
+{
+    int found;
+    for (long i = 0; i < n; i++)
+        MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+}
+
+static void barrier(long n)
+{
+    for (long i = 0; i < n; i++)
+        MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void pingpong(long n)
+{
+    double x = 0;
+    for (long i = 0; i < n; i++)
+        if (rank == 0) {
+            MPI_Send(&x, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD);
+            MPI_Recv(&x, 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        } else {
+            MPI_Recv(&x, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            MPI_Send(&x, 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD);
+        }
+}
+
+/* n is a multiple of OUTSTANDING. */
+static void rate(long n)
+{
+    static double x[OUTSTANDING];
+    MPI_Request request[OUTSTANDING];
+    for (long i = 0; i < n; i += OUTSTANDING) {
+        if (rank == 0) /* no message comes unexpected */
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int j = 0; j < OUTSTANDING; j++)
+            if (rank == 0)
+                MPI_Isend(&x[j], 1, MPI_DOUBLE, 1, 0, MPI_COMM_WORLD, &request[j]);
+            else
+                MPI_Irecv(&x[j], 1, MPI_DOUBLE, 0, 0, MPI_COMM_WORLD, &request[j]);
+        if (rank == 1)
+            MPI_Send(NULL, 0, MPI_BYTE, 0, 1, MPI_COMM_WORLD);
+        MPI_Waitall(OUTSTANDING, request, MPI_STATUSES_IGNORE);
+    }
+}
+
+/* Seconds of n calls on rank 0, on every rank. */
+static double timed(void (*calls)(long), long n)
+{
+    MPI_Barrier(MPI_COMM_WORLD);
+    double elapsed = -MPI_Wtime();
+    calls(n);
+    elapsed += MPI_Wtime();
+    MPI_Bcast(&elapsed, 1, MPI_DOUBLE, 0, MPI_COMM_WORLD);
+    return elapsed;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        void (*calls)(long);
+    } all[] = {{"receive", receive}, {"iprobe", iprobe}, {"barrier", barrier},
+               {"pingpong", pingpong}, {"rate", rate}};
+    void (*calls)(long) = NULL;
+    int provided, level = argc > 3 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        if (argc > 1 && strcmp(argv[1], all[i].name) == 0)
+            calls = all[i].calls;
+    MPI_Init_thread(&argc, &argv, level, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (!calls || provided < level) {
+        fprintf(stderr, "bench_calls: no such measurement, or no MPI_THREAD_MULTIPLE\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    /* As many as take a fiftieth of a second tell how many take a tenth of what is asked for. */
+    double seconds = argc > 2 ? atof(argv[2]) : 1, elapsed, all_parts = 0, best = 1e9;
+    long n = OUTSTANDING;
+    while ((elapsed = timed(calls, n)) < 0.02)
+        n *= 2;
+    n = (long)(seconds / 10 / elapsed * n) / OUTSTANDING * OUTSTANDING + OUTSTANDING;
+    int parts = 0;
+    while (parts < 10 || all_parts < seconds) {
+        elapsed = timed(calls, n);
+        all_parts += elapsed;
+        parts++;
+        if (elapsed < best)
+            best = elapsed;
+    }
+    double mean_ns = all_parts * 1e9 / parts / n, best_ns = best * 1e9 / n;
+    if (rank == 0 && calls == rate)
+        printf("%.5f %.5f\n", 1e3 / mean_ns, 1e3 / best_ns);
+    else if (rank == 0)
+        printf("%.4f %.4f\n", mean_ns, best_ns);
+    MPI_Finalize();
+    return 0;
+}
