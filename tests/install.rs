@@ -22,6 +22,8 @@ fn the_installed_command_finds_the_installed_library() {
     for file in [
         "bin/gyan",
         "lib/libgyan.so",
+        "include/gyan.h",
+        "include/gyan.f90",
         "lib/pkgconfig/gyan.pc",
         "share/man/man1/gyan.1",
         "share/man/man1/gyan-run.1",
