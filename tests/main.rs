@@ -4,6 +4,7 @@ mod common;
 
 mod bad_input;
 mod bad_surroundings;
+mod budget;
 mod counts;
 mod coverage;
 mod doctor;
@@ -18,8 +19,10 @@ mod launching;
 mod matrix;
 mod native;
 mod objects;
+mod phases;
 mod readings;
 mod reports;
+mod sampling;
 mod schemas;
 mod selection;
 mod sessions;

@@ -1,7 +1,8 @@
 /* Phases that no sane program has: more than gyan keeps apart, names of 4 KiB, empty, null and with
- * odd bytes, a hundred inside each other, ends without begins. In each of them one receive.
- * Expect: 300 + 100 + 7 + 3 = 410 calls of MPI_Recv, all in one phase or another, and the output as
- * without gyan. */
+ * odd bytes, a hundred inside each other, ends without begins. In each of them one receive, but for
+ * one: "outer", which has the one without a name inside it.
+ * Expect: 3 + 8 + 300 + 100 = 411 calls of MPI_Recv, all in one phase or another, one in "outer", and
+ * the output as without gyan. */
 #include <gyan.h>
 #include <mpi.h>
 #include <stdio.h>
@@ -35,7 +36,10 @@ int main(int argc, char **argv)
     memset(name, 'x', 4096);
     phase(name);
     phase("");
+    gyan_phase_begin("outer");
     phase(NULL);
+    receive();
+    gyan_phase_end();
     phase("a/b\\c \"quoted\" <i>&amp;</i> ,;\t%s%n");
     phase("two\nlines\x1b[31m\x01");
     phase("\xff\xfe\xc3");

@@ -95,10 +95,17 @@ int main(int argc, char **argv)
     receive(6, "level 4");
     MPI_Pcontrol(3);
     receive(7, "level 3");
+    gyan_phase_begin("inner");
+    receive(8, "level 3/inner");
+    gyan_phase_end();
+    receive(9, "level 3");
+    MPI_Pcontrol(2); /* Writes the profile, and changes nothing else. */
+    receive(10, "level 3");
     MPI_Pcontrol(1);
     receive(1, "");
     entered(2, "level 3");
     entered(1, "level 4");
+    entered(1, "level 3/inner");
 
     /* Off, outside and inside of a phase. */
     MPI_Pcontrol(0);
