@@ -38,9 +38,9 @@ extern void gyan_phase_end(void);
 static __inline__ void gyan_phase_begin(const char *name) __asm__("gyan_h_phase_begin");
 static __inline__ void gyan_phase_end(void) __asm__("gyan_h_phase_end");
 
-/* Why not by weak references: in a program that is linked with -no-pie most linkers make one null for
- * good, also when libgyan is preloaded later, or let it jump to null when libgyan was there at link
- * time alone. */
+/* Why not by weak references: in a program that is linked with -no-pie GNU ld and gold make one null
+ * for good, also when libgyan is preloaded later; and where libgyan was there at link time alone, gold
+ * makes it a jump to null. */
 static __inline__ void gyan_h_no_begin(const char *name) { (void)name; }
 static __inline__ void gyan_h_no_end(void) {}
 
