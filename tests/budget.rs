@@ -7,15 +7,15 @@ use crate::common::{MPIS, Profiled, call, counts};
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 
-/// Functions that are counted and never timed: they start or end MPI, or take less time than two looks
-/// at the clock.
-fn is_never_timed(name: &str) -> bool {
+/// Functions that start or end MPI, or take less time than two looks at the clock: they need not be
+/// timed.
+fn need_not_be_timed(name: &str) -> bool {
     let names = ["MPI_Finalize", "MPI_Wtime", "MPI_Wtick", "MPI_Pcontrol"];
     name.starts_with("MPI_Init") || name.starts_with("MPI_Aint_") || names.contains(&name)
 }
 
 fn timed(profile: &RankProfile) -> impl Iterator<Item = &Call> {
-    profile.calls.iter().filter(|call| !is_never_timed(&call.name))
+    profile.calls.iter().filter(|call| !need_not_be_timed(&call.name))
 }
 
 /// Whatever was timed, what is said of it fits together.
@@ -86,9 +86,6 @@ fn without_a_budget_every_call_is_timed() {
             assert!(timed(&profile).count() > 100);
             for call in timed(&profile) {
                 assert_eq!(call.timed, call.count, "{mpi:?} {call:?}");
-            }
-            for call in profile.calls.iter().filter(|call| is_never_timed(&call.name)) {
-                assert_eq!(call.timed, 0, "{mpi:?} {call:?}");
             }
             assert_consistent(&profile, &format!("{mpi:?} rank {}", profile.rank));
             assert_eq!(profile.overhead.budget, None);
@@ -165,7 +162,7 @@ fn between_the_clocks(calls: f64, total: f64) -> f64 {
 #[test]
 fn the_estimated_time_is_right_within_its_error() {
     for mpi in MPIS {
-        for settings in [&[][..], &[NO_LIMIT][..], &[("GYAN_BUDGET", "0.01%")][..]] {
+        for settings in [&[][..], &[NO_LIMIT][..], &[("GYAN_BUDGET", "2%")][..]] {
             let run = Profiled::run(mpi, 1, &["mixture"], settings);
             assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
             let profile = &run.profiles()[0];
@@ -190,7 +187,7 @@ fn the_estimated_time_is_right_within_its_error() {
                 assert_eq!(reduce.timed, reduce.count, "{what}");
             } else {
                 assert!(
-                    reduce.timed > 10 && reduce.timed < reduce.count,
+                    reduce.timed > 100 && reduce.timed < reduce.count,
                     "{what}: {}",
                     reduce.timed
                 );

@@ -62,11 +62,16 @@ fn assert_whole(profile: &RankProfile, what: &str) {
         calls.remove("MPI_Pcontrol");
     }
     assert_eq!(sum, total, "{what}");
+    // gyan's own start and end are no phase.
     let time: f64 = profile.phases.iter().map(|phase| phase.time_s).sum();
+    let own = profile.overhead.init_s + profile.overhead.finalize_s + 0.001;
     let elapsed = profile.job.elapsed_s;
-    assert!((time - elapsed).abs() < 0.05 * elapsed + 0.001, "{what}: {time} of {elapsed}");
+    assert!((time - elapsed).abs() < own, "{what}: {time} of {elapsed}, own {own}");
     for phase in &profile.phases {
-        assert!(phase.time_s >= 0.0 && phase.stretches >= phase.entries, "{what}: {phase:?}");
+        assert!(phase.time_s >= 0.0, "{what}: {phase:?}");
+        // Within the rest one may begin inside another.
+        let begun_again = phase.name == "more phases";
+        assert!(begun_again || phase.stretches >= phase.entries, "{what}: {phase:?}");
         assert!(phase.stretches_read <= phase.stretches, "{what}: {phase:?}");
     }
 }
