@@ -219,6 +219,61 @@ pub struct PhasePvar {
     pub samples: Option<Samples>,
 }
 
+impl PhasePvar {
+    /// Takes in what the same variable did when MPI was initialised once more. False when it is not
+    /// the same variable.
+    pub fn continued(&mut self, later: &PhasePvar) -> bool {
+        if (&self.name, self.class, &self.object) != (&later.name, later.class, &later.object) {
+            return false;
+        }
+        match (&self.delta, &later.delta) {
+            (Some(own), Some(later)) => self.delta = own.plus(later),
+            (None, later) => self.delta.clone_from(later),
+            (Some(_), None) => {}
+        }
+        match (&mut self.samples, &later.samples) {
+            (Some(own), Some(later)) => own.extend(later),
+            (own @ None, later) => own.clone_from(later),
+            (Some(_), None) => {}
+        }
+        true
+    }
+}
+
+impl Series {
+    /// Takes in the records of a later part of the run.
+    pub fn extend(&mut self, later: &Series) {
+        let before = self.end_s.len();
+        self.end_s.extend(&later.end_s);
+        for column in &later.columns {
+            let known = self.columns.iter().position(|own| {
+                (&own.name, own.class, &own.object) == (&column.name, column.class, &column.object)
+            });
+            let at = known.unwrap_or_else(|| {
+                let gap = || vec![None; before];
+                self.columns.push(SeriesColumn {
+                    min: gap(),
+                    mean: gap(),
+                    max: gap(),
+                    ..column.clone()
+                });
+                self.columns.len() - 1
+            });
+            if let Some(own) = self.columns.get_mut(at) {
+                own.min.extend(&column.min);
+                own.mean.extend(&column.mean);
+                own.max.extend(&column.max);
+            }
+        }
+        let records = self.end_s.len();
+        for column in &mut self.columns {
+            for list in [&mut column.min, &mut column.mean, &mut column.max] {
+                list.resize(records, None);
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,8 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
+use crate::store::{self, Ledger};
 use crate::table::Function;
-use crate::{lifecycle, notice, objects, store};
+use crate::{lifecycle, notice, objects};
 
 /// Before the first initialisation: nothing is known of this process.
 const COLD: u8 = 0;
@@ -30,8 +31,33 @@ static GATE: AtomicU8 = AtomicU8::new(COLD);
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
 
+/// What is known of a thread, with `MPI_THREAD_MULTIPLE`.
+struct Thread {
+    /// It is inside MPI or gyan.
+    inside: Cell<bool>,
+    /// None before its first call.
+    ledger: Cell<Option<&'static Ledger>>,
+    /// The ledger again, when it is this thread's alone.
+    own: Cell<Option<&'static Ledger>>,
+}
+
 thread_local! {
-    static THREAD_INSIDE: Cell<bool> = const { Cell::new(false) };
+    static THREAD: Thread = const {
+        Thread { inside: Cell::new(false), ledger: Cell::new(None), own: Cell::new(None) }
+    };
+}
+
+impl Thread {
+    fn ledger(&self) -> &'static Ledger {
+        self.ledger.get().unwrap_or_else(|| {
+            let ledger = store::new_ledger();
+            self.ledger.set(Some(ledger));
+            if !ledger.is_shared() {
+                self.own.set(Some(ledger));
+            }
+            ledger
+        })
+    }
 }
 
 /// Counts from now on; `threaded` when any thread may call MPI.
@@ -77,13 +103,27 @@ impl Drop for Inside {
     }
 }
 
-/// Whether a call comes from the program while only one thread calls MPI: the fast path.
-#[inline]
-pub(crate) fn is_open() -> bool {
-    GATE.load(Ordering::Relaxed) == OPEN
+/// What the fast path of a call is.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum Fast {
+    /// For the only thread that calls MPI.
+    Alone,
+    /// For one of several.
+    Thread,
+    None,
 }
 
-/// Forwards a call of the program, once, and counts it and its bytes. Only after [`is_open`].
+/// Whether a call of `function` takes a fast path: it comes from the program and is not to be timed.
+#[inline]
+pub(crate) fn fast(function: Function) -> Fast {
+    match GATE.load(Ordering::Relaxed) {
+        OPEN if !store::alone().is_due(function) => Fast::Alone,
+        THREADED => Fast::Thread,
+        _ => Fast::None,
+    }
+}
+
+/// Forwards a call of the program, once, and counts it and its bytes. Only for [`Fast::Alone`].
 #[inline]
 pub(crate) fn counted_alone(
     function: Function,
@@ -92,16 +132,61 @@ pub(crate) fn counted_alone(
 ) -> c_int {
     let inside = Inside::enter(OPEN);
     // Also when an exception flies out of it.
-    store::count_alone(function);
+    store::alone().count(function);
     let result = forward();
     if result == 0 {
         let bytes = bytes();
         if bytes != 0 {
-            store::add_bytes_alone(function, bytes);
+            store::alone().add_bytes(function, bytes);
         }
     }
     drop(inside);
     result
+}
+
+/// The same for [`Fast::Thread`], unless `slow` is the way.
+#[inline]
+pub(crate) fn counted_in_thread(
+    function: Function,
+    forward: impl FnOnce() -> c_int,
+    bytes: impl FnOnce() -> u64,
+    slow: impl FnOnce() -> c_int,
+) -> c_int {
+    THREAD.with(|thread| {
+        let ledger = match thread.own.get() {
+            Some(ledger) if !thread.inside.get() && !ledger.is_due(function) => ledger,
+            _ => return slow(),
+        };
+        let inside = ThreadInside::enter(&thread.inside);
+        ledger.count(function);
+        let result = forward();
+        if result == 0 {
+            let bytes = bytes();
+            if bytes != 0 {
+                ledger.add_bytes(function, bytes);
+            }
+        }
+        drop(inside);
+        result
+    })
+}
+
+/// As [`Inside`], for one of several threads.
+struct ThreadInside<'a>(&'a Cell<bool>);
+
+impl<'a> ThreadInside<'a> {
+    #[inline]
+    fn enter(inside: &'a Cell<bool>) -> ThreadInside<'a> {
+        inside.set(true);
+        ThreadInside(inside)
+    }
+}
+
+impl Drop for ThreadInside<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.set(false);
+    }
 }
 
 /// A call on any other path: while this lives, calls inside it are nested. It counts the call when
@@ -112,7 +197,7 @@ pub(crate) struct Scope {
 }
 
 /// Who makes a call.
-#[derive(Clone, Copy, Eq, PartialEq)]
+#[derive(Clone, Copy)]
 enum Caller {
     /// MPI or gyan, or a program whose run is over.
     Nobody,
@@ -121,68 +206,105 @@ enum Caller {
     /// The program, whose only thread that calls MPI this is.
     Alone,
     /// One of several threads of the program.
-    Thread,
+    Thread(&'static Ledger),
 }
 
 /// Enters a call of `function`.
-#[inline(never)]
+#[inline]
 pub(crate) fn enter(function: Function) -> Scope {
-    if GATE.load(Ordering::Relaxed) == COLD {
-        // MPI may have been started by a way that gyan does not see.
-        lifecycle::start_late();
-    }
     let caller = match GATE.load(Ordering::Relaxed) {
         OPEN | WATCHED => {
             GATE.store(INSIDE, Ordering::Relaxed);
             Caller::Alone
         }
-        gate @ (THREADED | COLD) if !THREAD_INSIDE.get() => {
-            THREAD_INSIDE.set(true);
-            if gate == COLD { Caller::Early } else { Caller::Thread }
-        }
-        _ => Caller::Nobody,
+        _ => other_caller(),
     };
     Scope { function, caller }
+}
+
+#[inline(never)]
+fn other_caller() -> Caller {
+    if GATE.load(Ordering::Relaxed) == COLD {
+        // MPI may have been started by a way that gyan does not see.
+        lifecycle::start_late();
+    }
+    match GATE.load(Ordering::Relaxed) {
+        OPEN | WATCHED => {
+            GATE.store(INSIDE, Ordering::Relaxed);
+            Caller::Alone
+        }
+        gate @ (THREADED | COLD) => THREAD.with(|thread| {
+            if thread.inside.replace(true) {
+                Caller::Nobody
+            } else if gate == COLD {
+                Caller::Early
+            } else {
+                Caller::Thread(thread.ledger())
+            }
+        }),
+        _ => Caller::Nobody,
+    }
 }
 
 impl Scope {
     /// Whether the program makes this call, in a run.
     pub(crate) fn is_of_program(&self) -> bool {
-        matches!(self.caller, Caller::Alone | Caller::Thread)
+        self.ledger().is_some()
+    }
+
+    /// Where the call is counted, when the program makes it in a run.
+    fn ledger(&self) -> Option<&'static Ledger> {
+        match self.caller {
+            Caller::Alone => Some(store::alone()),
+            Caller::Thread(ledger) => Some(ledger),
+            Caller::Nobody | Caller::Early => None,
+        }
+    }
+
+    /// Where the call is to be timed; none when it is not to be.
+    #[inline]
+    pub(crate) fn times(&self) -> Option<&'static Ledger> {
+        self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
     }
 
     /// Counts `bytes` of the call.
     pub(crate) fn moved(&self, bytes: u64) {
-        match self.caller {
-            Caller::Alone => store::add_bytes_alone(self.function, bytes),
-            Caller::Thread => store::add_bytes_threaded(self.function, bytes),
-            Caller::Nobody | Caller::Early => {}
+        if let Some(ledger) = self.ledger() {
+            ledger.add_bytes_slowly(self.function, bytes);
         }
     }
 }
 
 impl Drop for Scope {
-    #[inline(never)]
+    #[inline]
     fn drop(&mut self) {
         match self.caller {
             Caller::Nobody => {}
             Caller::Alone => {
-                store::count_alone(self.function);
+                store::alone().count_slowly(self.function);
                 // Not when gyan closed in the meantime.
                 if GATE.load(Ordering::Relaxed) == INSIDE {
                     let gate = if objects::are_pending() { WATCHED } else { OPEN };
                     GATE.store(gate, Ordering::Relaxed);
                 }
             }
-            Caller::Thread => {
-                store::count_threaded(self.function);
-                THREAD_INSIDE.set(false);
+            Caller::Thread(ledger) => {
+                ledger.count_slowly(self.function);
+                THREAD.with(|thread| thread.inside.set(false));
             }
             Caller::Early => {
-                store::count_alone(self.function);
-                THREAD_INSIDE.set(false);
+                store::alone().count_slowly(self.function);
+                THREAD.with(|thread| thread.inside.set(false));
             }
         }
+    }
+}
+
+/// Where the calls of this thread are counted.
+pub(crate) fn ledger() -> &'static Ledger {
+    match GATE.load(Ordering::Relaxed) {
+        THREADED => THREAD.with(Thread::ledger),
+        _ => store::alone(),
     }
 }
 
@@ -190,10 +312,12 @@ impl Drop for Scope {
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     let before = GATE.load(Ordering::Relaxed);
     if before == THREADED {
-        let nested = THREAD_INSIDE.replace(true);
-        let result = forward();
-        THREAD_INSIDE.set(nested);
-        return result;
+        return THREAD.with(|thread| {
+            let nested = thread.inside.replace(true);
+            let result = forward();
+            thread.inside.set(nested);
+            result
+        });
     }
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()

@@ -4,8 +4,9 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use crate::selection::Selection;
+use crate::selection::Wanted;
 
 /// What the user asked for.
 #[derive(Debug)]
@@ -13,7 +14,13 @@ pub(crate) struct Config {
     pub(crate) on: bool,
     pub(crate) output: Option<PathBuf>,
     pub(crate) job_id: Option<String>,
-    pub(crate) pvars: Selection,
+    pub(crate) wanted: Wanted,
+    /// What gyan may cost, as a share of the run; none for no limit.
+    pub(crate) budget: Option<f64>,
+    /// The interval of the series, when there is to be one.
+    pub(crate) series: Option<Duration>,
+    /// How much memory a series takes at most.
+    pub(crate) series_bytes: usize,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
     pub(crate) notices: Notices,
@@ -34,7 +41,10 @@ impl Default for Config {
             on: true,
             output: None,
             job_id: None,
-            pvars: Selection::default(),
+            wanted: Wanted::default(),
+            budget: Some(0.005),
+            series: None,
+            series_bytes: 1 << 20,
             elements: 64,
             objects: 64,
             notices: Notices::All,
@@ -103,7 +113,7 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "which performance variables to read: `name[:CLASS];...` with `*` and `?`; a \
                   leading `-` leaves a name out",
         set: |config, value| {
-            config.pvars.extend("GYAN_PVARS", value, &mut config.warnings);
+            config.wanted.pvars.extend("GYAN_PVARS", value, &mut config.warnings);
             Ok(())
         },
     },
@@ -112,7 +122,53 @@ pub(crate) const TABLE: &[Setting] = &[
         default: "",
         meaning: "the name that the original GYAN gave to `GYAN_PVARS`",
         set: |config, value| {
-            config.pvars.extend("MPIT_VAR_TO_TRACE", value, &mut config.warnings);
+            config.wanted.pvars.extend("MPIT_VAR_TO_TRACE", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_SAMPLE",
+        default: "by class",
+        meaning: "which variables to sample while the program runs, beside those of the classes LEVEL, \
+                  SIZE, STATE, PERCENTAGE and of watermarks: `name,...` with `*` and `?`; a leading \
+                  `-` leaves a name out; `none`",
+        set: |config, value| {
+            let value = if value == "none" { "-*" } else { value };
+            config.wanted.sampled.extend("GYAN_SAMPLE", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_BUDGET",
+        default: "0.5%",
+        meaning: "what gyan may cost after the start, as a share of the run; `none`: every call is timed \
+                  and sampled",
+        set: |config, value| {
+            config.budget = match value {
+                "none" => None,
+                _ => Some(share(value)?),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_SERIES",
+        default: "off",
+        meaning: "keep a record of each sampled variable for every interval: `100ms`, `2s`",
+        set: |config, value| {
+            config.series = match value {
+                "off" => None,
+                _ => Some(interval(value)?),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_SERIES_BYTES",
+        default: "1048576",
+        meaning: "how much memory the records take on each rank; the oldest are merged to keep to it",
+        set: |config, value| {
+            config.series_bytes = value.parse().map_err(|_| "is no number of bytes".to_owned())?;
             Ok(())
         },
     },
@@ -234,6 +290,27 @@ pub(crate) const TABLE: &[Setting] = &[
     },
 ];
 
+/// A share: `0.5%`, `0.005`.
+fn share(value: &str) -> Result<f64, String> {
+    let (number, unit) = match value.strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (value, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map(|number| number * unit);
+    share
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "is neither a share such as 0.5% nor none".to_owned())
+}
+
+/// A time that is not nothing: `100ms`.
+fn interval(value: &str) -> Result<Duration, String> {
+    humantime::parse_duration(value)
+        .ok()
+        .filter(|interval| !interval.is_zero())
+        .ok_or_else(|| "is no interval such as 100ms".to_owned())
+}
+
 fn switch(value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "1" | "yes" | "true" => Ok(true),
@@ -323,6 +400,29 @@ mod tests {
         assert_eq!(config.warnings.len(), 3);
         for (warning, name) in config.warnings.iter().zip(["GYAN_ELEMENTS", "GYAN", "GYAN_PVAR"]) {
             assert!(warning.starts_with(name), "{warning}");
+        }
+    }
+
+    #[test]
+    fn a_budget_is_a_share_or_none() {
+        let budget = |text| config(&[("GYAN_BUDGET", text)]).budget;
+        assert_eq!(budget("1%"), Some(0.01));
+        assert_eq!(budget("0.02"), Some(0.02));
+        assert_eq!(budget("none"), None);
+        for wrong in ["-1%", "200%", "much", "%", "NaN"] {
+            let config = config(&[("GYAN_BUDGET", wrong)]);
+            assert_eq!(config.budget, Some(0.005), "{wrong}");
+            assert!(config.warnings[0].starts_with("GYAN_BUDGET="), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_interval_has_a_unit() {
+        let series = |text| config(&[("GYAN_SERIES", text)]).series;
+        assert_eq!(series("100ms"), Some(Duration::from_millis(100)));
+        assert_eq!(series("off"), None);
+        for wrong in ["100", "0s", "soon"] {
+            assert_eq!(config(&[("GYAN_SERIES", wrong)]).warnings.len(), 1, "{wrong}");
         }
     }
 

@@ -16,7 +16,7 @@ use crate::export::lacking;
 use crate::next::{Address, Next};
 use crate::run::{self, Beginning, Kept, Run, Start};
 use crate::table::{Function, Handle, Int, Pointer, by_hand};
-use crate::{abi, boundary, store};
+use crate::{abi, boundary, clock, store};
 
 /// Who uses MPI. The lock is held while somebody starts or ends.
 static USERS: Mutex<Users> = Mutex::new(Users { world: World::Unborn, sessions: 0, kept: None });
@@ -140,8 +140,10 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
         return boundary::uncounted(forward);
     }
     if in_use {
+        let begun = clock::now();
         let result = boundary::uncounted(forward);
         if result == 0 {
+            store::time(function, begun, clock::now());
             store::count(function);
             users.took_up(start);
             if matches!(start, Start::World) {
@@ -161,11 +163,17 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
     if let Some(path) = &beginning.config.list {
         beginning.give_way_to_listing(path, forward);
     }
+    let begun = clock::now();
     let result = boundary::uncounted(forward);
     if result == 0 {
-        store::count(function);
+        let ended = clock::now();
         users.took_up(start);
-        boundary::contain("starting", || beginning.start(start, run));
+        boundary::contain("starting", || {
+            beginning.start(start, run);
+            // Now that it is known how long a tick is.
+            store::time(function, begun, ended);
+        });
+        store::count(function);
     } else {
         // MPI is as it was; the program may try again, or otherwise.
         let mpit = mem::replace(&mut beginning.mpit, Ok(None)).ok().flatten();

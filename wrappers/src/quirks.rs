@@ -157,6 +157,11 @@ impl Known {
         self.0.iter().find(deadly).map(|quirk| quirk.reason)
     }
 
+    /// Whether it can be read while it runs, without harm to what is read later.
+    pub(crate) fn may_be_read_in_between(&self) -> bool {
+        !self.says(Remedy::ReadAtEndOnly) && !self.says(Remedy::StopToRead)
+    }
+
     /// The class that a variable of `class` really behaves as; none when it is its own.
     pub(crate) fn behaves_as(&self, class: Class) -> Option<Class> {
         let known = self.0.iter().find_map(|quirk| match quirk.remedy {

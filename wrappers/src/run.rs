@@ -2,23 +2,34 @@
 
 use std::cell::Cell;
 use std::ffi::c_int;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Call, Coverage, CvarSetting, End, Ending, Job as JobOfProfile, Moment, Overhead, Pvar,
-    RANK_SCHEMA, RankProfile, Tool,
+    Coverage, CvarSetting, End, Ending, InMpi, Job as JobOfProfile, Moment, Overhead, PhasePvar,
+    Pvar, RANK_SCHEMA, RankProfile, Series, Tool,
 };
 
 use crate::abi::{self, Library};
 use crate::config::{Config, Notices};
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
+use crate::number::Whole;
 use crate::objects::Kind;
-use crate::sampler::{self, Limits, Sampler};
+use crate::phases::{self, Phases};
+use crate::sampler::{self, Findings, Limits, Sampler};
 use crate::table::Pointer;
-use crate::{boundary, cvars, enable, listing, notice, output, references, store, unwinding};
+use crate::{
+    boundary, clock, cvars, enable, export, governor, listing, notice, output, references, store,
+    unwinding,
+};
+
+/// The clock at which variables are to be sampled next.
+static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
+
+/// Ticks that gyan spent reading variables in between.
+static SAMPLING: Whole = Whole::new(0);
 
 /// The run between start and end. The lock also serialises gyan's calls of `MPI_T`.
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
@@ -39,6 +50,7 @@ pub(crate) struct Run {
     library: Library,
     job: Job,
     begun: Instant,
+    clock: clock::Moment,
     rank: u32,
     size: u32,
     thread_level: &'static str,
@@ -47,11 +59,19 @@ pub(crate) struct Run {
     /// Why there is no sampler.
     without_sampler: Option<String>,
     /// What was read until an earlier end.
-    earlier: Vec<Pvar>,
+    earlier: Earlier,
+    phases: Phases,
     /// Whether the user was told where the profiles are.
     told: bool,
-    sampling: Duration,
     overhead: Overhead,
+}
+
+/// What was read until an earlier end of MPI.
+#[derive(Clone, Default)]
+struct Earlier {
+    pvars: Vec<Pvar>,
+    phases: Vec<(usize, PhasePvar)>,
+    series: Option<Series>,
 }
 
 /// What is known between the start of the initialisation and its end.
@@ -63,6 +83,7 @@ pub(crate) struct Beginning {
     early_names: Vec<Option<String>>,
     late: bool,
     begun: Instant,
+    clock: clock::Moment,
     own: Duration,
     mpit_init: Duration,
 }
@@ -93,6 +114,7 @@ impl Beginning {
     /// held already; `earlier`: the run that goes on.
     pub(crate) fn new(late: bool, kept: Option<Mpit>, earlier: Option<&Run>) -> Option<Beginning> {
         let begun = Instant::now();
+        let clock = clock::start();
         // Also for a gyan that stays off: its entry points are there.
         unwinding::prepare();
         references::restore();
@@ -153,6 +175,7 @@ impl Beginning {
             early_names,
             late,
             begun,
+            clock,
             own: begun.elapsed().saturating_sub(mpit_init),
             mpit_init,
         })
@@ -199,15 +222,23 @@ impl Beginning {
             // Each session has a level of its own.
             Start::Session(_) => (true, "unknown"),
         };
-        let limits = Limits { elements: config.elements, objects: config.objects };
+        clock::calibrate(self.clock);
+        let limits = Limits {
+            elements: config.elements,
+            objects: config.objects,
+            series: config
+                .series
+                .map(|interval| (whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)),
+            begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
+        };
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {
             enable::verify(mpit, &library, &mut config);
         }
         let sampler = match mpit {
             Ok(Some(mpit)) => {
-                let selection = &mut config.pvars;
-                Sampler::begin(mpit, &library, selection, early_names, limits, is_world)
+                let wanted = &mut config.wanted;
+                Sampler::begin(mpit, &library, wanted, early_names, limits, is_world)
                     .map_err(|failure| failure.to_string())
             }
             Ok(None) => Err("the MPI library has no MPI_T interface (MPI 3.0)".into()),
@@ -228,9 +259,11 @@ impl Beginning {
         let overhead = Overhead {
             mpit_init_s: self.mpit_init.as_secs_f64(),
             init_s: (self.own + begun.elapsed()).as_secs_f64(),
+            budget: config.budget,
             ..Overhead::default()
         };
-        let run = match earlier {
+        governor::begin(config.budget, self.clock.ticks(), clock::ticks(overhead.init_s));
+        let mut run = match earlier {
             Some(mut run) => {
                 run.sampler = sampler;
                 run.without_sampler = without_sampler;
@@ -247,23 +280,66 @@ impl Beginning {
                 config,
                 library,
                 begun: self.begun,
+                clock: self.clock,
                 rank,
                 size,
                 thread_level,
                 cvars,
                 sampler,
                 without_sampler,
-                earlier: Vec::new(),
+                earlier: Earlier::default(),
+                phases: Phases::new(self.clock.ticks()),
                 told: false,
-                sampling: Duration::ZERO,
                 overhead,
             },
         };
+        SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
+        boundary::open(threaded);
+        let measuring = Instant::now();
+        governor::learn(export::costs());
+        run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
         }
-        boundary::open(threaded);
     }
+}
+
+/// Whole ticks. Not negative, and beyond 2^64 the largest there is.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(ticks: f64) -> u64 {
+    ticks as u64
+}
+
+/// Whether variables are to be sampled at a call at `now`.
+#[inline]
+pub(crate) fn is_sample_due(now: u64) -> bool {
+    now >= SAMPLE_DUE.get()
+}
+
+/// Samples variables, unless another thread is at the run.
+pub(crate) fn sample(now: u64) {
+    if HOLDS.replace(true) {
+        return;
+    }
+    if let Ok(mut slot) = RUN.try_lock()
+        && let Some(run) = slot.as_mut()
+    {
+        run.sample(now);
+    }
+    HOLDS.set(false);
+}
+
+/// So many ticks were spent reading variables.
+pub(crate) fn spent(ticks: u64) {
+    SAMPLING.add_shared(ticks);
+    if !governor::is_unlimited() {
+        governor::spend(ticks as f64);
+    }
+}
+
+/// The program begins or ends a phase.
+pub(crate) fn change_phase(change: phases::Change) {
+    with_run(|run| run.change_phase(change));
 }
 
 /// Whether any thread may call MPI, and the name of the level.
@@ -287,8 +363,9 @@ impl Run {
     /// An object has come.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
         self.sampled(|sampler, library, config| {
-            sampler.object_comes(library, &mut config.pvars, kind, handle);
+            sampler.object_comes(library, &mut config.wanted, kind, handle);
         });
+        self.sample_soon();
     }
 
     /// An object is about to go.
@@ -302,7 +379,10 @@ impl Run {
             (self.rank, self.size) = (rank, size);
             (_, self.thread_level) = thread_level(&self.library);
         }
-        self.sampled(|sampler, library, config| sampler.world_comes(library, &mut config.pvars));
+        self.sampled(|sampler, library, config| {
+            sampler.world_comes(library, &mut config.wanted);
+        });
+        self.sample_soon();
     }
 
     /// The world model ends while sessions are in use.
@@ -311,42 +391,136 @@ impl Run {
     }
 
     fn sampled(&mut self, work: impl FnOnce(&mut Sampler, &Library, &mut Config)) {
-        let begun = Instant::now();
-        // A forked child has the parent's run, and is not it.
-        if self.job.pid == std::process::id()
+        let begun = clock::now();
+        if self.is_of_this_process()
             && let Some(sampler) = &mut self.sampler
         {
             work(sampler, &self.library, &mut self.config);
         }
-        self.sampling += begun.elapsed();
+        spent(clock::now().wrapping_sub(begun));
+    }
+
+    /// A forked child has the parent's run, and is not it.
+    fn is_of_this_process(&self) -> bool {
+        self.job.pid == std::process::id()
+    }
+
+    fn sample(&mut self, now: u64) {
+        if let Some(sampler) = &mut self.sampler {
+            SAMPLE_DUE.set(sampler.sample(now));
+        }
+    }
+
+    /// There may be new variables to sample.
+    fn sample_soon(&self) {
+        if self.sampler.is_some() && !self.phases.is_off() {
+            SAMPLE_DUE.set(0);
+        }
+    }
+
+    /// The program begins or ends a phase, or calls `MPI_Pcontrol`.
+    fn change_phase(&mut self, change: phases::Change) {
+        if !self.is_of_this_process() {
+            return;
+        }
+        let now = clock::now();
+        let flushes = matches!(change, phases::Change::Level(2));
+        if flushes {
+            self.write_so_far();
+        } else if let Some(next) = self.phases.change(change) {
+            let read = self.sampler.as_mut().is_some_and(|sampler| {
+                sampler.change_phase(now, next.phase, next.counts, next.must_read)
+            });
+            self.phases.go_on(next.phase, now, read);
+            if next.must_read {
+                SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
+            }
+        }
+        spent(clock::now().wrapping_sub(now));
+    }
+
+    /// Writes the profile as it is now, for a program that asks for it.
+    fn write_so_far(&mut self) {
+        let asked = Instant::now();
+        let findings = match &mut self.sampler {
+            Some(sampler) => sampler.so_far(&self.library, &mut self.config.wanted),
+            None => Findings::default(),
+        };
+        let earlier = self.earlier.clone();
+        self.earlier.take_in(&findings);
+        let how = End { how: Ending::Running, code: 0 };
+        let mut profile = self.profile(asked, findings.coverage, how, Vec::new());
+        self.earlier = earlier;
+        self.write(&mut profile, asked);
     }
 
     /// Ends it and writes the profile. What is left for another start.
     fn end(mut self) -> Kept {
+        SAMPLE_DUE.set(u64::MAX);
         let ended = Instant::now();
-        let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
-        let mut warnings = self.config.warnings.clone();
-        let (pvars, coverage, mpit) = match self.sampler.take() {
+        let mut warnings = Vec::new();
+        let (findings, mpit) = match self.sampler.take() {
             Some(sampler) => {
-                let selection = &mut self.config.pvars;
-                let (pvars, coverage, mpit) = sampler.end(&self.library, selection);
-                for warning in selection.unmatched() {
+                let wanted = &mut self.config.wanted;
+                let (findings, mpit) = sampler.end(&self.library, wanted);
+                for warning in wanted.unmatched() {
                     notice::say(&warning);
                     warnings.push(warning);
                 }
-                (pvars, coverage, mpit)
+                (findings, mpit)
             }
-            None => (Vec::new(), Coverage::default(), None),
+            None => (Findings::default(), None),
         };
-        self.take_in(pvars);
+        self.earlier.take_in(&findings);
         warnings.extend(self.without_sampler.take());
-        let calls = store::calls().into_iter().map(|calls| Call {
-            name: calls.name.into(),
-            count: calls.count,
-            bytes: calls.bytes,
-            ..Call::default()
+        let how = End { how: Ending::Finalize, code: 0 };
+        let mut profile = self.profile(ended, findings.coverage, how, warnings);
+        let directory = self.write(&mut profile, ended);
+        if let Some(directory) = directory
+            && self.rank == 0
+            && self.config.notices == Notices::All
+            && !self.told
+        {
+            self.told = true;
+            let size = self.size;
+            let ranks = if size == 1 { "rank" } else { "ranks" };
+            let directory = directory.display();
+            notice::say(&format!(
+                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
+            ));
+        }
+        self.overhead.finalize_s = profile.overhead.finalize_s;
+        Kept { mpit, run: Some(self) }
+    }
+
+    /// The profile, at the moment `ended`.
+    fn profile(
+        &mut self,
+        ended: Instant,
+        coverage: Coverage,
+        end: End,
+        warnings: Vec<String>,
+    ) -> RankProfile {
+        clock::measure(self.clock);
+        self.phases.settle(clock::now());
+        let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
+        let calls = self.phases.calls();
+        let clock = clock::described();
+        let mut all = self.config.warnings.clone();
+        all.extend(warnings);
+        if clock.slow {
+            let ns = clock.read_s * 1e9;
+            all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
+        }
+        if store::is_shared() {
+            all.push("more than 255 threads called MPI: calls of the others are not timed".into());
+        }
+        let timed = calls.iter().filter_map(|call| Some((call.time_s?, call.time_error_s?)));
+        let (time_s, variance) = timed.fold((0.0, 0.0), |(time, variance), (time_s, error_s)| {
+            (time + time_s, variance + error_s * error_s)
         });
-        let mut profile = RankProfile {
+        let in_mpi = InMpi { time_s, time_error_s: variance.sqrt(), share: time_s / elapsed_s };
+        RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
             job: JobOfProfile {
@@ -360,57 +534,65 @@ impl Run {
             host: self.job.host.clone(),
             pid: self.job.pid,
             mpi: self.library.described(self.thread_level),
-            end: End { how: Ending::Finalize, code: 0 },
+            end,
             cvars: if self.rank == 0 { self.cvars.clone() } else { Vec::new() },
-            pvars: self.earlier.clone(),
-            calls: calls.collect(),
-            in_mpi: None,
-            phases: Vec::new(),
-            series: None,
-            clock: None,
+            pvars: self.earlier.pvars.clone(),
+            in_mpi: calls.iter().any(|call| call.timed > 0).then_some(in_mpi),
+            calls,
+            phases: self.phases.described(&self.earlier.phases),
+            series: self.earlier.series.clone(),
             coverage,
-            warnings,
+            clock: Some(clock),
+            warnings: all,
             overhead: self.overhead.clone(),
-        };
+        }
+    }
+
+    /// Writes the profile. The directory in which it is.
+    fn write(&self, profile: &mut RankProfile, ended: Instant) -> Option<PathBuf> {
         let place = &self.job.place;
-        let sampling_s = self.sampling.as_secs_f64();
+        let sampling_s = clock::seconds(SAMPLING.get() as f64);
         let finalize_s = self.overhead.finalize_s;
-        let written = output::write(place, &mut profile, |overhead| {
+        let (calls, timed) = store::numbers();
+        let wrappers_s = clock::seconds(governor::wrappers(calls.saturating_sub(timed), timed));
+        let elapsed_s = profile.job.elapsed_s;
+        let written = output::write(place, profile, |overhead| {
             overhead.sampling_s = sampling_s;
+            overhead.wrappers_s = wrappers_s;
             overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
-            let own = overhead.init_s + overhead.sampling_s + overhead.finalize_s;
-            overhead.share = own / elapsed_s;
+            let running = overhead.sampling_s + overhead.wrappers_s + overhead.finalize_s;
+            overhead.share = (overhead.init_s + running) / elapsed_s;
+            overhead.running_share = running / elapsed_s;
         });
-        match written {
-            Err(error) => notice::say(&format!(
+        if let Err(error) = &written {
+            notice::say(&format!(
                 "{}: the profile cannot be written: {error}; set GYAN_OUTPUT to a directory that \
                  can",
                 place.directory.display()
-            )),
-            Ok(directory)
-                if self.rank == 0 && self.config.notices == Notices::All && !self.told =>
-            {
-                self.told = true;
-                let size = self.size;
-                let ranks = if size == 1 { "rank" } else { "ranks" };
-                let directory = directory.display();
-                notice::say(&format!(
-                    "profiles of {size} {ranks} in {directory}; show them with: gyan report \
-                     {directory}"
-                ));
-            }
-            Ok(_) => {}
+            ));
         }
-        self.overhead.finalize_s = profile.overhead.finalize_s;
-        Kept { mpit, run: Some(self) }
+        written.ok()
     }
+}
 
+impl Earlier {
     /// Adds what was read to what was until an earlier end.
-    fn take_in(&mut self, pvars: Vec<Pvar>) {
-        for pvar in pvars {
-            if !self.earlier.iter_mut().any(|earlier| earlier.continued(&pvar)) {
-                self.earlier.push(pvar);
+    fn take_in(&mut self, findings: &Findings) {
+        for pvar in &findings.pvars {
+            if !self.pvars.iter_mut().any(|earlier| earlier.continued(pvar)) {
+                self.pvars.push(pvar.clone());
             }
+        }
+        for (phase, pvar) in &findings.phases {
+            let known = self.phases.iter_mut().filter(|(known, _)| known == phase);
+            if !known.into_iter().any(|(_, earlier)| earlier.continued(pvar)) {
+                self.phases.push((*phase, pvar.clone()));
+            }
+        }
+        match (&mut self.series, &findings.series) {
+            (Some(series), Some(later)) => series.extend(later),
+            (series @ None, later) => series.clone_from(later),
+            (Some(_), None) => {}
         }
     }
 }

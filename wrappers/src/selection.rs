@@ -6,6 +6,20 @@
 use gyan_results::Class;
 use wildmatch::WildMatch;
 
+/// Which variables are wanted, and which of them are sampled while the program runs.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    pub(crate) pvars: Selection,
+    pub(crate) sampled: Selection,
+}
+
+impl Wanted {
+    /// A warning for each item that no variable matched.
+    pub(crate) fn unmatched(&self) -> impl Iterator<Item = String> {
+        self.pvars.unmatched().chain(self.sampled.unmatched())
+    }
+}
+
 /// A list of patterns; the empty list selects everything.
 #[derive(Debug, Default)]
 pub(crate) struct Selection {
@@ -48,9 +62,15 @@ impl Selection {
         }
     }
 
-    /// Whether a variable is wanted.
+    /// Whether a variable is wanted: any, when no item says which.
     pub(crate) fn selects(&mut self, name: &str, class: Class) -> bool {
-        let mut wanted = self.patterns.iter().all(|pattern| pattern.leave_out);
+        let otherwise = self.patterns.iter().all(|pattern| pattern.leave_out);
+        self.selects_or(name, class, otherwise)
+    }
+
+    /// Whether a variable is wanted, when that is so without an item that matches.
+    pub(crate) fn selects_or(&mut self, name: &str, class: Class, otherwise: bool) -> bool {
+        let mut wanted = otherwise;
         let mut left_out = false;
         for pattern in &mut self.patterns {
             if pattern.name.matches(name) && pattern.class.is_none_or(|wanted| wanted == class) {

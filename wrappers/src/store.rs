@@ -1,156 +1,335 @@
-//! What is known so far: the exact number of calls of each function, and the bytes that they moved.
+//! What is known so far: the exact number of calls of each function, the bytes that they moved, and
+//! how long those took that were timed.
 //!
-//! One thread at a time: plain additions. `MPI_THREAD_MULTIPLE`: every thread adds to a slab of its
-//! own, so that no addition is locked either; the slabs are summed at the end. A thread that ends
-//! leaves its slab behind, so after [`SLABS_AT_MOST`] of them the last one is shared, with locked
-//! additions.
+//! One thread at a time: plain additions to one ledger. `MPI_THREAD_MULTIPLE`: every thread has a
+//! ledger of its own, so that no addition is locked either; they are summed at the end. A thread that
+//! ends leaves its ledger behind, so after [`LEDGERS_AT_MOST`] of them the last one is shared, with
+//! locked additions, and calls of those threads are counted and not timed.
 
 #![forbid(unsafe_code)]
 
-use std::cell::Cell;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
+use crate::number::Whole;
 use crate::table::{Function, LEN, functions};
+use crate::timing::{Times, Timing};
+use crate::{clock, governor};
 
-const SLABS_AT_MOST: usize = 256;
+const LEDGERS_AT_MOST: usize = 256;
+/// The row behind the last, for what is not the program's: measuring gyan.
+pub(crate) const NO_FUNCTION: Function = Function(LEN);
+const ROWS: usize = LEN + 1;
+const WORDS: usize = ROWS.div_ceil(64);
 
-/// One number for each function.
-struct Counts([AtomicU64; LEN]);
-
-/// What is known of each function.
-struct Known {
-    calls: Counts,
-    bytes: Counts,
+/// What is known of one function, as far as each call has to do with it.
+struct Account {
+    calls: Whole,
+    /// The number of calls before the next one that is timed.
+    due: Whole,
+    bytes: Whole,
 }
 
-impl Known {
-    const fn new() -> Known {
-        Known { calls: Counts::new(), bytes: Counts::new() }
-    }
-}
-
-impl Counts {
-    const fn new() -> Counts {
-        Counts([const { AtomicU64::new(0) }; LEN])
-    }
-
-    /// Adds, when no other thread adds to the same number meanwhile: a load and a store.
-    #[inline]
-    fn add_alone(&self, function: Function, number: u64) {
-        if let Some(count) = self.0.get(function.0) {
-            count.store(count.load(Ordering::Relaxed).wrapping_add(number), Ordering::Relaxed);
-        }
-    }
-
-    /// Adds, whoever else does.
-    fn add_shared(&self, function: Function, number: u64) {
-        if let Some(count) = self.0.get(function.0) {
-            count.fetch_add(number, Ordering::Relaxed);
-        }
-    }
-
-    fn get(&self, function: Function) -> u64 {
-        self.0.get(function.0).map_or(0, |count| count.load(Ordering::Relaxed))
-    }
-}
-
-/// What is known of one thread, or of many when `shared`.
-struct Slab {
-    known: Known,
+/// What is known of the calls of one thread, or of many when it is shared.
+pub(crate) struct Ledger {
+    accounts: [Account; ROWS],
+    timings: [OnceLock<Box<Timing>>; ROWS],
+    /// A bit for each function that was called.
+    called: [Whole; WORDS],
+    random: Whole,
     shared: AtomicBool,
 }
 
-impl Slab {
-    fn add(&self, which: fn(&Known) -> &Counts, function: Function, number: u64) {
-        if self.shared.load(Ordering::Relaxed) {
-            which(&self.known).add_shared(function, number);
-        } else {
-            which(&self.known).add_alone(function, number);
+impl Ledger {
+    const fn new() -> Ledger {
+        Ledger {
+            accounts: [const {
+                Account { calls: Whole::new(0), due: Whole::new(0), bytes: Whole::new(0) }
+            }; ROWS],
+            timings: [const { OnceLock::new() }; ROWS],
+            called: [const { Whole::new(0) }; WORDS],
+            random: Whole::new(0),
+            shared: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the next call of a function is to be timed, as its first is.
+    #[inline]
+    pub(crate) fn is_due(&self, function: Function) -> bool {
+        self.accounts.get(function.0).is_none_or(|account| account.calls.get() >= account.due.get())
+    }
+
+    /// Counts a call. Only for a function that was [`entered`](Self::enter_function) before.
+    #[inline]
+    pub(crate) fn count(&self, function: Function) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.calls.add(1);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add_bytes(&self, function: Function, bytes: u64) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.bytes.add(bytes);
+        }
+    }
+
+    /// Counts a call on another path than the fast one.
+    pub(crate) fn count_slowly(&self, function: Function) {
+        let Some(account) = self.accounts.get(function.0) else { return };
+        if account.calls.get() == 0 {
+            self.note(function);
+        }
+        if self.is_shared() { account.calls.add_shared(1) } else { account.calls.add(1) }
+    }
+
+    pub(crate) fn add_bytes_slowly(&self, function: Function, bytes: u64) {
+        let Some(account) = self.accounts.get(function.0) else { return };
+        if self.is_shared() { account.bytes.add_shared(bytes) } else { account.bytes.add(bytes) }
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a function is called.
+    fn note(&self, function: Function) {
+        if let Some(word) = self.called.get(function.0 / 64) {
+            word.or(1 << (function.0 % 64));
+        }
+    }
+
+    /// The functions that were called.
+    fn called(&self) -> impl Iterator<Item = Function> {
+        self.called.iter().enumerate().flat_map(|(at, word)| {
+            let word = word.get();
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| Function(at * 64 + bit))
+        })
+    }
+
+    fn calls(&self, function: Function) -> u64 {
+        self.accounts.get(function.0).map_or(0, |account| account.calls.get())
+    }
+
+    fn timing(&self, function: Function) -> Option<&Timing> {
+        let timing = self.timings.get(function.0)?;
+        Some(timing.get_or_init(|| Box::new(Timing::new())))
+    }
+
+    /// A number in [0, 1).
+    fn random(&self) -> f64 {
+        let seed = match self.random.get() {
+            0 => clock::now(),
+            seed => seed,
+        };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let number = random.f64();
+        self.random.set(random.get_seed());
+        number
+    }
+
+    /// Whether the next call of a function is one to be timed that comes behind another.
+    pub(crate) fn is_warm(&self, function: Function) -> bool {
+        self.timings.get(function.0).and_then(OnceLock::get).is_some_and(|timing| timing.is_warm())
+    }
+
+    /// The call that is just being made took the ticks from `begun` to `ended`. Chooses the next one
+    /// to be timed. Not for a ledger that is shared. How many calls were timed.
+    pub(crate) fn timed(&self, function: Function, begun: u64, ended: u64) -> u64 {
+        let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
+        else {
+            return 0;
+        };
+        if timing.warms_up() {
+            return timing.timed();
+        }
+        let call = account.calls.get() + 1;
+        let ticks = ended.wrapping_sub(begun) as f64 - governor::between();
+        let timed = timing.take(call, ticks, clock::ns_per_tick());
+        if governor::is_unlimited() {
+            return timed;
+        }
+        governor::spend_on_calls(call.wrapping_sub(timing.last_call()));
+        let gap = governor::gap(ended);
+        account.due.set(timing.next(call, begun, gap, self.random()));
+        if let Some(ticks) = governor::look(ended) {
+            self.look(ticks, gap);
+        }
+        timed
+    }
+
+    /// Looks at all functions: which are being called, and which so much more rarely than before that
+    /// the next call to be timed would be far off.
+    #[cold]
+    fn look(&self, ticks: f64, gap: f64) {
+        let mut active = 0;
+        for function in self.called() {
+            let Some(account) = self.accounts.get(function.0) else { continue };
+            let Some(timing) = self.timings.get(function.0).and_then(OnceLock::get) else {
+                continue;
+            };
+            let calls = account.calls.get();
+            active += u64::from(timing.is_active(calls));
+            if let Some(nearer) = timing.look(calls, ticks, gap, self.random()) {
+                account.due.set(nearer);
+            }
+        }
+        governor::set_functions(active.max(1));
+    }
+
+    /// Calls from now on count from nothing again.
+    pub(crate) fn forget(&self, function: Function) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.calls.set(0);
+            account.due.set(0);
+        }
+    }
+
+    /// Never timed from now on, but by order.
+    pub(crate) fn put_off(&self, function: Function) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.due.set(u64::MAX);
         }
     }
 }
 
-static ALONE: Known = Known::new();
-static SLABS: Mutex<Vec<&'static Slab>> = Mutex::new(Vec::new());
+static ALONE: Ledger = Ledger::new();
+static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
 
-thread_local! {
-    static SLAB: Cell<Option<&'static Slab>> = const { Cell::new(None) };
+/// The ledger while only one thread calls MPI.
+#[inline]
+pub(crate) fn alone() -> &'static Ledger {
+    &ALONE
 }
 
-/// Counts a call while only one thread calls MPI.
-#[inline]
-pub(crate) fn count_alone(function: Function) {
-    ALONE.calls.add_alone(function, 1);
-}
-
-/// Counts bytes of a call while only one thread calls MPI.
-#[inline]
-pub(crate) fn add_bytes_alone(function: Function, bytes: u64) {
-    ALONE.bytes.add_alone(function, bytes);
+/// Times the call of a function that starts MPI, which is counted next.
+pub(crate) fn time(function: Function, begun: u64, ended: u64) {
+    ALONE.timed(function, begun, ended);
 }
 
 /// Counts a call that starts or ends MPI, whoever else counts.
 pub(crate) fn count(function: Function) {
-    ALONE.calls.add_shared(function, 1);
+    ALONE.note(function);
+    if let Some(account) = ALONE.accounts.get(function.0) {
+        account.calls.add_shared(1);
+    }
 }
 
-/// Counts a call while any thread may call MPI.
-#[inline]
-pub(crate) fn count_threaded(function: Function) {
-    SLAB.get().unwrap_or_else(new_slab).add(|known| &known.calls, function, 1);
-}
-
-/// Counts bytes of a call while any thread may call MPI.
-pub(crate) fn add_bytes_threaded(function: Function, bytes: u64) {
-    SLAB.get().unwrap_or_else(new_slab).add(|known| &known.bytes, function, bytes);
-}
-
-/// The slab of a thread that calls for the first time.
+/// The ledger of a thread that calls for the first time.
 #[cold]
 #[inline(never)]
-fn new_slab() -> &'static Slab {
-    let mut slabs = SLABS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let slab = match slabs.last() {
-        Some(last) if slabs.len() >= SLABS_AT_MOST => *last,
+pub(crate) fn new_ledger() -> &'static Ledger {
+    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    match ledgers.last() {
+        Some(last) if ledgers.len() >= LEDGERS_AT_MOST => last,
         _ => {
-            let slab: &'static Slab =
-                Box::leak(Box::new(Slab { known: Known::new(), shared: false.into() }));
-            slabs.push(slab);
+            let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
+            ledgers.push(ledger);
             // The last one is shared from its first use on, so that no thread ever adds to it
             // without the lock.
-            slab.shared.store(slabs.len() == SLABS_AT_MOST, Ordering::Relaxed);
-            slab
+            ledger.shared.store(ledgers.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
+            ledger
         }
-    };
-    SLAB.set(Some(slab));
-    slab
+    }
 }
 
-/// A function that was called at least once, over all threads.
-#[derive(Debug, Eq, PartialEq)]
+/// What is known of one function over all threads.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Calls {
-    pub(crate) name: &'static str,
     pub(crate) count: u64,
-    /// Bytes that they handed to MPI; none for a function whose bytes are not counted.
-    pub(crate) bytes: Option<u64>,
+    pub(crate) bytes: u64,
+    pub(crate) times: Times,
+    /// The longest since the last look, in ticks.
+    pub(crate) max: f64,
 }
 
-/// The functions that were called.
-pub(crate) fn calls() -> Vec<Calls> {
-    let slabs = SLABS.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let total = |which: fn(&Known) -> &Counts, function: Function| {
-        let threads: u64 = slabs.iter().map(|slab| which(&slab.known).get(function)).sum();
-        which(&ALONE).get(function) + threads
-    };
-    functions()
-        .map(|(function, row)| Calls {
-            name: row.name,
-            count: total(|known| &known.calls, function),
-            bytes: row.bytes.then(|| total(|known| &known.bytes, function)),
-        })
-        .filter(|calls| calls.count > 0)
-        .collect()
+/// What is known of the functions that were called, each over all threads.
+pub(crate) fn calls() -> Vec<(Function, Calls)> {
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all: Vec<(Function, Calls)> = Vec::new();
+    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
+        for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
+            let Some(account) = ledger.accounts.get(function.0) else { continue };
+            let count = account.calls.get();
+            let timing = ledger.timings.get(function.0).and_then(OnceLock::get);
+            let calls = Calls {
+                count,
+                bytes: account.bytes.get(),
+                times: timing.map(|timing| timing.times(count)).unwrap_or_default(),
+                max: timing.map_or(0.0, |timing| timing.take_max()),
+            };
+            match all.iter_mut().find(|(known, _)| *known == function) {
+                Some((_, known)) => known.add(&calls),
+                None => all.push((function, calls)),
+            }
+        }
+    }
+    all
+}
+
+impl Calls {
+    /// What came since `earlier`.
+    pub(crate) fn since(&self, earlier: &Calls) -> Calls {
+        Calls {
+            count: self.count.saturating_sub(earlier.count),
+            bytes: self.bytes.wrapping_sub(earlier.bytes),
+            times: self.times.minus(earlier.times),
+            max: self.max,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Calls) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.times = self.times.plus(other.times);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// Estimated numbers of calls of a function by the time that they took, over all threads: up to the
+/// last bar that is not 0.
+pub(crate) fn histogram(function: Function) -> Vec<u64> {
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sum: Vec<f64> = Vec::new();
+    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
+        let Some(timing) = ledger.timings.get(function.0).and_then(OnceLock::get) else { continue };
+        let bars = timing.histogram();
+        sum.resize(bars.len(), 0.0);
+        for (sum, bar) in sum.iter_mut().zip(bars) {
+            *sum += bar;
+        }
+    }
+    while sum.last().is_some_and(|bar| *bar < 0.5) {
+        sum.pop();
+    }
+    // Not negative, and no more than there were calls.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    sum.into_iter().map(|bar| bar.round() as u64).collect()
+}
+
+/// Numbers of calls so far, and of those that were timed.
+pub(crate) fn numbers() -> (u64, u64) {
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut numbers = (0, 0);
+    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
+        for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
+            let calls = ledger.calls(function);
+            let timing = ledger.timings.get(function.0).and_then(OnceLock::get);
+            numbers.0 += calls;
+            numbers.1 += timing.map_or(0, |timing| timing.times(calls).timed);
+        }
+    }
+    numbers
+}
+
+/// Whether more threads than that have called, so that calls of some are not timed.
+pub(crate) fn is_shared() -> bool {
+    LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).len() >= LEDGERS_AT_MOST
+}
+
+/// What the table says of a function.
+pub(crate) fn row(function: Function) -> Option<&'static crate::table::Row> {
+    functions().nth(function.0).map(|(_, row)| row)
 }
 
 #[cfg(test)]
@@ -158,24 +337,27 @@ mod tests {
     use super::*;
     use crate::table::point_to_point::{MPI_Isend, MPI_Mrecv};
 
+    fn of(function: Function) -> Calls {
+        calls().into_iter().find(|(known, _)| *known == function).unwrap().1
+    }
+
     #[test]
-    fn counts_of_all_threads_are_exact_with_more_threads_than_slabs() {
+    fn counts_of_all_threads_are_exact_with_more_threads_than_ledgers() {
         std::thread::scope(|scope| {
-            for _ in 0..SLABS_AT_MOST + 8 {
+            for _ in 0..LEDGERS_AT_MOST + 8 {
                 scope.spawn(|| {
+                    let ledger = new_ledger();
                     for _ in 0..1000 {
-                        count_threaded(MPI_Isend);
-                        add_bytes_threaded(MPI_Isend, 8);
+                        ledger.count_slowly(MPI_Isend);
+                        ledger.add_bytes_slowly(MPI_Isend, 8);
                     }
                 });
             }
         });
-        count_alone(MPI_Mrecv);
-        let calls = calls();
-        let count = 1000 * (SLABS_AT_MOST as u64 + 8);
-        let bytes = Some(8 * count);
-        assert!(calls.contains(&Calls { name: "MPI_Isend", count, bytes }));
-        assert!(calls.contains(&Calls { name: "MPI_Mrecv", count: 1, bytes: None }));
-        assert!(SLABS.lock().unwrap().len() <= SLABS_AT_MOST);
+        alone().count_slowly(MPI_Mrecv);
+        let count = 1000 * (LEDGERS_AT_MOST as u64 + 8);
+        assert_eq!((of(MPI_Isend).count, of(MPI_Isend).bytes), (count, 8 * count));
+        assert_eq!((of(MPI_Mrecv).count, of(MPI_Mrecv).bytes), (1, 0));
+        assert_eq!(LEDGERS.lock().unwrap().len(), LEDGERS_AT_MOST);
     }
 }

@@ -8,7 +8,7 @@
 use std::mem;
 
 use super::call::{self, Effect, Entry};
-use crate::boundary;
+use crate::boundary::{self, Fast};
 use crate::bytes::{self, Given, InC};
 use crate::next::{Address, Next, c_name};
 use crate::objects::{self, Language};
@@ -87,13 +87,21 @@ macro_rules! fast {
                     call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
                 }
 
-                match entry.next.found() {
-                    Some(address) if boundary::is_open() => {
-                        // SAFETY: the row has the prototype that the standard gives this function,
-                        // with handles as machine words, which are passed like them.
-                        let next = unsafe { mem::transmute::<Address, Function>(address) };
+                // SAFETY: the row has the prototype that the standard gives this function, with
+                // handles as machine words, which are passed like them.
+                let prepared = entry.next.found().map(|address| unsafe {
+                    mem::transmute::<Address, Function>(address)
+                });
+                match (prepared, boundary::fast($chapter::$name)) {
+                    (Some(next), Fast::Alone) => {
                         boundary::counted_alone($chapter::$name, || next($($arg),*), $bytes)
                     }
+                    (Some(next), Fast::Thread) => boundary::counted_in_thread(
+                        $chapter::$name,
+                        || next($($arg),*),
+                        $bytes,
+                        || slow($($arg),*),
+                    ),
                     _ => slow($($arg),*),
                 }
             }}
@@ -112,6 +120,7 @@ macro_rules! entry_point {
                 function: $chapter::$name,
                 arguments: &[$((stringify!($arg), <$type as Argument>::KIND)),*],
                 effect: $effect,
+                samples: is_sampling_point(stringify!($name)),
             };
 
             #[cfg_attr(not(test), unsafe(no_mangle))]

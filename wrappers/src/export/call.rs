@@ -9,6 +9,7 @@ use crate::boundary::{self, Scope};
 use crate::memory::element;
 use crate::next::{Address, Next};
 use crate::objects::Change;
+use crate::stopwatch::Stopwatch;
 use crate::table::{Function, Kind};
 
 /// What is known of an entry point.
@@ -18,6 +19,8 @@ pub(super) struct Entry {
     /// Name and kind of each argument.
     pub(super) arguments: &'static [(&'static str, Kind)],
     pub(super) effect: Effect,
+    /// Whether variables are sampled when it is called.
+    pub(super) samples: bool,
 }
 
 /// What a row says behind the arguments: functions of the words of the arguments.
@@ -55,11 +58,14 @@ impl Effect {
 pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
     let scope = boundary::enter(entry.function);
     let change = entry.effect.before(&scope, words);
-    let result = match entry.next.get() {
+    let next = entry.next.get();
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let result = match next {
         // SAFETY: the row has the arguments that the standard gives this function.
         Some(next) => unsafe { call(next, words) },
         None => missing::call(entry.next.name(), entry.arguments, words),
     };
+    Stopwatch::stop(stopwatch.as_ref());
     entry.effect.after(&scope, words, change, result == 0);
     result
 }
@@ -84,9 +90,11 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     if let Effect::Changes(_) = entry.effect {
         clear_stack();
     }
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
+    Stopwatch::stop(stopwatch.as_ref());
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     let arguments = words.get(..entry.arguments.len()).unwrap_or_default();

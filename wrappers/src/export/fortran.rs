@@ -110,6 +110,7 @@ macro_rules! routine {
                 function: $chapter::$name,
                 arguments: &[$((stringify!($arg), Kind::Same)),*],
                 effect: EFFECT,
+                samples: is_sampling_point(stringify!($name)),
             };
             call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]);
         }

@@ -6,13 +6,39 @@ use std::mem;
 
 use super::next_or_end;
 use crate::boundary;
+#[cfg(not(feature = "static"))]
+use crate::memory::element;
 use crate::next::{Address, Next};
+use crate::phases::Change;
+use crate::run;
 #[cfg(not(feature = "static"))]
 use crate::table::Pointer;
 use crate::table::{Aint, values};
 
+/// What a call of `MPI_Pcontrol` means to gyan.
+fn pcontrol(level: c_int) {
+    boundary::contain("changing the phase", || run::change_phase(Change::Level(level)));
+}
+
+fn pcontrol_of_c(level: c_int, _: usize, _: usize, _: usize, _: usize, _: usize) {
+    pcontrol(level);
+}
+
+#[cfg(not(feature = "static"))]
+fn pcontrol_of_fortran(level: Pointer, _: Pointer) {
+    // SAFETY: Fortran passed the address of an INTEGER.
+    pcontrol(unsafe { element::<c_int>(level as usize, 0) });
+}
+
+macro_rules! after {
+    ([] $($arg:ident),*) => {};
+    ([$then:ident] $($arg:ident),*) => {
+        $then($($arg),*)
+    };
+}
+
 macro_rules! entry_points {
-    ($($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?;)*) => {
+    ($($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, then $then:ident)?;)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
@@ -21,8 +47,15 @@ macro_rules! entry_points {
                 type Function = extern "C-unwind" fn($($type),*) $(-> $result)?;
                 // SAFETY: the prototype that the standard gives this function.
                 let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
-                let _scope = boundary::enter(values::$function);
-                next($($arg),*)
+                let scope = boundary::enter(values::$function);
+                #[allow(clippy::let_unit_value)]
+                let result = next($($arg),*);
+                let is_of_program = scope.is_of_program();
+                drop(scope);
+                if is_of_program {
+                    after!([$($then)?] $($arg),*);
+                }
+                result
             }
         )*
     };
@@ -34,7 +67,7 @@ entry_points! {
     MPI_Aint_add c"MPI_Aint_add" as MPI_Aint_add(base: Aint, disp: Aint) -> Aint;
     MPI_Aint_diff c"MPI_Aint_diff" as MPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint;
     // More arguments are the tools' own (15.2.4); those in registers are passed on.
-    MPI_Pcontrol c"MPI_Pcontrol" as MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_int;
+    MPI_Pcontrol c"MPI_Pcontrol" as MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_int, then pcontrol_of_c;
 }
 
 // As in `fortran`.
@@ -56,8 +89,8 @@ entry_points! {
     mpi_aint_diff__ c"mpi_aint_diff__" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
     MPI_AINT_DIFF c"MPI_AINT_DIFF" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
     mpi_aint_diff_f08_ c"mpi_aint_diff_f08_" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
-    mpi_pcontrol_ c"mpi_pcontrol_" as MPI_Pcontrol(level: Pointer, ierr: Pointer);
-    mpi_pcontrol__ c"mpi_pcontrol__" as MPI_Pcontrol(level: Pointer, ierr: Pointer);
-    MPI_PCONTROL c"MPI_PCONTROL" as MPI_Pcontrol(level: Pointer, ierr: Pointer);
-    mpi_pcontrol_f08_ c"mpi_pcontrol_f08_" as MPI_Pcontrol(level: Pointer, ierr: Pointer);
+    mpi_pcontrol_ c"mpi_pcontrol_" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+    mpi_pcontrol__ c"mpi_pcontrol__" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+    MPI_PCONTROL c"MPI_PCONTROL" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+    mpi_pcontrol_f08_ c"mpi_pcontrol_f08_" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
 }

@@ -92,14 +92,28 @@ impl PvarHandle {
 
     /// The bytes of every element.
     pub(crate) fn read(&self, api: &Api, session: &Session) -> Result<Vec<u8>, Failure> {
+        let mut words = Vec::new();
+        self.read_into(api, session, &mut words)?;
+        Ok(bytes_of(&words, self.count * self.datatype.size()))
+    }
+
+    /// Reads every element into `words`, which grows at the first time and stays.
+    pub(crate) fn read_into(
+        &self,
+        api: &Api,
+        session: &Session,
+        words: &mut Vec<u64>,
+    ) -> Result<(), Failure> {
         // At least 8 bytes an element and some to spare, because libraries have been seen to
         // write 8 bytes whatever they say.
         const WORDS_TO_SPARE: usize = 8;
-        let mut words = vec![0_u64; self.count.max(1) + WORDS_TO_SPARE];
+        let wanted = self.count.max(1) + WORDS_TO_SPARE;
+        if words.len() < wanted {
+            words.resize(wanted, 0);
+        }
         // SAFETY: session, handle and object are alive, the variable was started or is
         // continuous, and the buffer is larger than all elements.
-        unsafe { api.pvar_read(session.raw, self.raw, words.as_mut_ptr().cast()) }?;
-        Ok(bytes_of(&words, self.count * self.datatype.size()))
+        unsafe { api.pvar_read(session.raw, self.raw, words.as_mut_ptr().cast()) }
     }
 
     /// Gives the handle back, while its object is still alive.

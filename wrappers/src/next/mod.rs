@@ -51,6 +51,11 @@ impl Next {
         NonNull::new(self.address.load(Ordering::Relaxed))
     }
 
+    /// Tells where it is.
+    pub(crate) fn is_at(&self, address: Address) {
+        self.address.store(address.as_ptr(), Ordering::Relaxed);
+    }
+
     /// The definition; none when no loaded object has one.
     pub(crate) fn get(&self) -> Option<Address> {
         if let found @ Some(_) = self.found() {

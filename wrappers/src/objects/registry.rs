@@ -65,6 +65,7 @@ impl Object {
 const WORLD: &str = "MPI_COMM_WORLD";
 
 /// The objects that are followed.
+#[derive(Clone)]
 pub(crate) struct Registry {
     limit: usize,
     alive: Vec<Object>,

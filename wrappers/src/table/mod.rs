@@ -95,6 +95,65 @@ pub(crate) const CHAPTERS: &[(&str, &[Row])] = &[
     ("Time, addresses, MPI_Pcontrol", values::ROWS),
 ];
 
+/// What the names of the functions begin with at which variables are sampled: receives, probes, waits
+/// and collective operations, where a program meets what others did.
+const SAMPLING_POINTS: &[&str] = &[
+    "MPI_Recv",
+    "MPI_Irecv",
+    "MPI_Mrecv",
+    "MPI_Imrecv",
+    "MPI_Sendrecv",
+    "MPI_Isendrecv",
+    "MPI_Probe",
+    "MPI_Iprobe",
+    "MPI_Mprobe",
+    "MPI_Improbe",
+    "MPI_Wait",
+    "MPI_Test",
+    "MPI_Barrier",
+    "MPI_Ibarrier",
+    "MPI_Bcast",
+    "MPI_Ibcast",
+    "MPI_Gather",
+    "MPI_Igather",
+    "MPI_Scatter",
+    "MPI_Iscatter",
+    "MPI_Allgather",
+    "MPI_Iallgather",
+    "MPI_Alltoall",
+    "MPI_Ialltoall",
+    "MPI_Reduce",
+    "MPI_Ireduce",
+    "MPI_Allreduce",
+    "MPI_Iallreduce",
+    "MPI_Scan",
+    "MPI_Iscan",
+    "MPI_Exscan",
+    "MPI_Iexscan",
+    "MPI_Neighbor",
+    "MPI_Ineighbor",
+];
+
+/// Whether variables are sampled at calls of this function.
+pub(crate) const fn is_sampling_point(name: &str) -> bool {
+    let mut rest = SAMPLING_POINTS;
+    while let [beginning, others @ ..] = rest {
+        if begins(name.as_bytes(), beginning.as_bytes()) {
+            return true;
+        }
+        rest = others;
+    }
+    false
+}
+
+const fn begins(text: &[u8], beginning: &[u8]) -> bool {
+    match (text, beginning) {
+        (_, []) => true,
+        ([a, text @ ..], [b, beginning @ ..]) => *a == *b && begins(text, beginning),
+        ([], _) => false,
+    }
+}
+
 /// How many functions are wrapped.
 pub(crate) const LEN: usize = values::END;
 

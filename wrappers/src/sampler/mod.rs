@@ -1,19 +1,30 @@
-//! What is read when: every variable at the start and at the end, and what is bound to an object
-//! when that comes and before it goes.
+//! What is read when: every variable at the start and at the end, what is bound to an object when that
+//! comes and before it goes, and in between, at calls and where phases begin and end, those whose
+//! value there matters.
 
 #![forbid(unsafe_code)]
 
+mod findings;
+mod phases;
+mod sampling;
+mod series;
+mod watch;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyan_results::{Coverage, Pvar, Skipped, Values};
+use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, Skipped};
 
 use crate::abi::{Bind, Library, inquiry};
-use crate::advice;
-use crate::enable;
+use crate::clock;
 use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable};
 use crate::objects::{Kind, Object, Registry};
 use crate::quirks::{self, Known, Remedy};
-use crate::selection::Selection;
+use crate::selection::Wanted;
+
+pub(crate) use phases::Phase;
+use phases::{Mark, Phases};
+use series::{Key, Series};
+use watch::Watch;
 
 /// What the reason begins with why a variable of a closed component was not read.
 pub(crate) const CLOSED: &str = "its component was closed in MPI_Init";
@@ -30,8 +41,8 @@ pub(crate) struct Sampler {
     /// The variables that bind to each kind of object, by index.
     bound: BTreeMap<Kind, BTreeSet<usize>>,
     sampled: Vec<Sampled>,
-    /// Variables of objects that are gone, with the index and the order of the object.
-    finished: Vec<(usize, usize, Pvar)>,
+    /// Variables of objects that are gone.
+    finished: Vec<Finished>,
     /// How many objects are in `finished`, and how many are not because that were too many.
     finished_objects: usize,
     forgotten_objects: u64,
@@ -40,6 +51,10 @@ pub(crate) struct Sampler {
     elements: usize,
     /// How many objects are followed at a time, and as many are kept that are gone.
     limit: usize,
+    phases: Phases,
+    series: Option<Series>,
+    /// When the run began, on the clock.
+    begun: u64,
 }
 
 struct Sampled {
@@ -50,6 +65,30 @@ struct Sampled {
     known: Known,
     start: Option<Vec<u8>>,
     notes: Vec<String>,
+    /// None for a variable that is not sampled.
+    watch: Option<Watch>,
+    mark: Mark,
+    /// What it grew by while the program had gyan switched off.
+    excluded: Option<Vec<Number>>,
+}
+
+/// A variable that was read for the last time, or up to now.
+#[derive(Clone)]
+struct Finished {
+    key: Key,
+    pvar: Pvar,
+    /// Names of the states of a STATE variable.
+    states: Vec<Item>,
+}
+
+/// What is known at an end.
+#[derive(Default)]
+pub(crate) struct Findings {
+    pub(crate) pvars: Vec<Pvar>,
+    pub(crate) coverage: Coverage,
+    /// What variables did in the phases.
+    pub(crate) phases: Vec<(Phase, PhasePvar)>,
+    pub(crate) series: Option<gyan_results::Series>,
 }
 
 /// When a variable is met.
@@ -74,6 +113,10 @@ pub(crate) fn early_names(mpit: &Mpit, library: &Library) -> Vec<Option<String>>
 pub(crate) struct Limits {
     pub(crate) elements: usize,
     pub(crate) objects: usize,
+    /// The interval of a series in ticks, and its bytes.
+    pub(crate) series: Option<(u64, usize)>,
+    /// When the run began, on the clock.
+    pub(crate) begun: u64,
 }
 
 impl Sampler {
@@ -82,7 +125,7 @@ impl Sampler {
     pub(crate) fn begin(
         mpit: Mpit,
         library: &Library,
-        selection: &mut Selection,
+        wanted: &mut Wanted,
         early_names: Vec<Option<String>>,
         limits: Limits,
         world: bool,
@@ -106,8 +149,12 @@ impl Sampler {
             skipped: BTreeMap::new(),
             elements: limits.elements,
             limit: limits.objects,
+            phases: Phases::new(),
+            begun: limits.begun,
+            series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
-        sampler.discover(library, selection, 0, Moment::Start)?;
+        sampler.discover(library, wanted, 0, Moment::Start)?;
+        sampler.tell_governor();
         Ok(sampler)
     }
 
@@ -116,26 +163,26 @@ impl Sampler {
     fn discover(
         &mut self,
         library: &Library,
-        selection: &mut Selection,
+        wanted: &mut Wanted,
         from: usize,
         moment: Moment,
     ) -> Result<(), Failure> {
         let number = self.mpit.api.pvar_get_num()?;
         self.exported = self.exported.max(number);
         for index in from..number {
-            self.look_at(library, selection, index, None, moment);
+            self.look_at(library, wanted, index, None, moment);
         }
         Ok(())
     }
 
     /// `MPI_COMM_WORLD` has come, when sessions were there before.
-    pub(crate) fn world_comes(&mut self, library: &Library, selection: &mut Selection) {
+    pub(crate) fn world_comes(&mut self, library: &Library, wanted: &mut Wanted) {
         self.objects.world_comes(library);
         let kind = Kind::Comm;
         let alive: Vec<Object> =
             self.objects.alive(kind).filter(|o| o.is_world()).cloned().collect();
         for object in alive {
-            self.bind(library, selection, &object);
+            self.bind(library, wanted, &object);
         }
     }
 
@@ -143,7 +190,7 @@ impl Sampler {
     pub(crate) fn object_comes(
         &mut self,
         library: &Library,
-        selection: &mut Selection,
+        wanted: &mut Wanted,
         kind: Kind,
         handle: usize,
     ) {
@@ -151,23 +198,23 @@ impl Sampler {
         let known = self.exported;
         if self.mpit.api.pvar_get_num().is_ok_and(|number| number > known) {
             // When this fails, so does the look at the end, which says so.
-            let _ = self.discover(library, selection, known, Moment::Later);
+            let _ = self.discover(library, wanted, known, Moment::Later);
         }
         if self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
             return;
         }
         let Some(mpi) = inquiry() else { return };
         if let Some(object) = self.objects.comes(library, mpi, kind, handle) {
-            self.bind(library, selection, &object);
+            self.bind(library, wanted, &object);
         }
     }
 
     /// Takes a handle on every variable that binds to this kind of object.
-    fn bind(&mut self, library: &Library, selection: &mut Selection, object: &Object) {
+    fn bind(&mut self, library: &Library, wanted: &mut Wanted, object: &Object) {
         let indices: Vec<usize> =
             self.bound.get(&object.kind).into_iter().flatten().copied().collect();
         for index in indices {
-            self.look_at(library, selection, index, Some(object), Moment::Start);
+            self.look_at(library, wanted, index, Some(object), Moment::Start);
         }
     }
 
@@ -210,7 +257,7 @@ impl Sampler {
     fn look_at(
         &mut self,
         library: &Library,
-        selection: &mut Selection,
+        wanted: &mut Wanted,
         index: usize,
         object: Option<&Object>,
         moment: Moment,
@@ -227,7 +274,7 @@ impl Sampler {
             }
         };
         let name = Some(variable.name.clone());
-        if !selection.selects(&variable.name, variable.class) {
+        if !wanted.pvars.selects(&variable.name, variable.class) {
             return self.skip(index, name, "not selected by GYAN_PVARS".into());
         }
         let known = quirks::known(library, &variable);
@@ -260,7 +307,7 @@ impl Sampler {
             if self.has(index, object.as_ref()) {
                 continue;
             }
-            match self.take(library, &variable, object.as_ref(), moment) {
+            match self.take(library, wanted, &variable, object.as_ref(), moment) {
                 Ok(sampled) => self.sampled.push(sampled),
                 Err(why) => reason = why,
             }
@@ -279,7 +326,7 @@ impl Sampler {
 
     fn is_read(&self, index: usize) -> bool {
         self.sampled.iter().any(|sampled| sampled.variable.index == index)
-            || self.finished.iter().any(|(finished, ..)| *finished == index)
+            || self.finished.iter().any(|finished| finished.key.0 == index)
     }
 
     fn has(&self, index: usize, object: Option<&Object>) -> bool {
@@ -294,6 +341,7 @@ impl Sampler {
     fn take(
         &self,
         library: &Library,
+        wanted: &mut Wanted,
         variable: &Variable,
         object: Option<&Object>,
         moment: Moment,
@@ -335,113 +383,37 @@ impl Sampler {
                 }
             }
         };
-        let object = object.cloned();
-        Ok(Sampled { variable: variable.clone(), object, handle, known, start, notes })
-    }
-
-    /// Reads a variable for the last time and gives its handle back.
-    fn finish(&mut self, mut sampled: Sampled, object: Option<String>) {
-        let api = &self.mpit.api;
-        if sampled.known.says(Remedy::StopToRead)
-            && !sampled.known.says(Remedy::NeverStop)
-            && let Err(failure) = sampled.handle.stop(api, &self.session)
-        {
-            sampled.notes.push(format!("end: {failure}"));
-        }
-        let end = sampled.handle.read(api, &self.session);
-        let end = end.map_err(|failure| sampled.notes.push(format!("end: {failure}"))).ok();
-        let index = sampled.variable.index;
-        let order = sampled.object.as_ref().map_or(0, |object| object.order);
-        let pvar = sampled.into_pvar(end, object, self.elements, api, &self.session);
-        self.finished.push((index, order, pvar));
-    }
-
-    /// Ends, before MPI does: reads every variable once more and gives everything back; also the
-    /// reference to `MPI_T`, unless it had to be dropped.
-    pub(crate) fn end(
-        mut self,
-        library: &Library,
-        selection: &mut Selection,
-    ) -> (Vec<Pvar>, Coverage, Option<Mpit>) {
-        if let Err(failure) = self.discover(library, selection, 0, Moment::Later) {
-            let reason = format!("variables that appeared later: {failure}");
-            self.skipped
-                .insert(self.exported, Skipped { index: self.exported, name: None, reason });
-        }
-        let mut names: BTreeMap<usize, String> = BTreeMap::new();
-        for sampled in std::mem::take(&mut self.sampled) {
-            let name = sampled.object.as_ref().map(|object| {
-                let name = names
-                    .entry(object.order)
-                    .or_insert_with(|| self.objects.name(inquiry(), object));
-                name.clone()
-            });
-            self.finish(sampled, name);
-        }
-        self.session.free(&self.mpit.api);
-        let mpit = if quirks::drops_mpit(library.implementation) {
-            self.mpit.finalize();
-            None
-        } else {
-            Some(self.mpit)
-        };
-        self.finished.sort_by_key(|(index, order, _)| (*index, *order));
-        let sampled: BTreeSet<usize> = self.finished.iter().map(|(index, ..)| *index).collect();
-        let pvars: Vec<Pvar> = self.finished.into_iter().map(|(.., pvar)| pvar).collect();
-        let skipped: Vec<Skipped> = self.skipped.into_values().collect();
-        let states = enable::states(library.implementation, library.version, &pvars, &skipped);
-        let advice = advice::advice(library.implementation, self.exported, &states);
-        let mut objects: Vec<String> = self.objects.left_out().collect();
-        if self.forgotten_objects > 0 {
-            objects.push(format!(
-                "readings of {} objects that were freed are not kept: more than {} were; \
-                 GYAN_OBJECTS sets the limit",
-                self.forgotten_objects, self.limit
-            ));
-        }
-        let exported = self.exported;
-        let sampled = sampled.len();
-        (pvars, Coverage { exported, sampled, skipped, objects, advice }, mpit)
-    }
-}
-
-impl Sampled {
-    fn into_pvar(
-        self,
-        end: Option<Vec<u8>>,
-        object: Option<String>,
-        limit: usize,
-        api: &crate::mpit::Api,
-        session: &Session,
-    ) -> Pvar {
-        let Sampled { variable, handle, known, start, notes, .. } = self;
-        let count = handle.count;
-        handle.free(api, session);
-        let class = known.behaves_as(variable.class).unwrap_or(variable.class);
-        let delta = match (&start, &end) {
-            (Some(start), Some(end)) if class.accumulates() => {
-                Some(Values::difference(variable.datatype, start, end, limit))
-            }
-            _ => None,
-        };
-        let values = |bytes: Vec<u8>| Values::from_bytes(variable.datatype, &bytes, limit);
-        Pvar {
-            behaves_as: known.behaves_as(variable.class),
-            name: variable.name,
-            class: variable.class,
-            datatype: variable.datatype,
-            bind: variable.bind.name().map(Into::into),
-            object,
-            verbosity: variable.verbosity.into(),
-            continuous: variable.continuous,
-            readonly: variable.readonly,
-            atomic: variable.atomic,
-            count,
-            start: start.map(values),
-            end: end.map(values),
-            delta,
-            samples: None,
+        let watch = self.watch(wanted, variable, &known);
+        let mark =
+            if start.is_some() && self.phases.stretch.read { Mark::Start } else { Mark::Unknown };
+        Ok(Sampled {
+            variable: variable.clone(),
+            object: object.cloned(),
+            handle,
+            known,
+            start,
             notes,
+            watch,
+            mark,
+            excluded: None,
+        })
+    }
+
+    /// What is to be sampled of a variable, when it is one whose value in between matters, or the user
+    /// wants it.
+    fn watch(&self, wanted: &mut Wanted, variable: &Variable, known: &Known) -> Option<Watch> {
+        let class = known.behaves_as(variable.class).unwrap_or(variable.class);
+        let matters = !class.accumulates() && class != Class::Generic;
+        let wanted = wanted.sampled.selects_or(&variable.name, variable.class, matters);
+        if !wanted || variable.datatype == Datatype::Char || !known.may_be_read_in_between() {
+            return None;
         }
+        let states = (class == Class::State).then(|| {
+            let api = &self.mpit.api;
+            let described = api.pvar_description(variable.index).ok();
+            let enumeration = described.and_then(|(_, enumeration)| enumeration);
+            enumeration.and_then(|of| api.enum_items(of).ok()).unwrap_or_default()
+        });
+        Some(Watch::new(states))
     }
 }

@@ -1,0 +1,135 @@
+//! What does it cost to count a call, and to time one? Measured at the start, on a function that does
+//! nothing, in the way of every other entry point.
+
+// As many arguments as `MPI_Recv` has, which have no names.
+#![allow(clippy::many_single_char_names)]
+
+use std::ffi::c_int;
+use std::hint::black_box;
+use std::mem;
+
+use super::call::{self, Effect, Entry};
+use crate::boundary::{self, Fast};
+use crate::clock;
+use crate::governor::Costs;
+use crate::next::{Address, Next};
+use crate::store::NO_FUNCTION;
+
+/// As many arguments as `MPI_Recv` has.
+type Nothing = extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize) -> c_int;
+
+const BATCHES: usize = 6;
+const COUNTED: u32 = 256;
+const TIMED: u32 = 24;
+
+static ENTRY: Entry = Entry {
+    next: Next::new(c""),
+    function: NO_FUNCTION,
+    arguments: &[],
+    effect: Effect::Nothing,
+    samples: false,
+};
+
+#[inline(never)]
+extern "C-unwind" fn nothing(
+    a: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+) -> c_int {
+    black_box(a);
+    0
+}
+
+#[cold]
+#[inline(never)]
+extern "C-unwind" fn slow(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    g: usize,
+) -> c_int {
+    call::from_c(&ENTRY, &mut [a, b, c, d, e, f, g])
+}
+
+#[inline(never)]
+extern "C-unwind" fn wrapped(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    g: usize,
+) -> c_int {
+    // SAFETY: the address of `nothing`, which is all that this entry is ever told.
+    let next = ENTRY.next.found().map(|next| unsafe { mem::transmute::<Address, Nothing>(next) });
+    match (next, boundary::fast(NO_FUNCTION)) {
+        (Some(next), Fast::Alone) => {
+            boundary::counted_alone(NO_FUNCTION, || next(a, b, c, d, e, f, g), || 0)
+        }
+        (Some(next), Fast::Thread) => boundary::counted_in_thread(
+            NO_FUNCTION,
+            || next(a, b, c, d, e, f, g),
+            || 0,
+            || slow(a, b, c, d, e, f, g),
+        ),
+        _ => slow(a, b, c, d, e, f, g),
+    }
+}
+
+/// Measures it in this thread, from which MPI is being called. The gate has to be open.
+pub(crate) fn costs() -> Costs {
+    let Some(address) = Address::new(nothing as *mut _) else {
+        return Costs::default();
+    };
+    ENTRY.next.is_at(address);
+    // The first call makes what later ones find.
+    wrapped(0, 0, 0, 0, 0, 0, 0);
+    let ledger = boundary::ledger();
+    let bare = least(COUNTED, nothing, || ());
+    ledger.put_off(NO_FUNCTION);
+    let counted = least(COUNTED, wrapped, || ());
+    // Each is the first.
+    let timed = least(TIMED, wrapped, || ledger.forget(NO_FUNCTION));
+    ledger.put_off(NO_FUNCTION);
+    Costs {
+        counted: (counted - bare).max(0.0),
+        timed: (timed - bare).max(0.0),
+        between: (between(address) - bare).max(0.0),
+    }
+}
+
+/// Ticks that are measured when nothing is called.
+fn between(nothing: Address) -> f64 {
+    let batch = || {
+        let ticks = |_| {
+            let begun = clock::now();
+            // SAFETY: the function takes seven words.
+            unsafe { call::call(nothing, &[1, 2, 3, 4, 5, 6, 7]) };
+            clock::now().wrapping_sub(begun)
+        };
+        (0..TIMED).map(ticks).sum::<u64>() as f64 / f64::from(TIMED)
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
+}
+
+/// Ticks of a call: the least of some batches, because what else the machine does is no part of it.
+fn least(calls: u32, function: Nothing, before: impl Fn()) -> f64 {
+    let function = black_box(function);
+    let batch = || {
+        let begun = clock::now();
+        for _ in 0..calls {
+            before();
+            function(1, 2, 3, 4, 5, 6, 7);
+        }
+        clock::now().wrapping_sub(begun) as f64 / f64::from(calls)
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
+}

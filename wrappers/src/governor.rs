@@ -1,0 +1,190 @@
+//! How much may gyan do now, so that what it costs stays within the budget?
+//!
+//! The budget is a share of the elapsed time, for all that gyan does after the start. What was spent
+//! is known: each timed call and each reading of variables is entered here with what it was measured
+//! to cost, each counted call with what counting was found to cost at the start. While less was spent
+//! than the elapsed time allows, calls are timed and variables read more often, else more rarely. The
+//! start and what the end will take are held back, so that the share of the whole run comes out right
+//! for runs of a second or more. A run begins with a credit: in short programs everything is seen.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::clock;
+use crate::number::{Real, Whole};
+
+/// Spent freely at the beginning.
+const CREDIT_S: f64 = 0.0003;
+/// What is left over is spent within this time.
+const HORIZON_S: f64 = 1.0;
+/// When too much was spent, this part of the budget goes on: nothing is ever blind.
+const LEAST: f64 = 1.0 / 16.0;
+/// The end takes as long as the start and this part of it.
+const END_BY_START: f64 = 1.25;
+/// All functions are looked at after this time, to see which are called more rarely than before.
+const LOOK_S: f64 = 0.01;
+/// How much a new measurement of a cost counts against the earlier ones.
+const NOVELTY: f64 = 1.0 / 8.0;
+
+/// No limit: every call is timed, at every call in question variables are read.
+static UNLIMITED: AtomicBool = AtomicBool::new(false);
+static BUDGET: Real = Real::new(0.0);
+static STARTED: Whole = Whole::new(0);
+/// Ticks of the start and the end.
+static RESERVE: Real = Real::new(0.0);
+static SPENT: Whole = Whole::new(0);
+/// Ticks that counting a call takes, that timing one takes before and behind it.
+static COUNTED: Real = Real::new(0.0);
+static TIMED: Real = Real::new(0.0);
+static BEHIND: Real = Real::new(0.0);
+static BETWEEN: Real = Real::new(0.0);
+/// Functions that are being called, and variables that are sampled.
+static FUNCTIONS: Whole = Whole::new(1);
+static VARIABLES: Whole = Whole::new(0);
+static LOOKED: Whole = Whole::new(0);
+
+/// What calls cost, in ticks, as it was found at the start.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Costs {
+    pub(crate) counted: f64,
+    pub(crate) timed: f64,
+    /// What is measured of a function that does nothing: part of each time.
+    pub(crate) between: f64,
+}
+
+/// The budget as a share of the elapsed time, none for no limit; the run began at `started`.
+pub(crate) fn begin(budget: Option<f64>, started: u64, start_ticks: f64) {
+    UNLIMITED.store(budget.is_none(), Ordering::Relaxed);
+    BUDGET.set(budget.unwrap_or(0.0));
+    STARTED.set(started);
+    RESERVE.add(start_ticks * (1.0 + END_BY_START));
+}
+
+pub(crate) fn learn(costs: Costs) {
+    COUNTED.set(costs.counted);
+    BETWEEN.set(costs.between);
+    TIMED.set((costs.timed - BEHIND.get()).max(0.0));
+}
+
+/// Ticks that are measured when a function does nothing.
+pub(crate) fn between() -> f64 {
+    BETWEEN.get()
+}
+
+/// The variables that are sampled.
+pub(crate) fn set_variables(number: usize) {
+    VARIABLES.set(number as u64);
+}
+
+#[inline]
+pub(crate) fn is_unlimited() -> bool {
+    UNLIMITED.load(Ordering::Relaxed)
+}
+
+/// `ticks` were spent.
+pub(crate) fn spend(ticks: f64) {
+    SPENT.add_shared(whole(ticks));
+}
+
+/// Whole ticks of a time that is not negative, and that no run reaches the end of.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn whole(ticks: f64) -> u64 {
+    ticks as u64
+}
+
+/// A call was timed, and `counted` were counted since the last that was.
+pub(crate) fn spend_on_calls(counted: u64) {
+    spend(COUNTED.get() * counted as f64 + timed_ticks());
+}
+
+/// What lies behind a timed call took `ticks`.
+pub(crate) fn learn_behind(ticks: f64) {
+    let known = BEHIND.get();
+    BEHIND.set(if known == 0.0 { ticks } else { known + (ticks - known) * NOVELTY });
+}
+
+/// Ticks that timing a call takes.
+fn timed_ticks() -> f64 {
+    TIMED.get() + BEHIND.get()
+}
+
+/// The share of the time from `now` on that gyan may take; infinite when it does not matter.
+fn rate(now: u64) -> f64 {
+    let budget = BUDGET.get();
+    let spent = SPENT.get() as f64;
+    if is_unlimited() || (spent < clock::ticks(CREDIT_S) && budget > 0.0) {
+        return f64::INFINITY;
+    }
+    let allowed = budget * now.wrapping_sub(STARTED.get()) as f64 - RESERVE.get();
+    let left = allowed - spent;
+    if left < 0.0 { budget * LEAST } else { budget + left / clock::ticks(HORIZON_S) }
+}
+
+/// Whether something that costs `ticks` may be done now for the user who asked for it.
+pub(crate) fn allows(now: u64, ticks: f64) -> bool {
+    let rate = rate(now);
+    rate.is_infinite() || (rate > BUDGET.get() * LEAST && ticks < rate * clock::ticks(HORIZON_S))
+}
+
+/// Ticks that are to lie between two timed calls of one function.
+pub(crate) fn gap(now: u64) -> f64 {
+    let functions = FUNCTIONS.get().max(1) as f64;
+    let share = if VARIABLES.get() > 0 { 0.5 } else { 1.0 };
+    apart(timed_ticks() * functions, rate(now) * share)
+}
+
+/// Ticks that are to lie between two readings of a variable that takes `cost` to read.
+pub(crate) fn between_readings(now: u64, cost: f64) -> f64 {
+    let variables = VARIABLES.get().max(1) as f64;
+    apart(cost * variables, rate(now) * 0.5)
+}
+
+fn apart(ticks: f64, share: f64) -> f64 {
+    // A budget of nothing is one of next to nothing.
+    if share.is_infinite() { 0.0 } else { ticks / share.max(1e-9) }
+}
+
+/// Ticks since the last look at all functions, when it is time for another.
+pub(crate) fn look(now: u64) -> Option<f64> {
+    let ticks = now.wrapping_sub(LOOKED.get()) as f64;
+    (ticks > clock::ticks(LOOK_S)).then(|| {
+        LOOKED.set(now);
+        ticks
+    })
+}
+
+/// So many functions are being called.
+pub(crate) fn set_functions(number: u64) {
+    FUNCTIONS.set(number);
+}
+
+/// Ticks that gyan spent in wrappers, when `counted` calls were counted and `timed` of them timed.
+pub(crate) fn wrappers(counted: u64, timed: u64) -> f64 {
+    counted as f64 * COUNTED.get() + timed as f64 * timed_ticks()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_spent_approaches_the_budget_from_either_side() {
+        begin(Some(0.005), 0, clock::ticks(0.001));
+        learn(Costs { counted: 1.0, timed: clock::ticks(1e-7), between: 0.0 });
+        assert!(gap(0) == 0.0, "there is a credit");
+        // A program that always has something to time: time goes by in steps of the gap.
+        let mut now = 0.0;
+        while now < clock::ticks(5.0) {
+            spend_on_calls(0);
+            now += 1000.0_f64.max(gap(whole(now)));
+        }
+        let total = SPENT.get() as f64 + RESERVE.get();
+        let share = total / now;
+        assert!((0.004..=0.00501).contains(&share), "{share}");
+        // Twice as much as allowed: only the least goes on.
+        spend(total);
+        assert!((rate(whole(now)) - 0.005 * LEAST).abs() < 1e-9);
+        assert!(!allows(whole(now), 1.0));
+    }
+}

@@ -1,0 +1,62 @@
+//! Numbers that one thread writes, with plain loads and stores, while others may look at them.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A whole number.
+pub(crate) struct Whole(AtomicU64);
+
+/// A real number.
+pub(crate) struct Real(AtomicU64);
+
+impl Whole {
+    pub(crate) const fn new(number: u64) -> Whole {
+        Whole(AtomicU64::new(number))
+    }
+
+    #[inline]
+    pub(crate) fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    pub(crate) fn set(&self, number: u64) {
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    /// Adds, when no other thread adds to the same number meanwhile: a load and a store.
+    #[inline]
+    pub(crate) fn add(&self, number: u64) {
+        self.set(self.get().wrapping_add(number));
+    }
+
+    /// Sets bits, whoever else does.
+    pub(crate) fn or(&self, bits: u64) {
+        self.0.fetch_or(bits, Ordering::Relaxed);
+    }
+
+    /// Adds, whoever else does.
+    pub(crate) fn add_shared(&self, number: u64) {
+        self.0.fetch_add(number, Ordering::Relaxed);
+    }
+}
+
+impl Real {
+    pub(crate) const fn new(number: f64) -> Real {
+        Real(AtomicU64::new(number.to_bits()))
+    }
+
+    pub(crate) fn get(&self) -> f64 {
+        f64::from_bits(self.0.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set(&self, number: f64) {
+        self.0.store(number.to_bits(), Ordering::Relaxed);
+    }
+
+    /// Adds, when no other thread adds to the same number meanwhile.
+    pub(crate) fn add(&self, number: f64) {
+        self.set(self.get() + number);
+    }
+}

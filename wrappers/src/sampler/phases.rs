@@ -1,0 +1,119 @@
+//! What variables did in each phase of the program: what was read of them in it, and by how much those
+//! grew that accumulate.
+//!
+//! A phase is made of stretches, each from one change of phase to the next. A stretch is read when
+//! the variables are read at both of its ends, which the budget may not allow for all of them.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use gyan_results::{Datatype, Number, PhasePvar, Values};
+
+use super::Finished;
+use super::series::Key;
+use super::watch::Accumulated;
+
+/// The number of a phase.
+pub(crate) type Phase = usize;
+
+/// The stretch that the program is in, and what is known of the phases so far.
+pub(super) struct Phases {
+    pub(super) stretch: Stretch,
+    accounts: BTreeMap<(Phase, Key), Account>,
+    /// Ticks that the variables took to be read at the last change.
+    pub(super) cost: f64,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) phase: Phase,
+    /// Whether it is part of the whole: gyan is not switched off.
+    pub(super) counts: bool,
+    /// Whether the variables were read at its beginning.
+    pub(super) read: bool,
+}
+
+/// One variable in one phase.
+#[derive(Default)]
+struct Account {
+    samples: Accumulated,
+    delta: Option<Vec<Number>>,
+}
+
+/// What a variable read when the stretch began.
+#[derive(Default)]
+pub(super) enum Mark {
+    /// Its first reading: it came in this stretch.
+    Start,
+    At(Vec<u8>),
+    /// To be read now.
+    Wanted,
+    #[default]
+    Unknown,
+}
+
+impl Phases {
+    /// Outside of all phases; each variable has its first reading.
+    pub(super) fn new() -> Phases {
+        let stretch = Stretch { phase: 0, counts: true, read: true };
+        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0 }
+    }
+
+    /// A stretch has ended in which this was read of a variable.
+    pub(super) fn add_samples(&mut self, key: Key, samples: &Accumulated) {
+        self.account(key).samples.add(samples);
+    }
+
+    /// A stretch has ended in which a variable grew by this.
+    pub(super) fn add_delta(&mut self, key: Key, delta: Vec<Number>) {
+        add(&mut self.account(key).delta, delta);
+    }
+
+    fn account(&mut self, key: Key) -> &mut Account {
+        self.accounts.entry((self.stretch.phase, key)).or_default()
+    }
+
+    /// What is known of the variables that were sampled or changed. `limit`: elements that are kept
+    /// one by one.
+    pub(super) fn pvars(&self, finished: &[Finished], limit: usize) -> Vec<(Phase, PhasePvar)> {
+        let of = |((phase, key), account): (&(Phase, Key), &Account)| {
+            let Finished { pvar, states, .. } = finished.iter().find(|known| known.key == *key)?;
+            let changed = |delta: &&Vec<Number>| delta.iter().any(|number| !number.is_zero());
+            let delta = account.delta.as_ref().filter(changed);
+            let samples = account.samples.samples(states);
+            if delta.is_none() && samples.is_none() {
+                return None;
+            }
+            let pvar = PhasePvar {
+                name: pvar.name.clone(),
+                class: pvar.class,
+                behaves_as: pvar.behaves_as,
+                object: pvar.object.clone(),
+                delta: delta.map(|delta| Values::from_elements(delta.clone(), limit)),
+                samples,
+            };
+            Some((*phase, pvar))
+        };
+        self.accounts.iter().filter_map(of).collect()
+    }
+}
+
+/// What each element grew by between two readings.
+pub(super) fn differences(datatype: Datatype, before: &[u8], after: &[u8]) -> Vec<Number> {
+    let (before, after) = (datatype.decode_all(before), datatype.decode_all(after));
+    let pairs = before.into_iter().zip(after);
+    pairs.map(|(before, after)| datatype.difference(before, after)).collect()
+}
+
+/// Adds numbers one by one.
+pub(super) fn add(sum: &mut Option<Vec<Number>>, numbers: Vec<Number>) {
+    match sum {
+        Some(sum) => {
+            for (own, other) in sum.iter_mut().zip(&numbers) {
+                *own = own.plus(*other);
+            }
+        }
+        None => *sum = Some(numbers),
+    }
+}

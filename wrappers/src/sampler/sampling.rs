@@ -1,0 +1,163 @@
+//! What is read while the program runs: sampled variables at calls, and what accumulates where a phase
+//! begins or ends.
+
+#![forbid(unsafe_code)]
+
+use super::phases::{Mark, Phase, Phases, Stretch, differences};
+use super::series::Key;
+use super::{Sampled, Sampler};
+use crate::mpit::{Api, Session};
+use crate::{clock, governor};
+
+impl Sampler {
+    /// Tells the governor how many variables share its budget.
+    pub(super) fn tell_governor(&self) {
+        let watched = self.sampled.iter().filter(|sampled| sampled.watch.is_some());
+        governor::set_variables(watched.count());
+    }
+
+    /// Reads the sampled variables that are due at `now`. When the next is.
+    pub(crate) fn sample(&mut self, now: u64) -> u64 {
+        let over = self.series.as_ref().is_some_and(|series| series.next <= now)
+            && governor::allows(now, self.read_cost());
+        if over {
+            self.read_all(now);
+            return self.next_due();
+        }
+        let unlimited = governor::is_unlimited();
+        let mut before = now;
+        for sampled in &mut self.sampled {
+            let Some(watch) = &mut sampled.watch else { continue };
+            if watch.due > now {
+                continue;
+            }
+            sampled.sample(&self.mpit.api, &self.session, self.elements, now);
+            let Some(watch) = &mut sampled.watch else { continue };
+            if !unlimited {
+                let after = clock::now();
+                watch.cost(after.wrapping_sub(before) as f64);
+                before = after;
+                watch.put_off(now, governor::between_readings(now, watch.cost));
+            }
+        }
+        self.next_due()
+    }
+
+    /// Ticks that it takes to read every sampled variable.
+    fn read_cost(&self) -> f64 {
+        self.watches().map(|watch| watch.cost).sum()
+    }
+
+    fn watches(&self) -> impl Iterator<Item = &super::Watch> {
+        self.sampled.iter().filter_map(|sampled| sampled.watch.as_ref())
+    }
+
+    fn next_due(&self) -> u64 {
+        let due = self.watches().map(|watch| watch.due).min();
+        let series = self.series.as_ref().map(|series| series.next);
+        due.into_iter().chain(series).min().unwrap_or(u64::MAX)
+    }
+
+    /// Reads every sampled variable, and ends an interval of the series.
+    pub(super) fn read_all(&mut self, now: u64) {
+        let Some(series) = &mut self.series else { return };
+        let mut before = now;
+        for sampled in &mut self.sampled {
+            sampled.sample(&self.mpit.api, &self.session, self.elements, now);
+            let Some(watch) = &mut sampled.watch else { continue };
+            let after = clock::now();
+            watch.cost(after.wrapping_sub(before) as f64);
+            before = after;
+        }
+        let cells = self.sampled.iter_mut().filter_map(|sampled| {
+            let key = sampled.key();
+            sampled.watch.as_mut().map(|watch| (key, watch.take_cell()))
+        });
+        series.record(now, cells);
+    }
+
+    /// The program goes on in another phase, which `counts` unless gyan is switched off in it. `must`:
+    /// variables that accumulate are read here whatever it costs. Whether they were at both ends of
+    /// the stretch that ended.
+    pub(crate) fn change_phase(
+        &mut self,
+        now: u64,
+        phase: Phase,
+        counts: bool,
+        must: bool,
+    ) -> bool {
+        let was_read = self.phases.stretch.read;
+        // The other end of the stretch has to be read as well.
+        let read = must || governor::allows(now, 2.0 * self.phases.cost);
+        for sampled in &mut self.sampled {
+            let mark = if read { &Mark::Wanted } else { &Mark::Unknown };
+            sampled.settle(&self.mpit.api, &self.session, &mut self.phases, mark);
+        }
+        self.phases.stretch = Stretch { phase, counts, read };
+        if read || was_read {
+            self.phases.cost = clock::now().wrapping_sub(now) as f64;
+        }
+        was_read
+    }
+}
+
+impl Sampled {
+    pub(super) fn key(&self) -> Key {
+        (self.variable.index, self.object.as_ref().map_or(0, |object| object.order))
+    }
+
+    /// Reads it, when it is sampled.
+    fn sample(&mut self, api: &Api, session: &Session, limit: usize, now: u64) {
+        let Some(watch) = &mut self.watch else { return };
+        match self.handle.read_into(api, session, &mut watch.words) {
+            Ok(()) => watch.take(self.variable.datatype, self.handle.count, limit, now),
+            Err(failure) => {
+                if watch.failed() {
+                    self.notes.push(format!("not sampled any more: {failure}"));
+                }
+            }
+        }
+    }
+
+    /// A stretch ends: takes in what was read in it, and what it grew by. `mark`: whether the next is
+    /// to be read.
+    pub(super) fn settle(
+        &mut self,
+        api: &Api,
+        session: &Session,
+        phases: &mut Phases,
+        mark: &Mark,
+    ) {
+        let key = self.key();
+        if let Some(watch) = &mut self.watch
+            && let Some(samples) = watch.end_phase(phases.stretch.counts)
+        {
+            phases.add_samples(key, &samples);
+        }
+        let class = self.known.behaves_as(self.variable.class).unwrap_or(self.variable.class);
+        let before = std::mem::take(&mut self.mark);
+        let was_read = phases.stretch.read && !matches!(before, Mark::Unknown);
+        if !class.accumulates()
+            || !self.known.may_be_read_in_between()
+            || !(was_read || matches!(mark, Mark::Wanted))
+        {
+            return;
+        }
+        let Ok(now) = self.handle.read(api, session) else { return };
+        let before = match &before {
+            Mark::Start => self.start.as_ref(),
+            Mark::At(bytes) => Some(bytes),
+            Mark::Wanted | Mark::Unknown => None,
+        };
+        if let (true, Some(before)) = (was_read, before) {
+            let delta = differences(self.variable.datatype, before, &now);
+            if !phases.stretch.counts {
+                super::phases::add(&mut self.excluded, delta.clone());
+            }
+            phases.add_delta(key, delta);
+        }
+        if matches!(mark, Mark::Wanted) {
+            self.mark = Mark::At(now);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! What is done around a call that is timed: variables are sampled before it, and its time is taken.
+
+#![forbid(unsafe_code)]
+
+use crate::boundary::{self, Scope};
+use crate::store::Ledger;
+use crate::table::Function;
+use crate::{clock, governor, run};
+
+/// Of this many timed calls of a function one is used to measure what lies behind a call.
+const MEASURED_EVERY: u64 = 16;
+
+/// Runs while a call is timed.
+pub(crate) struct Stopwatch {
+    ledger: &'static Ledger,
+    function: Function,
+    begun: u64,
+}
+
+impl Stopwatch {
+    /// Starts when the call is to be timed. `samples`: variables are sampled at such calls.
+    #[inline]
+    pub(crate) fn start(scope: &Scope, function: Function, samples: bool) -> Option<Stopwatch> {
+        let ledger = scope.times()?;
+        let mut begun = clock::now();
+        // Not where it would be in the way of a measurement that was prepared.
+        if samples && run::is_sample_due(begun) && !ledger.is_warm(function) {
+            boundary::contain("sampling", || run::sample(begun));
+            let ended = clock::now();
+            run::spent(ended.wrapping_sub(begun));
+            begun = ended;
+        }
+        Some(Stopwatch { ledger, function, begun })
+    }
+
+    /// The call has returned.
+    #[inline]
+    pub(crate) fn stop(stopwatch: Option<&Stopwatch>) {
+        let Some(&Stopwatch { ledger, function, begun }) = stopwatch else { return };
+        let ended = clock::now();
+        let timed = ledger.timed(function, begun, ended);
+        if timed % MEASURED_EVERY == 1 && !governor::is_unlimited() {
+            governor::learn_behind(clock::now().wrapping_sub(ended) as f64);
+        }
+    }
+}
