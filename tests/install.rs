@@ -22,6 +22,8 @@ fn the_installed_command_finds_the_installed_library() {
     for file in [
         "bin/gyan",
         "lib/libgyan.so",
+        "include/gyan.h",
+        "include/gyan.f90",
         "lib/pkgconfig/gyan.pc",
         "share/man/man1/gyan.1",
         "share/man/man1/gyan-run.1",
@@ -45,7 +47,7 @@ fn a_program_that_is_linked_with_it_needs_no_preload() {
     let prefix = install();
     let library = prefix.path().join("lib");
     let flags = run(Command::new("pkg-config")
-        .args(["--libs", "gyan"])
+        .args(["--cflags", "--libs", "gyan"])
         .env("PKG_CONFIG_PATH", library.join("pkgconfig")));
     assert_eq!(flags.code, 0, "{}", flags.stderr);
     let flags: Vec<&str> = flags.stdout.split_whitespace().collect();
@@ -56,6 +58,10 @@ fn a_program_that_is_linked_with_it_needs_no_preload() {
         assert_eq!(with.len(), 2, "{mpi:?}");
         assert_eq!(counts(&with[1])["MPI_Recv"], 5);
         assert_ne!(bare, program);
+        let program = mpi.compiled("phases", &flags);
+        for profile in profile_of(&program, mpi.mpirun(2), &library) {
+            assert!(profile.phases.iter().any(|phase| phase.name == "step/exchange"), "{mpi:?}");
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gyan_results::{Number, Pvar, RankProfile, Values, read_rank};
+use gyan_results::{Call, Number, Pvar, RankProfile, Values, read_rank};
 use tempfile::TempDir;
 use wait_timeout::ChildExt;
 
@@ -146,6 +146,11 @@ impl Mpi {
         )
     }
 
+    /// The compiled program `tests/programs/<program>.c`, which includes `gyan.h`.
+    pub(crate) fn with_header(self, program: &str) -> PathBuf {
+        self.compiled(program, &[&format!("-I{}", include().display())])
+    }
+
     /// The compiled C++ program `tests/programs/<program>.cpp`.
     pub(crate) fn cxx_program(self, program: &str) -> PathBuf {
         let source = format!("{program}.cpp");
@@ -201,13 +206,21 @@ impl Mpi {
         let output =
             directory.join(format!("{}{kind}", source.strip_suffix(".c").unwrap_or(source)));
         let source = root().join("tests/programs").join(source);
-        let made_of = format!("{arguments:?} {} {}", modified(&source), age_of(&compiler));
+        let mut made_of = format!("{arguments:?} {} {}", modified(&source), age_of(&compiler));
+        for header in ["gyan.h", "gyan.f90"] {
+            made_of += &modified(&include().join(header));
+        }
         let record = PathBuf::from(format!("{}.made-of", output.display()));
         if output.exists() && fs::read_to_string(&record).is_ok_and(|text| text == made_of) {
             return output;
         }
         let mut compiler = command(&compiler);
-        compiler.args(["-O1", "-w", "-o"]).arg(&output).arg(&source).args(arguments);
+        // A Fortran module comes before the program that uses it, libraries behind.
+        let (modules, arguments): (Vec<&str>, Vec<&str>) = arguments
+            .iter()
+            .partition(|argument| Path::new(argument).extension() == Some("f90".as_ref()));
+        compiler.args(["-O1", "-w", "-o"]).arg(&output);
+        compiler.args(modules).arg(&source).args(&arguments);
         let outcome = run(compiler.current_dir(&directory));
         assert_eq!(outcome.code, 0, "{} does not compile:\n{}", source.display(), outcome.stderr);
         // What a library outside holds may change at any time.
@@ -271,6 +284,11 @@ fn in_bed(name: &str) -> Vec<String> {
 /// The project's folder.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where `gyan.h` and `gyan.f90` are.
+pub(crate) fn include() -> PathBuf {
+    root().join("wrappers/include")
 }
 
 pub(crate) fn target() -> PathBuf {
@@ -362,17 +380,27 @@ impl Profiled {
         program: &[&str],
         settings: &[(&str, &str)],
     ) -> Profiled {
-        let file = mpi.program(program[0]);
+        Profiled::preloaded(mpi, ranks, &mpi.program(program[0]), &program[1..], settings)
+    }
+
+    /// The same for a program that is compiled already.
+    pub(crate) fn preloaded(
+        mpi: Mpi,
+        ranks: usize,
+        file: &Path,
+        arguments: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Profiled {
         let preload = [("LD_PRELOAD", libgyan().display().to_string())];
         let settings: Vec<(&str, &str)> = preload
             .iter()
             .map(|(name, value)| (*name, value.as_str()))
             .chain(settings.iter().copied())
             .collect();
-        Profiled::run_file(mpi, ranks, &file, &program[1..], &settings)
+        Profiled::run_file(mpi, ranks, file, arguments, &settings)
     }
 
-    /// The same for a compiled program that has gyan by itself or by the settings.
+    /// The same for one that has gyan by itself or by the settings.
     pub(crate) fn run_file(
         mpi: Mpi,
         ranks: usize,
@@ -390,6 +418,11 @@ impl Profiled {
         command.env("GYAN_OUTPUT", &directory);
         command.envs(settings.iter().copied());
         Profiled { outcome: run(&mut command), directory, keep }
+    }
+
+    /// Where the program ran.
+    pub(crate) fn place(&self) -> &Path {
+        self.keep.path()
     }
 
     /// What the program itself wrote down on `rank`, in words.
@@ -428,6 +461,12 @@ pub(crate) fn profiles(directory: &Path) -> Vec<RankProfile> {
 /// The counts of a profile by function.
 pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
     profile.calls.iter().map(|call| (call.name.as_str(), call.count)).collect()
+}
+
+/// What is known of the calls of one function.
+pub(crate) fn call<'a>(profile: &'a RankProfile, name: &str) -> &'a Call {
+    let found = profile.calls.iter().find(|call| call.name == name);
+    found.unwrap_or_else(|| panic!("rank {} has no call of {name}", profile.rank))
 }
 
 /// The same for receives, start and end alone.

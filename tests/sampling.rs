@@ -1,0 +1,282 @@
+//! While the program runs, variables whose value in between matters are read at its calls.
+
+use gyan_results::{Class, Number, Pvar, RankProfile, Samples, SeriesColumn};
+
+use crate::common::{
+    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements, pvar,
+};
+
+const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
+const UNEXPECTED: usize = 23;
+const POSTED: usize = 11;
+
+/// A variable that is a length of a queue, and of which.
+struct Length {
+    mpi: Mpi,
+    variable: &'static str,
+    /// `unexpected` or `posted`.
+    queue: &'static str,
+    settings: &'static [(&'static str, &'static str)],
+}
+
+const fn queue(mpi: Mpi, variable: &'static str, queue: &'static str) -> Length {
+    Length { mpi, variable, queue, settings: &[] }
+}
+
+const OB1_UNEXPECTED: &str = "pml_ob1_unexpected_msgq_length";
+const OB1_POSTED: &str = "pml_ob1_posted_recvq_length";
+
+const QUEUES: [Length; 9] = [
+    queue(MPICH_PVARS, "unexpected_recvq_length", "unexpected"),
+    queue(MPICH_PVARS, "posted_recvq_length", "posted"),
+    queue(OPENMPI, OB1_UNEXPECTED, "unexpected"),
+    queue(OPENMPI, OB1_POSTED, "posted"),
+    queue(OPENMPI5, OB1_UNEXPECTED, "unexpected"),
+    queue(OPENMPI5, OB1_POSTED, "posted"),
+    queue(OPENMPI_SPC, OB1_UNEXPECTED, "unexpected"),
+    queue(OPENMPI_SPC, OB1_POSTED, "posted"),
+    Length {
+        mpi: OPENMPI_SPC,
+        variable: "runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE",
+        queue: "unexpected",
+        settings: &[("GYAN_ENABLE", "spc")],
+    },
+];
+
+/// The one of `MPI_COMM_WORLD`, where there is one for each communicator.
+fn of_the_world<'a>(profile: &'a RankProfile, name: &str) -> &'a Pvar {
+    let found = profile.pvars.iter().find(|pvar| {
+        pvar.name == name && pvar.object.as_deref().is_none_or(|object| object == "MPI_COMM_WORLD")
+    });
+    found.unwrap_or_else(|| panic!("rank {} has no {name}", profile.rank))
+}
+
+fn samples(pvar: &Pvar) -> &Samples {
+    pvar.samples.as_ref().unwrap_or_else(|| panic!("{} was not sampled", pvar.name))
+}
+
+/// What the program read by itself, without gyan.
+fn known(run: &Profiled, queue: &str, variable: &str) -> String {
+    let truth = run.truth(0);
+    let line = truth.iter().find(|line| line[0] == queue && line[1] == variable);
+    line.unwrap_or_else(|| panic!("the program did not read {variable}"))[2].clone()
+}
+
+fn run_queues(queue: &Length, variables: &[&str], settings: &[(&str, &str)]) -> Profiled {
+    let (unexpected, posted) = (UNEXPECTED.to_string(), POSTED.to_string());
+    let program = [&["queues", &unexpected, &posted], variables].concat();
+    let settings = [queue.settings, settings].concat();
+    let run = Profiled::run(queue.mpi, 2, &program, &settings);
+    assert_eq!(run.outcome.code, 0, "{:?} {}", queue.mpi, run.outcome.stderr);
+    run
+}
+
+#[test]
+fn a_program_that_knows_nothing_of_gyan_reads_the_same_lengths() {
+    for queue in &QUEUES {
+        let settings = [("GYAN", "off"), ("OMPI_MCA_mpi_spc_attach", "all")];
+        let run = run_queues(queue, &[queue.variable], &settings);
+        let expected = if queue.queue == "unexpected" { UNEXPECTED } else { POSTED };
+        let read = known(&run, queue.queue, queue.variable);
+        assert_eq!(read, expected.to_string(), "{:?} {}", queue.mpi, queue.variable);
+    }
+}
+
+#[test]
+fn the_largest_sample_of_a_queue_is_how_long_it_was() {
+    for queue in &QUEUES {
+        for settings in [&[][..], &[NO_LIMIT][..]] {
+            let what = format!("{:?} {} {settings:?}", queue.mpi, queue.variable);
+            let profile = &run_queues(queue, &[], settings).profiles()[0];
+            let length = of_the_world(profile, queue.variable);
+            let samples = samples(length);
+            let expected = if queue.queue == "unexpected" { UNEXPECTED } else { POSTED };
+            // Of a vector the element of rank 1, which is the last.
+            let last = *samples.max.last().unwrap();
+            assert_eq!(last, Number::Integer(expected as i128), "{what}");
+            assert_eq!(samples.max.len(), length.count, "{what}");
+            assert_eq!(*samples.min.last().unwrap(), Number::Integer(0), "{what}");
+            let mean = samples.mean.last().unwrap().as_f64();
+            assert!(mean > 0.0 && mean < expected as f64, "{what}: {mean}");
+            assert_eq!(samples.histogram.iter().sum::<u64>(), samples.n, "{what}");
+            // 23 is in [16, 32), 11 in [8, 16): behind the bar for what is below 1.
+            assert_eq!(samples.histogram.len(), 1 + expected.ilog2() as usize + 1, "{what}");
+            if length.count > 1 {
+                let sum = samples.sum.unwrap();
+                assert_eq!(sum.max, Number::Integer(expected as i128), "{what}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_sampled_is_what_changes_in_between() {
+    for mpi in BED {
+        let run = Profiled::run(mpi, 2, &["halo_exchange", "60", "200"], &[NO_LIMIT]);
+        for profile in run.profiles() {
+            for pvar in &profile.pvars {
+                let what = format!("{mpi:?} {} {:?}", pvar.name, pvar.samples);
+                let Some(samples) = &pvar.samples else { continue };
+                assert!(!pvar.effective_class().accumulates(), "{what}");
+                assert_ne!(pvar.effective_class(), Class::Generic, "{what}");
+                assert!(samples.n > 0, "{what}");
+                if pvar.class == Class::State {
+                    let shares: f64 = samples.states.iter().map(|state| state.share).sum();
+                    assert!((shares - 1.0).abs() < 1e-6, "{what}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn names_add_variables_and_none_leaves_all_out() {
+    let names_of = |profile: &RankProfile| -> Vec<String> {
+        let sampled = profile.pvars.iter().filter(|pvar| pvar.samples.is_some());
+        sampled.map(|pvar| pvar.name.clone()).collect()
+    };
+    for (queue, pattern, counter) in [
+        (&QUEUES[0], "*_match_attempts", "unexpected_recvq_match_attempts"),
+        (&QUEUES[8], "runtime_spc_OMPI_SPC_IPROBE", "runtime_spc_OMPI_SPC_IPROBE"),
+    ] {
+        let what = format!("{:?}", queue.mpi);
+        let profiles = run_queues(queue, &[], &[("GYAN_SAMPLE", "none")]).profiles();
+        assert!(profiles.iter().all(|profile| names_of(profile).is_empty()), "{what}");
+        let usual = names_of(&run_queues(queue, &[], &[]).profiles()[0]);
+        assert!(!usual.contains(&counter.to_owned()), "{what} {usual:?}");
+        let more = &run_queues(queue, &[], &[("GYAN_SAMPLE", pattern), NO_LIMIT]).profiles()[0];
+        let names = names_of(more);
+        assert!(names.contains(&counter.to_owned()), "{what} {names:?}");
+        assert!(usual.iter().all(|name| names.contains(name)), "{what} {names:?}");
+        // A counter grows, so its largest sample is no more than what it read at the end.
+        let counter = pvar(more, counter);
+        let end = elements(counter.end.as_ref())[0].as_f64();
+        let samples = samples(counter);
+        assert!(samples.max[0].as_f64() <= end && samples.min[0].as_f64() < end, "{what}");
+    }
+}
+
+fn column<'a>(profile: &'a RankProfile, name: &str) -> &'a SeriesColumn {
+    let columns = &profile.series.as_ref().expect("there is a series").columns;
+    columns.iter().find(|column| column.name == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+/// The series of a run, whatever was asked for, fits together.
+fn assert_series(profile: &RankProfile, what: &str) {
+    let series = profile.series.as_ref().expect("there is a series");
+    let ends = &series.end_s;
+    assert!(!ends.is_empty() && !series.columns.is_empty(), "{what}");
+    assert!(ends.windows(2).all(|pair| pair[0] < pair[1]), "{what}: {ends:?}");
+    assert!(ends[0] > 0.0, "{what}: {ends:?}");
+    for column in &series.columns {
+        let what = format!("{what} {}", column.name);
+        let lengths = [column.min.len(), column.mean.len(), column.max.len()];
+        assert_eq!(lengths, [ends.len(); 3], "{what}");
+        for ((min, mean), max) in column.min.iter().zip(&column.mean).zip(&column.max) {
+            match (min, mean, max) {
+                (None, None, None) => {}
+                (Some(min), Some(mean), Some(max)) => {
+                    let slack = 1e-9 * max.abs();
+                    assert!(min - slack <= *mean && *mean <= max + slack, "{what}");
+                }
+                other => panic!("{what}: {other:?}"),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_series_covers_the_whole_run_in_as_few_bytes_as_allowed() {
+    for (mpi, name) in [(MPICH_PVARS, "unexpected_recvq_length"), (OPENMPI, OB1_UNEXPECTED)] {
+        for bytes in ["4096", "1048576"] {
+            for budget in ["none", "0.5%"] {
+                let settings =
+                    [("GYAN_SERIES", "1ms"), ("GYAN_SERIES_BYTES", bytes), ("GYAN_BUDGET", budget)];
+                let run = Profiled::run(mpi, 2, &["course"], &settings);
+                let what = format!("{mpi:?} {bytes} {budget}");
+                assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
+                let profile = &run.profiles()[0];
+                assert_series(profile, &what);
+                let series = profile.series.as_ref().unwrap();
+                assert!((series.interval_s - 0.001).abs() < 1e-9, "{what}");
+                let (ends, elapsed) = (&series.end_s, profile.job.elapsed_s);
+                // Two times 300 ms or more of it are probing.
+                let last = *ends.last().unwrap();
+                assert!(
+                    last > elapsed - 0.4 && last < elapsed + 0.1,
+                    "{what}: {last} of {elapsed}"
+                );
+                assert!(ends[0] < elapsed / 2.0, "{what}: {} of {elapsed}", ends[0]);
+                if bytes == "4096" {
+                    assert!(
+                        ends.len() * series.columns.len() <= 4096 / 8,
+                        "{what}: {}",
+                        ends.len()
+                    );
+                } else if budget == "none" {
+                    assert!(ends.len() > 500, "{what}: {}", ends.len());
+                }
+                let column = column(profile, name);
+                let largest = column.max.iter().flatten().copied().fold(0.0, f64::max);
+                assert!((largest - 5.0).abs() < 1e-9, "{what}: {largest}");
+                // Full early, empty late.
+                let full = column.max.iter().rposition(|max| max.is_some_and(|max| max > 0.0));
+                let full = ends[full.unwrap()];
+                assert!(full < elapsed - 0.4, "{what}: full at {full} of {elapsed}");
+                let end = column.mean.iter().flatten().next_back().unwrap();
+                assert!(*end == 0.0, "{what}: {end}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_series_of_a_counter_only_grows() {
+    let settings = [
+        ("GYAN_SERIES", "1ms"),
+        ("GYAN_SERIES_BYTES", "4096"),
+        ("GYAN_ENABLE", "spc"),
+        ("GYAN_SAMPLE", "runtime_spc_OMPI_SPC_IPROBE"),
+    ];
+    for budget in ["none", "0.5%"] {
+        let settings = [&settings[..], &[("GYAN_BUDGET", budget)]].concat();
+        let run = Profiled::run(OPENMPI_SPC, 2, &["course"], &settings);
+        let profile = &run.profiles()[0];
+        assert_series(profile, budget);
+        let column = column(profile, "runtime_spc_OMPI_SPC_IPROBE");
+        let records = column.min.iter().zip(&column.max);
+        let bounds: Vec<f64> = records.flat_map(|(min, max)| [*min, *max]).flatten().collect();
+        // An interval as short as this has no reading in most cases, within a budget.
+        let least = if budget == "none" { 16 } else { 2 };
+        assert!(bounds.len() >= least, "{budget}: {bounds:?}");
+        assert!(bounds.windows(2).all(|pair| pair[0] <= pair[1]), "{budget}: {bounds:?}");
+        assert!(bounds[0] < bounds[bounds.len() - 1], "{budget}");
+    }
+}
+
+#[test]
+fn there_is_no_series_unless_it_is_asked_for() {
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, 2, &["halo_exchange", "60", "50"], &[]);
+        for profile in run.profiles() {
+            assert!(profile.series.is_none());
+        }
+    }
+}
+
+#[test]
+fn an_interval_or_a_size_that_is_none_is_a_warning_that_names_it() {
+    for (name, value) in [
+        ("GYAN_SERIES", "often"),
+        ("GYAN_SERIES", "0ms"),
+        ("GYAN_SERIES", "-1s"),
+        ("GYAN_SERIES_BYTES", "few"),
+        ("GYAN_SERIES_BYTES", "-1"),
+    ] {
+        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[(name, value)]);
+        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let profile = &run.profiles()[0];
+        let named = profile.warnings.iter().filter(|warning| warning.contains(name));
+        assert_eq!(named.count(), 1, "{name}={value}: {:?}", profile.warnings);
+    }
+}
