@@ -179,3 +179,33 @@ pub struct Warning {
     /// Number of ranks that gave it.
     pub ranks: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What came with times, samples and phases is left out of the example.
+    #[test]
+    fn a_summary_of_before_calls_were_timed_is_read() {
+        let mut value: serde_json::Value =
+            serde_json::from_str(include_str!("../examples/summary.json")).unwrap();
+        let whole: Summary = serde_json::from_value(value.clone()).unwrap();
+        assert!(whole.elapsed_s.is_some() && !whole.phases.is_empty());
+        let remove = |value: &mut serde_json::Value, keys: &[&str]| {
+            let object = value.as_object_mut().unwrap();
+            for key in keys {
+                object.remove(*key);
+            }
+        };
+        remove(&mut value, &["elapsed_s", "in_mpi", "samples", "phases", "clock"]);
+        let overhead = ["wrappers_s", "running_share", "budget", "over_budget"];
+        remove(&mut value["overhead"], &overhead);
+        let times = ["timed", "time_s", "time_error_s", "time_max_s", "time_histogram"];
+        for call in value["calls"].as_array_mut().unwrap() {
+            remove(call, &times);
+        }
+        let old: Summary = serde_json::from_value(value).unwrap();
+        assert!(old.elapsed_s.is_none() && old.phases.is_empty() && old.in_mpi.is_none());
+        assert!(old.calls.iter().all(|call| call.time_s.is_none()));
+    }
+}

@@ -56,8 +56,11 @@ fn budget(summary: &Summary) -> Option<String> {
     let Some(budget) = overhead.budget else {
         return Some("no budget (GYAN_BUDGET=none): every call was timed and sampled".into());
     };
-    let most = format!("{} on rank {}", share(running.max.as_f64()), running.max_rank);
     let over = &overhead.over_budget;
+    let most = match over.as_slice() {
+        [_] => share(running.max.as_f64()),
+        _ => format!("{} on rank {}", share(running.max.as_f64()), running.max_rank),
+    };
     if over.is_empty() {
         return Some(format!(
             "kept its budget of {} of the run after the start: at most {most}",

@@ -115,16 +115,12 @@ fn in_mpi(in_mpi: &InMpiSummary) -> String {
     // The error of a mean is that of the sum in the same proportion.
     let error = average * in_mpi.time_error_s / in_mpi.time_s.sum.as_f64();
     let error = if error > 0.0 { format!(" ± {}", share(error)) } else { String::new() };
-    let extremes = if in_mpi.share.ranks > 1 {
-        format!(
-            " ({} on rank {} to {} on rank {})",
-            share(in_mpi.share.min.as_f64()),
-            in_mpi.share.min_rank,
-            share(in_mpi.share.max.as_f64()),
-            in_mpi.share.max_rank,
-        )
-    } else {
+    let [min, max] = [in_mpi.share.min, in_mpi.share.max].map(|part| share(part.as_f64()));
+    let extremes = if min == max {
         String::new()
+    } else {
+        let (min_rank, max_rank) = (in_mpi.share.min_rank, in_mpi.share.max_rank);
+        format!(" ({min} on rank {min_rank} to {max} on rank {max_rank})")
     };
     format!("in MPI: {}{error} of the run{extremes}", share(average))
 }
