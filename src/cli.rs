@@ -103,7 +103,9 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "gyan report [OPTIONS] <DIR>",
+    after_help = "\
 Examples:
   gyan report gyan-app-1234
   gyan report --all --vars '*unexpected*' gyan-app-1234
@@ -111,7 +113,8 @@ Examples:
   gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
-  gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'")]
+  gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
+)]
 pub(crate) struct ReportOptions {
     /// The run directory
     #[arg(value_name = "DIR", required_unless_present = "phase")]
