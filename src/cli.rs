@@ -22,6 +22,7 @@ Examples:
   mpirun -n 4 gyan run ./app           the same from inside the launcher
   gyan report gyan-app-1234            print the report again
   gyan report --format csv DIR         every number, for a spreadsheet
+  gyan report --series '*recvq*' DIR   how a variable went, on every rank
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
@@ -64,6 +65,7 @@ Examples:
   gyan run -o profile --pvars 'pml_*' -- srun -n 512 ./app
   gyan run --set btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   gyan run --enable all -- mpirun -n 4 ./app
+  gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -83,6 +85,15 @@ pub(crate) struct RunOptions {
     /// Turn on monitoring that the MPI library leaves off: all, or names that gyan doctor shows
     #[arg(long, value_name = "NAME,...")]
     pub(crate) enable: Vec<String>,
+    /// How much of the run gyan may take after the start, such as 0.5%; none: time and sample every call
+    #[arg(long, value_name = "SHARE")]
+    pub(crate) budget: Option<String>,
+    /// Sample these variables too while the program runs, with * and ?
+    #[arg(long, value_name = "NAME,...")]
+    pub(crate) sample: Vec<String>,
+    /// Keep how sampled variables go, one record an interval, such as 100ms
+    #[arg(long, value_name = "INTERVAL")]
+    pub(crate) series: Option<String>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -92,15 +103,22 @@ pub(crate) struct RunOptions {
 }
 
 #[derive(Args)]
-#[command(after_help = "\
+#[command(
+    override_usage = "gyan report [OPTIONS] <DIR>",
+    after_help = "\
 Examples:
   gyan report gyan-app-1234
   gyan report --all --vars '*unexpected*' gyan-app-1234
-  gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'")]
+  gyan report --phase gyan-app-1234                   a table of the program's phases
+  gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
+  gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
+  gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
+  gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
+)]
 pub(crate) struct ReportOptions {
     /// The run directory
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    #[arg(value_name = "DIR", required_unless_present = "phase")]
+    pub(crate) directory: Option<PathBuf>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
@@ -111,8 +129,17 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "GLOB")]
     pub(crate) vars: Option<String>,
     /// The control variables that the run recorded, instead of the report
-    #[arg(long, conflicts_with = "all")]
+    #[arg(long, conflicts_with = "all", group = "part")]
     pub(crate) environment: bool,
+    /// The phases of the program in a table, or the calls and variables of those whose name matches
+    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "", group = "part")]
+    pub(crate) phase: Option<String>,
+    /// How the sampled variables whose name matches went, on every rank
+    #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
+    pub(crate) series: Option<String>,
+    /// How long calls took, and which values sampled variables had, of what matches
+    #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
+    pub(crate) histogram: Option<String>,
 }
 
 #[derive(Args)]

@@ -114,6 +114,28 @@ fn read(directory: &Path, file: &str) -> Result<RankProfile, String> {
     }
 }
 
+/// What `of` makes of each profile of `job`, in the order of the ranks. What cannot be read is left
+/// out: [`warn_of_gaps`] has said so.
+pub(crate) fn of_each<T: Send>(
+    directory: &Path,
+    job: &str,
+    of: impl Fn(RankProfile) -> T + Send + Sync,
+) -> Result<Vec<T>, Error> {
+    let files = rank_files(directory)?;
+    let profiles = files.par_iter().filter_map(|file| read(directory, file).ok());
+    Ok(profiles.filter(|profile| profile.job.id == job).map(of).collect())
+}
+
+/// The profiles of `job` one after the other: for what is too much to hold of all of them.
+pub(crate) fn one_by_one(
+    directory: &Path,
+    job: &str,
+) -> Result<impl Iterator<Item = RankProfile>, Error> {
+    let files = rank_files(directory)?.into_iter();
+    let profiles = files.filter_map(move |file| read(directory, &file).ok());
+    Ok(profiles.filter(move |profile| profile.job.id == job))
+}
+
 /// Says what the summary lacks, on stderr. Whether it is complete.
 pub(crate) fn warn_of_gaps(directory: &Path, summary: &Summary) -> bool {
     let ranks = &summary.ranks;

@@ -18,6 +18,7 @@ mod reduce;
 mod render;
 mod report;
 mod run;
+mod series;
 mod varlist;
 mod view;
 

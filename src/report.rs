@@ -1,33 +1,53 @@
 //! `gyan report`: the numbers of a run directory, in one of several forms.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use gyan_results::Summary;
 use wildmatch::WildMatch;
 
 use crate::cli::{Format, ReportOptions};
 use crate::error::Error;
-use crate::{DONE, INCOMPLETE, directory, render, view};
+use crate::{DONE, INCOMPLETE, directory, render, series, view};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
-    let mut summary = directory::summarize(&options.directory)?;
-    let complete = directory::warn_of_gaps(&options.directory, &summary);
+    let (directory, phase) = directory_and_phase(options)?;
+    let mut summary = directory::summarize(&directory)?;
+    let complete = directory::warn_of_gaps(&directory, &summary);
     if let Some(glob) = &options.vars {
         keep(&mut summary, glob)?;
     }
+    let (format, all) = (options.format, options.all);
     let mut out = anstream::stdout().lock();
     let printed = if options.environment {
-        let view = view::environment(&summary);
-        match options.format {
-            Format::Table => render::table(&mut out, &view),
-            Format::Markdown => render::markdown(&mut out, &view),
-            Format::Csv => render::environment_csv(&mut out, &summary.cvars),
-            Format::Json => serde_json::to_writer_pretty(&mut out, &summary.cvars)
-                .map_err(io::Error::from)
-                .and_then(|()| writeln!(out)),
+        print_view(&mut out, &view::environment(&summary), format, |out| match format {
+            Format::Csv => render::environment_csv(out, &summary.cvars),
+            _ => json(out, &summary.cvars),
+        })
+    } else if let Some(name) = &options.series {
+        series::print(&mut out, &directory, &summary, name, format, all)?
+    } else if let Some(name) = &options.histogram {
+        let histograms = view::histograms(&summary, &WildMatch::new(name));
+        if histograms.is_empty() {
+            return Err(Error::new(
+                format!("--histogram {name}"),
+                "no call that was timed and no variable that was sampled matches",
+                "gyan report --all shows the names",
+            ));
         }
+        print_view(&mut out, &view::histogram(&summary, &histograms), format, |out| match format {
+            Format::Csv => render::histogram_csv(out, &histograms),
+            _ => json(out, &histograms),
+        })
+    } else if let Some(name) = phase {
+        keep_phases(&directory, &mut summary, name)?;
+        let view = view::phases(&summary, !name.is_empty(), all);
+        print_view(&mut out, &view, format, |out| match format {
+            Format::Csv => render::phases_csv(out, &summary.phases),
+            _ => json(out, &summary.phases),
+        })
     } else {
-        print(&mut out, &summary, options.format, options.all)
+        print(&mut out, &summary, format, all)
     };
     match printed.and_then(|()| out.flush()) {
         // The reader of a pipe may have seen enough.
@@ -38,6 +58,21 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     }
 }
 
+/// The run directory, and the name of the phase that is asked for, which is empty for all of them:
+/// `--phase DIR` has the directory where a name could be.
+fn directory_and_phase(options: &ReportOptions) -> Result<(PathBuf, Option<&str>), Error> {
+    let phase = options.phase.as_deref();
+    match (&options.directory, phase) {
+        (Some(directory), phase) => Ok((directory.clone(), phase)),
+        (None, Some(name)) if Path::new(name).is_dir() => Ok((name.into(), Some(""))),
+        (None, name) => Err(Error::new(
+            format!("--phase {}", name.unwrap_or_default()),
+            "no run directory",
+            "name one: gyan report --phase NAME DIR",
+        )),
+    }
+}
+
 /// Prints a summary.
 pub(crate) fn print(
     out: &mut impl Write,
@@ -45,12 +80,29 @@ pub(crate) fn print(
     format: Format,
     all: bool,
 ) -> io::Result<()> {
-    match format {
-        Format::Table => render::table(out, &view::report(summary, all)),
-        Format::Markdown => render::markdown(out, &view::report(summary, all)),
+    print_view(out, &view::report(summary, all), format, |out| match format {
         Format::Csv => render::csv(out, summary),
-        Format::Json => gyan_results::write_summary(out, summary),
+        _ => gyan_results::write_summary(out, summary),
+    })
+}
+
+/// Prints `view`, or what `data` writes where the format is for a program.
+pub(crate) fn print_view<W: Write>(
+    out: &mut W,
+    view: &view::View,
+    format: Format,
+    data: impl FnOnce(&mut W) -> io::Result<()>,
+) -> io::Result<()> {
+    match format {
+        Format::Table => render::table(out, view),
+        Format::Markdown => render::markdown(out, view),
+        Format::Csv | Format::Json => data(out),
     }
+}
+
+fn json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+    serde_json::to_writer_pretty(&mut *out, value)?;
+    writeln!(out)
 }
 
 /// Keeps what matches; that nothing does is an error, because it is a spelling mistake.
@@ -58,16 +110,52 @@ fn keep(summary: &mut Summary, glob: &str) -> Result<(), Error> {
     let pattern = WildMatch::new(glob);
     summary.pvars.retain(|pvar| pattern.matches(&pvar.name));
     summary.calls.retain(|call| pattern.matches(&call.name));
+    summary.samples.retain(|samples| pattern.matches(&samples.name));
+    for phase in &mut summary.phases {
+        phase.pvars.retain(|pvar| pattern.matches(&pvar.name));
+        phase.calls.retain(|call| pattern.matches(&call.name));
+        phase.samples.retain(|samples| pattern.matches(&samples.name));
+    }
     summary
         .coverage
         .skipped
         .retain(|skipped| skipped.name.as_deref().is_some_and(|name| pattern.matches(name)));
-    if summary.pvars.is_empty() && summary.calls.is_empty() && summary.coverage.skipped.is_empty() {
+    let nothing = summary.pvars.is_empty()
+        && summary.calls.is_empty()
+        && summary.samples.is_empty()
+        && summary.coverage.skipped.is_empty();
+    if nothing {
         return Err(Error::new(
             format!("--vars {glob}"),
             "no variable or function matches",
             "leave it out to see all of them",
         ));
     }
+    Ok(())
+}
+
+/// Keeps the phases whose name matches, or all of them.
+fn keep_phases(directory: &Path, summary: &mut Summary, glob: &str) -> Result<(), Error> {
+    if summary.phases.is_empty() {
+        return Err(Error::new(
+            directory.display(),
+            "the program has no phases",
+            "mark them with gyan_phase_begin(\"name\") and gyan_phase_end() of gyan.h, or with \
+             MPI_Pcontrol(3), MPI_Pcontrol(4), ...",
+        ));
+    }
+    if glob.is_empty() {
+        return Ok(());
+    }
+    let pattern = WildMatch::new(glob);
+    let names: Vec<&str> = summary.phases.iter().map(view::phase_name).collect();
+    if !names.iter().any(|name| pattern.matches(name)) {
+        return Err(Error::new(
+            format!("--phase {glob}"),
+            "no phase matches",
+            format!("the run has {}", names.join(", ")),
+        ));
+    }
+    summary.phases.retain(|phase| pattern.matches(view::phase_name(phase)));
     Ok(())
 }

@@ -41,6 +41,15 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     if !options.enable.is_empty() {
         variables.push(("GYAN_ENABLE", options.enable.join(",").into()));
     }
+    if let Some(budget) = &options.budget {
+        variables.push(("GYAN_BUDGET", budget.into()));
+    }
+    if !options.sample.is_empty() {
+        variables.push(("GYAN_SAMPLE", options.sample.join(",").into()));
+    }
+    if let Some(series) = &options.series {
+        variables.push(("GYAN_SERIES", series.into()));
+    }
     if launcher.is_none() && launcher::rank().is_some() {
         if let Some(output) = output_directory(options)? {
             variables.push(("GYAN_OUTPUT", output.into()));

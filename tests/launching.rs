@@ -88,6 +88,21 @@ fn options_reach_the_ranks() {
 }
 
 #[test]
+fn what_is_sampled_and_what_it_may_cost_reaches_the_program() {
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here).args(["run", "--no-report", "--budget", "1%", "--series", "100ms"]);
+    command.args(["--sample", "posted*,unexpected*", "--sample", "other", "--", "env"]);
+    let outcome = run(&mut command);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let set: Vec<&str> = outcome.stdout.lines().collect();
+    for expected in ["GYAN_BUDGET=1%", "GYAN_SERIES=100ms", "GYAN_SAMPLE=posted*,unexpected*,other"]
+    {
+        assert!(set.contains(&expected), "{expected}: {}", outcome.stdout);
+    }
+}
+
+#[test]
 fn two_runs_are_never_mixed() {
     let mpi = MPIS[0];
     let here = TempDir::new().unwrap();

@@ -1,22 +1,41 @@
 //! The reports are as they were looked at and found good: `BLESS=1` writes them anew.
 
 use std::fs;
+use std::path::Path;
 
-use crate::common::{gyan, root, run};
+use gyan_results::{Clock, RankProfile, rank_file_name, read_rank};
+use tempfile::TempDir;
 
-/// The report of the committed fixture, in each of its forms.
+use crate::common::{Outcome, gyan, root, run};
+
+/// A run of gyan before it timed calls, and one with times, samples, series and phases.
+const OLD: &str = "tests/fixtures/gyan.rank-1";
+const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
+
+/// The reports of the committed fixtures, in each of their forms.
 #[test]
 fn reports_are_the_golden_ones() {
-    let fixture = "tests/fixtures/gyan.rank-1";
-    for (name, options) in [
-        ("report.txt", &[][..]),
-        ("report-all.txt", &["--all"]),
-        ("report-vars.txt", &["--vars", "MPI_*recv"]),
-        ("report.md", &["--format", "markdown"]),
-        ("report.csv", &["--format", "csv"]),
-        ("report.json", &["--format", "json"]),
+    for (name, fixture, options) in [
+        ("report.txt", OLD, &[][..]),
+        ("report-all.txt", OLD, &["--all"]),
+        ("report-vars.txt", OLD, &["--vars", "MPI_*recv"]),
+        ("report.md", OLD, &["--format", "markdown"]),
+        ("report.csv", OLD, &["--format", "csv"]),
+        ("report.json", OLD, &["--format", "json"]),
+        ("running.txt", RUNNING, &[]),
+        ("running-all.txt", RUNNING, &["--all"]),
+        ("running.csv", RUNNING, &["--format", "csv"]),
+        ("phases.txt", RUNNING, &["--phase"]),
+        ("phase.txt", RUNNING, &["--phase=step/*"]),
+        ("phase.csv", RUNNING, &["--phase=setup", "--format", "csv"]),
+        ("series.txt", RUNNING, &["--series", "*unexpected*"]),
+        ("series.csv", RUNNING, &["--series", "*msgq*", "--format", "csv"]),
+        ("histogram.txt", RUNNING, &["--histogram", "*ait*"]),
     ] {
-        let outcome = run(gyan().arg("report").args(options).arg(fixture).current_dir(root()));
+        // A name behind --phase would be the directory.
+        let mut command = gyan();
+        command.arg("report").arg(fixture).args(options).current_dir(root());
+        let outcome = run(&mut command);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
         let path = root().join("tests/golden").join(name);
         if std::env::var_os("BLESS").is_some() {
@@ -28,6 +47,174 @@ fn reports_are_the_golden_ones() {
             assert_eq!(line.trim_end(), line, "{name}: spaces at the end of a line");
         }
     }
+}
+
+/// The fixture with times, changed on each rank.
+fn changed(change: impl Fn(&mut RankProfile)) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    for rank in 0..4 {
+        let name = rank_file_name(rank);
+        let mut profile = read_rank(&root().join(RUNNING).join(&name)).unwrap();
+        change(&mut profile);
+        let text = serde_json::to_string(&profile).unwrap();
+        fs::write(directory.path().join(name), text).unwrap();
+    }
+    directory
+}
+
+fn report(directory: &Path, options: &[&str]) -> Outcome {
+    run(gyan().arg("report").arg(directory).args(options))
+}
+
+#[test]
+fn the_numbers_of_the_fixture_fit_together() {
+    for rank in 0..4 {
+        let profile = read_rank(&root().join(RUNNING).join(rank_file_name(rank))).unwrap();
+        let close = |one: f64, other: f64| (one - other).abs() < 1e-6;
+        let in_mpi: f64 = profile.calls.iter().filter_map(|call| call.time_s).sum();
+        assert!(close(in_mpi, profile.in_mpi.unwrap().time_s), "rank {rank}");
+        let phases: f64 = profile.phases.iter().map(|phase| phase.time_s).sum();
+        assert!(close(phases, profile.job.elapsed_s), "rank {rank}: {phases}");
+        for call in &profile.calls {
+            let in_phases = profile.phases.iter().flat_map(|phase| &phase.calls);
+            let same = in_phases.filter(|other| other.name == call.name);
+            assert_eq!(same.map(|call| call.count).sum::<u64>(), call.count, "{}", call.name);
+        }
+        for pvar in &profile.pvars {
+            let Some(samples) = &pvar.samples else { continue };
+            assert_eq!(samples.histogram.iter().sum::<u64>(), samples.n, "{}", pvar.name);
+        }
+    }
+}
+
+#[test]
+fn a_budget_that_was_exceeded_is_marked_with_the_reason() {
+    let directory = changed(|profile| {
+        if profile.rank > 1 {
+            profile.overhead.finalize_s = 0.25;
+            profile.overhead.running_share = 0.0205;
+            profile.overhead.share = 0.0206;
+        }
+    });
+    let outcome = report(directory.path(), &[]);
+    let text = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("2.06 % of the run on a rank: BUDGET EXCEEDED"), "{}", outcome.stdout);
+    assert!(
+        text.contains(
+            "EXCEEDED its budget of 0.50 % of the run after the start on ranks 2-3: 2.05 % on \
+             rank 2; the end alone takes 250 ms"
+        ),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn a_slow_clock_is_said() {
+    let directory = changed(|profile| {
+        let clock = Clock { source: "clock_gettime".into(), read_s: 8e-7, slow: true };
+        profile.clock = Some(clock);
+    });
+    let outcome = report(directory.path(), &[]);
+    assert!(
+        outcome.stdout.contains("the clock is slow (clock_gettime, 800 ns a reading)"),
+        "{}",
+        outcome.stdout
+    );
+}
+
+#[test]
+fn exact_times_have_no_errors() {
+    let directory = changed(|profile| {
+        for call in &mut profile.calls {
+            call.timed = call.count;
+            call.time_error_s = call.time_s.map(|_| 0.0);
+        }
+        profile.in_mpi.as_mut().unwrap().time_error_s = 0.0;
+        profile.overhead.budget = None;
+    });
+    let outcome = report(directory.path(), &[]);
+    assert!(outcome.stdout.contains("PER CALL"), "{}", outcome.stdout);
+    assert!(!outcome.stdout.contains('±'), "{}", outcome.stdout);
+    assert!(outcome.stdout.contains("no budget (GYAN_BUDGET=none)"), "{}", outcome.stdout);
+}
+
+#[test]
+fn of_many_ranks_the_series_with_the_largest_readings_are_shown() {
+    let one = changed(|_| {});
+    let many = TempDir::new().unwrap();
+    for rank in 0..20 {
+        let mut profile = read_rank(&one.path().join(rank_file_name(rank % 4))).unwrap();
+        (profile.rank, profile.size) = (rank, 20);
+        let text = serde_json::to_string(&profile).unwrap();
+        fs::write(many.path().join(rank_file_name(rank)), text).unwrap();
+    }
+    let lines = |options: &[&str]| {
+        let outcome = report(many.path(), options);
+        let left_out = outcome.stdout.contains("the 16 ranks with the largest readings of 20");
+        (outcome.stdout.lines().filter(|line| line.contains('█')).count(), left_out)
+    };
+    // Every bar is as high as it can be.
+    assert_eq!(lines(&["--series", "mpool*"]), (16, true));
+    assert_eq!(lines(&["--series", "mpool*", "--all"]), (20, false));
+}
+
+#[test]
+fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
+    for (fixture, options, expected) in [
+        (OLD, &["--phase"][..], &["the program has no phases", "gyan_phase_begin"][..]),
+        (OLD, &["--series", "*"], &["kept no series", "gyan run --series 100ms"]),
+        (OLD, &["--histogram", "*"], &["no call that was timed"]),
+        (RUNNING, &["--phase", "nosuch"], &["no phase matches", "step/exchange"]),
+        (RUNNING, &["--series", "nosuch"], &["no sampled variable matches", "mpool"]),
+    ] {
+        let outcome = report(&root().join(fixture), options);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{options:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        for part in expected {
+            assert!(outcome.stderr.contains(part), "{options:?}: {}", outcome.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_directory_behind_phase_is_the_run_directory() {
+    let outcome = run(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("Phases of the program"), "{}", outcome.stdout);
+    let outcome = run(gyan().args(["report", "--phase", "step", RUNNING]).current_dir(root()));
+    assert!(outcome.stdout.contains("Phase step\n"), "{}", outcome.stdout);
+    let outcome = run(gyan().args(["report", "--phase", "step"]).current_dir(root()));
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("no run directory"), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_summary_alone_has_phases_and_no_series() {
+    let directory = changed(|_| {});
+    assert_eq!(run(gyan().arg("reduce").arg(directory.path())).code, 0);
+    let before = report(directory.path(), &["--phase=*"]);
+    for rank in 0..4 {
+        fs::remove_file(directory.path().join(rank_file_name(rank))).unwrap();
+    }
+    let after = report(directory.path(), &["--phase=*"]);
+    assert_eq!((after.code, after.stdout), (0, before.stdout));
+    let series = report(directory.path(), &["--series", "*"]);
+    assert_eq!(series.code, 2);
+    assert!(series.stderr.contains("holds a summary and no rank profiles"), "{}", series.stderr);
+}
+
+#[test]
+fn series_for_programs_are_whole() {
+    let series = |format| {
+        let outcome = report(&root().join(RUNNING), &["--series", "*msgq*", "--format", format]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        outcome.stdout
+    };
+    let json: Vec<serde_json::Value> = serde_json::from_str(&series("json")).unwrap();
+    assert_eq!(series("csv").lines().count(), json.len() + 1);
+    let profile = read_rank(&root().join(RUNNING).join(rank_file_name(0))).unwrap();
+    assert_eq!(json.len(), 4 * profile.series.unwrap().end_s.len());
 }
 
 #[test]
@@ -50,13 +237,19 @@ fn a_name_with_control_characters_never_reaches_the_terminal_raw() {
 
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
-    let command = format!(
-        "'{}' report --format csv tests/fixtures/gyan.rank-1 | head -n 1",
-        gyan().get_program().to_string_lossy()
-    );
-    let outcome = run(std::process::Command::new("bash")
-        .args(["-o", "pipefail", "-c", &command])
-        .current_dir(root()));
-    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
-    assert!(outcome.stdout.starts_with("kind,name,"));
+    for (options, begin) in [
+        ("--format csv", "kind,name,"),
+        ("--format csv --series '*'", "rank,variable,"),
+        ("--format json --series '*'", "["),
+    ] {
+        let command = format!(
+            "'{}' report {options} {RUNNING} | head -n 1",
+            gyan().get_program().to_string_lossy()
+        );
+        let outcome = run(std::process::Command::new("bash")
+            .args(["-o", "pipefail", "-c", &command])
+            .current_dir(root()));
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{options}");
+        assert!(outcome.stdout.starts_with(begin), "{options}");
+    }
 }

@@ -13,7 +13,9 @@ mod diagnosis;
 mod number;
 mod rank;
 mod read;
+mod readings;
 mod reduction;
+mod rows;
 mod running;
 #[cfg(feature = "schema")]
 pub mod schema;
@@ -27,19 +29,21 @@ pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use number::Number;
 pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Measure, Mpi, Overhead, Pvar,
-    RankProfile, Skipped, Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
+    Skipped, Tool,
 };
 pub use read::{ReadError, read_rank, read_summary, read_variables};
+pub use readings::Measure;
 pub use reduction::Reduction;
+pub use rows::{CallSummary, Element, PhaseSummary, PvarSummary, SamplesSummary, StateSummary};
 pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,
 };
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
-    BadEnding, CallSummary, CoverageSummary, Element, LeftOut, OverheadSummary, PvarSummary, Ranks,
-    SkippedSummary, Summary, Warning,
+    BadEnding, CoverageSummary, InMpiSummary, LeftOut, OverheadSummary, Ranks, SkippedSummary,
+    Summary, Warning,
 };
 pub use values::{Digest, Values};
 pub use variables::{

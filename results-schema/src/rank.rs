@@ -181,31 +181,6 @@ impl Class {
     }
 }
 
-/// Which reading of a variable a number is.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Measure {
-    /// The reading at the end less the one at the start.
-    Delta,
-    /// The reading at the start, after `MPI_Init`.
-    Start,
-    /// The reading at the end, before `MPI_Finalize`.
-    End,
-}
-
-impl Measure {
-    /// As in JSON.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Measure::Delta => "delta",
-            Measure::Start => "start",
-            Measure::End => "end",
-        }
-    }
-}
-
 /// One performance variable, bound to one object.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
@@ -277,18 +252,6 @@ impl Pvar {
             }
         }
         true
-    }
-
-    /// The readings that a report shows, by class. A variable that accumulates shows its
-    /// difference, or the reading at the end where there is none at the start.
-    pub fn measures(&self) -> impl Iterator<Item = (Measure, &Values)> {
-        let class = self.effective_class();
-        let delta = if class.accumulates() { self.delta.as_ref() } else { None };
-        let start = if class == Class::Generic { self.start.as_ref() } else { None };
-        let end = if delta.is_some() { None } else { self.end.as_ref() };
-        [(Measure::Delta, delta), (Measure::Start, start), (Measure::End, end)]
-            .into_iter()
-            .filter_map(|(measure, values)| Some((measure, values?)))
     }
 }
 

@@ -1,10 +1,11 @@
 //! The profiles of all ranks of a job reduced to one: schema `gyan.summary/1`.
 
-use std::fmt;
-
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, CvarSetting, Datatype, Ending, Job, Measure, Mpi, Statistic, Tool};
+use crate::{
+    CallSummary, Clock, CvarSetting, Ending, Job, Mpi, PhaseSummary, PvarSummary, SamplesSummary,
+    Statistic, Tool,
+};
 
 /// What the ranks of one job saw, as minimum, average and maximum.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -22,6 +23,12 @@ pub struct Summary {
     pub hosts: Vec<String>,
     /// Which ranks are in here and which are not.
     pub ranks: Ranks,
+    /// Seconds from `MPI_Init` to the end; none in summaries of gyan before it timed calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub elapsed_s: Option<Statistic>,
+    /// The time in MPI functions, over the ranks that timed calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_mpi: Option<InMpiSummary>,
     /// Control variables and their values, as rank 0 tells them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,
@@ -29,8 +36,17 @@ pub struct Summary {
     pub pvars: Vec<PvarSummary>,
     /// One row for each MPI function that a rank called.
     pub calls: Vec<CallSummary>,
+    /// One row for each variable and object that a rank sampled while the program ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<SamplesSummary>,
+    /// The phases of the program, in the order in which they first came.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseSummary>,
     /// What the library exports and what of it was not read.
     pub coverage: CoverageSummary,
+    /// The clock, of the rank on which a reading takes longest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
     /// What gyan itself cost.
     pub overhead: OverheadSummary,
     /// The warnings of all ranks.
@@ -83,82 +99,16 @@ pub struct LeftOut {
     pub reason: String,
 }
 
-/// Which element of a variable a row is about.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Element {
-    /// The one element of a scalar.
-    Scalar,
-    /// An element of a vector, from 0.
-    Index(usize),
-    /// The sum over a vector that was too long to keep.
-    Sum,
-    /// The smallest element of such a vector.
-    Min,
-    /// The largest element of such a vector.
-    Max,
-}
-
-impl fmt::Display for Element {
-    /// What stands behind the name of the variable: nothing for a scalar.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Element::Scalar => Ok(()),
-            Element::Index(index) => write!(f, "[{index}]"),
-            Element::Sum => f.write_str("[sum]"),
-            Element::Min => f.write_str("[min]"),
-            Element::Max => f.write_str("[max]"),
-        }
-    }
-}
-
-/// One number of one variable over the ranks that have it.
+/// The time in MPI functions on the ranks: an estimate from the calls that were timed.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct PvarSummary {
-    /// Name of the variable.
-    pub name: String,
-    /// Its class, as the library says.
-    pub class: Class,
-    /// The class that it behaves as, where the library says it wrongly.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub behaves_as: Option<Class>,
-    /// The object that it is bound to.
-    pub object: Option<String>,
-    /// Which element.
-    pub element: Element,
-    /// Which reading.
-    pub measure: Measure,
-    /// Its datatype.
-    pub datatype: Datatype,
-    /// The result.
-    #[serde(flatten)]
-    pub statistic: Statistic,
-    /// What a reader of this number should know.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub notes: Vec<String>,
-}
-
-impl PvarSummary {
-    /// The class that decides how it is reported.
-    #[must_use]
-    pub fn effective_class(&self) -> Class {
-        self.behaves_as.unwrap_or(self.class)
-    }
-}
-
-/// How often a function was called; a rank that never called it counts as 0.
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
-pub struct CallSummary {
-    /// Name of the function.
-    pub name: String,
-    /// The number of calls.
-    pub count: Statistic,
-    /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<Statistic>,
+pub struct InMpiSummary {
+    /// Seconds, summed over all threads of a rank.
+    pub time_s: Statistic,
+    /// The standard error of the sum over the ranks.
+    pub time_error_s: f64,
+    /// The share of the run; above 1 when several threads call MPI at once.
+    pub share: Statistic,
 }
 
 /// The coverage blocks of all ranks.
@@ -202,10 +152,22 @@ pub struct OverheadSummary {
     pub init_s: Statistic,
     /// Seconds spent reading variables in between.
     pub sampling_s: Statistic,
+    /// Seconds spent counting and timing calls; none when no rank tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wrappers_s: Option<Statistic>,
     /// Seconds added to the end.
     pub finalize_s: Statistic,
     /// Share of the run.
     pub share: Statistic,
+    /// The same without the start: what the budget is for; none when no rank tells it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub running_share: Option<Statistic>,
+    /// The share that the budget allows, as the lowest rank tells it; none for no limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<f64>,
+    /// The ranks on which gyan cost more than that.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_budget: Vec<u32>,
 }
 
 /// A warning and how many ranks gave it.
@@ -216,4 +178,34 @@ pub struct Warning {
     pub text: String,
     /// Number of ranks that gave it.
     pub ranks: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What came with times, samples and phases is left out of the example.
+    #[test]
+    fn a_summary_of_before_calls_were_timed_is_read() {
+        let mut value: serde_json::Value =
+            serde_json::from_str(include_str!("../examples/summary.json")).unwrap();
+        let whole: Summary = serde_json::from_value(value.clone()).unwrap();
+        assert!(whole.elapsed_s.is_some() && !whole.phases.is_empty());
+        let remove = |value: &mut serde_json::Value, keys: &[&str]| {
+            let object = value.as_object_mut().unwrap();
+            for key in keys {
+                object.remove(*key);
+            }
+        };
+        remove(&mut value, &["elapsed_s", "in_mpi", "samples", "phases", "clock"]);
+        let overhead = ["wrappers_s", "running_share", "budget", "over_budget"];
+        remove(&mut value["overhead"], &overhead);
+        let times = ["timed", "time_s", "time_error_s", "time_max_s", "time_histogram"];
+        for call in value["calls"].as_array_mut().unwrap() {
+            remove(call, &times);
+        }
+        let old: Summary = serde_json::from_value(value).unwrap();
+        assert!(old.elapsed_s.is_none() && old.phases.is_empty() && old.in_mpi.is_none());
+        assert!(old.calls.iter().all(|call| call.time_s.is_none()));
+    }
 }

@@ -2,8 +2,10 @@
 
 mod csv;
 mod markdown;
+mod series;
 mod table;
 
-pub(crate) use csv::{csv, environment_csv};
+pub(crate) use csv::{csv, environment_csv, histogram_csv, phases_csv};
 pub(crate) use markdown::markdown;
+pub(crate) use series::{series_csv, series_json};
 pub(crate) use table::table;

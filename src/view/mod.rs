@@ -4,8 +4,11 @@
 mod difference;
 mod doctor;
 mod environment;
+mod histogram;
 mod numbers;
 mod report;
+mod series;
+mod statistic;
 mod variables;
 
 use gyan_results::Mpi;
@@ -13,8 +16,10 @@ use gyan_results::Mpi;
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
+pub(crate) use histogram::{Histogram, histogram, histograms};
 pub(crate) use numbers::ranges;
-pub(crate) use report::report;
+pub(crate) use report::{phase_name, phases, report};
+pub(crate) use series::{Course, series};
 pub(crate) use variables::{Choice, level, variables};
 
 /// Something to read, ready to be laid out.

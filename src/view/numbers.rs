@@ -90,6 +90,18 @@ pub(super) fn percent(share: f64) -> String {
     if percent < 0.01 { "less than 0.01 %".into() } else { format!("{percent:.2} %") }
 }
 
+/// A share in a column or between other words.
+pub(super) fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => "0 %".into(),
+        _ if percent < 0.01 => "<0.01 %".into(),
+        _ if percent < 9.995 => format!("{percent:.2} %"),
+        _ if percent < 99.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
 /// `0, 2-5, 9`: consecutive ranks as a range.
 pub(crate) fn ranges(ranks: &[u32]) -> String {
     const RANGES_AT_MOST: usize = 8;
@@ -147,6 +159,11 @@ mod tests {
         assert_eq!(seconds(99.96e-6), "100 µs");
         assert_eq!(percent(0.0001), "0.01 %");
         assert_eq!(percent(0.00001), "less than 0.01 %");
+        assert_eq!(share(0.0), "0 %");
+        assert_eq!(share(0.00001), "<0.01 %");
+        assert_eq!(share(0.0512), "5.12 %");
+        assert_eq!(share(0.512), "51.2 %");
+        assert_eq!(share(1.0), "100 %");
     }
 
     #[test]

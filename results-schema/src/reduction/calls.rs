@@ -1,0 +1,72 @@
+//! The calls of one function over ranks.
+
+use super::absence::{Absence, Row};
+use super::merge_option;
+use crate::{Call, CallSummary, Number, Statistics, add_histogram};
+
+#[derive(Debug)]
+pub(super) struct CallReduction {
+    count: Statistics,
+    bytes: Option<Statistics>,
+    timed: u64,
+    time_s: Option<Statistics>,
+    /// The sum of the squared standard errors. NaN, which stays one in every sum, when a rank knows
+    /// a time and not how sure it is.
+    time_variance: f64,
+    time_max_s: Option<Statistics>,
+    time_histogram: Vec<u64>,
+    absence: Absence,
+}
+
+impl CallReduction {
+    pub(super) fn of(call: Call, rank: u32) -> (String, CallReduction) {
+        let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
+        let double = |number: f64| Statistics::of(Number::Double(number), rank);
+        let error = call.time_s.map_or(0.0, |_| call.time_error_s.unwrap_or(f64::NAN));
+        let reduction = CallReduction {
+            count: integer(call.count),
+            bytes: call.bytes.map(integer),
+            timed: call.timed,
+            time_s: call.time_s.map(double),
+            time_variance: error * error,
+            time_max_s: call.time_max_s.map(double),
+            time_histogram: call.time_histogram,
+            absence: Absence::default(),
+        };
+        (call.name, reduction)
+    }
+
+    pub(super) fn finish(self, name: String, reduced: u64) -> Option<CallSummary> {
+        let absent = reduced.saturating_sub(self.count.ranks());
+        let with_absent = |statistics| self.absence.finish(statistics, absent);
+        let time_s = self.time_s.and_then(with_absent);
+        let error = Some(self.time_variance.sqrt()).filter(|error| error.is_finite());
+        Some(CallSummary {
+            name,
+            count: with_absent(self.count)?,
+            bytes: self.bytes.and_then(with_absent),
+            timed: self.timed,
+            time_error_s: time_s.as_ref().and(error),
+            time_s,
+            time_max_s: self.time_max_s.and_then(|longest| longest.finish()),
+            time_histogram: self.time_histogram,
+        })
+    }
+}
+
+impl Row for CallReduction {
+    fn merge(&mut self, other: CallReduction) {
+        self.count.merge(&other.count);
+        merge_option(&mut self.bytes, other.bytes);
+        self.timed += other.timed;
+        merge_option(&mut self.time_s, other.time_s);
+        self.time_variance += other.time_variance;
+        merge_option(&mut self.time_max_s, other.time_max_s);
+        add_histogram(&mut self.time_histogram, &other.time_histogram);
+        self.absence.merge(other.absence);
+    }
+
+    fn absent_on(&mut self, lowest: u32) {
+        self.absence.on(lowest);
+    }
+}

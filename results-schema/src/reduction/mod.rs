@@ -1,0 +1,265 @@
+//! Rank profiles to a summary. Profiles are taken in one at a time, and what two reductions of
+//! different profiles hold can be merged, so that any number of them can be reduced in parallel
+//! with memory for the variables of one.
+
+mod absence;
+mod calls;
+mod cost;
+mod phases;
+mod pvars;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::{
+    BadEnding, Clock, CoverageSummary, CvarSetting, Ending, Job, LeftOut, Mpi, Number, RankProfile,
+    Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, readings,
+};
+use absence::Rows;
+use calls::CallReduction;
+use cost::{InMpiReduction, OverheadReduction};
+use phases::PhaseReduction;
+use pvars::Pvars;
+
+/// The profiles seen so far, by job.
+#[derive(Debug, Default)]
+pub struct Reduction {
+    jobs: BTreeMap<String, JobReduction>,
+    left_out: BTreeSet<LeftOut>,
+}
+
+#[derive(Debug)]
+struct JobReduction {
+    /// The rank that `job`, `mpi` and `cvars` are from.
+    lowest_rank: u32,
+    job: Job,
+    mpi: Mpi,
+    cvars: Vec<CvarSetting>,
+    latest_start: String,
+    size: u32,
+    files: BTreeMap<u32, String>,
+    hosts: BTreeSet<String>,
+    ended_badly: BTreeMap<u32, BadEnding>,
+    elapsed_s: Statistics,
+    in_mpi: Option<InMpiReduction>,
+    pvars: Pvars,
+    calls: Rows<CallReduction>,
+    phases: Rows<PhaseReduction>,
+    exported: usize,
+    sampled: usize,
+    skipped: BTreeMap<Skipped, u64>,
+    objects: BTreeSet<String>,
+    advice: BTreeSet<String>,
+    clock: Option<Clock>,
+    overhead: OverheadReduction,
+    warnings: BTreeMap<String, u64>,
+}
+
+impl Reduction {
+    /// Takes in the profile that `file` held.
+    pub fn add(&mut self, file: &str, profile: RankProfile) {
+        let id = profile.job.id.clone();
+        let one = JobReduction::of(file, profile);
+        self.merge_job(id, one);
+    }
+
+    /// Notes that `file` could not be used.
+    pub fn leave_out(&mut self, file: &str, reason: &str) {
+        self.left_out.insert(LeftOut { file: file.into(), reason: reason.into() });
+    }
+
+    /// Takes in what another reduction saw.
+    pub fn merge(&mut self, other: Reduction) {
+        self.left_out.extend(other.left_out);
+        for (id, job) in other.jobs {
+            self.merge_job(id, job);
+        }
+    }
+
+    fn merge_job(&mut self, id: String, other: JobReduction) {
+        match self.jobs.get_mut(&id) {
+            Some(job) => job.merge(other, &mut self.left_out),
+            None => {
+                self.jobs.insert(id, other);
+            }
+        }
+    }
+
+    /// Files that could not be used, so far.
+    pub fn left_out(&self) -> impl Iterator<Item = &LeftOut> {
+        self.left_out.iter()
+    }
+
+    /// The summary of the job that started last; profiles of other jobs are left out. None when
+    /// no profile was taken in.
+    #[must_use]
+    pub fn finish(mut self) -> Option<Summary> {
+        let newest =
+            self.jobs.iter().max_by(|(_, a), (_, b)| a.latest_start.cmp(&b.latest_start))?;
+        let id = newest.0.clone();
+        let newest = self.jobs.remove(&id)?;
+        for (other, job) in &self.jobs {
+            let reason = format!("belongs to job {other}, not to the latest job {id}");
+            for file in job.files.values() {
+                self.left_out.insert(LeftOut { file: file.clone(), reason: reason.clone() });
+            }
+        }
+        newest.finish(self.left_out)
+    }
+}
+
+impl JobReduction {
+    fn of(file: &str, profile: RankProfile) -> JobReduction {
+        let rank = profile.rank;
+        let elapsed_s = profile.job.elapsed_s;
+        let mut ended_badly = BTreeMap::new();
+        if profile.end.how != Ending::Finalize {
+            let ending = BadEnding { rank, how: profile.end.how, code: profile.end.code };
+            ended_badly.insert(rank, ending);
+        }
+        let mut pvars = Pvars::default();
+        for pvar in &profile.pvars {
+            pvars.add(pvar, readings::of_pvar(pvar), pvar.samples.as_ref(), rank);
+        }
+        let phases = profile.phases.into_iter().enumerate();
+        let phases =
+            phases.map(|(place, phase)| PhaseReduction::of(place, phase, &profile.pvars, rank));
+        let calls = profile.calls.into_iter().map(|call| CallReduction::of(call, rank));
+        JobReduction {
+            lowest_rank: rank,
+            latest_start: profile.job.started.clone(),
+            job: profile.job,
+            mpi: profile.mpi,
+            cvars: profile.cvars,
+            size: profile.size,
+            files: BTreeMap::from([(rank, file.to_owned())]),
+            hosts: BTreeSet::from([profile.host]),
+            ended_badly,
+            elapsed_s: Statistics::of(Number::Double(elapsed_s), rank),
+            in_mpi: profile.in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank)),
+            phases: Rows::of(rank, phases),
+            pvars,
+            calls: Rows::of(rank, calls),
+            exported: profile.coverage.exported,
+            sampled: profile.coverage.sampled,
+            skipped: profile.coverage.skipped.into_iter().map(|skipped| (skipped, 1)).collect(),
+            objects: profile.coverage.objects.into_iter().collect(),
+            advice: profile.coverage.advice.into_iter().collect(),
+            overhead: OverheadReduction::of(&profile.overhead, profile.clock.is_some(), rank),
+            clock: profile.clock,
+            warnings: profile.warnings.into_iter().map(|text| (text, 1)).collect(),
+        }
+    }
+
+    fn merge(&mut self, mut other: JobReduction, left_out: &mut BTreeSet<LeftOut>) {
+        // A second profile of a rank that is already in cannot be told from the first.
+        if let Some((rank, file)) =
+            other.files.iter().find(|(rank, _)| self.files.contains_key(rank))
+        {
+            let reason = format!("is a second profile of rank {rank}");
+            left_out.insert(LeftOut { file: file.clone(), reason });
+            return;
+        }
+        self.elapsed_s.merge(&other.elapsed_s);
+        match (&mut self.in_mpi, other.in_mpi) {
+            (Some(own), Some(other)) => own.merge(&other),
+            (own @ None, other) => *own = other,
+            (Some(_), None) => {}
+        }
+        self.calls.merge(other.calls);
+        self.pvars.merge(other.pvars);
+        self.phases.merge(other.phases);
+        self.clock = slower(self.clock.take(), other.clock);
+        self.overhead.merge(other.overhead);
+        if other.lowest_rank < self.lowest_rank {
+            self.lowest_rank = other.lowest_rank;
+            std::mem::swap(&mut self.job, &mut other.job);
+            std::mem::swap(&mut self.mpi, &mut other.mpi);
+            std::mem::swap(&mut self.cvars, &mut other.cvars);
+        }
+        self.job.elapsed_s = self.job.elapsed_s.max(other.job.elapsed_s);
+        if other.mpi != self.mpi {
+            let text = "the ranks do not all run on the same MPI library".to_owned();
+            *self.warnings.entry(text).or_default() += other.files.len() as u64;
+        }
+        self.latest_start = std::mem::take(&mut self.latest_start).max(other.latest_start);
+        self.size = self.size.max(other.size);
+        self.files.append(&mut other.files);
+        self.hosts.append(&mut other.hosts);
+        self.ended_badly.append(&mut other.ended_badly);
+        self.exported = self.exported.max(other.exported);
+        self.sampled = self.sampled.max(other.sampled);
+        for (skipped, ranks) in other.skipped {
+            *self.skipped.entry(skipped).or_default() += ranks;
+        }
+        self.objects.append(&mut other.objects);
+        self.advice.append(&mut other.advice);
+        for (text, ranks) in other.warnings {
+            *self.warnings.entry(text).or_default() += ranks;
+        }
+    }
+
+    fn finish(self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
+        let reduced = self.files.len() as u64;
+        let (pvars, samples) = self.pvars.finish();
+        let calls = self.calls.finish();
+        let skipped = self.skipped.into_iter().map(|(skipped, ranks)| SkippedSummary {
+            index: skipped.index,
+            name: skipped.name,
+            reason: skipped.reason,
+            ranks,
+        });
+        Some(Summary {
+            schema: SUMMARY_SCHEMA.into(),
+            tool: Tool::gyan(),
+            job: self.job,
+            mpi: self.mpi,
+            cvars: self.cvars,
+            hosts: self.hosts.into_iter().collect(),
+            ranks: Ranks {
+                expected: self.size,
+                reduced: u32::try_from(reduced).ok()?,
+                missing: (0..self.size).filter(|rank| !self.files.contains_key(rank)).collect(),
+                ended_badly: self.ended_badly.into_values().collect(),
+                left_out: left_out.into_iter().collect(),
+            },
+            elapsed_s: self.elapsed_s.finish(),
+            in_mpi: self.in_mpi.and_then(InMpiReduction::finish),
+            pvars,
+            calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
+            samples,
+            phases: PhaseReduction::finish(self.phases, reduced),
+            coverage: CoverageSummary {
+                exported: self.exported,
+                sampled: self.sampled,
+                skipped: skipped.collect(),
+                objects: self.objects.into_iter().collect(),
+                advice: self.advice.into_iter().collect(),
+            },
+            clock: self.clock,
+            overhead: self.overhead.finish()?,
+            warnings: self
+                .warnings
+                .into_iter()
+                .map(|(text, ranks)| Warning { text, ranks })
+                .collect(),
+        })
+    }
+}
+
+fn merge_option(own: &mut Option<Statistics>, other: Option<Statistics>) {
+    match (own, other) {
+        (Some(own), Some(other)) => own.merge(&other),
+        (own @ None, other) => *own = other,
+        (Some(_), None) => {}
+    }
+}
+
+/// The clock that takes longer to read; of two that are equal the one whose name comes first, so
+/// that the order of the ranks does not matter.
+fn slower(one: Option<Clock>, other: Option<Clock>) -> Option<Clock> {
+    let (Some(one), Some(other)) = (&one, &other) else { return one.or(other) };
+    let order = other.read_s.total_cmp(&one.read_s).then_with(|| one.source.cmp(&other.source));
+    Some(if order.is_gt() { other } else { one }.clone())
+}

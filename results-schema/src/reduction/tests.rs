@@ -1,0 +1,342 @@
+use super::*;
+use crate::{
+    Call, Class, Coverage, Datatype, Element, End, InMpi, Measure, Overhead, Phase, PhasePvar,
+    Pvar, RANK_SCHEMA, Samples, StateShare, Values,
+};
+
+fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
+    RankProfile {
+        schema: RANK_SCHEMA.into(),
+        tool: Tool::gyan(),
+        job: Job {
+            id: job.into(),
+            command: vec!["./app".into()],
+            started: format!("2026-01-31T10:00:0{}Z", job.len()),
+            elapsed_s: 1.0 + f64::from(rank),
+        },
+        rank,
+        size,
+        host: "n1".into(),
+        pid: 100 + rank,
+        mpi: Mpi {
+            abi: "openmpi".into(),
+            standard: "3.1".into(),
+            library: "Open MPI v4.1.4".into(),
+            library_path: "/usr/lib/libmpi.so.40".into(),
+            thread_level: "MPI_THREAD_SINGLE".into(),
+        },
+        end: End { how: Ending::Finalize, code: 0 },
+        cvars: Vec::new(),
+        pvars: vec![Pvar {
+            name: "messages".into(),
+            class: Class::Counter,
+            behaves_as: None,
+            datatype: Datatype::UnsignedLong,
+            bind: None,
+            object: None,
+            verbosity: "USER_BASIC".into(),
+            continuous: true,
+            readonly: true,
+            atomic: false,
+            count: 1,
+            start: Some(Values::Elements(vec![Number::Integer(5)])),
+            end: Some(Values::Elements(vec![Number::Integer(5 + i128::from(rank))])),
+            delta: Some(Values::Elements(vec![Number::Integer(rank.into())])),
+            samples: None,
+            notes: Vec::new(),
+        }],
+        in_mpi: None,
+        phases: Vec::new(),
+        series: None,
+        clock: None,
+        calls: vec![Call { name: "MPI_Recv".into(), count: 10, ..Call::default() }],
+        coverage: Coverage::default(),
+        warnings: Vec::new(),
+        overhead: Overhead::default(),
+    }
+}
+
+fn reduce(profiles: Vec<RankProfile>) -> Summary {
+    let mut reduction = Reduction::default();
+    for profile in profiles {
+        reduction.add(&format!("rank-{}", profile.rank), profile);
+    }
+    reduction.finish().unwrap()
+}
+
+#[test]
+fn a_counter_is_reduced_by_its_difference() {
+    let summary = reduce((0..4).map(|rank| profile("a", rank, 4)).collect());
+    assert_eq!(summary.pvars.len(), 1);
+    let row = &summary.pvars[0];
+    assert_eq!((row.measure, row.element), (Measure::Delta, Element::Scalar));
+    assert_eq!(row.statistic.min, Number::Integer(0));
+    assert_eq!((row.statistic.max, row.statistic.max_rank), (Number::Integer(3), 3));
+    assert_eq!(row.statistic.sum, Number::Integer(6));
+    assert!(summary.ranks.is_complete());
+    assert!((summary.job.elapsed_s - 4.0).abs() < 1e-12);
+}
+
+#[test]
+fn a_function_that_a_rank_never_called_counts_as_zero_there() {
+    for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2]] {
+        let profiles = order.map(|rank| {
+            let mut profile = profile("a", rank, 4);
+            if rank != 2 {
+                profile.calls.push(Call {
+                    name: "MPI_Irecv".into(),
+                    count: 4,
+                    bytes: Some(32),
+                    ..Call::default()
+                });
+            }
+            if rank == 3 {
+                profile.calls.push(Call { name: "MPI_Mrecv".into(), count: 1, ..Call::default() });
+            }
+            profile
+        });
+        let summary = reduce(profiles.into());
+        let count =
+            |name: &str| summary.calls.iter().find(|call| call.name == name).unwrap().count.clone();
+        let irecv = count("MPI_Irecv");
+        assert_eq!((irecv.ranks, irecv.min, irecv.min_rank), (4, Number::Integer(0), 2));
+        let mrecv = count("MPI_Mrecv");
+        assert_eq!((mrecv.ranks, mrecv.min, mrecv.min_rank), (4, Number::Integer(0), 0));
+        assert_eq!((mrecv.max, mrecv.max_rank), (Number::Integer(1), 3));
+    }
+}
+
+#[test]
+fn merged_parts_equal_the_whole() {
+    let profiles = || {
+        (0..7).map(|rank| {
+            let mut profile = profile("a", rank, 8);
+            profile.calls = vec![call("MPI_Recv", 4, 2.0, 0.5)];
+            let name = if rank % 2 == 0 { "even" } else { "odd" };
+            let calls = if rank == 3 { vec![call("MPI_Send", 2, 1.0, 0.0)] } else { Vec::new() };
+            profile.phases = vec![phase("step", calls), phase(name, Vec::new())];
+            profile
+        })
+    };
+    let whole = reduce(profiles().collect());
+    for cut in 1..6 {
+        let mut parts = [Reduction::default(), Reduction::default()];
+        for profile in profiles() {
+            let part = usize::from(profile.rank >= cut);
+            parts[part].add(&format!("rank-{}", profile.rank), profile);
+        }
+        let [first, mut second] = parts;
+        second.merge(first);
+        assert_eq!(second.finish().unwrap(), whole);
+    }
+    assert_eq!(whole.ranks.missing, [7]);
+}
+
+#[test]
+fn of_two_jobs_the_latest_is_reduced_and_the_other_left_out() {
+    let summary = reduce(vec![profile("newer", 0, 1), profile("old", 1, 2)]);
+    assert_eq!(summary.job.id, "newer");
+    assert_eq!(summary.ranks.left_out.len(), 1);
+    assert_eq!(summary.ranks.left_out[0].file, "rank-1");
+    assert!(summary.ranks.left_out[0].reason.contains("job old"));
+}
+
+#[test]
+fn a_second_profile_of_a_rank_is_left_out() {
+    let mut reduction = Reduction::default();
+    reduction.add("rank-000000.json", profile("a", 0, 1));
+    reduction.add("copy.json", profile("a", 0, 1));
+    let summary = reduction.finish().unwrap();
+    assert_eq!(summary.ranks.reduced, 1);
+    assert_eq!(summary.ranks.left_out[0].file, "copy.json");
+}
+
+fn call(name: &str, count: u64, time_s: f64, time_error_s: f64) -> Call {
+    Call {
+        name: name.into(),
+        count,
+        timed: count / 2,
+        time_s: Some(time_s),
+        time_error_s: Some(time_error_s),
+        time_max_s: Some(time_s / 4.0),
+        time_histogram: vec![0, count],
+        ..Call::default()
+    }
+}
+
+fn phase(name: &str, calls: Vec<Call>) -> Phase {
+    Phase {
+        name: name.into(),
+        entries: 2,
+        time_s: 0.5,
+        calls,
+        stretches: 4,
+        stretches_read: 3,
+        pvars: Vec::new(),
+    }
+}
+
+fn names(summary: &Summary) -> Vec<&str> {
+    summary.phases.iter().map(|phase| phase.name.as_str()).collect()
+}
+
+fn close(one: f64, other: f64) -> bool {
+    (one - other).abs() < 1e-12
+}
+
+#[test]
+fn standard_errors_of_ranks_add_in_quadrature() {
+    let profiles = [3.0, 4.0].into_iter().zip(0..).map(|(error, rank)| {
+        let mut profile = profile("a", rank, 2);
+        profile.calls = vec![call("MPI_Recv", 10, 8.0, error)];
+        profile.in_mpi = Some(InMpi { time_s: 8.0, time_error_s: error, share: 0.5 });
+        profile
+    });
+    let summary = reduce(profiles.collect());
+    let call = &summary.calls[0];
+    assert!(close(call.time_error_s.unwrap(), 5.0));
+    assert_eq!(call.time_s.as_ref().unwrap().sum, Number::Double(16.0));
+    assert_eq!((call.timed, call.time_histogram.as_slice()), (10, &[0, 20][..]));
+    let in_mpi = summary.in_mpi.unwrap();
+    assert!(close(in_mpi.time_error_s, 5.0) && close(in_mpi.share.avg, 0.5));
+}
+
+#[test]
+fn a_rank_without_times_gives_none_and_a_rank_without_the_function_gives_zero() {
+    let mut profiles: Vec<RankProfile> = (0..3).map(|rank| profile("a", rank, 3)).collect();
+    profiles[0].calls = vec![call("MPI_Recv", 10, 8.0, 1.0)];
+    profiles[2].calls = Vec::new();
+    let summary = reduce(profiles);
+    let time = summary.calls[0].time_s.as_ref().unwrap();
+    assert_eq!((time.ranks, time.min.as_f64(), time.min_rank), (2, 0.0, 2));
+    let longest = summary.calls[0].time_max_s.as_ref().unwrap();
+    assert_eq!((longest.ranks, longest.min_rank), (1, 0));
+    assert_eq!(summary.in_mpi, None);
+    assert_eq!(summary.overhead.wrappers_s, None);
+}
+
+#[test]
+fn a_time_without_an_error_leaves_the_sum_without_one() {
+    let mut profiles: Vec<RankProfile> = (0..2).map(|rank| profile("a", rank, 2)).collect();
+    for profile in &mut profiles {
+        profile.calls = vec![call("MPI_Recv", 10, 8.0, 1.0)];
+    }
+    profiles[1].calls[0].time_error_s = None;
+    let summary = reduce(profiles);
+    assert_eq!(summary.calls[0].time_error_s, None);
+    assert!(summary.calls[0].time_s.is_some());
+}
+
+#[test]
+fn phases_keep_the_order_in_which_they_first_came() {
+    let order = [["a", "b", "c"], ["a", "x", "c"]];
+    for ranks in [[0, 1], [1, 0]] {
+        let profiles = ranks.map(|rank: u32| {
+            let mut profile = profile("a", rank, 2);
+            let names = order[rank as usize];
+            profile.phases = names.map(|name| phase(name, Vec::new())).into();
+            profile
+        });
+        assert_eq!(names(&reduce(profiles.into())), ["a", "b", "x", "c"]);
+    }
+}
+
+#[test]
+fn a_rank_that_was_never_in_a_phase_counts_as_zero_there() {
+    for order in [[0, 1, 2], [2, 1, 0], [1, 2, 0]] {
+        let profiles = order.map(|rank| {
+            let mut profile = profile("a", rank, 3);
+            if rank == 2 {
+                profile.phases = vec![phase("step", vec![call("MPI_Recv", 4, 1.0, 0.0)])];
+            }
+            profile
+        });
+        let summary = reduce(profiles.into());
+        let step = &summary.phases[0];
+        assert_eq!((step.entries.ranks, step.entries.min_rank), (3, 0));
+        assert!(close(step.time_s.sum.as_f64(), 0.5));
+        let receives = &step.calls[0];
+        assert_eq!((receives.count.ranks, receives.count.min_rank), (3, 0));
+        assert_eq!((receives.count.max_rank, receives.time_s.as_ref().unwrap().ranks), (2, 3));
+        assert_eq!((step.stretches, step.stretches_read), (4, 3));
+    }
+}
+
+#[test]
+fn a_variable_that_a_phase_does_not_name_grew_by_zero_where_it_was_read() {
+    let grown = |by: i128| PhasePvar {
+        name: "messages".into(),
+        class: Class::Counter,
+        behaves_as: None,
+        object: None,
+        delta: Some(Values::Elements(vec![Number::Integer(by)])),
+        samples: None,
+    };
+    let profiles = (0..3).map(|rank| {
+        let mut profile = profile("a", rank, 3);
+        let mut step = phase("step", Vec::new());
+        match rank {
+            0 => step.pvars = vec![grown(6)],
+            1 => {}
+            _ => step.stretches_read = 0,
+        }
+        profile.phases = vec![step, phase("idle", Vec::new())];
+        profile
+    });
+    let summary = reduce(profiles.collect());
+    let row = &summary.phases[0].pvars[0];
+    assert_eq!((row.statistic.ranks, row.statistic.min_rank), (2, 1));
+    assert!(close(row.statistic.avg, 3.0));
+    assert_eq!(summary.phases[1].pvars, [], "0 on every rank");
+}
+
+#[test]
+fn samples_add_up_and_a_state_that_a_rank_never_had_counts_as_zero() {
+    let profiles = (0..2).map(|rank| {
+        let mut profile = profile("a", rank, 2);
+        let share = |state: &str, share| StateShare { state: state.into(), share };
+        profile.pvars[0].class = Class::State;
+        profile.pvars[0].samples = Some(Samples {
+            n: 4,
+            histogram: vec![3, 1],
+            states: match rank {
+                0 => vec![share("idle", 1.0)],
+                _ => vec![share("busy", 0.75), share("idle", 0.25)],
+            },
+            ..Samples::default()
+        });
+        profile
+    });
+    let summary = reduce(profiles.collect());
+    let samples = &summary.samples[0];
+    assert_eq!((samples.n, samples.ranks, samples.histogram.as_slice()), (8, 2, &[6, 2][..]));
+    let [idle, busy] = &samples.states[..] else { panic!("{:?}", samples.states) };
+    assert_eq!((idle.state.as_str(), busy.state.as_str()), ("idle", "busy"));
+    assert!(close(idle.share.avg, 0.625));
+    assert_eq!((busy.share.min.as_f64(), busy.share.min_rank), (0.0, 0));
+}
+
+#[test]
+fn ranks_over_their_budget_are_named() {
+    let profiles = (0..3).map(|rank| {
+        let mut profile = profile("a", rank, 3);
+        profile.clock = Some(Clock { source: "tsc".into(), read_s: 1e-8, slow: false });
+        profile.overhead.budget = Some(0.005);
+        profile.overhead.running_share = 0.004 * f64::from(rank);
+        profile
+    });
+    let overhead = reduce(profiles.collect()).overhead;
+    assert_eq!((overhead.budget, &overhead.over_budget[..]), (Some(0.005), &[2][..]));
+    assert_eq!(overhead.running_share.unwrap().max_rank, 2);
+}
+
+#[test]
+fn the_slowest_clock_speaks_for_the_run() {
+    let profiles = (0..2).map(|rank| {
+        let mut profile = profile("a", rank, 2);
+        let read_s = f64::from(rank + 1) * 1e-8;
+        profile.clock = Some(Clock { source: "tsc".into(), read_s, slow: rank == 1 });
+        profile
+    });
+    assert!(reduce(profiles.collect()).clock.unwrap().slow);
+}

@@ -1,0 +1,159 @@
+//! The rows of a summary: variables, calls, samples and phases over ranks.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Class, Datatype, Measure, Statistic};
+
+/// Which element of a variable a row is about.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Element {
+    /// The one element of a scalar.
+    Scalar,
+    /// An element of a vector, from 0.
+    Index(usize),
+    /// The sum over a vector that was too long to keep.
+    Sum,
+    /// The smallest element of such a vector.
+    Min,
+    /// The largest element of such a vector.
+    Max,
+}
+
+impl fmt::Display for Element {
+    /// What stands behind the name of the variable: nothing for a scalar.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Element::Scalar => Ok(()),
+            Element::Index(index) => write!(f, "[{index}]"),
+            Element::Sum => f.write_str("[sum]"),
+            Element::Min => f.write_str("[min]"),
+            Element::Max => f.write_str("[max]"),
+        }
+    }
+}
+
+/// One number of one variable over the ranks that have it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PvarSummary {
+    /// Name of the variable.
+    pub name: String,
+    /// Its class, as the library says.
+    pub class: Class,
+    /// The class that it behaves as, where the library says it wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaves_as: Option<Class>,
+    /// The object that it is bound to.
+    pub object: Option<String>,
+    /// Which element.
+    pub element: Element,
+    /// Which reading.
+    pub measure: Measure,
+    /// Its datatype.
+    pub datatype: Datatype,
+    /// The result.
+    #[serde(flatten)]
+    pub statistic: Statistic,
+    /// What a reader of this number should know.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+impl PvarSummary {
+    /// The class that decides how it is reported.
+    #[must_use]
+    pub fn effective_class(&self) -> Class {
+        self.behaves_as.unwrap_or(self.class)
+    }
+}
+
+/// How often a function was called and how long that took; a rank that never called it counts as 0.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct CallSummary {
+    /// Name of the function.
+    pub name: String,
+    /// The number of calls.
+    pub count: Statistic,
+    /// The bytes that they handed to MPI; none for a function whose bytes are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Statistic>,
+    /// How many calls were timed, on all ranks.
+    #[serde(default)]
+    pub timed: u64,
+    /// Seconds in all calls, over the ranks that know it; none when no rank does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_s: Option<Statistic>,
+    /// The standard error of the sum over the ranks; none where a rank has none to give.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_s: Option<f64>,
+    /// Seconds of the longest call, over the ranks that timed one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_max_s: Option<Statistic>,
+    /// How many calls on all ranks took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub time_histogram: Vec<u64>,
+}
+
+/// What the ranks read of one variable while the program ran. Extremes and means are among the rows
+/// of variables.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SamplesSummary {
+    /// Name of the variable.
+    pub name: String,
+    /// Its class, as the library says.
+    pub class: Class,
+    /// The class that it behaves as, where the library says it wrongly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behaves_as: Option<Class>,
+    /// The object that it is bound to.
+    pub object: Option<String>,
+    /// Number of ranks that sampled it.
+    pub ranks: u64,
+    /// Number of readings on all of them.
+    pub n: u64,
+    /// How many readings were below 1, in [1, 2), [2, 4), [4, 8), ... of the sum over the elements.
+    pub histogram: Vec<u64>,
+    /// The states of a STATE variable, the most frequent first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub states: Vec<StateSummary>,
+}
+
+/// One state of a STATE variable.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct StateSummary {
+    /// Its name in the variable's enumeration, else its number.
+    pub state: String,
+    /// The share of time in it, over the ranks that sampled the variable.
+    pub share: Statistic,
+}
+
+/// One phase of the program; a rank that was never in it counts as 0.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PhaseSummary {
+    /// Its name; empty for what was outside all phases, `off` for what was switched off.
+    pub name: String,
+    /// How often it was begun.
+    pub entries: Statistic,
+    /// Seconds in it, without the phases inside it.
+    pub time_s: Statistic,
+    /// One row for each function that a rank called in it.
+    pub calls: Vec<CallSummary>,
+    /// How often it was gone on with, on all ranks.
+    pub stretches: u64,
+    /// In how many of those the variables were read at both ends.
+    pub stretches_read: u64,
+    /// One row for each variable, object, element and measure, over the ranks that read it in this
+    /// phase; without differences that are 0 on every rank.
+    pub pvars: Vec<PvarSummary>,
+    /// One row for each variable and object that a rank sampled in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<SamplesSummary>,
+}

@@ -1,0 +1,127 @@
+//! Histograms with classes that double: how long calls took, and which values sampled variables had.
+
+use gyan_results::{CallSummary, SamplesSummary, Summary};
+use serde::Serialize;
+use wildmatch::WildMatch;
+
+use super::numbers::{double_text, grouped, seconds, share};
+use super::{Align, Column, Section, View, report};
+
+/// Length of the longest bar.
+const WIDTH: usize = 40;
+
+#[derive(Serialize)]
+pub(crate) struct Histogram {
+    /// `call` (seconds of a call) or `pvar` (a reading, of a vector the sum over the elements).
+    pub(crate) kind: &'static str,
+    pub(crate) name: String,
+    pub(crate) object: Option<String>,
+    /// From the first that is not empty to the last.
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// How many numbers were at least `from` and `below` that.
+#[derive(Serialize)]
+pub(crate) struct Bar {
+    pub(crate) from: f64,
+    pub(crate) below: f64,
+    pub(crate) count: u64,
+}
+
+/// Of the functions and variables of a run whose name matches.
+pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogram> {
+    let of_call = |call: &CallSummary| Histogram {
+        kind: "call",
+        name: call.name.clone(),
+        object: None,
+        bars: bars(&call.time_histogram, 1e-9),
+    };
+    let of_samples = |samples: &SamplesSummary| Histogram {
+        kind: "pvar",
+        name: samples.name.clone(),
+        object: samples.object.clone(),
+        bars: bars(&samples.histogram, 1.0),
+    };
+    let calls = summary.calls.iter().filter(|call| pattern.matches(&call.name)).map(of_call);
+    // The number of a state is no size.
+    let samples = summary.samples.iter().filter(|samples| samples.states.is_empty());
+    let samples = samples.filter(|samples| pattern.matches(&samples.name)).map(of_samples);
+    calls.chain(samples).filter(|histogram| !histogram.bars.is_empty()).collect()
+}
+
+fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
+    let first = counts.iter().position(|&count| count > 0).unwrap_or(counts.len());
+    let bars = (0..).zip(counts).skip(first).map(|(at, &count)| Bar {
+        from: if at == 0 { 0.0 } else { unit * 2_f64.powi(at - 1) },
+        below: unit * 2_f64.powi(at),
+        count,
+    });
+    bars.collect()
+}
+
+pub(crate) fn histogram(summary: &Summary, histograms: &[Histogram]) -> View {
+    let mut view = View {
+        title: report::title(summary),
+        subtitle: vec![report::library_and_job(summary)],
+        sections: histograms.iter().map(section).collect(),
+    };
+    view.make_printable();
+    view
+}
+
+fn section(histogram: &Histogram) -> Section {
+    let is_call = histogram.kind == "call";
+    let number = |value: f64| if is_call { seconds(value) } else { double_text(value) };
+    let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
+    let largest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
+    let rows = histogram.bars.iter().map(|bar| {
+        vec![
+            number(bar.from),
+            number(bar.below),
+            grouped(bar.count.into()),
+            share(bar.count as f64 / total as f64),
+            line(bar.count, largest),
+        ]
+    });
+    let right = |title| Column { title, align: Align::Right };
+    let object = histogram.object.as_ref().map_or(String::new(), |object| format!(" ({object})"));
+    Section {
+        title: format!("{}{object}", histogram.name),
+        columns: vec![
+            right("FROM"),
+            right("BELOW"),
+            right(if is_call { "CALLS" } else { "READINGS" }),
+            right("SHARE"),
+            Column { title: "", align: Align::Left },
+        ],
+        rows: rows.collect(),
+        notes: Vec::new(),
+    }
+}
+
+/// What is not 0 never looks like 0.
+fn line(count: u64, largest: u64) -> String {
+    let length = (u128::from(count) * WIDTH as u128).div_ceil(u128::from(largest.max(1)));
+    "█".repeat(usize::try_from(length).unwrap_or(WIDTH))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_double_and_begin_at_the_first_that_is_not_empty() {
+        let bars = bars(&[0, 0, 3, 0, 1], 1.0);
+        let edges: Vec<(f64, f64, u64)> =
+            bars.iter().map(|bar| (bar.from, bar.below, bar.count)).collect();
+        assert_eq!(edges, [(2.0, 4.0, 3), (4.0, 8.0, 0), (8.0, 16.0, 1)]);
+        assert!(super::bars(&[], 1.0).is_empty());
+    }
+
+    #[test]
+    fn one_of_many_has_a_bar() {
+        assert_eq!(line(1, 1_000_000), "█");
+        assert_eq!(line(0, 1_000_000), "");
+        assert_eq!(line(5, 5).chars().count(), WIDTH);
+    }
+}

@@ -1,0 +1,203 @@
+//! The report of a run: what happened on the ranks.
+
+mod calls;
+mod cost;
+mod phases;
+mod pvars;
+
+use std::collections::BTreeMap;
+
+use gyan_results::{
+    CallSummary, CoverageSummary, Ending, InMpiSummary, PhaseSummary, PvarSummary, SamplesSummary,
+    Summary,
+};
+
+use super::numbers::{cut, plural, ranges, seconds, share};
+use super::{Section, View, library_line};
+use calls::{Whole, calls};
+use cost::cost;
+use pvars::{pvars, states};
+
+pub(crate) use phases::{phase_name, phases};
+
+/// Rows of one table that fit on a screen with the rest.
+const ROWS_AT_MOST: usize = 10;
+/// Names shown of variables that were not read for one reason.
+const NAMES_AT_MOST: usize = 3;
+/// A command line is cut there.
+const COMMAND_AT_MOST: usize = 60;
+
+/// `all`: also what is zero on every rank, and every variable that was not read.
+pub(crate) fn report(summary: &Summary, all: bool) -> View {
+    let whole = Whole::run(summary);
+    let mut sections = numbers(&summary.pvars, &summary.calls, &summary.samples, &whole, all);
+    if !summary.warnings.is_empty() {
+        sections.push(warnings(summary));
+    }
+    sections.push(coverage(&summary.coverage, all));
+    sections.push(cost(summary));
+    let mut subtitle = subtitle(summary);
+    subtitle.extend(named_phases(&summary.phases));
+    let mut view = View { title: title(summary), subtitle, sections };
+    view.make_printable();
+    view
+}
+
+/// The tables of variables and calls, of the whole run or of a part of it.
+fn numbers(
+    rows: &[PvarSummary],
+    functions: &[CallSummary],
+    samples: &[SamplesSummary],
+    whole: &Whole,
+    all: bool,
+) -> Vec<Section> {
+    let variables = (!rows.is_empty()).then(|| pvars(rows, all));
+    let mut sections: Vec<Section> = variables.into_iter().chain(states(samples, all)).collect();
+    sections.extend(calls(functions, whole, all));
+    sections
+}
+
+pub(super) fn title(summary: &Summary) -> String {
+    let command = summary.job.command.join(" ");
+    let ranks = summary.ranks.expected;
+    format!(
+        "{}: {ranks} rank{} on {}, {}",
+        cut(&command, COMMAND_AT_MOST),
+        plural(ranks.into()),
+        match summary.hosts.as_slice() {
+            [host] => host.clone(),
+            hosts => format!("{} hosts", hosts.len()),
+        },
+        seconds(summary.job.elapsed_s),
+    )
+}
+
+pub(super) fn library_and_job(summary: &Summary) -> String {
+    let (job, started) = (&summary.job.id, &summary.job.started);
+    format!("{}, job {job}, {started}", library_line(&summary.mpi))
+}
+
+fn subtitle(summary: &Summary) -> Vec<String> {
+    let mut lines = vec![library_and_job(summary)];
+    if !summary.cvars.is_empty() {
+        lines.push(format!(
+            "{} control variables are set; --environment shows them",
+            summary.cvars.len()
+        ));
+    }
+    let ranks = &summary.ranks;
+    if !ranks.is_complete() {
+        lines.push(format!(
+            "INCOMPLETE: {} of {} ranks; the numbers below are of these alone",
+            ranks.reduced, ranks.expected
+        ));
+    }
+    let ended = |running: bool| {
+        let endings = ranks.ended_badly.iter();
+        let ranks = endings.filter(|ending| (ending.how == Ending::Running) == running);
+        ranks.map(|ending| ending.rank).collect::<Vec<u32>>()
+    };
+    if let bad @ [_, ..] = ended(false).as_slice() {
+        lines.push(format!("ended without MPI_Finalize: rank {}", ranges(bad)));
+    }
+    if let running @ [_, ..] = ended(true).as_slice() {
+        lines.push(format!(
+            "as it was at MPI_Pcontrol(2), no later profile was written: rank {}",
+            ranges(running)
+        ));
+    }
+    lines.extend(summary.in_mpi.as_ref().map(in_mpi));
+    lines
+}
+
+fn in_mpi(in_mpi: &InMpiSummary) -> String {
+    let average = in_mpi.share.avg;
+    // The error of a mean is that of the sum in the same proportion.
+    let error = average * in_mpi.time_error_s / in_mpi.time_s.sum.as_f64();
+    let error = if error > 0.0 { format!(" ± {}", share(error)) } else { String::new() };
+    let [min, max] = [in_mpi.share.min, in_mpi.share.max].map(|part| share(part.as_f64()));
+    let extremes = if min == max {
+        String::new()
+    } else {
+        let (min_rank, max_rank) = (in_mpi.share.min_rank, in_mpi.share.max_rank);
+        format!(" ({min} on rank {min_rank} to {max} on rank {max_rank})")
+    };
+    format!("in MPI: {}{error} of the run{extremes}", share(average))
+}
+
+fn named_phases(phases: &[PhaseSummary]) -> Option<String> {
+    let names: Vec<&str> =
+        phases.iter().map(|phase| phase.name.as_str()).filter(|name| !name.is_empty()).collect();
+    let number = names.len();
+    let list = some_of(&names, false);
+    (number > 0)
+        .then(|| format!("{number} phase{}: {list}; --phase shows them", plural(number as u64)))
+}
+
+fn warnings(summary: &Summary) -> Section {
+    let expected = summary.ranks.reduced;
+    let notes = summary.warnings.iter().map(|warning| {
+        if warning.ranks == u64::from(expected) {
+            warning.text.clone()
+        } else {
+            format!("{} ({} of {expected} ranks)", warning.text, warning.ranks)
+        }
+    });
+    Section {
+        title: "Warnings".into(),
+        columns: Vec::new(),
+        rows: Vec::new(),
+        notes: notes.collect(),
+    }
+}
+
+fn coverage(coverage: &CoverageSummary, all: bool) -> Section {
+    let mut reasons: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for skipped in &coverage.skipped {
+        let name = skipped.name.clone().unwrap_or_else(|| format!("#{}", skipped.index));
+        let names = reasons.entry(&skipped.reason).or_default();
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let mut reasons: Vec<(&str, Vec<String>)> = reasons.into_iter().collect();
+    reasons.sort_by_key(|(_, names)| std::cmp::Reverse(names.len()));
+    let mut notes: Vec<String> = reasons
+        .iter()
+        .map(|(reason, names)| {
+            format!("{} not read: {reason}: {}", names.len(), some_of(names, all))
+        })
+        .collect();
+    notes.extend(coverage.objects.iter().cloned());
+    notes.extend(coverage.advice.iter().map(|advice| format!("to see more: {advice}")));
+    Section {
+        title: format!(
+            "Coverage: {} of {} performance variables read",
+            coverage.sampled, coverage.exported
+        ),
+        columns: Vec::new(),
+        rows: Vec::new(),
+        notes,
+    }
+}
+
+pub(super) fn first_rows<T>(mut rows: Vec<T>, all: bool) -> (Vec<T>, usize) {
+    let cut_off = if all { 0 } else { rows.len().saturating_sub(ROWS_AT_MOST) };
+    rows.truncate(rows.len() - cut_off);
+    (rows, cut_off)
+}
+
+pub(super) fn more_rows(cut_off: usize) -> Vec<String> {
+    let more = || format!("{} more row{}; --all shows them", cut_off, plural(cut_off as u64));
+    (cut_off > 0).then(more).into_iter().collect()
+}
+
+pub(super) fn some_of(names: &[impl AsRef<str>], all: bool) -> String {
+    let limit = if all { names.len() } else { NAMES_AT_MOST };
+    let mut text: Vec<&str> = names.iter().take(limit).map(AsRef::as_ref).collect();
+    let more = format!("{} more", names.len().saturating_sub(limit));
+    if names.len() > limit {
+        text.push(&more);
+    }
+    text.join(", ")
+}
