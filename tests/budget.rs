@@ -154,16 +154,16 @@ fn the_time_of_a_receive_that_waits_is_the_time_that_it_waits() {
 }
 
 /// The largest error that does not come from timing a part of the calls: of each call the program's
-/// clock sees some 100 ns more, and gyan's own work.
+/// clock sees some 100 ns more, gyan's own work, and whatever the system does there.
 fn between_the_clocks(calls: f64, total: f64) -> f64 {
-    calls * 200e-9 + 0.05 * total
+    calls * 500e-9 + 0.05 * total
 }
 
 #[test]
 fn the_estimated_time_is_right_within_its_error() {
     for mpi in MPIS {
         // In a short run the usual budget leaves too few calls for an error that means anything.
-        for settings in [&[NO_LIMIT][..], &[("GYAN_BUDGET", "5%")][..]] {
+        for settings in [&[NO_LIMIT][..], &[("GYAN_BUDGET", "2%")][..]] {
             let run = Profiled::run(mpi, 1, &["mixture"], settings);
             assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
             let profile = &run.profiles()[0];
@@ -172,7 +172,7 @@ fn the_estimated_time_is_right_within_its_error() {
             let truth = &run.truth(0)[0];
             let (calls, total): (f64, f64) = (truth[1].parse().unwrap(), truth[2].parse().unwrap());
             let reduce = call(profile, "MPI_Reduce_local");
-            assert_eq!(reduce.count, 100_000, "{what}");
+            assert_eq!(reduce.count, 20_000, "{what}");
             let time = reduce.time_s.unwrap();
             let error = 6.0 * reduce.time_error_s.unwrap();
             let clocks = between_the_clocks(calls, total);
@@ -188,7 +188,7 @@ fn the_estimated_time_is_right_within_its_error() {
                 assert_eq!(reduce.timed, reduce.count, "{what}");
             } else {
                 assert!(
-                    reduce.timed > 100 && reduce.timed < reduce.count,
+                    reduce.timed > 50 && reduce.timed < reduce.count,
                     "{what}: {}",
                     reduce.timed
                 );
