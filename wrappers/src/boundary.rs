@@ -1,7 +1,6 @@
 //! Whose code is running: the program's, or MPI's, or gyan's? Calls of MPI functions that MPI or
 //! gyan makes itself pass through uncounted, and a panic of gyan's ends at its own border.
 
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -9,6 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 
 use crate::store::{self, Ledger};
 use crate::table::Function;
+use crate::thread::{self, Here};
 use crate::{lifecycle, notice, objects};
 
 /// Before the first initialisation: nothing is known of this process.
@@ -31,33 +31,17 @@ static GATE: AtomicU8 = AtomicU8::new(COLD);
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
 
-/// What is known of a thread, with `MPI_THREAD_MULTIPLE`.
-struct Thread {
-    /// It is inside MPI or gyan.
-    inside: Cell<bool>,
-    /// None before its first call.
-    ledger: Cell<Option<&'static Ledger>>,
-    /// The ledger again, when it is this thread's alone.
-    own: Cell<Option<&'static Ledger>>,
-}
-
-thread_local! {
-    static THREAD: Thread = const {
-        Thread { inside: Cell::new(false), ledger: Cell::new(None), own: Cell::new(None) }
-    };
-}
-
-impl Thread {
-    fn ledger(&self) -> &'static Ledger {
-        self.ledger.get().unwrap_or_else(|| {
-            let ledger = store::new_ledger();
-            self.ledger.set(Some(ledger));
-            if !ledger.is_shared() {
-                self.own.set(Some(ledger));
-            }
-            ledger
-        })
-    }
+/// The ledger of this thread.
+fn ledger_here() -> &'static Ledger {
+    let here = thread::here();
+    here.ledger.get().unwrap_or_else(|| {
+        let ledger = store::new_ledger();
+        here.ledger.set(Some(ledger));
+        if !ledger.is_shared() {
+            here.own.set(Some(ledger));
+        }
+        ledger
+    })
 }
 
 /// Counts from now on; `threaded` when any thread may call MPI.
@@ -166,30 +150,27 @@ pub(crate) fn counted_in_thread(
 
 /// As [`Inside`], for one of several threads.
 pub(crate) struct ThreadInside {
-    /// Where this thread's flag is; a pointer also keeps the guard in its thread.
-    inside: *const Cell<bool>,
+    here: Here,
     ledger: &'static Ledger,
 }
 
 /// Enters a call of `function` when it takes the fast path for one of several threads: it comes from
 /// the program and is not to be timed, and the thread is known. Only for [`Fast::Thread`].
-#[inline(never)]
+#[inline]
 pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
-    THREAD.with(|thread| {
-        let ledger = thread.own.get()?;
-        if thread.inside.get() || ledger.is_due(function) {
-            return None;
-        }
-        thread.inside.set(true);
-        Some(ThreadInside { inside: &raw const thread.inside, ledger })
-    })
+    let here = thread::here();
+    let ledger = here.own.get()?;
+    if here.inside.get() || ledger.is_due(function) {
+        return None;
+    }
+    here.inside.set(true);
+    Some(ThreadInside { here, ledger })
 }
 
 impl Drop for ThreadInside {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: the flag of this thread, which has no destructor and lives as long as the thread.
-        unsafe { &*self.inside }.set(false);
+        self.here.inside.set(false);
     }
 }
 
@@ -237,15 +218,15 @@ fn other_caller() -> Caller {
             GATE.store(INSIDE, Ordering::Relaxed);
             Caller::Alone
         }
-        gate @ (THREADED | COLD) => THREAD.with(|thread| {
-            if thread.inside.replace(true) {
+        gate @ (THREADED | COLD) => {
+            if thread::here().inside.replace(true) {
                 Caller::Nobody
             } else if gate == COLD {
                 Caller::Early
             } else {
-                Caller::Thread(thread.ledger())
+                Caller::Thread(ledger_here())
             }
-        }),
+        }
         _ => Caller::Nobody,
     }
 }
@@ -294,11 +275,11 @@ impl Drop for Scope {
             }
             Caller::Thread(ledger) => {
                 ledger.count_slowly(self.function);
-                THREAD.with(|thread| thread.inside.set(false));
+                thread::here().inside.set(false);
             }
             Caller::Early => {
                 store::alone().count_slowly(self.function);
-                THREAD.with(|thread| thread.inside.set(false));
+                thread::here().inside.set(false);
             }
         }
     }
@@ -307,7 +288,7 @@ impl Drop for Scope {
 /// Where the calls of this thread are counted.
 pub(crate) fn ledger() -> &'static Ledger {
     match GATE.load(Ordering::Relaxed) {
-        THREADED => THREAD.with(Thread::ledger),
+        THREADED => ledger_here(),
         _ => store::alone(),
     }
 }
@@ -316,12 +297,11 @@ pub(crate) fn ledger() -> &'static Ledger {
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     let before = GATE.load(Ordering::Relaxed);
     if before == THREADED {
-        return THREAD.with(|thread| {
-            let nested = thread.inside.replace(true);
-            let result = forward();
-            thread.inside.set(nested);
-            result
-        });
+        let here = thread::here();
+        let nested = here.inside.replace(true);
+        let result = forward();
+        here.inside.set(nested);
+        return result;
     }
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::clock;
 use crate::number::{Real, Whole};
 
-/// Spent freely at the beginning.
-const CREDIT_S: f64 = 0.0003;
+/// As much as is allowed for in this time is spent freely at the beginning.
+const CREDIT_S: f64 = 0.2;
 /// What is left over is spent within this time.
 const HORIZON_S: f64 = 1.0;
 /// When too much was spent, this part of the budget goes on: nothing is ever blind.
@@ -26,6 +26,8 @@ const END_BY_START: f64 = 1.25;
 const LOOK_S: f64 = 0.01;
 /// How much a new measurement of a cost counts against the earlier ones.
 const NOVELTY: f64 = 1.0 / 8.0;
+/// What takes so many times as long as before was interrupted.
+const IMPLAUSIBLE: f64 = 8.0;
 
 /// No limit: every call is timed, at every call in question variables are read.
 static UNLIMITED: AtomicBool = AtomicBool::new(false);
@@ -38,6 +40,7 @@ static SPENT: Whole = Whole::new(0);
 static COUNTED: Real = Real::new(0.0);
 static TIMED: Real = Real::new(0.0);
 static BEHIND: Real = Real::new(0.0);
+static SAMPLING: Real = Real::new(0.0);
 static BETWEEN: Real = Real::new(0.0);
 /// Functions that are being called, and variables that are sampled.
 static FUNCTIONS: Whole = Whole::new(1);
@@ -100,8 +103,25 @@ pub(crate) fn spend_on_calls(counted: u64) {
 
 /// What lies behind a timed call took `ticks`.
 pub(crate) fn learn_behind(ticks: f64) {
-    let known = BEHIND.get();
-    BEHIND.set(if known == 0.0 { ticks } else { known + (ticks - known) * NOVELTY });
+    BEHIND.set(learned(BEHIND.get(), ticks));
+}
+
+/// A cost that was `known`, 0 for not at all, and was now measured. One that is far larger is that of
+/// an interruption, which is none of gyan's cost.
+pub(crate) fn learned(known: f64, measured: f64) -> f64 {
+    if known == 0.0 { measured } else { known + (plausible(known, measured) - known) * NOVELTY }
+}
+
+/// What was measured, without what cannot be gyan's cost.
+fn plausible(known: f64, measured: f64) -> f64 {
+    if known == 0.0 { measured } else { measured.min(known * IMPLAUSIBLE) }
+}
+
+/// Variables were read for `ticks`. As much of it as is gyan's cost.
+pub(crate) fn learn_sampling(ticks: f64) -> f64 {
+    let known = SAMPLING.get();
+    SAMPLING.set(learned(known, ticks));
+    plausible(known, ticks)
 }
 
 /// Ticks that timing a call takes.
@@ -113,7 +133,7 @@ fn timed_ticks() -> f64 {
 fn rate(now: u64) -> f64 {
     let budget = BUDGET.get();
     let spent = SPENT.get() as f64;
-    if is_unlimited() || (spent < clock::ticks(CREDIT_S) && budget > 0.0) {
+    if is_unlimited() || spent < budget * clock::ticks(CREDIT_S) {
         return f64::INFINITY;
     }
     let allowed = budget * now.wrapping_sub(STARTED.get()) as f64 - RESERVE.get();

@@ -51,5 +51,6 @@ mod stopwatch;
 mod store;
 mod survivor;
 mod table;
+mod thread;
 mod timing;
 mod unwinding;

@@ -21,6 +21,7 @@ const DEPTH_AT_MOST: usize = 32;
 /// A longer name is cut.
 const NAME_BYTES_AT_MOST: usize = 256;
 const OFF: &str = "off";
+const UNNAMED: &CStr = c"unnamed";
 
 /// The phases of the process.
 pub(crate) struct Phases {
@@ -235,11 +236,13 @@ fn described(calls: &BTreeMap<usize, Calls>) -> impl Iterator<Item = (Function, 
 /// A phase begins that is named by the program.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C-unwind" fn gyan_phase_begin(name: *const c_char) {
-    if name.is_null() {
-        return;
-    }
-    // SAFETY: gyan.h says that it is a C string.
-    let name = unsafe { CStr::from_ptr(name) }.to_bytes();
+    let name = if name.is_null() {
+        UNNAMED
+    } else {
+        // SAFETY: gyan.h says that it is a C string.
+        unsafe { CStr::from_ptr(name) }
+    };
+    let name = name.to_bytes();
     let name = name.get(..NAME_BYTES_AT_MOST).unwrap_or(name);
     let name = String::from_utf8_lossy(name).into_owned();
     boundary::contain("beginning a phase", || run::change_phase(Change::Begin(name)));

@@ -329,12 +329,19 @@ pub(crate) fn sample(now: u64) {
     HOLDS.set(false);
 }
 
-/// So many ticks were spent reading variables.
-pub(crate) fn spent(ticks: u64) {
-    SAMPLING.add_shared(ticks);
-    if !governor::is_unlimited() {
-        governor::spend(ticks as f64);
+/// So many ticks were spent reading variables at a call.
+pub(crate) fn sampled(ticks: u64) {
+    if governor::is_unlimited() {
+        SAMPLING.add_shared(ticks);
+    } else {
+        spent(whole(governor::learn_sampling(ticks as f64)));
     }
+}
+
+/// So many ticks were spent reading variables.
+fn spent(ticks: u64) {
+    SAMPLING.add_shared(ticks);
+    governor::spend(ticks as f64);
 }
 
 /// The program begins or ends a phase.
@@ -502,8 +509,8 @@ impl Run {
         warnings: Vec<String>,
     ) -> RankProfile {
         clock::measure(self.clock);
-        self.phases.settle(clock::now());
         let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
+        self.phases.settle(self.clock.ticks().wrapping_add(whole(clock::ticks(elapsed_s))));
         let calls = self.phases.calls();
         let clock = clock::described();
         let mut all = self.config.warnings.clone();

@@ -27,7 +27,7 @@ impl Stopwatch {
         if samples && run::is_sample_due(begun) && !ledger.is_warm(function) {
             boundary::contain("sampling", || run::sample(begun));
             let ended = clock::now();
-            run::spent(ended.wrapping_sub(begun));
+            run::sampled(ended.wrapping_sub(begun));
             begun = ended;
         }
         Some(Stopwatch { ledger, function, begun })

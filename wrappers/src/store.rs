@@ -293,7 +293,7 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
     let mut sum: Vec<f64> = Vec::new();
     for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
         let Some(timing) = ledger.timings.get(function.0).and_then(OnceLock::get) else { continue };
-        let bars = timing.histogram();
+        let bars = timing.histogram(ledger.calls(function));
         sum.resize(bars.len(), 0.0);
         for (sum, bar) in sum.iter_mut().zip(bars) {
             *sum += bar;

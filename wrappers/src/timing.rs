@@ -31,9 +31,11 @@ pub(crate) struct Timing {
     /// The mean of the timed calls, each with its weight, and the sum of the weights.
     mean: Real,
     weights: Real,
+    /// Of the timed calls alone.
+    sum: Real,
     /// Of the timed calls since [`Timing::take_max`].
     max: Real,
-    histogram: [Real; BARS],
+    histogram: [Bar; BARS],
     /// How many calls lie between two that are timed, on average; below 1.5 each is.
     spacing: Real,
     /// Time and number of the call that was timed last.
@@ -42,6 +44,12 @@ pub(crate) struct Timing {
     looked: Whole,
     /// 1 when the call before was drawn, and went the way of a timed call.
     warm: Whole,
+}
+
+/// Calls that took a time in one range: how many were timed, and for how many those stand.
+struct Bar {
+    timed: Whole,
+    weights: Real,
 }
 
 /// The times of a function so far.
@@ -80,8 +88,9 @@ impl Timing {
             settled: Whole::new(0),
             mean: Real::new(0.0),
             weights: Real::new(0.0),
+            sum: Real::new(0.0),
             max: Real::new(0.0),
-            histogram: [const { Real::new(0.0) }; BARS],
+            histogram: [const { Bar { timed: Whole::new(0), weights: Real::new(0.0) } }; BARS],
             spacing: Real::new(1.0),
             last: (Whole::new(0), Whole::new(0)),
             looked: Whole::new(0),
@@ -117,8 +126,10 @@ impl Timing {
         self.mean.set(mean + difference * weight / self.weights.get());
         self.timed.add(1);
         self.max.set(self.max.get().max(ticks));
+        self.sum.add(ticks);
         if let Some(bar) = self.histogram.get(bar(ticks * ns_per_tick)) {
-            bar.add(weight);
+            bar.timed.add(1);
+            bar.weights.add(weight);
         }
         self.timed.get()
     }
@@ -161,11 +172,15 @@ impl Timing {
         calls != self.looked.get()
     }
 
-    /// What is known when there were `calls` calls.
+    /// What is known when there were `calls` calls. When all happen to have been timed, that is the sum.
     pub(crate) fn times(&self, calls: u64) -> Times {
+        let timed = self.timed.get();
+        if timed == calls {
+            return Times { timed, total: self.sum.get(), variance: 0.0 };
+        }
         let unsettled = calls.wrapping_sub(self.settled.get()) as f64;
         Times {
-            timed: self.timed.get(),
+            timed,
             total: self.estimate.get() + self.mean.get() * unsettled,
             variance: self.variance.get(),
         }
@@ -178,9 +193,14 @@ impl Timing {
         max
     }
 
-    /// Estimated numbers of calls, by the time that they took: below 1 ns, [1, 2), [2, 4), ...
-    pub(crate) fn histogram(&self) -> [f64; BARS] {
-        std::array::from_fn(|at| self.histogram.get(at).map_or(0.0, Real::get))
+    /// Numbers of calls by the time that they took, below 1 ns, [1, 2), [2, 4), ...: estimates that add
+    /// up to `calls`.
+    pub(crate) fn histogram(&self, calls: u64) -> [f64; BARS] {
+        let all_timed = self.timed.get() == calls;
+        let number = |bar: &Bar| if all_timed { bar.timed.get() as f64 } else { bar.weights.get() };
+        let sum: f64 = self.histogram.iter().map(number).sum();
+        let scale = if sum > 0.0 { calls as f64 / sum } else { 0.0 };
+        std::array::from_fn(|at| self.histogram.get(at).map_or(0.0, |bar| number(bar) * scale))
     }
 }
 
@@ -233,7 +253,7 @@ mod tests {
         assert!((times.total - 5050.0).abs() < 1e-6, "{times:?}");
         assert_eq!((times.timed, times.variance), (100, 0.0));
         assert!((timing.take_max() - 100.0).abs() < 1e-9);
-        assert!((timing.histogram().iter().sum::<f64>() - 100.0).abs() < 1e-9);
+        assert!((timing.histogram(100).iter().sum::<f64>() - 100.0).abs() < 1e-9);
     }
 
     /// Estimates of one program's time by as many seeds: calls of 100 ticks, every tenth of 1000, and
@@ -279,6 +299,20 @@ mod tests {
         assert!((mean - truth).abs() < 4.0 * error_of_mean, "{mean} instead of {truth}");
         let claimed = estimates.iter().map(|times| times.variance).sum::<f64>() / n;
         assert!((claimed / spread - 1.0).abs() < 0.25, "{claimed} claimed, {spread} found");
+    }
+
+    #[test]
+    fn when_all_happen_to_be_timed_the_sum_counts_and_not_the_estimate() {
+        let timing = Timing::new();
+        for call in 1..=3 {
+            timing.take(call, 10.0, 1.0);
+            // Far more rarely than the calls come; drawn is the next nevertheless.
+            assert_eq!(timing.next(call, call * 10, 1e6, 0.0), call);
+        }
+        let times = timing.times(3);
+        assert!((times.total - 30.0).abs() < 1e-9 && times.variance == 0.0, "{times:?}");
+        assert!((timing.histogram(3).iter().sum::<f64>() - 3.0).abs() < 1e-9);
+        assert!(timing.times(10).variance >= 0.0);
     }
 
     #[test]

@@ -89,15 +89,13 @@ macro_rules! fast {
 
                 #[inline(never)]
                 extern "C-unwind" fn threaded($($arg: $type),*) -> Int {
-                    match (next(&ENTRY), boundary::enter_thread($chapter::$name)) {
-                        (Some(next), Some(inside)) => boundary::counted_in_thread(
-                            inside,
-                            $chapter::$name,
-                            || next($($arg),*),
-                            $bytes,
-                        ),
-                        _ => slow($($arg),*),
+                    if let Some(next) = next(&ENTRY)
+                        && let Some(inside) = boundary::enter_thread($chapter::$name)
+                    {
+                        let forward = || next($($arg),*);
+                        return boundary::counted_in_thread(inside, $chapter::$name, forward, $bytes);
                     }
+                    slow($($arg),*)
                 }
 
                 #[inline]

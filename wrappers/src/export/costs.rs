@@ -68,13 +68,13 @@ extern "C-unwind" fn threaded(
     f: usize,
     g: usize,
 ) -> c_int {
-    match (next(), boundary::enter_thread(NO_FUNCTION)) {
-        (Some(next), Some(inside)) => {
-            let forward = || next(a, b, c, d, e, f, g);
-            boundary::counted_in_thread(inside, NO_FUNCTION, forward, || 0)
-        }
-        _ => slow(a, b, c, d, e, f, g),
+    if let Some(next) = next()
+        && let Some(inside) = boundary::enter_thread(NO_FUNCTION)
+    {
+        let forward = || next(a, b, c, d, e, f, g);
+        return boundary::counted_in_thread(inside, NO_FUNCTION, forward, || 0);
     }
+    slow(a, b, c, d, e, f, g)
 }
 
 #[inline(never)]

@@ -1,6 +1,6 @@
 //! How sampled variables go over the run: a record for each interval, within a bound of memory. When
-//! there is no more room, records of the older half are merged in pairs: the whole run stays covered,
-//! its beginning more coarsely than its end.
+//! there is no more room, the older half of the records is merged into half as many, which stand for
+//! equal parts of the time: the whole run stays covered, what is long ago more coarsely.
 
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ pub(super) struct Series {
     pub(super) interval: u64,
     /// The clock at which the interval is over.
     pub(super) next: u64,
+    begun: u64,
     room: usize,
     ends: Vec<u64>,
     columns: BTreeMap<Key, Vec<Cell>>,
@@ -31,6 +32,7 @@ impl Series {
         Series {
             interval,
             next: now.saturating_add(interval),
+            begun: now,
             room,
             ends: Vec::new(),
             columns: BTreeMap::new(),
@@ -60,12 +62,24 @@ impl Series {
         self.ends.len() * (size_of::<u64>() + self.columns.len() * size_of::<Cell>())
     }
 
-    /// Merges the records of the older half in pairs.
+    /// Merges the older half of the records into half as many, for equal parts of the time.
     fn merge(&mut self) {
-        let pairs = self.ends.len() / 4;
-        merge(&mut self.ends, pairs, |earlier, later| *earlier = *later);
+        let older = self.ends.len() / 2;
+        let Some(until) = self.ends.get(older.saturating_sub(1)) else { return };
+        let part = until.wrapping_sub(self.begun) / (older as u64 / 2).max(1);
+        let mut begun = self.begun;
+        // Which of the records is the last of a new one.
+        let mut last = Vec::with_capacity(older);
+        for (at, end) in self.ends.iter().take(older).enumerate() {
+            let is_last = at + 1 == older || end.wrapping_sub(begun) >= part;
+            last.push(is_last);
+            if is_last {
+                begun = *end;
+            }
+        }
+        merge(&mut self.ends, &last, |earlier, later| *earlier = *later);
         for column in self.columns.values_mut() {
-            merge(column, pairs, Cell::add);
+            merge(column, &last, Cell::add);
         }
     }
 
@@ -75,18 +89,20 @@ impl Series {
     }
 }
 
-/// Merges the first `pairs` pairs of neighbours.
-fn merge<T: Copy>(records: &mut Vec<T>, pairs: usize, add: impl Fn(&mut T, &T)) {
-    let merged: Vec<T> = records
-        .chunks_exact(2)
-        .take(pairs)
-        .filter_map(|pair| {
-            let [mut earlier, later] = *pair else { return None };
-            add(&mut earlier, &later);
-            Some(earlier)
-        })
-        .collect();
-    records.splice(..2 * pairs, merged);
+/// Merges records up to each that is a last one.
+fn merge<T: Copy>(records: &mut Vec<T>, last: &[bool], add: impl Fn(&mut T, &T)) {
+    let mut merged = Vec::with_capacity(last.len());
+    let mut current: Option<T> = None;
+    for (record, is_last) in records.iter().zip(last) {
+        match &mut current {
+            Some(current) => add(current, record),
+            None => current = Some(*record),
+        }
+        if *is_last {
+            merged.extend(current.take());
+        }
+    }
+    records.splice(..last.len().min(records.len()), merged);
 }
 
 #[cfg(test)]
@@ -112,6 +128,11 @@ mod tests {
             assert_eq!(column.len(), ends.len());
             assert_eq!(column.iter().map(|cell| cell.n).sum::<u32>(), 10_000);
         }
+        // The first half of the run has its part of the records, and the end is fine.
+        let half = ends.iter().filter(|end| **end <= 50_000).count();
+        assert!(half >= ends.len() / 16, "{half} of {}", ends.len());
+        assert!(ends[0] <= 25_000, "{}", ends[0]);
+        assert_eq!(ends[ends.len() - 2], 99_990);
         let (_, mut columns) = series.columns();
         let (_, column) = columns.next().unwrap();
         assert!((column[0].min - 1.0).abs() < 1e-9);

@@ -6,12 +6,11 @@ use std::mem;
 
 use gyan_results::{Datatype, Item, Number, SampledSum, Samples, StateShare};
 
+use crate::governor;
 use crate::timing::bar;
 
 /// Bars of a histogram: the last begins at 2^63.
 const BARS: usize = 65;
-/// How much a new measurement of a cost counts against the earlier ones.
-const NOVELTY: f64 = 1.0 / 8.0;
 /// A variable that cannot be read as often as this, one time after the other, is not tried again.
 const FAILURES_AT_MOST: u8 = 3;
 
@@ -153,8 +152,7 @@ impl Watch {
 
     /// A reading took `ticks`.
     pub(super) fn cost(&mut self, ticks: f64) {
-        let novelty = if self.cost == 0.0 { 1.0 } else { NOVELTY };
-        self.cost += (ticks - self.cost) * novelty;
+        self.cost = governor::learned(self.cost, ticks);
     }
 
     /// It is not read again within the next `ticks`.

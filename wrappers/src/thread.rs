@@ -1,0 +1,110 @@
+//! What is known of the thread that runs, with `MPI_THREAD_MULTIPLE`.
+//!
+//! In a library that is preloaded, thread-local storage is two instructions away, at a place that is
+//! fixed when the program starts (the initial-exec model of the ELF ABI). The compiler would call a
+//! function for it, which takes as long as all else on the fast path, so the variable is declared to
+//! the assembler where the processor allows.
+
+use std::cell::Cell;
+use std::ops::Deref;
+
+use crate::store::Ledger;
+
+/// All of it is 0 when a thread starts.
+pub(crate) struct Thread {
+    /// None before its first call.
+    pub(crate) ledger: Cell<Option<&'static Ledger>>,
+    /// The ledger again, when it is this thread's alone.
+    pub(crate) own: Cell<Option<&'static Ledger>>,
+    /// It is inside MPI or gyan.
+    pub(crate) inside: Cell<bool>,
+}
+
+/// This thread; stays in it.
+#[derive(Clone, Copy)]
+pub(crate) struct Here(*const Thread);
+
+impl Deref for Here {
+    type Target = Thread;
+
+    #[inline]
+    fn deref(&self) -> &Thread {
+        // SAFETY: this thread's variable, which has no destructor and is there as long as the thread
+        // runs; the pointer cannot leave it.
+        unsafe { &*self.0 }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+mod place {
+    use std::arch::{asm, global_asm};
+
+    use super::{Here, Thread};
+
+    global_asm!(
+        ".pushsection .tbss.gyan_thread,\"awT\",@nobits",
+        ".balign 8",
+        ".globl gyan_thread",
+        ".hidden gyan_thread",
+        ".type gyan_thread, @object",
+        ".size gyan_thread, {size}",
+        "gyan_thread: .zero {size}",
+        ".popsection",
+        size = const size_of::<Thread>(),
+    );
+
+    /// The thread that runs.
+    #[inline]
+    pub(crate) fn here() -> Here {
+        let place: *const Thread;
+        // SAFETY: the address of the variable above: the thread pointer, which lies at fs:0, and an
+        // offset that the loader wrote (ELF Handling For Thread-Local Storage, 4.4.6).
+        unsafe {
+            asm!(
+                "mov {place}, qword ptr fs:[0]",
+                "add {place}, qword ptr [rip + gyan_thread@GOTTPOFF]",
+                place = out(reg) place,
+                options(pure, nomem, nostack),
+            );
+        }
+        Here(place)
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod place {
+    use std::cell::Cell;
+
+    use super::{Here, Thread};
+
+    thread_local! {
+        static THREAD: Thread = const {
+            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false) }
+        };
+    }
+
+    /// The thread that runs.
+    pub(crate) fn here() -> Here {
+        THREAD.with(|thread| Here(thread))
+    }
+}
+
+pub(crate) use place::here;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_thread_has_its_own_and_it_is_empty_at_first() {
+        here().inside.set(true);
+        let place = here().0 as usize;
+        let other = std::thread::spawn(|| {
+            assert!(!here().inside.get() && here().own.get().is_none());
+            here().0 as usize
+        });
+        assert_ne!(other.join().unwrap(), place);
+        assert!(here().inside.get());
+        here().inside.set(false);
+    }
+}
