@@ -1,6 +1,5 @@
 //! The run: what there is between the start of MPI and its end, and how each of them goes.
 
-use std::cell::Cell;
 use std::ffi::c_int;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
@@ -22,7 +21,7 @@ use crate::sampler::{self, Findings, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
     boundary, clock, cvars, enable, export, governor, listing, notice, output, references, store,
-    unwinding,
+    thread, unwinding,
 };
 
 /// The clock at which variables are to be sampled next.
@@ -33,11 +32,6 @@ static SAMPLING: Whole = Whole::new(0);
 
 /// The run between start and end. The lock also serialises gyan's calls of `MPI_T`.
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
-
-thread_local! {
-    /// This thread holds the run.
-    static HOLDS: Cell<bool> = const { Cell::new(false) };
-}
 
 pub(crate) struct Kept {
     /// The one reference to `MPI_T`.
@@ -98,7 +92,7 @@ pub(crate) enum Start {
 
 /// Does something with the run, if there is one and this thread is not at it already.
 pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
-    if HOLDS.replace(true) {
+    if thread::here().holds_run.replace(true) {
         return;
     }
     if let Ok(mut slot) = RUN.lock()
@@ -106,7 +100,7 @@ pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
     {
         work(run);
     }
-    HOLDS.set(false);
+    thread::here().holds_run.set(false);
 }
 
 impl Beginning {
@@ -318,7 +312,7 @@ pub(crate) fn is_sample_due(now: u64) -> bool {
 
 /// Samples variables, unless another thread is at the run.
 pub(crate) fn sample(now: u64) {
-    if HOLDS.replace(true) {
+    if thread::here().holds_run.replace(true) {
         return;
     }
     if let Ok(mut slot) = RUN.try_lock()
@@ -326,7 +320,7 @@ pub(crate) fn sample(now: u64) {
     {
         run.sample(now);
     }
-    HOLDS.set(false);
+    thread::here().holds_run.set(false);
 }
 
 /// So many ticks were spent reading variables at a call.
@@ -357,7 +351,7 @@ fn thread_level(library: &Library) -> (bool, &'static str) {
 
 /// Ends the run, before MPI does. What is left for another start.
 pub(crate) fn end_run() -> Option<Kept> {
-    if HOLDS.get() {
+    if thread::here().holds_run.get() {
         return None;
     }
     let run = RUN.lock().ok()?.take()?;

@@ -1,4 +1,4 @@
-//! What is known of the thread that runs, with `MPI_THREAD_MULTIPLE`.
+//! What is known of the thread that runs.
 //!
 //! In a library that is preloaded, thread-local storage is two instructions away, at a place that is
 //! fixed when the program starts (the initial-exec model of the ELF ABI). The compiler would call a
@@ -18,6 +18,8 @@ pub(crate) struct Thread {
     pub(crate) own: Cell<Option<&'static Ledger>>,
     /// It is inside MPI or gyan.
     pub(crate) inside: Cell<bool>,
+    /// It holds the run.
+    pub(crate) holds_run: Cell<bool>,
 }
 
 /// This thread; stays in it.
@@ -79,7 +81,7 @@ mod place {
 
     thread_local! {
         static THREAD: Thread = const {
-            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false) }
+            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), holds_run: Cell::new(false) }
         };
     }
 

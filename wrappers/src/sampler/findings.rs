@@ -89,7 +89,7 @@ impl Sampler {
     fn findings(&self, library: &Library, mut finished: Vec<Finished>) -> Findings {
         finished.sort_by_key(|finished| finished.key);
         let sampled: BTreeSet<usize> = finished.iter().map(|finished| finished.key.0).collect();
-        let phases = self.phases.pvars(&finished, self.elements);
+        let phases = self.phases.pvars(&finished);
         let series = self.series.as_ref().map(|series| described(series, &finished, self.begun));
         let pvars: Vec<Pvar> = finished.into_iter().map(|finished| finished.pvar).collect();
         let skipped: Vec<Skipped> = self.skipped.values().cloned().collect();

@@ -149,7 +149,7 @@ impl Sampler {
             skipped: BTreeMap::new(),
             elements: limits.elements,
             limit: limits.objects,
-            phases: Phases::new(),
+            phases: Phases::new(limits.elements),
             begun: limits.begun,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };

@@ -23,6 +23,8 @@ pub(super) struct Phases {
     accounts: BTreeMap<(Phase, Key), Account>,
     /// Ticks that the variables took to be read at the last change.
     pub(super) cost: f64,
+    /// Elements of a variable that are kept one by one.
+    pub(super) elements: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -55,9 +57,9 @@ pub(super) enum Mark {
 
 impl Phases {
     /// Outside of all phases; each variable has its first reading.
-    pub(super) fn new() -> Phases {
+    pub(super) fn new(elements: usize) -> Phases {
         let stretch = Stretch { phase: 0, counts: true, read: true };
-        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0 }
+        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0, elements }
     }
 
     /// A stretch has ended in which this was read of a variable.
@@ -74,9 +76,8 @@ impl Phases {
         self.accounts.entry((self.stretch.phase, key)).or_default()
     }
 
-    /// What is known of the variables that were sampled or changed. `limit`: elements that are kept
-    /// one by one.
-    pub(super) fn pvars(&self, finished: &[Finished], limit: usize) -> Vec<(Phase, PhasePvar)> {
+    /// What is known of the variables that were sampled or changed.
+    pub(super) fn pvars(&self, finished: &[Finished]) -> Vec<(Phase, PhasePvar)> {
         let of = |((phase, key), account): (&(Phase, Key), &Account)| {
             let Finished { pvar, states, .. } = finished.iter().find(|known| known.key == *key)?;
             let changed = |delta: &&Vec<Number>| delta.iter().any(|number| !number.is_zero());
@@ -90,7 +91,7 @@ impl Phases {
                 class: pvar.class,
                 behaves_as: pvar.behaves_as,
                 object: pvar.object.clone(),
-                delta: delta.map(|delta| Values::from_elements(delta.clone(), limit)),
+                delta: delta.map(|delta| Values::from_elements(delta.clone(), self.elements)),
                 samples,
             };
             Some((*phase, pvar))

@@ -69,9 +69,13 @@ impl Sampler {
             watch.cost(after.wrapping_sub(before) as f64);
             before = after;
         }
+        let limit = self.elements;
         let cells = self.sampled.iter_mut().filter_map(|sampled| {
             let key = sampled.key();
-            sampled.watch.as_mut().map(|watch| (key, watch.take_cell()))
+            let (datatype, count) = (sampled.variable.datatype, sampled.handle.count);
+            let watch = sampled.watch.as_mut()?;
+            watch.settle(datatype, count, limit, now);
+            Some((key, watch.take_cell()))
         });
         series.record(now, cells);
     }
@@ -129,10 +133,13 @@ impl Sampled {
         mark: &Mark,
     ) {
         let key = self.key();
-        if let Some(watch) = &mut self.watch
-            && let Some(samples) = watch.end_phase(phases.stretch.counts)
-        {
-            phases.add_samples(key, &samples);
+        if let Some(watch) = &mut self.watch {
+            // Nothing is known of the time since.
+            let seen = watch.seen();
+            watch.settle(self.variable.datatype, self.handle.count, phases.elements, seen);
+            if let Some(samples) = watch.end_phase(phases.stretch.counts) {
+                phases.add_samples(key, &samples);
+            }
         }
         let class = self.known.behaves_as(self.variable.class).unwrap_or(self.variable.class);
         let before = std::mem::take(&mut self.mark);

@@ -27,14 +27,23 @@ pub(super) struct Watch {
     total: Option<Box<Accumulated>>,
     /// Since the last record of the series.
     cell: Cell,
-    /// Names of the states of a STATE variable, and what was read last and when.
-    states: Option<Box<States>>,
+    /// Names of the states of a STATE variable.
+    states: Option<Box<[Item]>>,
+    /// What the next reading goes into.
     pub(super) words: Vec<u64>,
+    last: Last,
 }
 
-struct States {
-    names: Vec<Item>,
-    last: Option<(i128, u64)>,
+/// What was read last, and is taken in only when something else is read: most readings are like the one
+/// before.
+#[derive(Default)]
+struct Last {
+    words: Vec<u64>,
+    /// How often it was read and not taken in.
+    repeats: u64,
+    /// When it was first read, or taken in last, and when it was read last.
+    since: u64,
+    seen: u64,
 }
 
 /// What is kept of many readings.
@@ -45,7 +54,7 @@ pub(super) struct Accumulated {
     elements: Vec<Extent>,
     /// Of the sum over the elements.
     sum: Option<Extent>,
-    histogram: Vec<u32>,
+    histogram: Option<Box<[u32; BARS]>>,
     /// Ticks in each state.
     states: Vec<(i128, u64)>,
 }
@@ -67,8 +76,9 @@ pub(super) struct Cell {
 }
 
 impl Extent {
-    fn of(number: Number) -> Extent {
-        Extent { min: number, max: number, sum: number.as_f64() }
+    /// What was read so many times.
+    fn of(number: Number, times: u64) -> Extent {
+        Extent { min: number, max: number, sum: number.as_f64() * times as f64 }
     }
 
     fn add(&mut self, other: &Extent) {
@@ -105,21 +115,37 @@ impl Watch {
             current: Accumulated::default(),
             total: None,
             cell: Cell::default(),
-            states: states.map(|names| Box::new(States { names, last: None })),
+            states: states.map(Vec::into_boxed_slice),
             words: Vec::new(),
+            last: Last::default(),
         }
     }
 
     /// Takes in what was read into `words` at `now`; `limit`: elements that are kept one by one.
+    #[inline]
     pub(super) fn take(&mut self, datatype: Datatype, count: usize, limit: usize, now: u64) {
         self.failures = 0;
+        let words = (count * datatype.size()).div_ceil(size_of::<u64>());
+        if self.words.get(..words) != Some(&self.last.words) {
+            self.settle(datatype, count, limit, now);
+            self.last.words.clear();
+            self.last.words.reserve_exact(words);
+            self.last.words.extend(self.words.iter().take(words));
+            self.last.since = now;
+        }
+        self.last.repeats += 1;
+        self.last.seen = now;
+    }
+
+    /// Takes in what was read last, as often as it was. It stands for the time until `now`.
+    pub(super) fn settle(&mut self, datatype: Datatype, count: usize, limit: usize, now: u64) {
         let Accumulated { n, elements, sum, histogram, states } = &mut self.current;
         let each = 1 < count && count <= limit.max(1);
         let mut whole: Option<Number> = None;
         for index in 0..count {
-            let Some(number) = element(datatype, &self.words, index) else { break };
-            if each {
-                let extent = Extent::of(number);
+            let Some(number) = element(datatype, &self.last.words, index) else { break };
+            if each && self.last.repeats > 0 {
+                let extent = Extent::of(number, self.last.repeats);
                 match elements.get_mut(index) {
                     Some(known) => known.add(&extent),
                     None => elements.push(extent),
@@ -128,26 +154,35 @@ impl Watch {
             whole = Some(whole.map_or(number, |whole| whole.plus(number)));
         }
         let Some(whole) = whole else { return };
-        *n += 1;
-        let extent = Extent::of(whole);
+        if let (Some(_), Number::Integer(state)) = (&self.states, whole) {
+            let ticks = now.wrapping_sub(self.last.since);
+            if ticks > 0 {
+                add_state(states, state, ticks);
+            }
+            self.last.since = now;
+        }
+        let repeats = std::mem::take(&mut self.last.repeats);
+        if repeats == 0 {
+            return;
+        }
+        *n += repeats;
+        let extent = Extent::of(whole, repeats);
         match sum {
             Some(known) => known.add(&extent),
             None => *sum = Some(extent),
         }
         let value = whole.as_f64();
-        let at = bar(value).min(BARS - 1);
-        if histogram.len() <= at {
-            histogram.resize(at + 1, 0);
+        let times = u32::try_from(repeats).unwrap_or(u32::MAX);
+        let bars = histogram.get_or_insert_with(|| Box::new([0; BARS]));
+        if let Some(bar) = bars.get_mut(bar(value).min(BARS - 1)) {
+            *bar = bar.saturating_add(times);
         }
-        if let Some(bar) = histogram.get_mut(at) {
-            *bar = bar.saturating_add(1);
-        }
-        self.cell.add(&Cell { n: 1, min: value, max: value, sum: value });
-        if let (Some(known), Number::Integer(state)) = (&mut self.states, whole)
-            && let Some((state, since)) = known.last.replace((state, now))
-        {
-            add_state(states, state, now.wrapping_sub(since));
-        }
+        self.cell.add(&Cell { n: times, min: value, max: value, sum: value * repeats as f64 });
+    }
+
+    /// When it was read last.
+    pub(super) fn seen(&self) -> u64 {
+        self.last.seen
     }
 
     /// A reading took `ticks`.
@@ -175,11 +210,13 @@ impl Watch {
         true
     }
 
+    /// The readings since the last time, behind [`settle`](Self::settle).
     pub(super) fn take_cell(&mut self) -> Cell {
         mem::take(&mut self.cell)
     }
 
-    /// A phase ends: what was read in it, when there was anything. `counts`: it is part of the whole.
+    /// A phase ends: what was read in it, when there was anything, behind [`settle`](Self::settle).
+    /// `counts`: it is part of the whole.
     pub(super) fn end_phase(&mut self, counts: bool) -> Option<Accumulated> {
         if self.current.n == 0 {
             return None;
@@ -197,7 +234,7 @@ impl Watch {
     }
 
     pub(super) fn names(&self) -> &[Item] {
-        self.states.as_ref().map_or(&[], |states| &states.names)
+        self.states.as_deref().unwrap_or_default()
     }
 }
 
@@ -228,15 +265,25 @@ impl Accumulated {
         if let (Some(own), Some(other)) = (&mut self.sum, &other.sum) {
             own.add(other);
         }
-        if self.histogram.len() < other.histogram.len() {
-            self.histogram.resize(other.histogram.len(), 0);
-        }
-        for (own, other) in self.histogram.iter_mut().zip(&other.histogram) {
-            *own = own.saturating_add(*other);
+        match (&mut self.histogram, &other.histogram) {
+            (Some(own), Some(other)) => {
+                for (own, other) in own.iter_mut().zip(other.iter()) {
+                    *own = own.saturating_add(*other);
+                }
+            }
+            (own @ None, other) => own.clone_from(other),
+            (Some(_), None) => {}
         }
         for (state, ticks) in &other.states {
             add_state(&mut self.states, *state, *ticks);
         }
+    }
+
+    /// The bars up to the last that is not 0.
+    fn bars(&self) -> Vec<u64> {
+        let bars = self.histogram.as_deref().map_or(&[][..], |bars| &bars[..]);
+        let len = bars.iter().rposition(|bar| *bar > 0).map_or(0, |last| last + 1);
+        bars.iter().take(len).map(|bar| u64::from(*bar)).collect()
     }
 
     /// As the profile has it; none when there is no reading.
@@ -260,7 +307,7 @@ impl Accumulated {
             mean: extents.iter().map(mean).collect(),
             max: extents.iter().map(|extent| extent.max).collect(),
             sum: (!is_scalar).then(|| SampledSum { min: sum.min, mean: mean(&sum), max: sum.max }),
-            histogram: self.histogram.iter().map(|bar| u64::from(*bar)).collect(),
+            histogram: self.bars(),
             states: states.collect(),
         })
     }
@@ -271,8 +318,13 @@ mod tests {
     use super::*;
 
     impl Watch {
+        fn ended(&mut self, counts: bool) -> Option<Accumulated> {
+            self.settle(Datatype::UnsignedLong, self.words.len(), 64, self.seen());
+            self.end_phase(counts)
+        }
+
         fn whole(&mut self) -> Samples {
-            self.end_phase(true);
+            self.ended(true);
             self.samples().unwrap()
         }
     }
@@ -312,6 +364,7 @@ mod tests {
             vec![Item { value: 0, name: "idle".into() }, Item { value: 1, name: "busy".into() }];
         let readings: &[(&[u64], u64)] = &[(&[0], 100), (&[1], 130), (&[1], 150), (&[7], 200)];
         let samples = watch(readings, Some(names)).whole();
+        assert_eq!(samples.n, 4);
         let shares: Vec<(&str, f64)> =
             samples.states.iter().map(|state| (state.state.as_str(), state.share)).collect();
         assert_eq!(shares, [("idle", 0.3), ("busy", 0.7)]);
@@ -320,10 +373,10 @@ mod tests {
     #[test]
     fn a_phase_that_does_not_count_is_no_part_of_the_whole() {
         let mut watch = watch(&[(&[3], 1)], None);
-        assert_eq!(watch.end_phase(true).unwrap().n, 1);
+        assert_eq!(watch.ended(true).unwrap().n, 1);
         watch.words = vec![100];
         watch.take(Datatype::UnsignedLong, 1, 64, 2);
-        assert_eq!(watch.end_phase(false).unwrap().n, 1);
+        assert_eq!(watch.ended(false).unwrap().n, 1);
         assert_eq!(watch.samples().unwrap().max, [Number::Integer(3)]);
         watch.words = vec![4];
         watch.take(Datatype::UnsignedLong, 1, 64, 3);
@@ -334,9 +387,10 @@ mod tests {
     #[test]
     fn a_hundred_scalars_take_less_than_64_kib() {
         let mut watch = watch(&[(&[u64::MAX], 1)], None);
+        watch.settle(Datatype::UnsignedLong, 1, 64, 1);
         watch.words.resize(9, 0);
-        let histogram = watch.current.histogram.capacity() * size_of::<u32>();
-        let heap = histogram + watch.words.capacity() * size_of::<u64>();
+        let words = watch.words.capacity() + watch.last.words.capacity();
+        let heap = size_of::<[u32; BARS]>() + words * size_of::<u64>();
         assert!(100 * (size_of::<Watch>() + heap) <= 64 * 1024, "{}", size_of::<Watch>() + heap);
     }
 }
