@@ -19,7 +19,7 @@ const CREDIT_S: f64 = 0.2;
 /// What is left over is spent within this time.
 const HORIZON_S: f64 = 1.0;
 /// When too much was spent, this part of the budget goes on: nothing is ever blind.
-const LEAST: f64 = 1.0 / 16.0;
+const LEAST: f64 = 1.0 / 4.0;
 /// The end takes as long as the start and this part of it.
 const END_BY_START: f64 = 1.25;
 /// All functions are looked at after this time, to see which are called more rarely than before.
@@ -141,10 +141,10 @@ fn rate(now: u64) -> f64 {
     if left < 0.0 { budget * LEAST } else { budget + left / clock::ticks(HORIZON_S) }
 }
 
-/// Whether something that costs `ticks` may be done now for the user who asked for it.
-pub(crate) fn allows(now: u64, ticks: f64) -> bool {
-    let rate = rate(now);
-    rate.is_infinite() || (rate > BUDGET.get() * LEAST && ticks < rate * clock::ticks(HORIZON_S))
+/// Whether something that costs `ticks`, and was done last at `last`, may be done now for the user who
+/// asked for it: half of the budget of the time since is for that, whatever was spent on the rest.
+pub(crate) fn allows(now: u64, last: u64, ticks: f64) -> bool {
+    rate(now).is_infinite() || ticks <= BUDGET.get() * 0.5 * now.wrapping_sub(last) as f64
 }
 
 /// Ticks that are to lie between two timed calls of one function.
@@ -205,6 +205,9 @@ mod tests {
         // Twice as much as allowed: only the least goes on.
         spend(total);
         assert!((rate(whole(now)) - 0.005 * LEAST).abs() < 1e-9);
-        assert!(!allows(whole(now), 1.0));
+        let second = clock::ticks(1.0);
+        let last = whole(now - second);
+        assert!(allows(whole(now), last, 0.002 * second));
+        assert!(!allows(whole(now), last, 0.003 * second));
     }
 }

@@ -23,6 +23,8 @@ pub(super) struct Phases {
     accounts: BTreeMap<(Phase, Key), Account>,
     /// Ticks that the variables took to be read at the last change.
     pub(super) cost: f64,
+    /// The clock at the last change at which they were read.
+    pub(super) last: u64,
     /// Elements of a variable that are kept one by one.
     pub(super) elements: usize,
 }
@@ -59,7 +61,7 @@ impl Phases {
     /// Outside of all phases; each variable has its first reading.
     pub(super) fn new(elements: usize) -> Phases {
         let stretch = Stretch { phase: 0, counts: true, read: true };
-        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0, elements }
+        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0, last: 0, elements }
     }
 
     /// A stretch has ended in which this was read of a variable.

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::phases::{Mark, Phase, Phases, Stretch, differences};
-use super::series::Key;
+use super::series::{Key, Series};
 use super::{Sampled, Sampler};
 use crate::mpit::{Api, Session};
 use crate::{clock, governor};
@@ -18,9 +18,9 @@ impl Sampler {
 
     /// Reads the sampled variables that are due at `now`. When the next is.
     pub(crate) fn sample(&mut self, now: u64) -> u64 {
-        let over = self.series.as_ref().is_some_and(|series| series.next <= now)
-            && governor::allows(now, self.read_cost());
-        if over {
+        let cost = self.read_cost();
+        let over = |series: &Series| series.next <= now && governor::allows(now, series.last, cost);
+        if self.series.as_ref().is_some_and(over) {
             self.read_all(now);
             return self.next_due();
         }
@@ -92,14 +92,16 @@ impl Sampler {
     ) -> bool {
         let was_read = self.phases.stretch.read;
         // The other end of the stretch has to be read as well.
-        let read = must || governor::allows(now, 2.0 * self.phases.cost);
+        let read = must || governor::allows(now, self.phases.last, 2.0 * self.phases.cost);
         for sampled in &mut self.sampled {
             let mark = if read { &Mark::Wanted } else { &Mark::Unknown };
             sampled.settle(&self.mpit.api, &self.session, &mut self.phases, mark);
         }
         self.phases.stretch = Stretch { phase, counts, read };
         if read || was_read {
-            self.phases.cost = clock::now().wrapping_sub(now) as f64;
+            self.phases.cost =
+                governor::learned(self.phases.cost, clock::now().wrapping_sub(now) as f64);
+            self.phases.last = now;
         }
         was_read
     }

@@ -17,6 +17,8 @@ pub(super) struct Series {
     pub(super) interval: u64,
     /// The clock at which the interval is over.
     pub(super) next: u64,
+    /// That at the last record.
+    pub(super) last: u64,
     begun: u64,
     room: usize,
     ends: Vec<u64>,
@@ -32,6 +34,7 @@ impl Series {
         Series {
             interval,
             next: now.saturating_add(interval),
+            last: now,
             begun: now,
             room,
             ends: Vec::new(),
@@ -42,6 +45,7 @@ impl Series {
     /// Ends an interval at `now`: what was read of each variable in it.
     pub(super) fn record(&mut self, now: u64, cells: impl Iterator<Item = (Key, Cell)>) {
         self.next = now.saturating_add(self.interval);
+        self.last = now;
         let before = self.ends.len();
         for (key, cell) in cells.filter(|(_, cell)| cell.n > 0) {
             let column = self.columns.entry(key).or_default();
