@@ -83,6 +83,9 @@ fn the_profile_of_hpcc_reads_sensibly() {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
     assert!(lines.iter().any(|line| line.starts_with("hpcc: 2 ranks on ")), "{}", outcome.stderr);
-    assert!(lines.iter().any(|line| line.starts_with("MPI_Recv ")), "{}", outcome.stderr);
+    // Which functions take most of the time is the machine's business.
+    let functions = lines.iter().filter(|line| line.starts_with("MPI_")).count();
+    assert!(functions > 5, "{}", outcome.stderr);
+    assert!(lines.iter().any(|line| line.starts_with("in MPI: ")), "{}", outcome.stderr);
     assert!(lines.len() < 40, "more than a screen:\n{}", outcome.stderr);
 }

@@ -155,12 +155,13 @@ pub(crate) struct ThreadInside {
 }
 
 /// Enters a call of `function` when it takes the fast path for one of several threads: it comes from
-/// the program and is not to be timed, and the thread is known. Only for [`Fast::Thread`].
+/// the program and is not to be timed, the thread is known, and no completions are being watched. Only
+/// for [`Fast::Thread`].
 #[inline]
 pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
     let here = thread::here();
     let ledger = here.own.get()?;
-    if here.inside.get() || ledger.is_due(function) {
+    if here.inside.get() || ledger.is_due(function) || objects::are_pending() {
         return None;
     }
     here.inside.set(true);

@@ -8,8 +8,11 @@ use super::Section;
 pub(super) fn cost(summary: &Summary) -> Section {
     let overhead = &summary.overhead;
     let over = if overhead.over_budget.is_empty() { "" } else { ": BUDGET EXCEEDED" };
-    let mut notes = vec![parts(overhead)];
-    notes.push(format!("MPI_T_init_thread inside the library: {}", largest(&overhead.mpit_init_s)));
+    let mut notes = vec![format!(
+        "{}; MPI_T_init_thread inside the library: {}",
+        parts(overhead),
+        largest(&overhead.mpit_init_s)
+    )];
     notes.extend(budget(summary));
     if let Some(clock) = summary.clock.as_ref().filter(|clock| clock.slow) {
         notes.push(format!(

@@ -21,7 +21,7 @@ use pvars::{pvars, states};
 pub(crate) use phases::{phase_name, phases};
 
 /// Rows of one table that fit on a screen with the rest.
-const ROWS_AT_MOST: usize = 10;
+const ROWS_AT_MOST: usize = 8;
 /// Names shown of variables that were not read for one reason.
 const NAMES_AT_MOST: usize = 3;
 /// A command line is cut there.

@@ -62,7 +62,8 @@ pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section {
     }
     if hidden > 0 {
         notes.push(
-            "of each vector the element with the largest value; --all shows every one".into(),
+            "of a vector the sum, or the element with the largest value; --all shows every one"
+                .into(),
         );
     }
     notes.extend(more_rows(cut_off));
@@ -160,7 +161,7 @@ fn keep_largest_elements(rows: &mut Vec<&PvarSummary>) -> usize {
 }
 
 /// Keeps of one variable what says something new: of a level that never changed one row, of a
-/// watermark what it reached, of an element of a vector not the mean where that of the sum is there.
+/// watermark what it reached, of an element of a vector not what is there of the sum.
 fn drop_repetitions(rows: &mut Vec<&PvarSummary>) {
     let statistic = |measure: Measure, element: Element| {
         rows.iter()
@@ -188,7 +189,9 @@ fn drop_repetitions(rows: &mut Vec<&PvarSummary>) {
             | (Measure::SampledMax, Class::LowWatermark)
             | (Measure::SampledMean, Class::HighWatermark | Class::LowWatermark) => false,
             (Measure::SampledMean, _) => !(constant || has_sum && is_element),
-            (Measure::SampledMax, _) => !(constant && ends_as(Measure::SampledMax)),
+            (Measure::SampledMax, _) => {
+                !(has_sum && is_element || constant && ends_as(Measure::SampledMax))
+            }
         }
     };
     let needed: BTreeSet<(Element, Measure)> =
