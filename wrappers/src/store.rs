@@ -59,7 +59,7 @@ impl Ledger {
         self.accounts.get(function.0).is_none_or(|account| account.calls.get() >= account.due.get())
     }
 
-    /// Counts a call. Only for a function that was [`entered`](Self::enter_function) before.
+    /// Counts a call on the fast path, which a function's first call never takes.
     #[inline]
     pub(crate) fn count(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
