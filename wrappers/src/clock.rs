@@ -96,6 +96,12 @@ pub(crate) fn ticks(seconds: f64) -> f64 {
     seconds * 1e9 / NS_PER_TICK.get()
 }
 
+/// Whole ticks of a time that is not negative; beyond 2^64 as many as there are.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(crate) fn whole(ticks: f64) -> u64 {
+    ticks as u64
+}
+
 /// What the profile says of it.
 pub(crate) fn described() -> gyan_results::Clock {
     let read_s = seconds(READING.get());

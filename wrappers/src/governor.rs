@@ -87,13 +87,7 @@ pub(crate) fn is_unlimited() -> bool {
 
 /// `ticks` were spent.
 pub(crate) fn spend(ticks: f64) {
-    SPENT.add_shared(whole(ticks));
-}
-
-/// Whole ticks of a time that is not negative, and that no run reaches the end of.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-fn whole(ticks: f64) -> u64 {
-    ticks as u64
+    SPENT.add_shared(clock::whole(ticks));
 }
 
 /// A call was timed, and `counted` were counted since the last that was.
@@ -197,17 +191,17 @@ mod tests {
         let mut now = 0.0;
         while now < clock::ticks(5.0) {
             spend_on_calls(0);
-            now += 1000.0_f64.max(gap(whole(now)));
+            now += 1000.0_f64.max(gap(clock::whole(now)));
         }
         let total = SPENT.get() as f64 + RESERVE.get();
         let share = total / now;
         assert!((0.004..=0.00501).contains(&share), "{share}");
         // Twice as much as allowed: only the least goes on.
         spend(total);
-        assert!((rate(whole(now)) - 0.005 * LEAST).abs() < 1e-9);
+        assert!((rate(clock::whole(now)) - 0.005 * LEAST).abs() < 1e-9);
         let second = clock::ticks(1.0);
-        let last = whole(now - second);
-        assert!(allows(whole(now), last, 0.002 * second));
-        assert!(!allows(whole(now), last, 0.003 * second));
+        let last = clock::whole(now - second);
+        assert!(allows(clock::whole(now), last, 0.002 * second));
+        assert!(!allows(clock::whole(now), last, 0.003 * second));
     }
 }

@@ -6,8 +6,8 @@ use std::mem;
 
 use gyan_results::{Datatype, Item, Number, SampledSum, Samples, StateShare};
 
-use crate::governor;
 use crate::timing::bar;
+use crate::{clock, governor};
 
 /// Bars of a histogram: the last begins at 2^63.
 const BARS: usize = 65;
@@ -193,10 +193,7 @@ impl Watch {
     /// It is not read again within the next `ticks`.
     pub(super) fn put_off(&mut self, now: u64, ticks: f64) {
         if self.due != u64::MAX {
-            // Not negative, and beyond 2^64 the largest there is.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let ticks = ticks as u64;
-            self.due = now.saturating_add(ticks);
+            self.due = now.saturating_add(clock::whole(ticks));
         }
     }
 

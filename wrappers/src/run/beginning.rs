@@ -1,0 +1,236 @@
+//! How the run begins: what is done before the real initialisation, and after it.
+
+use std::ffi::c_int;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gyan_results::{CvarSetting, Moment, Overhead};
+
+use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
+use crate::abi::{self, Library};
+use crate::config::{Config, Notices};
+use crate::job::{self, Job};
+use crate::mpit::Mpit;
+use crate::phases::Phases;
+use crate::sampler::{self, Limits, Sampler};
+use crate::table::Pointer;
+use crate::{
+    boundary, clock, cvars, enable, export, governor, listing, notice, references, unwinding,
+};
+
+/// What is known between the start of the initialisation and its end.
+pub(crate) struct Beginning {
+    pub(crate) config: Config,
+    library: Library,
+    pub(crate) mpit: Result<Option<Mpit>, String>,
+    cvars: Vec<CvarSetting>,
+    early_names: Vec<Option<String>>,
+    late: bool,
+    begun: Instant,
+    clock: clock::Moment,
+    own: Duration,
+    mpit_init: Duration,
+}
+
+/// By what MPI is initialised.
+#[derive(Clone, Copy)]
+pub(crate) enum Start {
+    World,
+    /// The address of the session's handle.
+    Session(Pointer),
+}
+
+impl Beginning {
+    /// None when gyan stays off; then it has said why. `kept`: the reference to `MPI_T` that is
+    /// held already; `earlier`: the run that goes on.
+    pub(crate) fn new(late: bool, kept: Option<Mpit>, earlier: Option<&Run>) -> Option<Beginning> {
+        let begun = Instant::now();
+        let clock = clock::start();
+        // Also for a gyan that stays off: its entry points are there.
+        unwinding::prepare();
+        references::restore();
+        let mut config = Config::from_env();
+        if !config.on {
+            return None;
+        }
+        if earlier.is_some() {
+            config.warnings.clear();
+        }
+        if config.notices == Notices::None || !job::speaks_for_node() {
+            notice::silence();
+        }
+        let library = match Library::find() {
+            Ok(library) => library,
+            Err(what) => {
+                notice::say(&format!(
+                    "{what}; gyan is off; to have a libgyan.so for this MPI, in gyan's sources: \
+                     MPICC=mpicc cargo build --release -p gyan-wrappers --features native"
+                ));
+                if config.list.is_some() {
+                    listing::give_up();
+                }
+                return None;
+            }
+        };
+        let level = if late { library.query_thread() } else { None };
+        let mut settings =
+            if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
+        let mpit_begun = Instant::now();
+        let mpit = match kept {
+            Some(mpit) => Ok(Some(mpit)),
+            None => Mpit::init(&library, level.unwrap_or(library.abi.thread_multiple()))
+                .map_err(|failure| failure.to_string()),
+        };
+        let mpit_init = mpit_begun.elapsed();
+        let early_names = match &mpit {
+            Ok(Some(mpit)) if !late && config.list.is_none() => {
+                sampler::early_names(mpit, &library)
+            }
+            _ => Vec::new(),
+        };
+        let cvars = match &mpit {
+            // A listing reads everything by itself, in forks that may die of it.
+            Ok(Some(mpit)) if config.list.is_none() || !settings.is_empty() => {
+                if late {
+                    settings = cvars::check_late(mpit, &library, &mut config);
+                }
+                cvars::write_and_record(mpit, &library, &settings, &mut config)
+            }
+            _ => Vec::new(),
+        };
+        Some(Beginning {
+            config,
+            library,
+            mpit,
+            cvars,
+            early_names,
+            late,
+            begun,
+            clock,
+            own: begun.elapsed().saturating_sub(mpit_init),
+            mpit_init,
+        })
+    }
+
+    /// The user asked for a listing instead of the run: it takes the place of the program.
+    pub(crate) fn give_way_to_listing(&self, path: &Path, forward: impl FnOnce() -> c_int) -> ! {
+        match &self.mpit {
+            Ok(Some(mpit)) => {
+                if self.config.list_before_init {
+                    listing::take_over(&self.library, mpit, Moment::BeforeInit, None, path);
+                }
+                let earlier = boundary::contain("listing", || listing::early(&self.library, mpit));
+                let code = boundary::uncounted(forward);
+                if code != 0 {
+                    notice::say(&format!("MPI_Init failed ({})", self.library.abi.error(code)));
+                    listing::give_up();
+                }
+                let moment = Moment::AfterInit;
+                listing::take_over(&self.library, mpit, moment, earlier.flatten(), path)
+            }
+            Ok(None) => notice::say("the MPI library has no MPI_T interface (MPI 3.0)"),
+            Err(failure) => notice::say(failure),
+        }
+        listing::give_up()
+    }
+
+    /// Starts the run, after MPI was initialised.
+    pub(crate) fn start(self, start: Start, earlier: Option<Run>) {
+        let begun = Instant::now();
+        let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
+        let world = match start {
+            Start::World => library.world(),
+            Start::Session(session) => library.world_of_session(session),
+        };
+        let Some((rank, size)) = world else {
+            notice::say("MPI_COMM_WORLD was not found in the MPI library; gyan is off");
+            boundary::stay_off();
+            return;
+        };
+        abi::prepare_inquiry(&library);
+        let (threaded, thread_level) = match start {
+            Start::World => thread_level(&library),
+            // Each session has a level of its own.
+            Start::Session(_) => (true, "unknown"),
+        };
+        clock::calibrate(self.clock);
+        let limits = Limits {
+            elements: config.elements,
+            objects: config.objects,
+            series: config.series.map(|interval| {
+                (clock::whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)
+            }),
+            begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
+        };
+        let is_world = matches!(start, Start::World);
+        if let Ok(Some(mpit)) = &mpit {
+            enable::verify(mpit, &library, &mut config);
+        }
+        let sampler = match mpit {
+            Ok(Some(mpit)) => {
+                let wanted = &mut config.wanted;
+                Sampler::begin(mpit, &library, wanted, early_names, limits, is_world)
+                    .map_err(|failure| failure.to_string())
+            }
+            Ok(None) => Err("the MPI library has no MPI_T interface (MPI 3.0)".into()),
+            Err(failure) => Err(failure),
+        };
+        let (sampler, without_sampler) = match sampler {
+            Ok(sampler) => (Some(sampler), None),
+            Err(why) => (None, Some(why)),
+        };
+        if late {
+            let text = "the start was missed: calls and readings before the first call that gyan \
+                        saw are missing";
+            config.warnings.push(text.into());
+        }
+        for warning in &config.warnings {
+            notice::say(warning);
+        }
+        let overhead = Overhead {
+            mpit_init_s: self.mpit_init.as_secs_f64(),
+            init_s: (self.own + begun.elapsed()).as_secs_f64(),
+            budget: config.budget,
+            ..Overhead::default()
+        };
+        governor::begin(config.budget, self.clock.ticks(), clock::ticks(overhead.init_s));
+        let mut run = match earlier {
+            Some(mut run) => {
+                run.sampler = sampler;
+                run.without_sampler = without_sampler;
+                run.overhead.mpit_init_s += overhead.mpit_init_s;
+                run.overhead.init_s += overhead.init_s;
+                if is_world {
+                    (run.rank, run.size, run.thread_level) = (rank, size, thread_level);
+                }
+                run
+            }
+            None => Run {
+                // Without a world there is no parent to ask for.
+                job: Job::of_this_process(&config, is_world && library.is_spawned()),
+                config,
+                library,
+                begun: self.begun,
+                clock: self.clock,
+                rank,
+                size,
+                thread_level,
+                cvars,
+                sampler,
+                without_sampler,
+                earlier: Earlier::default(),
+                phases: Phases::new(self.clock.ticks()),
+                told: false,
+                overhead,
+            },
+        };
+        SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
+        boundary::open(threaded);
+        let measuring = Instant::now();
+        governor::learn(export::costs());
+        run.overhead.init_s += measuring.elapsed().as_secs_f64();
+        if let Ok(mut slot) = RUN.lock() {
+            *slot = Some(run);
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! How the run ends: what is read for the last time, and what is written then.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use gyan_results::{
+    Coverage, End, Ending, InMpi, Job as JobOfProfile, PhasePvar, Pvar, RANK_SCHEMA, RankProfile,
+    Series, Tool,
+};
+
+use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
+use crate::config::Notices;
+use crate::sampler::Findings;
+use crate::{boundary, clock, governor, notice, output, store, thread};
+
+/// What was read until an earlier end of MPI.
+#[derive(Clone, Default)]
+pub(super) struct Earlier {
+    pvars: Vec<Pvar>,
+    phases: Vec<(usize, PhasePvar)>,
+    series: Option<Series>,
+}
+
+/// Ends the run, before MPI does. What is left for another start.
+pub(crate) fn end_run() -> Option<Kept> {
+    if thread::here().holds_run.get() {
+        return None;
+    }
+    let run = RUN.lock().ok()?.take()?;
+    boundary::close();
+    if run.is_of_this_process() { Some(run.end()) } else { None }
+}
+
+impl Run {
+    /// Writes the profile as it is now, for a program that asks for it.
+    pub(super) fn write_so_far(&mut self) {
+        let asked = Instant::now();
+        let findings = match &mut self.sampler {
+            Some(sampler) => sampler.so_far(&self.library, &mut self.config.wanted),
+            None => Findings::default(),
+        };
+        let earlier = self.earlier.clone();
+        self.earlier.take_in(&findings);
+        let how = End { how: Ending::Running, code: 0 };
+        let mut profile = self.profile(asked, findings.coverage, how, Vec::new());
+        self.earlier = earlier;
+        self.write(&mut profile, asked);
+    }
+
+    /// Ends it and writes the profile. What is left for another start.
+    fn end(mut self) -> Kept {
+        SAMPLE_DUE.set(u64::MAX);
+        let ended = Instant::now();
+        let mut warnings = Vec::new();
+        let (findings, mpit) = match self.sampler.take() {
+            Some(sampler) => {
+                let wanted = &mut self.config.wanted;
+                let (findings, mpit) = sampler.end(&self.library, wanted);
+                for warning in wanted.unmatched() {
+                    notice::say(&warning);
+                    warnings.push(warning);
+                }
+                (findings, mpit)
+            }
+            None => (Findings::default(), None),
+        };
+        self.earlier.take_in(&findings);
+        warnings.extend(self.without_sampler.take());
+        let how = End { how: Ending::Finalize, code: 0 };
+        let mut profile = self.profile(ended, findings.coverage, how, warnings);
+        let directory = self.write(&mut profile, ended);
+        if let Some(directory) = directory
+            && self.rank == 0
+            && self.config.notices == Notices::All
+            && !self.told
+        {
+            self.told = true;
+            let size = self.size;
+            let ranks = if size == 1 { "rank" } else { "ranks" };
+            let directory = directory.display();
+            notice::say(&format!(
+                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
+            ));
+        }
+        self.overhead.finalize_s = profile.overhead.finalize_s;
+        Kept { mpit, run: Some(self) }
+    }
+
+    /// The profile, at the moment `ended`.
+    fn profile(
+        &mut self,
+        ended: Instant,
+        coverage: Coverage,
+        end: End,
+        warnings: Vec<String>,
+    ) -> RankProfile {
+        clock::measure(self.clock);
+        let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
+        self.phases.settle(self.clock.ticks().wrapping_add(clock::whole(clock::ticks(elapsed_s))));
+        let calls = self.phases.calls();
+        let clock = clock::described();
+        let mut all = self.config.warnings.clone();
+        all.extend(warnings);
+        if clock.slow {
+            let ns = clock.read_s * 1e9;
+            all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
+        }
+        if store::is_shared() {
+            all.push("more than 255 threads called MPI: calls of the others are not timed".into());
+        }
+        let timed = calls.iter().filter_map(|call| Some((call.time_s?, call.time_error_s?)));
+        let (time_s, variance) = timed.fold((0.0, 0.0), |(time, variance), (time_s, error_s)| {
+            (time + time_s, variance + error_s * error_s)
+        });
+        let in_mpi = InMpi { time_s, time_error_s: variance.sqrt(), share: time_s / elapsed_s };
+        RankProfile {
+            schema: RANK_SCHEMA.into(),
+            tool: Tool::gyan(),
+            job: JobOfProfile {
+                id: self.job.id.clone(),
+                command: self.job.command.clone(),
+                started: self.job.started.clone(),
+                elapsed_s,
+            },
+            rank: self.rank,
+            size: self.size,
+            host: self.job.host.clone(),
+            pid: self.job.pid,
+            mpi: self.library.described(self.thread_level),
+            end,
+            cvars: if self.rank == 0 { self.cvars.clone() } else { Vec::new() },
+            pvars: self.earlier.pvars.clone(),
+            in_mpi: calls.iter().any(|call| call.timed > 0).then_some(in_mpi),
+            calls,
+            phases: self.phases.described(&self.earlier.phases),
+            series: self.earlier.series.clone(),
+            coverage,
+            clock: Some(clock),
+            warnings: all,
+            overhead: self.overhead.clone(),
+        }
+    }
+
+    /// Writes the profile. The directory in which it is.
+    fn write(&self, profile: &mut RankProfile, ended: Instant) -> Option<PathBuf> {
+        let place = &self.job.place;
+        let sampling_s = clock::seconds(SAMPLING.get() as f64);
+        let finalize_s = self.overhead.finalize_s;
+        let (calls, timed) = store::numbers();
+        let wrappers_s = clock::seconds(governor::wrappers(calls.saturating_sub(timed), timed));
+        let elapsed_s = profile.job.elapsed_s;
+        let written = output::write(place, profile, |overhead| {
+            overhead.sampling_s = sampling_s;
+            overhead.wrappers_s = wrappers_s;
+            overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
+            let running = overhead.sampling_s + overhead.wrappers_s + overhead.finalize_s;
+            overhead.share = (overhead.init_s + running) / elapsed_s;
+            overhead.running_share = running / elapsed_s;
+        });
+        if let Err(error) = &written {
+            notice::say(&format!(
+                "{}: the profile cannot be written: {error}; set GYAN_OUTPUT to a directory that \
+                 can",
+                place.directory.display()
+            ));
+        }
+        written.ok()
+    }
+}
+
+impl Earlier {
+    /// Adds what was read to what was until an earlier end.
+    fn take_in(&mut self, findings: &Findings) {
+        for pvar in &findings.pvars {
+            if !self.pvars.iter_mut().any(|earlier| earlier.continued(pvar)) {
+                self.pvars.push(pvar.clone());
+            }
+        }
+        for (phase, pvar) in &findings.phases {
+            let known = self.phases.iter_mut().filter(|(known, _)| known == phase);
+            if !known.into_iter().any(|(_, earlier)| earlier.continued(pvar)) {
+                self.phases.push((*phase, pvar.clone()));
+            }
+        }
+        match (&mut self.series, &findings.series) {
+            (Some(series), Some(later)) => series.extend(later),
+            (series @ None, later) => series.clone_from(later),
+            (Some(_), None) => {}
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The run: what there is between the start of MPI and its end, and how each of them goes.
+
+mod beginning;
+mod ending;
+
+pub(crate) use beginning::{Beginning, Start};
+pub(crate) use ending::end_run;
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use gyan_results::{CvarSetting, Overhead};
+
+use crate::abi::Library;
+use crate::config::Config;
+use crate::job::Job;
+use crate::mpit::Mpit;
+use crate::number::Whole;
+use crate::objects::Kind;
+use crate::phases::{self, Phases};
+use crate::sampler::Sampler;
+use crate::{clock, governor, thread};
+use ending::Earlier;
+
+/// The clock at which variables are to be sampled next.
+static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
+
+/// Ticks that gyan spent reading variables in between.
+static SAMPLING: Whole = Whole::new(0);
+
+/// The run between start and end. The lock also serialises gyan's calls of `MPI_T`.
+static RUN: Mutex<Option<Run>> = Mutex::new(None);
+
+pub(crate) struct Kept {
+    /// The one reference to `MPI_T`.
+    pub(crate) mpit: Option<Mpit>,
+    pub(crate) run: Option<Run>,
+}
+
+pub(crate) struct Run {
+    config: Config,
+    library: Library,
+    job: Job,
+    begun: Instant,
+    clock: clock::Moment,
+    rank: u32,
+    size: u32,
+    thread_level: &'static str,
+    cvars: Vec<CvarSetting>,
+    sampler: Option<Sampler>,
+    /// Why there is no sampler.
+    without_sampler: Option<String>,
+    /// What was read until an earlier end.
+    earlier: Earlier,
+    phases: Phases,
+    /// Whether the user was told where the profiles are.
+    told: bool,
+    overhead: Overhead,
+}
+
+/// Does something with the run, if there is one and this thread is not at it already.
+pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
+    if thread::here().holds_run.replace(true) {
+        return;
+    }
+    if let Ok(mut slot) = RUN.lock()
+        && let Some(run) = slot.as_mut()
+    {
+        work(run);
+    }
+    thread::here().holds_run.set(false);
+}
+
+/// Whether variables are to be sampled at a call at `now`.
+#[inline]
+pub(crate) fn is_sample_due(now: u64) -> bool {
+    now >= SAMPLE_DUE.get()
+}
+
+/// Samples variables, unless another thread is at the run.
+pub(crate) fn sample(now: u64) {
+    if thread::here().holds_run.replace(true) {
+        return;
+    }
+    if let Ok(mut slot) = RUN.try_lock()
+        && let Some(run) = slot.as_mut()
+    {
+        run.sample(now);
+    }
+    thread::here().holds_run.set(false);
+}
+
+/// So many ticks were spent reading variables at a call.
+pub(crate) fn sampled(ticks: u64) {
+    if governor::is_unlimited() {
+        SAMPLING.add_shared(ticks);
+    } else {
+        spent(clock::whole(governor::learn_sampling(ticks as f64)));
+    }
+}
+
+/// So many ticks were spent reading variables.
+fn spent(ticks: u64) {
+    SAMPLING.add_shared(ticks);
+    governor::spend(ticks as f64);
+}
+
+/// The program begins or ends a phase.
+pub(crate) fn change_phase(change: phases::Change) {
+    with_run(|run| run.change_phase(change));
+}
+
+/// Whether any thread may call MPI, and the name of the level.
+fn thread_level(library: &Library) -> (bool, &'static str) {
+    let level = library.query_thread().and_then(|level| library.abi.thread_level(level));
+    (level.is_none_or(|level| level == "MPI_THREAD_MULTIPLE"), level.unwrap_or("unknown"))
+}
+
+impl Run {
+    /// An object has come.
+    pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
+        self.sampled(|sampler, library, config| {
+            sampler.object_comes(library, &mut config.wanted, kind, handle);
+        });
+        self.sample_soon();
+    }
+
+    /// An object is about to go.
+    pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
+        self.sampled(|sampler, _, _| sampler.object_goes(kind, handle));
+    }
+
+    /// The world model is initialised while sessions are in use.
+    pub(crate) fn world_comes(&mut self) {
+        if let Some((rank, size)) = self.library.world() {
+            (self.rank, self.size) = (rank, size);
+            (_, self.thread_level) = thread_level(&self.library);
+        }
+        self.sampled(|sampler, library, config| {
+            sampler.world_comes(library, &mut config.wanted);
+        });
+        self.sample_soon();
+    }
+
+    /// The world model ends while sessions are in use.
+    pub(crate) fn world_goes(&mut self) {
+        self.sampled(|sampler, _, _| sampler.world_goes());
+    }
+
+    fn sampled(&mut self, work: impl FnOnce(&mut Sampler, &Library, &mut Config)) {
+        let begun = clock::now();
+        if self.is_of_this_process()
+            && let Some(sampler) = &mut self.sampler
+        {
+            work(sampler, &self.library, &mut self.config);
+        }
+        spent(clock::now().wrapping_sub(begun));
+    }
+
+    /// A forked child has the parent's run, and is not it.
+    fn is_of_this_process(&self) -> bool {
+        self.job.pid == std::process::id()
+    }
+
+    fn sample(&mut self, now: u64) {
+        if let Some(sampler) = &mut self.sampler {
+            SAMPLE_DUE.set(sampler.sample(now));
+        }
+    }
+
+    /// There may be new variables to sample.
+    fn sample_soon(&self) {
+        if self.sampler.is_some() && !self.phases.is_off() {
+            SAMPLE_DUE.set(0);
+        }
+    }
+
+    /// The program begins or ends a phase, or calls `MPI_Pcontrol`.
+    fn change_phase(&mut self, change: phases::Change) {
+        if !self.is_of_this_process() {
+            return;
+        }
+        let now = clock::now();
+        let flushes = matches!(change, phases::Change::Level(2));
+        if flushes {
+            self.write_so_far();
+        } else if let Some(next) = self.phases.change(change) {
+            let read = self.sampler.as_mut().is_some_and(|sampler| {
+                sampler.change_phase(now, next.phase, next.counts, next.must_read)
+            });
+            self.phases.go_on(next.phase, now, read);
+            if next.must_read {
+                SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
+            }
+        }
+        spent(clock::now().wrapping_sub(now));
+    }
+}
