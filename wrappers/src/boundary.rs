@@ -17,7 +17,7 @@ const COLD: u8 = 0;
 const OPEN: u8 = 1;
 /// One thread calls MPI, and it is inside MPI or gyan.
 const INSIDE: u8 = 2;
-/// Any thread may call MPI; [`THREAD_INSIDE`] tells where each is.
+/// Any thread may call MPI; `Thread::inside` tells where each is.
 const THREADED: u8 = 3;
 /// gyan is done or off: every call passes through.
 const CLOSED: u8 = 4;
