@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn of_a_sampled_vector_the_sum_is_shown_and_the_largest_element() {
+    fn of_a_sampled_vector_the_sum_is_shown_and_with_all_each_element() {
         use Measure::{SampledMax, SampledMean};
         let of = |element, measure, value| row(Class::Size, element, measure, value);
         let rows = [
@@ -302,12 +302,13 @@ mod tests {
             of(Element::Sum, SampledMax, 9),
             of(Element::Sum, SampledMean, 4),
         ];
-        let section = pvars(&rows, false);
-        let names: Vec<(&str, &str)> =
-            section.rows.iter().map(|row| (row[0].as_str(), row[3].as_str())).collect();
-        let sum = "length[sum]";
-        let expected =
-            [(sum, "sampled max"), (sum, "sampled mean"), ("length[1] of 2", "sampled max")];
-        assert_eq!(names, expected);
+        let names = |all| -> Vec<(String, String)> {
+            let rows = pvars(&rows, all).rows;
+            rows.iter().map(|row| (row[0].clone(), row[3].clone())).collect()
+        };
+        let sum = |measure: &str| ("length[sum]".to_owned(), measure.to_owned());
+        assert_eq!(names(false), [sum("sampled max"), sum("sampled mean")]);
+        assert_eq!(names(true).len(), 6);
+        assert!(names(true).contains(&("length[1]".into(), "sampled max".into())));
     }
 }
