@@ -96,6 +96,14 @@ impl Datatype {
         bytes.chunks_exact(self.size()).filter_map(|value| self.decode(value)).collect()
     }
 
+    /// The [`difference`](Self::difference) of each value in `start` and `end`; the shorter of the two
+    /// gives the length.
+    #[must_use]
+    pub fn differences(self, start: &[u8], end: &[u8]) -> Vec<Number> {
+        let pairs = self.decode_all(start).into_iter().zip(self.decode_all(end));
+        pairs.map(|(start, end)| self.difference(start, end)).collect()
+    }
+
     /// `end - start`, wrapping in the width of this datatype: a counter that overflowed once in
     /// between still gives the right difference.
     #[must_use]

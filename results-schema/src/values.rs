@@ -94,10 +94,7 @@ impl Values {
     /// shorter of the two gives the length.
     #[must_use]
     pub fn difference(datatype: Datatype, start: &[u8], end: &[u8], limit: usize) -> Values {
-        let (start, end) = (datatype.decode_all(start), datatype.decode_all(end));
-        let pairs = start.into_iter().zip(end);
-        let differences = pairs.map(|(start, end)| datatype.difference(start, end)).collect();
-        Values::from_elements(differences, limit)
+        Values::from_elements(datatype.differences(start, end), limit)
     }
 
     /// The sums of the elements of both; none for what has no elements.

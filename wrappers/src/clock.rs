@@ -39,7 +39,7 @@ pub(crate) fn start() -> Moment {
 }
 
 /// The moment now.
-pub(crate) fn moment() -> Moment {
+fn moment() -> Moment {
     Moment { ticks: now(), instant: Instant::now() }
 }
 

@@ -186,6 +186,12 @@ impl Phases {
         calls.collect()
     }
 
+    /// Numbers of calls so far, and of those that were timed.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        let calls = self.all.iter().flat_map(|account| account.calls.values());
+        calls.fold((0, 0), |(count, timed), calls| (count + calls.count, timed + calls.times.timed))
+    }
+
     /// The phases, when the program has any; `pvars`: what variables did in them.
     pub(crate) fn described(&self, pvars: &[(usize, PhasePvar)]) -> Vec<Phase> {
         if self.all.len() < 2 {

@@ -172,6 +172,11 @@ impl Known {
         known.filter(|known| *known != class && !(known.accumulates() && class.accumulates()))
     }
 
+    /// The class that decides what is done with a variable of `class`.
+    pub(crate) fn effective(&self, class: Class) -> Class {
+        self.behaves_as(class).unwrap_or(class)
+    }
+
     /// What a reader of the number should know.
     pub(crate) fn notes(&self) -> Vec<String> {
         let noted = self

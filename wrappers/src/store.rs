@@ -111,6 +111,11 @@ impl Ledger {
         self.accounts.get(function.0).map_or(0, |account| account.calls.get())
     }
 
+    /// The times of a function of which a call was timed.
+    fn known_timing(&self, function: Function) -> Option<&Timing> {
+        self.timings.get(function.0)?.get().map(Box::as_ref)
+    }
+
     fn timing(&self, function: Function) -> Option<&Timing> {
         let timing = self.timings.get(function.0)?;
         Some(timing.get_or_init(|| Box::new(Timing::new())))
@@ -130,7 +135,7 @@ impl Ledger {
 
     /// Whether the next call of a function is one to be timed that comes behind another.
     pub(crate) fn is_warm(&self, function: Function) -> bool {
-        self.timings.get(function.0).and_then(OnceLock::get).is_some_and(|timing| timing.is_warm())
+        self.known_timing(function).is_some_and(Timing::is_warm)
     }
 
     /// The call that is just being made took the ticks from `begun` to `ended`. Chooses the next one
@@ -165,7 +170,7 @@ impl Ledger {
         let mut active = 0;
         for function in self.called() {
             let Some(account) = self.accounts.get(function.0) else { continue };
-            let Some(timing) = self.timings.get(function.0).and_then(OnceLock::get) else {
+            let Some(timing) = self.known_timing(function) else {
                 continue;
             };
             let calls = account.calls.get();
@@ -251,12 +256,12 @@ pub(crate) fn calls() -> Vec<(Function, Calls)> {
         for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
             let Some(account) = ledger.accounts.get(function.0) else { continue };
             let count = account.calls.get();
-            let timing = ledger.timings.get(function.0).and_then(OnceLock::get);
+            let timing = ledger.known_timing(function);
             let calls = Calls {
                 count,
                 bytes: account.bytes.get(),
                 times: timing.map(|timing| timing.times(count)).unwrap_or_default(),
-                max: timing.map_or(0.0, |timing| timing.take_max()),
+                max: timing.map_or(0.0, Timing::take_max),
             };
             match all.iter_mut().find(|(known, _)| *known == function) {
                 Some((_, known)) => known.add(&calls),
@@ -292,7 +297,7 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut sum: Vec<f64> = Vec::new();
     for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
-        let Some(timing) = ledger.timings.get(function.0).and_then(OnceLock::get) else { continue };
+        let Some(timing) = ledger.known_timing(function) else { continue };
         let bars = timing.histogram(ledger.calls(function));
         sum.resize(bars.len(), 0.0);
         for (sum, bar) in sum.iter_mut().zip(bars) {
@@ -305,21 +310,6 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
     // Not negative, and no more than there were calls.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     sum.into_iter().map(|bar| bar.round() as u64).collect()
-}
-
-/// Numbers of calls so far, and of those that were timed.
-pub(crate) fn numbers() -> (u64, u64) {
-    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
-    let mut numbers = (0, 0);
-    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
-        for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
-            let calls = ledger.calls(function);
-            let timing = ledger.timings.get(function.0).and_then(OnceLock::get);
-            numbers.0 += calls;
-            numbers.1 += timing.map_or(0, |timing| timing.times(calls).timed);
-        }
-    }
-    numbers
 }
 
 /// Whether more threads than that have called, so that calls of some are not timed.

@@ -146,7 +146,7 @@ impl Run {
         let place = &self.job.place;
         let sampling_s = clock::seconds(SAMPLING.get() as f64);
         let finalize_s = self.overhead.finalize_s;
-        let (calls, timed) = store::numbers();
+        let (calls, timed) = self.phases.numbers();
         let wrappers_s = clock::seconds(governor::wrappers(calls.saturating_sub(timed), timed));
         let elapsed_s = profile.job.elapsed_s;
         let written = output::write(place, profile, |overhead| {

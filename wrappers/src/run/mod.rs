@@ -6,7 +6,7 @@ mod ending;
 pub(crate) use beginning::{Beginning, Start};
 pub(crate) use ending::end_run;
 
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
 use gyan_results::{CvarSetting, Overhead};
@@ -60,10 +60,17 @@ pub(crate) struct Run {
 
 /// Does something with the run, if there is one and this thread is not at it already.
 pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
+    holding(|| RUN.lock().ok(), work);
+}
+
+fn holding(
+    lock: impl FnOnce() -> Option<MutexGuard<'static, Option<Run>>>,
+    work: impl FnOnce(&mut Run),
+) {
     if thread::here().holds_run.replace(true) {
         return;
     }
-    if let Ok(mut slot) = RUN.lock()
+    if let Some(mut slot) = lock()
         && let Some(run) = slot.as_mut()
     {
         work(run);
@@ -79,15 +86,7 @@ pub(crate) fn is_sample_due(now: u64) -> bool {
 
 /// Samples variables, unless another thread is at the run.
 pub(crate) fn sample(now: u64) {
-    if thread::here().holds_run.replace(true) {
-        return;
-    }
-    if let Ok(mut slot) = RUN.try_lock()
-        && let Some(run) = slot.as_mut()
-    {
-        run.sample(now);
-    }
-    thread::here().holds_run.set(false);
+    holding(|| RUN.try_lock().ok(), |run| run.sample(now));
 }
 
 /// So many ticks were spent reading variables at a call.

@@ -6,7 +6,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values};
 
-use super::phases::Mark;
 use super::series::Series;
 use super::watch::{Cell, Watch};
 use super::{Findings, Finished, Moment, Sampled, Sampler};
@@ -20,7 +19,7 @@ use crate::{advice, clock, enable};
 impl Sampler {
     /// Reads a variable for the last time and gives its handle back.
     pub(super) fn finish(&mut self, mut sampled: Sampled, object: Option<String>) {
-        sampled.settle(&self.mpit.api, &self.session, &mut self.phases, &Mark::Unknown);
+        sampled.settle(&self.mpit.api, &self.session, &mut self.phases, false);
         let api = &self.mpit.api;
         if sampled.known.says(Remedy::StopToRead)
             && !sampled.known.says(Remedy::NeverStop)
@@ -148,7 +147,7 @@ impl Sampled {
     /// What is known of it when `end` was read last.
     fn finished(&self, end: Option<&[u8]>, object: Option<String>, limit: usize) -> Finished {
         let Sampled { variable, known, .. } = self;
-        let class = known.behaves_as(variable.class).unwrap_or(variable.class);
+        let class = known.effective(variable.class);
         let delta = match (&self.start, end) {
             (Some(start), Some(end)) if class.accumulates() => Some(self.delta(start, end, limit)),
             _ => None,
@@ -182,7 +181,7 @@ impl Sampled {
         let Some(excluded) = &self.excluded else {
             return Values::difference(datatype, start, end, limit);
         };
-        let delta = super::phases::differences(datatype, start, end);
+        let delta = datatype.differences(start, end);
         let delta =
             delta.iter().zip(excluded).map(|(delta, off)| datatype.difference(*off, *delta));
         Values::from_elements(delta.collect(), limit)

@@ -402,7 +402,7 @@ impl Sampler {
     /// What is to be sampled of a variable, when it is one whose value in between matters, or the user
     /// wants it.
     fn watch(&self, wanted: &mut Wanted, variable: &Variable, known: &Known) -> Option<Watch> {
-        let class = known.behaves_as(variable.class).unwrap_or(variable.class);
+        let class = known.effective(variable.class);
         let matters = !class.accumulates() && class != Class::Generic;
         let wanted = wanted.sampled.selects_or(&variable.name, variable.class, matters);
         if !wanted || variable.datatype == Datatype::Char || !known.may_be_read_in_between() {

@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Datatype, Number, PhasePvar, Values};
+use gyan_results::{Number, PhasePvar, Values};
 
 use super::Finished;
 use super::series::Key;
@@ -51,8 +51,6 @@ pub(super) enum Mark {
     /// Its first reading: it came in this stretch.
     Start,
     At(Vec<u8>),
-    /// To be read now.
-    Wanted,
     #[default]
     Unknown,
 }
@@ -100,13 +98,6 @@ impl Phases {
         };
         self.accounts.iter().filter_map(of).collect()
     }
-}
-
-/// What each element grew by between two readings.
-pub(super) fn differences(datatype: Datatype, before: &[u8], after: &[u8]) -> Vec<Number> {
-    let (before, after) = (datatype.decode_all(before), datatype.decode_all(after));
-    let pairs = before.into_iter().zip(after);
-    pairs.map(|(before, after)| datatype.difference(before, after)).collect()
 }
 
 /// Adds numbers one by one.

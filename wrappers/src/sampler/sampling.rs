@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::phases::{Mark, Phase, Phases, Stretch, differences};
+use super::phases::{Mark, Phase, Phases, Stretch};
 use super::series::{Key, Series};
 use super::{Sampled, Sampler};
 use crate::mpit::{Api, Session};
@@ -94,8 +94,7 @@ impl Sampler {
         // The other end of the stretch has to be read as well.
         let read = must || governor::allows(now, self.phases.last, 2.0 * self.phases.cost);
         for sampled in &mut self.sampled {
-            let mark = if read { &Mark::Wanted } else { &Mark::Unknown };
-            sampled.settle(&self.mpit.api, &self.session, &mut self.phases, mark);
+            sampled.settle(&self.mpit.api, &self.session, &mut self.phases, read);
         }
         self.phases.stretch = Stretch { phase, counts, read };
         if read || was_read {
@@ -125,15 +124,9 @@ impl Sampled {
         }
     }
 
-    /// A stretch ends: takes in what was read in it, and what it grew by. `mark`: whether the next is
+    /// A stretch ends: takes in what was read in it, and what it grew by. `next`: whether the next is
     /// to be read.
-    pub(super) fn settle(
-        &mut self,
-        api: &Api,
-        session: &Session,
-        phases: &mut Phases,
-        mark: &Mark,
-    ) {
+    pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
         let key = self.key();
         if let Some(watch) = &mut self.watch {
             // Nothing is known of the time since.
@@ -143,29 +136,26 @@ impl Sampled {
                 phases.add_samples(key, &samples);
             }
         }
-        let class = self.known.behaves_as(self.variable.class).unwrap_or(self.variable.class);
+        let class = self.known.effective(self.variable.class);
         let before = std::mem::take(&mut self.mark);
         let was_read = phases.stretch.read && !matches!(before, Mark::Unknown);
-        if !class.accumulates()
-            || !self.known.may_be_read_in_between()
-            || !(was_read || matches!(mark, Mark::Wanted))
-        {
+        if !class.accumulates() || !self.known.may_be_read_in_between() || !(was_read || next) {
             return;
         }
         let Ok(now) = self.handle.read(api, session) else { return };
         let before = match &before {
             Mark::Start => self.start.as_ref(),
             Mark::At(bytes) => Some(bytes),
-            Mark::Wanted | Mark::Unknown => None,
+            Mark::Unknown => None,
         };
         if let (true, Some(before)) = (was_read, before) {
-            let delta = differences(self.variable.datatype, before, &now);
+            let delta = self.variable.datatype.differences(before, &now);
             if !phases.stretch.counts {
                 super::phases::add(&mut self.excluded, delta.clone());
             }
             phases.add_delta(key, delta);
         }
-        if matches!(mark, Mark::Wanted) {
+        if next {
             self.mark = Mark::At(now);
         }
     }
