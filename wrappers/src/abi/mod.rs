@@ -203,10 +203,6 @@ impl Abi {
         named(&self.verbosities, &VERBOSITIES, value)
     }
 
-    pub(crate) fn callback_safety(&self, value: c_int) -> Option<&'static str> {
-        named(&self.callback_safeties, &CALLBACK_SAFETIES, value)
-    }
-
     pub(crate) fn scope(&self, value: c_int) -> Option<&'static str> {
         named(&self.scopes, &SCOPES, value)
     }

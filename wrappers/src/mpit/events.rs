@@ -51,7 +51,7 @@ pub(crate) struct EventType {
 }
 
 /// What the library says of a source of events.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Source {
     pub(crate) name: String,
     pub(crate) ticks_per_second: i64,
@@ -162,11 +162,7 @@ impl EventFunctions {
     }
 
     /// Event type `index`, which is below the current number.
-    pub(crate) fn event_type(
-        &self,
-        library: &Library,
-        index: usize,
-    ) -> Result<EventType, Failure> {
+    pub(crate) fn event_type(&self, library: &Library, index: usize) -> Result<EventType, Failure> {
         const CALL: &str = "MPI_T_event_get_info";
         const ELEMENTS_AT_MOST: c_int = 1024;
         // MPICH writes verbosity and binding whether they are wanted or not.
@@ -298,9 +294,11 @@ impl EventFunctions {
     /// Ends a registration, while its object is still alive. The listener is told when it is not called
     /// any more.
     pub(crate) fn free<L: Listener>(&self, registration: Registration, listener: &'static L) {
+        let Registration { raw, _object: object, .. } = registration;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
-        // SAFETY: the registration is alive and `registration` is gone; the listener lives for ever.
-        unsafe { (self.handle_free)(registration.raw, user_data, is_free::<L>) };
+        // SAFETY: the registration is alive and used for the last time; the listener lives for ever.
+        unsafe { (self.handle_free)(raw, user_data, is_free::<L>) };
+        drop(object);
     }
 }
 
@@ -390,7 +388,11 @@ unsafe extern "C" fn dropped<L: Listener>(
 
 /// # Safety
 /// Called by the library, with the listener of the registration that was freed.
-unsafe extern "C" fn is_free<L: Listener>(_registration: Raw, _level: c_int, user_data: *mut c_void) {
+unsafe extern "C" fn is_free<L: Listener>(
+    _registration: Raw,
+    _level: c_int,
+    user_data: *mut c_void,
+) {
     // SAFETY: as for `happened`.
     if let Some(listener) = unsafe { user_data.cast::<L>().as_ref() } {
         listener.is_free();

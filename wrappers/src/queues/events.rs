@@ -17,7 +17,9 @@ use wildmatch::WildMatch;
 use super::{Queues, Stream};
 use crate::abi::{Bind, Library};
 use crate::clock;
-use crate::mpit::{Element, EventFunctions, EventType, Instance, Listener, Mpit, Registration, Source};
+use crate::mpit::{
+    Element, EventFunctions, EventType, Instance, Listener, Mpit, Registration, Source,
+};
 use crate::number::Real;
 use crate::quirks;
 
@@ -71,8 +73,8 @@ struct SourceClock {
     ticks: AtomicU64,
     /// The time behind which it begins again.
     max: AtomicI64,
-    /// gyan's ticks in one of its.
-    ticks_per_tick: Real,
+    /// Seconds in one of its ticks.
+    tick_s: Real,
 }
 
 impl SourceClock {
@@ -82,7 +84,7 @@ impl SourceClock {
             time: AtomicI64::new(0),
             ticks: AtomicU64::new(0),
             max: AtomicI64::new(0),
-            ticks_per_tick: Real::new(0.0),
+            tick_s: Real::new(0.0),
         }
     }
 
@@ -97,7 +99,7 @@ impl SourceClock {
         self.time.store(time, Ordering::Relaxed);
         self.ticks.store(before + after.wrapping_sub(before) / 2, Ordering::Relaxed);
         self.max.store(source.max_ticks, Ordering::Relaxed);
-        self.ticks_per_tick.set(clock::ticks(1.0 / source.ticks_per_second as f64));
+        self.tick_s.set(1.0 / source.ticks_per_second as f64);
         // What a callback that sees it reads was stored before.
         self.is_good.store(true, Ordering::Release);
     }
@@ -192,7 +194,7 @@ impl Instances {
         };
         let since = clock.since(time);
         #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
-        let ticks = (since as f64 * clock.ticks_per_tick.get()) as i64;
+        let ticks = clock::ticks(since as f64 * clock.tick_s.get()) as i64;
         (since, clock.ticks.load(Ordering::Relaxed).wrapping_add_signed(ticks))
     }
 
@@ -211,38 +213,406 @@ impl Instances {
         // taken for it.
         let (source, tag) = told.unwrap_or((0, 0));
         let stream = Stream { comm: self.comm.load(Ordering::Relaxed), source, tag };
-        let known = self.ranks_are_of_world.load(Ordering::Relaxed) && told.is_some();
-        let peer = u32::try_from(source).ok().filter(|_| known);
-        match reading.what {
-            What::Came => queues.came(stream, peer, Traffic::Program, now),
-            What::Went => queues.went(stream, peer, Traffic::Program, now),
+        let is_known = told.is_some() && self.ranks_are_of_world.load(Ordering::Relaxed);
+        let peer = u32::try_from(source).ok().filter(|_| is_known);
+        // Messages of collectives cannot be told from the program's.
+        let traffic = Traffic::Program;
+        match (reading.what, peer) {
+            (What::Came, Some(_)) => queues.came(stream, peer, traffic, now),
+            (What::Went, Some(_)) => queues.went(stream, peer, traffic, now),
+            (What::Came, None) => queues.came_from_somewhere(stream, traffic, now),
+            (What::Went, None) => queues.went_from_somewhere(stream, traffic, now),
         }
     }
 
-    /// As the profile has it.
-    fn counted(&self, begun: u64, names: EventNames) -> EventCount {
-        let number = self.number.load(Ordering::Relaxed);
+    /// As the profile has it. The run began at `begun` on gyan's clock.
+    fn counted(
+        &self,
+        begun: u64,
+        name: String,
+        source: String,
+        object: Option<String>,
+    ) -> EventCount {
         let clock = self.clock();
-        let seconds = |time: &AtomicI64| {
-            let time = time.load(Ordering::Relaxed) as f64;
-            clock.map_or(time, |clock| time * clock.ticks_per_tick.get())
+        let length_s = |time: i64| match clock {
+            Some(clock) => time as f64 * clock.tick_s.get(),
+            None => clock::seconds(time as f64),
         };
-        // Of gyan's clock they are moments, of a source's times since it was compared.
-        let offset = match clock {
-            Some(clock) => clock.ticks.load(Ordering::Relaxed).wrapping_sub(begun).cast_signed() as f64,
-            None => -(begun as f64),
+        let moment_s = |time: i64| match clock {
+            Some(clock) => {
+                let compared =
+                    clock.ticks.load(Ordering::Relaxed).wrapping_sub(begun).cast_signed();
+                clock::seconds(compared as f64) + length_s(time)
+            }
+            None => length_s(time.wrapping_sub(begun.cast_signed())),
         };
-        let at = |time: &AtomicI64| clock::seconds(seconds(time) + offset);
+        let told = |time: &AtomicI64| {
+            Some(time.load(Ordering::Relaxed)).filter(|&time| time != NEVER && time != i64::MAX)
+        };
         EventCount {
-            name: names.name,
-            event_source: names.source,
-            object: names.object,
-            n: number,
+            name,
+            event_source: source,
+            object,
+            n: self.number.load(Ordering::Relaxed),
             dropped: self.lost.load(Ordering::Relaxed),
-            first_s: (number > 0).then(|| at(&self.first)),
-            last_s: (number > 0).then(|| at(&self.last)),
-            gap_max_s: (self.gap.load(Ordering::Relaxed) != NEVER)
-                .then(|| clock::seconds(seconds(&self.gap))),
+            first_s: told(&self.first).map(moment_s),
+            last_s: told(&self.last).map(moment_s),
+            gap_max_s: told(&self.gap).map(length_s),
         }
+    }
+}
+
+impl Listener for Instances {
+    fn happened(&self, instance: &Instance) {
+        let is_measured = CALLBACKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(MEASURED_EVERY);
+        let begun = if is_measured { clock::now() } else { 0 };
+        let (time, now) = self.moment(instance);
+        self.number.fetch_add(1, Ordering::Relaxed);
+        self.first.fetch_min(time, Ordering::Relaxed);
+        self.last.fetch_max(time, Ordering::Relaxed);
+        let previous = self.previous.swap(time, Ordering::Relaxed);
+        // What another thread told of first may be later.
+        if previous != NEVER && time >= previous {
+            self.gap.fetch_max(time - previous, Ordering::Relaxed);
+        }
+        if let Some(reading) = self.meaning {
+            self.tell(reading, instance, now);
+        }
+        if is_measured {
+            MEASURED.fetch_add(1, Ordering::Relaxed);
+            MEASURED_TICKS.fetch_add(clock::now().wrapping_sub(begun), Ordering::Relaxed);
+        }
+    }
+
+    fn lost(&self, number: u64) {
+        self.lost.fetch_add(number, Ordering::Relaxed);
+    }
+
+    fn is_free(&self) {
+        // What a callback still wrote is there for who sees this.
+        self.is_listening.store(false, Ordering::Release);
+    }
+}
+
+/// The events that are being counted.
+pub(crate) struct Events {
+    functions: &'static EventFunctions,
+    /// When the run began, on gyan's clock.
+    begun: u64,
+    world: Option<usize>,
+    types: Vec<EventType>,
+    meanings: Vec<Option<Reading>>,
+    sources: Vec<Source>,
+    listening: Vec<Listening>,
+    /// Counts of communicators that are gone, one row for each name.
+    finished: Vec<EventCount>,
+    /// What is not in use any more, by event type, for the next communicator.
+    unused: Vec<(usize, &'static Instances)>,
+    /// The communicators that came, by handle.
+    comms: Vec<(usize, String)>,
+    skipped: Vec<String>,
+    /// What had been measured before.
+    cost_before: u64,
+}
+
+struct Listening {
+    of: usize,
+    /// The handle and the name of the communicator.
+    comm: Option<(usize, String)>,
+    registration: Registration,
+    instances: &'static Instances,
+}
+
+impl Events {
+    /// Begins to count every event that binds to nothing. The run began at `begun` on gyan's clock. None
+    /// when the library has no events.
+    pub(crate) fn begin(_: &Mpit, library: &Library, begun: u64) -> Option<Events> {
+        let functions = EventFunctions::of(library)?;
+        let number = functions.number_of_events().unwrap_or(0);
+        if number == 0 {
+            return None;
+        }
+        let mut events = Events {
+            functions,
+            begun,
+            world: library.handle(library.abi.comm_world),
+            types: Vec::new(),
+            meanings: Vec::new(),
+            sources: Vec::new(),
+            listening: Vec::new(),
+            finished: Vec::new(),
+            unused: Vec::new(),
+            comms: Vec::new(),
+            skipped: Vec::new(),
+            cost_before: measured_ticks(),
+        };
+        if let Some(reason) = quirks::reason_to_skip_events(library) {
+            events.skip(format!("{number} events: {reason}"));
+            return Some(events);
+        }
+        events.look_at_sources();
+        for index in 0..number {
+            match functions.event_type(library, index) {
+                Ok(of) => events.types.push(of),
+                Err(failure) => events.skip(format!("event {index}: {failure}")),
+            }
+        }
+        events.understand(library);
+        events.start(None);
+        Some(events)
+    }
+
+    fn look_at_sources(&mut self) {
+        for index in 0..self.functions.number_of_sources().unwrap_or(0) {
+            match self.functions.source(index) {
+                Ok(source) => {
+                    if let Some(clock) = SOURCES.get(index) {
+                        clock.compare(self.functions, index, &source);
+                    }
+                    self.sources.push(source);
+                }
+                Err(failure) => {
+                    self.skip(format!("source {index} of events: {failure}"));
+                    // Its place is kept: callbacks tell of sources by index.
+                    self.sources.push(Source::default());
+                }
+            }
+        }
+    }
+
+    /// What each event type tells of the receive queues.
+    fn understand(&mut self, library: &Library) {
+        let meanings: Vec<Option<&Meaning>> = self.types.iter().map(meaning).collect();
+        // When it cannot be read which message left, it is no use to know which one came.
+        let unreadable = self.types.iter().zip(&meanings).find_map(|(of, meaning)| {
+            meaning.and(quirks::reason_not_to_read_event(library, &of.name)).map(|why| (of, why))
+        });
+        let note = unreadable.map(|(of, why)| {
+            format!(
+                "event {}: {why}: messages are taken to leave the queue in the order in which they came, \
+                 so that the mean of T_IN_UNEX_Q is right, its maximum and histogram are estimates, and no \
+                 peer is known",
+                of.name
+            )
+        });
+        let readable = note.is_none();
+        self.meanings = self
+            .types
+            .iter()
+            .zip(meanings)
+            .map(|(of, meaning)| {
+                let meaning = meaning?;
+                let element = |index: usize| {
+                    let datatype = (*of.elements.get(index)?)?;
+                    Some(Element { index: i32::try_from(index).ok()?, datatype })
+                };
+                let elements = element(meaning.source).zip(element(meaning.tag));
+                Some(Reading { what: meaning.what, elements: elements.filter(|_| readable) })
+            })
+            .collect();
+        self.skipped.extend(note);
+        if self.meanings.iter().any(Option::is_some) {
+            let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
+            *queues = Some(Queues::new());
+        }
+    }
+
+    /// A communicator has come, `MPI_COMM_WORLD` among them: events that bind to communicators are counted
+    /// for it.
+    pub(crate) fn comm_comes(&mut self, _: &Mpit, handle: usize, name: &str) {
+        if self.comms.iter().any(|(known, _)| *known == handle) {
+            return;
+        }
+        self.comms.push((handle, name.to_owned()));
+        if Some(handle) != self.world {
+            // An event that binds to nothing does not tell the communicator that a rank is of.
+            for listening in self.listening.iter().filter(|listening| listening.comm.is_none()) {
+                listening.instances.ranks_are_of_world.store(false, Ordering::Relaxed);
+            }
+        }
+        self.start(Some(&(handle, name.to_owned())));
+    }
+
+    /// A communicator is about to go.
+    pub(crate) fn comm_goes(&mut self, _: &Mpit, handle: usize) {
+        self.comms.retain(|(known, _)| *known != handle);
+        let is_going =
+            |one: &Listening| one.comm.as_ref().is_some_and(|(known, _)| *known == handle);
+        let (going, staying) = std::mem::take(&mut self.listening).into_iter().partition(is_going);
+        self.listening = staying;
+        self.stop(going);
+    }
+
+    /// The end: nobody is called back any more. What was counted stays.
+    pub(crate) fn end(&mut self, _: &Mpit) {
+        if let Ok(number) = self.functions.number_of_events()
+            && number > self.types.len()
+            && !self.types.is_empty()
+        {
+            let later = number - self.types.len();
+            self.skip(format!("{later} events that came while the program ran are not counted"));
+        }
+        let all = std::mem::take(&mut self.listening);
+        self.stop(all);
+    }
+
+    /// What was counted, a row for each event and communicator.
+    pub(crate) fn counts(&self) -> Vec<EventCount> {
+        let mut rows = self.finished.clone();
+        for listening in &self.listening {
+            add(&mut rows, self.counted(listening));
+        }
+        rows.sort_by(|one, other| (&one.name, &one.object).cmp(&(&other.name, &other.object)));
+        rows
+    }
+
+    /// What the events of receive queues told; none when the library has none.
+    pub(crate) fn messages(&self) -> Option<Messages> {
+        if self.meanings.iter().all(Option::is_none) {
+            return None;
+        }
+        let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
+        let queues = queues.as_mut()?;
+        queues.lose(LOST.swap(0, Ordering::Relaxed));
+        Some(queues.described(MessageSource::MpiTEvents))
+    }
+
+    /// What is missing, a sentence for each.
+    pub(crate) fn skipped(&self) -> Vec<String> {
+        self.skipped.clone()
+    }
+
+    /// Ticks that the callbacks took, over all threads: their number times what those that were measured
+    /// took.
+    pub(crate) fn cost_ticks(&self) -> u64 {
+        measured_ticks().saturating_sub(self.cost_before)
+    }
+
+    /// Registers every event type that binds to this communicator, or to nothing.
+    fn start(&mut self, comm: Option<&(usize, String)>) {
+        for of in 0..self.types.len() {
+            let Some(kind) = self.types.get(of).cloned() else { continue };
+            match (kind.bind, comm) {
+                (Some(Bind::NoObject), None) | (Some(Bind::Comm), Some(_)) => {
+                    self.listen(of, &kind, comm.cloned());
+                }
+                (Some(Bind::NoObject | Bind::Comm), _) | (_, Some(_)) => {}
+                (bind, None) => {
+                    let what = bind.and_then(Bind::name).unwrap_or("an unknown kind of object");
+                    self.skip(format!(
+                        "event {}: binds to {what}: only those of communicators and of \
+                                       no object are counted",
+                        kind.name
+                    ));
+                }
+            }
+        }
+    }
+
+    fn listen(&mut self, of: usize, kind: &EventType, comm: Option<(usize, String)>) {
+        let instances = self.instances(of);
+        let handle = comm.as_ref().map(|(handle, _)| *handle);
+        instances.comm.store(handle.unwrap_or(0), Ordering::Relaxed);
+        let is_of_world = handle.is_none_or(|handle| Some(handle) == self.world);
+        instances.ranks_are_of_world.store(is_of_world, Ordering::Relaxed);
+        instances.is_listening.store(true, Ordering::Relaxed);
+        match self.functions.register(kind.index, handle, instances) {
+            Ok(registration) => {
+                let refused: Vec<&str> = registration.refused().collect();
+                if !refused.is_empty() {
+                    self.skip(format!(
+                        "event {}: the library takes no callback for {}: instances that ask for it are \
+                         dropped",
+                        kind.name,
+                        refused.join(", ")
+                    ));
+                }
+                self.listening.push(Listening { of, comm, registration, instances });
+            }
+            Err(failure) => {
+                let name = comm.map(|(_, name)| format!(" of {name}")).unwrap_or_default();
+                self.skip(format!("event {}{name}: {failure}", kind.name));
+            }
+        }
+    }
+
+    /// Numbers for the instances of an event: some that are not in use, or new ones, for ever.
+    fn instances(&mut self, of: usize) -> &'static Instances {
+        let is_unused = |(known, instances): &(usize, &'static Instances)| {
+            *known == of && !instances.is_listening.load(Ordering::Acquire)
+        };
+        match self.unused.iter().position(is_unused) {
+            Some(at) => {
+                let (_, instances) = self.unused.swap_remove(at);
+                instances.clear();
+                instances
+            }
+            None => Box::leak(Box::new(Instances::new(self.meanings.get(of).copied().flatten()))),
+        }
+    }
+
+    fn stop(&mut self, going: Vec<Listening>) {
+        for listening in going {
+            let Listening { of, comm, registration, instances } = listening;
+            self.functions.free(registration, instances);
+            let row = self.row(of, comm, instances);
+            add(&mut self.finished, row);
+            self.unused.push((of, instances));
+        }
+    }
+
+    fn counted(&self, listening: &Listening) -> EventCount {
+        self.row(listening.of, listening.comm.clone(), listening.instances)
+    }
+
+    fn row(&self, of: usize, comm: Option<(usize, String)>, instances: &Instances) -> EventCount {
+        let name = self.types.get(of).map(|of| of.name.clone()).unwrap_or_default();
+        // Only an instance tells its source; with one source there is no doubt.
+        let source = match (self.sources.as_slice(), instances.source.load(Ordering::Relaxed)) {
+            ([only], 0) => Some(only),
+            (all, source) => source.checked_sub(1).and_then(|index| all.get(index)),
+        };
+        let source = source.map(|source| source.name.clone()).unwrap_or_default();
+        instances.counted(self.begun, name, source, comm.map(|(_, name)| name))
+    }
+
+    /// Notes what is missing, once.
+    fn skip(&mut self, what: String) {
+        if !self.skipped.contains(&what) {
+            self.skipped.push(what);
+        }
+    }
+}
+
+fn meaning(of: &EventType) -> Option<&'static Meaning> {
+    MEANINGS.iter().find(|meaning| WildMatch::new(meaning.name).matches(&of.name))
+}
+
+fn measured_ticks() -> u64 {
+    let measured = MEASURED.load(Ordering::Relaxed);
+    let mean = MEASURED_TICKS.load(Ordering::Relaxed) as f64 / measured.max(1) as f64;
+    clock::whole(mean * CALLBACKS.load(Ordering::Relaxed) as f64)
+}
+
+/// Adds a row to that with its name, of communicators that have the same, or puts it there.
+fn add(rows: &mut Vec<EventCount>, row: EventCount) {
+    let is_same =
+        |known: &&mut EventCount| (&known.name, &known.object) == (&row.name, &row.object);
+    let Some(known) = rows.iter_mut().find(is_same) else {
+        rows.push(row);
+        return;
+    };
+    let either =
+        |one: Option<f64>, other: Option<f64>, of_both: fn(f64, f64) -> f64| match (one, other) {
+            (Some(one), Some(other)) => Some(of_both(one, other)),
+            (one, other) => one.or(other),
+        };
+    known.n += row.n;
+    known.dropped += row.dropped;
+    known.first_s = either(known.first_s, row.first_s, f64::min);
+    known.last_s = either(known.last_s, row.last_s, f64::max);
+    known.gap_max_s = either(known.gap_max_s, row.gap_max_s, f64::max);
+    if known.event_source.is_empty() {
+        known.event_source = row.event_source;
     }
 }

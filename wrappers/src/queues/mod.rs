@@ -4,6 +4,7 @@
 //! Callbacks come from inside the library, on any thread, some while it holds a lock. So nothing here
 //! allocates once it is there, and nothing calls MPI.
 
+pub(crate) mod events;
 mod peers;
 mod table;
 mod tally;
@@ -63,22 +64,47 @@ impl Queues {
 
     /// A message came that no receive waited for.
     pub(crate) fn came(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
-        if !self.waiting.came(stream, now) {
-            self.lost += 1;
-            return;
+        if self.one_more(stream, traffic, now) {
+            self.peers.came(peer);
         }
-        self.unexpected += 1;
-        self.length(Metric::NUnexQLen, traffic, self.unexpected);
-        self.peers.came(peer);
     }
 
     /// Such a message was received. One that came before anybody listened changes nothing.
     pub(crate) fn went(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
-        let Some(since) = self.waiting.went(stream) else { return };
+        if let Some(ticks) = self.one_less(stream, traffic, now) {
+            self.peers.went(peer, ticks as f64);
+        }
+    }
+
+    /// A message came, and from where is not known.
+    pub(crate) fn came_from_somewhere(&mut self, stream: Stream, traffic: Traffic, now: u64) {
+        if self.one_more(stream, traffic, now) {
+            self.peers.came_from_somewhere();
+        }
+    }
+
+    /// Such a message was received.
+    pub(crate) fn went_from_somewhere(&mut self, stream: Stream, traffic: Traffic, now: u64) {
+        self.one_less(stream, traffic, now);
+    }
+
+    fn one_more(&mut self, stream: Stream, traffic: Traffic, now: u64) -> bool {
+        if !self.waiting.came(stream, now) {
+            self.lost += 1;
+            return false;
+        }
+        self.unexpected += 1;
+        self.length(Metric::NUnexQLen, traffic, self.unexpected);
+        true
+    }
+
+    /// For how long the message waited.
+    fn one_less(&mut self, stream: Stream, traffic: Traffic, now: u64) -> Option<u64> {
+        let since = self.waiting.went(stream)?;
         self.unexpected = self.unexpected.saturating_sub(1);
         let ticks = now.saturating_sub(since);
         self.time(Metric::TInUnexQ, traffic, ticks);
-        self.peers.went(peer, ticks as f64);
+        Some(ticks)
     }
 
     /// A receive was posted before its message came.

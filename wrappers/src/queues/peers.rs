@@ -96,6 +96,11 @@ impl Peers {
         }
     }
 
+    /// A message of a peer that is not known.
+    pub(super) fn came_from_somewhere(&mut self) {
+        self.others += 1;
+    }
+
     /// A message that waited for `ticks`.
     pub(super) fn went(&mut self, peer: Peer, ticks: f64) {
         if let Some(row) = self.rows.get(peer) {
