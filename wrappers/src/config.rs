@@ -29,6 +29,8 @@ pub(crate) struct Config {
     pub(crate) cvars_record: RecordCvars,
     /// Names of monitoring to turn on; `all` is one of them.
     pub(crate) enable: Vec<String>,
+    /// Whether callbacks for the events of `MPI_T` are registered.
+    pub(crate) mpi_t_events: bool,
     pub(crate) list: Option<PathBuf>,
     pub(crate) list_before_init: bool,
     /// Settings that could not be understood; each names the variable.
@@ -51,6 +53,7 @@ impl Default for Config {
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
             enable: Vec::new(),
+            mpi_t_events: false,
             list: None,
             list_before_init: false,
             warnings: Vec::new(),
@@ -254,6 +257,20 @@ pub(crate) const TABLE: &[Setting] = &[
         set: |config, value| {
             let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
             config.enable.extend(names.map(str::to_owned));
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_EVENTS",
+        default: "off",
+        meaning: "callbacks of the MPI library that tell about each message: `mpi_t` (events of MPI 4), \
+                  `all`",
+        set: |config, value| {
+            config.mpi_t_events = match value {
+                "all" | "mpi_t" => true,
+                "off" => false,
+                _ => return Err("is none of all, mpi_t, off".into()),
+            };
             Ok(())
         },
     },

@@ -433,6 +433,15 @@ impl Events {
         self.start(Some(&(handle, name.to_owned())));
     }
 
+    /// A communicator has this name now.
+    pub(crate) fn comm_is_called(&mut self, handle: usize, name: &str) {
+        let of_listening = self.listening.iter_mut().filter_map(|one| one.comm.as_mut());
+        for (_, known) in of_listening.chain(&mut self.comms).filter(|(known, _)| *known == handle)
+        {
+            name.clone_into(known);
+        }
+    }
+
     /// A communicator is about to go.
     pub(crate) fn comm_goes(&mut self, _: &Mpit, handle: usize) {
         self.comms.retain(|(known, _)| *known != handle);

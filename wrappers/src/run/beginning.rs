@@ -161,6 +161,7 @@ impl Beginning {
                 (clock::whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)
             }),
             begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
+            mpi_t_events: config.mpi_t_events,
         };
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {

@@ -18,6 +18,7 @@ use crate::abi::{Bind, Library, inquiry};
 use crate::clock;
 use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable};
 use crate::objects::{Kind, Object, Registry};
+use crate::queues::events::Events;
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Wanted;
 
@@ -55,6 +56,8 @@ pub(crate) struct Sampler {
     series: Option<Series>,
     /// When the run began, on the clock.
     begun: u64,
+    /// The events that are counted.
+    events: Option<Events>,
 }
 
 struct Sampled {
@@ -89,6 +92,10 @@ pub(crate) struct Findings {
     /// What variables did in the phases.
     pub(crate) phases: Vec<(Phase, PhasePvar)>,
     pub(crate) series: Option<gyan_results::Series>,
+    pub(crate) events: Vec<gyan_results::EventCount>,
+    pub(crate) messages: Vec<gyan_results::Messages>,
+    /// Ticks in callbacks.
+    pub(crate) callbacks: u64,
 }
 
 /// When a variable is met.
@@ -117,6 +124,8 @@ pub(crate) struct Limits {
     pub(crate) series: Option<(u64, usize)>,
     /// When the run began, on the clock.
     pub(crate) begun: u64,
+    /// Whether the events of `MPI_T` are counted.
+    pub(crate) mpi_t_events: bool,
 }
 
 impl Sampler {
@@ -135,7 +144,9 @@ impl Sampler {
         if world {
             objects.world_comes(library);
         }
+        let events = limits.mpi_t_events.then(|| Events::begin(&mpit, library, limits.begun));
         let mut sampler = Sampler {
+            events: events.flatten(),
             mpit,
             session,
             early_names,
@@ -155,6 +166,10 @@ impl Sampler {
         };
         sampler.discover(library, wanted, 0, Moment::Start)?;
         sampler.tell_governor();
+        let comms: Vec<Object> = sampler.objects.alive(Kind::Comm).cloned().collect();
+        for object in comms {
+            sampler.tell_events(&object);
+        }
         Ok(sampler)
     }
 
@@ -200,7 +215,8 @@ impl Sampler {
             // When this fails, so does the look at the end, which says so.
             let _ = self.discover(library, wanted, known, Moment::Later);
         }
-        if self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
+        let is_for_events = kind == Kind::Comm && self.events.is_some();
+        if self.bound.get(&kind).is_none_or(BTreeSet::is_empty) && !is_for_events {
             return;
         }
         let Some(mpi) = inquiry() else { return };
@@ -216,11 +232,27 @@ impl Sampler {
         for index in indices {
             self.look_at(library, wanted, index, Some(object), Moment::Start);
         }
+        self.tell_events(object);
+    }
+
+    fn tell_events(&mut self, object: &Object) {
+        if object.kind == Kind::Comm
+            && let Some(events) = &mut self.events
+        {
+            events.comm_comes(&self.mpit, object.handle, &object.description);
+        }
     }
 
     /// An object is about to go: its variables are read for the last time.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
         let Some(object) = self.objects.goes(kind, handle) else { return };
+        if kind == Kind::Comm
+            && let Some(events) = &mut self.events
+        {
+            let name = self.objects.name(inquiry(), &object);
+            events.comm_is_called(handle, &name);
+            events.comm_goes(&self.mpit, handle);
+        }
         let (going, staying) = std::mem::take(&mut self.sampled)
             .into_iter()
             .partition(|sampled| sampled.object.as_ref().is_some_and(|o| o.order == object.order));
