@@ -91,8 +91,16 @@ fn library() -> PathBuf {
     compile(
         &sources,
         &folder.join("libmpi.so.12"),
-        &["-shared", "-fPIC", "-pthread", "-Wall", "-Wextra", "-Werror", "-Wl,-soname,libmpi.so.12"]
-            .map(str::to_owned),
+        &[
+            "-shared",
+            "-fPIC",
+            "-pthread",
+            "-Wall",
+            "-Wextra",
+            "-Werror",
+            "-Wl,-soname,libmpi.so.12",
+        ]
+        .map(str::to_owned),
     );
     let link = folder.join("libmpi.so");
     if !link.exists() {

@@ -232,21 +232,27 @@ const EVENT_QUIRKS: &[EventQuirk] = &[
     },
 ];
 
-/// Why no event is to be registered; none when they may be.
-pub(crate) fn reason_to_skip_events(library: &Library) -> Option<&'static str> {
+/// Why no event is to be registered in a library with the binary interface `abi`; none when they may be.
+pub(crate) fn reason_to_skip_events(
+    implementation: Implementation,
+    abi: &str,
+) -> Option<&'static str> {
     let is_here = |quirk: &&EventQuirk| {
         quirk.name.is_none()
-            && quirk.implementation == library.implementation
-            && quirk.abi.is_none_or(|abi| abi == library.abi.name)
+            && quirk.implementation == implementation
+            && quirk.abi.is_none_or(|known| known == abi)
     };
     EVENT_QUIRKS.iter().find(is_here).map(|quirk| quirk.reason)
 }
 
 /// Why the data of event `name` is not to be read; none when it may be.
-pub(crate) fn reason_not_to_read_event(library: &Library, name: &str) -> Option<&'static str> {
+pub(crate) fn reason_not_to_read_event(
+    implementation: Implementation,
+    name: &str,
+) -> Option<&'static str> {
     let is_this = |quirk: &&EventQuirk| {
         quirk.name.is_some_and(|pattern| WildMatch::new(pattern).matches(name))
-            && quirk.implementation == library.implementation
+            && quirk.implementation == implementation
     };
     EVENT_QUIRKS.iter().find(is_this).map(|quirk| quirk.reason)
 }
@@ -337,6 +343,20 @@ mod tests {
         let stop = |version| known(Implementation::OpenMpi, version, name).says(Remedy::StopToRead);
         assert!(stop((5, 0, 11)) && !stop((4, 1, 4)));
         assert!(known(Implementation::Mpich, (4, 0, 2), name).0.is_empty());
+    }
+
+    #[test]
+    fn events_are_left_alone_where_registering_or_reading_them_kills() {
+        let skipped = |implementation, abi| reason_to_skip_events(implementation, abi).is_some();
+        assert!(skipped(Implementation::Mpich, "standard"));
+        assert!(skipped(Implementation::IntelMpi, "standard"));
+        assert!(!skipped(Implementation::Mpich, "mpich"));
+        assert!(!skipped(Implementation::OpenMpi, "standard"));
+        let unread =
+            |implementation, name| reason_not_to_read_event(implementation, name).is_some();
+        assert!(unread(Implementation::Mpich, "unexp_message_dequeued"));
+        assert!(!unread(Implementation::Mpich, "unexp_message_enqueued"));
+        assert!(!unread(Implementation::Other, "unexp_message_dequeued"));
     }
 
     #[test]

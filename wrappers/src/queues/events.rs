@@ -104,15 +104,21 @@ impl SourceClock {
         self.is_good.store(true, Ordering::Release);
     }
 
-    /// How far its clock has gone since it was compared; at most once around.
-    fn since(&self, time: i64) -> i64 {
+    /// How far its clock has gone since it was compared, for what is on gyan's `now` or a little before.
+    fn since(&self, time: i64, now: impl FnOnce() -> u64) -> i64 {
         let since = time.wrapping_sub(self.time.load(Ordering::Relaxed));
         let max = self.max.load(Ordering::Relaxed);
-        // A moment that is before by less than half a turn is one from before.
-        if max > 0 && since < 0 && since < -(max / 2) {
-            return since.wrapping_add(max).wrapping_add(1);
+        // It would take centuries.
+        if max <= 0 || max > i64::MAX / 2 {
+            return since;
         }
-        since
+        // How often it began again can only be told by another clock.
+        let passed = now().wrapping_sub(self.ticks.load(Ordering::Relaxed)).cast_signed();
+        let passed = clock::seconds(passed as f64) / self.tick_s.get();
+        let turns = (passed - since as f64) / (max as f64 + 1.0);
+        #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
+        let turns = turns.round() as i64;
+        since.wrapping_add(turns.wrapping_mul(max + 1))
     }
 }
 
@@ -192,7 +198,7 @@ impl Instances {
             let now = clock::now();
             return (now.cast_signed(), now);
         };
-        let since = clock.since(time);
+        let since = clock.since(time, clock::now);
         #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
         let ticks = clock::ticks(since as f64 * clock.tick_s.get()) as i64;
         (since, clock.ticks.load(Ordering::Relaxed).wrapping_add_signed(ticks))
@@ -346,7 +352,9 @@ impl Events {
             skipped: Vec::new(),
             cost_before: measured_ticks(),
         };
-        if let Some(reason) = quirks::reason_to_skip_events(library) {
+        if let Some(reason) =
+            quirks::reason_to_skip_events(library.implementation, library.abi.name)
+        {
             events.skip(format!("{number} events: {reason}"));
             return Some(events);
         }
@@ -385,7 +393,9 @@ impl Events {
         let meanings: Vec<Option<&Meaning>> = self.types.iter().map(meaning).collect();
         // When it cannot be read which message left, it is no use to know which one came.
         let unreadable = self.types.iter().zip(&meanings).find_map(|(of, meaning)| {
-            meaning.and(quirks::reason_not_to_read_event(library, &of.name)).map(|why| (of, why))
+            meaning
+                .and(quirks::reason_not_to_read_event(library.implementation, &of.name))
+                .map(|why| (of, why))
         });
         let note = unreadable.map(|(of, why)| {
             format!(
@@ -623,5 +633,49 @@ fn add(rows: &mut Vec<EventCount>, row: EventCount) {
     known.gap_max_s = either(known.gap_max_s, row.gap_max_s, f64::max);
     if known.event_source.is_empty() {
         known.event_source = row.event_source;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clock_that_begins_again_is_followed_for_as_many_turns_as_another_tells() {
+        let source = SourceClock::new();
+        source.time.store(9990, Ordering::Relaxed);
+        source.ticks.store(1000, Ordering::Relaxed);
+        source.tick_s.set(0.001);
+        // Without an end.
+        source.max.store(i64::MAX, Ordering::Relaxed);
+        assert_eq!(source.since(9995, || panic!("not needed")), 5);
+        assert_eq!(source.since(9890, || panic!("not needed")), -100);
+        source.max.store(9999, Ordering::Relaxed);
+        let after = |seconds: f64| move || 1000 + clock::whole(clock::ticks(seconds));
+        assert_eq!(source.since(9995, after(0.005)), 5);
+        assert_eq!(source.since(9980, after(0.0)), -10);
+        assert_eq!(source.since(14, after(0.024)), 24);
+        assert_eq!(source.since(14, after(30.02)), 30_024);
+    }
+
+    #[test]
+    fn communicators_of_one_name_have_one_row() {
+        let row = |object: &str, n, first_s, gap_max_s| EventCount {
+            name: "event".into(),
+            event_source: String::new(),
+            object: Some(object.into()),
+            n,
+            dropped: 1,
+            first_s,
+            last_s: first_s,
+            gap_max_s,
+        };
+        let mut rows = Vec::new();
+        add(&mut rows, row("a", 2, Some(3.0), None));
+        add(&mut rows, row("b", 1, None, None));
+        add(&mut rows, row("a", 5, Some(1.0), Some(0.5)));
+        let [a, b] = rows.as_slice() else { panic!("{rows:?}") };
+        assert_eq!((a.n, a.dropped, a.first_s, a.last_s), (7, 2, Some(1.0), Some(3.0)));
+        assert_eq!((a.gap_max_s, b.n), (Some(0.5), 1));
     }
 }

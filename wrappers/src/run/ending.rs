@@ -162,10 +162,8 @@ impl Run {
             overhead.wrappers_s = wrappers_s;
             overhead.events_s = events_s;
             overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
-            let running = overhead.sampling_s
-                + overhead.wrappers_s
-                + overhead.events_s
-                + overhead.finalize_s;
+            let running =
+                overhead.sampling_s + overhead.wrappers_s + overhead.events_s + overhead.finalize_s;
             overhead.share = (overhead.init_s + running) / elapsed_s;
             overhead.running_share = running / elapsed_s;
         });
