@@ -16,6 +16,7 @@ use wildmatch::WildMatch;
 
 use super::{Queues, Stream};
 use crate::abi::{Bind, Library};
+use crate::boundary;
 use crate::clock;
 use crate::mpit::{
     Element, EventFunctions, EventType, Instance, Listener, Mpit, Registration, Source,
@@ -97,7 +98,8 @@ impl SourceClock {
             return;
         }
         self.time.store(time, Ordering::Relaxed);
-        self.ticks.store(before + after.wrapping_sub(before) / 2, Ordering::Relaxed);
+        let middle = before.wrapping_add(after.wrapping_sub(before) / 2);
+        self.ticks.store(middle, Ordering::Relaxed);
         self.max.store(source.max_ticks, Ordering::Relaxed);
         self.tick_s.set(1.0 / source.ticks_per_second as f64);
         // What a callback that sees it reads was stored before.
@@ -270,24 +272,7 @@ impl Instances {
 
 impl Listener for Instances {
     fn happened(&self, instance: &Instance) {
-        let is_measured = CALLBACKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(MEASURED_EVERY);
-        let begun = if is_measured { clock::now() } else { 0 };
-        let (time, now) = self.moment(instance);
-        self.number.fetch_add(1, Ordering::Relaxed);
-        self.first.fetch_min(time, Ordering::Relaxed);
-        self.last.fetch_max(time, Ordering::Relaxed);
-        let previous = self.previous.swap(time, Ordering::Relaxed);
-        // What another thread told of first may be later.
-        if previous != NEVER && time >= previous {
-            self.gap.fetch_max(time - previous, Ordering::Relaxed);
-        }
-        if let Some(reading) = self.meaning {
-            self.tell(reading, instance, now);
-        }
-        if is_measured {
-            MEASURED.fetch_add(1, Ordering::Relaxed);
-            MEASURED_TICKS.fetch_add(clock::now().wrapping_sub(begun), Ordering::Relaxed);
-        }
+        boundary::contain("counting an event of MPI_T", || self.count(instance));
     }
 
     fn lost(&self, number: u64) {
@@ -297,6 +282,29 @@ impl Listener for Instances {
     fn is_free(&self) {
         // What a callback still wrote is there for who sees this.
         self.is_listening.store(false, Ordering::Release);
+    }
+}
+
+impl Instances {
+    fn count(&self, instance: &Instance) {
+        let is_measured = CALLBACKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(MEASURED_EVERY);
+        let begun = if is_measured { clock::now() } else { 0 };
+        let (time, now) = self.moment(instance);
+        self.number.fetch_add(1, Ordering::Relaxed);
+        self.first.fetch_min(time, Ordering::Relaxed);
+        self.last.fetch_max(time, Ordering::Relaxed);
+        let previous = self.previous.swap(time, Ordering::Relaxed);
+        // What another thread told of first may be later.
+        if previous != NEVER && time >= previous {
+            self.gap.fetch_max(time.saturating_sub(previous), Ordering::Relaxed);
+        }
+        if let Some(reading) = self.meaning {
+            self.tell(reading, instance, now);
+        }
+        if is_measured {
+            MEASURED.fetch_add(1, Ordering::Relaxed);
+            MEASURED_TICKS.fetch_add(clock::now().wrapping_sub(begun), Ordering::Relaxed);
+        }
     }
 }
 
