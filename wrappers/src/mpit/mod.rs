@@ -9,6 +9,7 @@ mod api;
 mod describe;
 mod events;
 mod handle;
+pub(crate) mod readers;
 mod variable;
 
 pub(crate) use api::{Api, Failure};

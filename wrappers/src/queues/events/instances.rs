@@ -92,12 +92,14 @@ impl Instances {
         {
             self.source.store(source + 1, Ordering::Relaxed);
         }
-        let by_source = self.clock().and_then(|clock| Some((clock, instance.time()?)));
-        let Some((clock, time)) = by_source else {
+        let Some(clock) = self.clock() else {
             let now = clock::now();
             return (now.cast_signed(), now);
         };
-        let since = clock.since(time, clock::now);
+        let since = match instance.time() {
+            Some(time) => clock.since(time, clock::now),
+            None => clock.passed(clock::now()),
+        };
         (since, clock.on_gyans(since))
     }
 
