@@ -11,6 +11,8 @@ mod coverage;
 mod doctor;
 mod enabling;
 mod environment;
+mod events;
+mod fakempi;
 mod harmless;
 mod hpcc;
 mod install;
