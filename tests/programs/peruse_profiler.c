@@ -63,7 +63,8 @@ static const struct {
 };
 enum { INTERVALS = sizeof intervals / sizeof *intervals };
 
-/* When what happened to a request since it was activated; 0 is not yet. */
+/* When what happened to a request since it was activated; negative is not yet: MPI_Wtime of Open MPI
+ * begins at 0. */
 typedef struct {
     MPI_Aint id;
     double at[EVENTS];
@@ -78,6 +79,12 @@ static struct {
 } waiting[MOST_REQUESTS];
 static int waits;
 
+static void forget(request *request)
+{
+    for (int i = 0; i < EVENTS; i++)
+        request->at[i] = -1;
+}
+
 static request *request_of(MPI_Aint id)
 {
     int i = 0;
@@ -85,6 +92,7 @@ static request *request_of(MPI_Aint id)
         i++;
     if (i == known) {
         must(known < MOST_REQUESTS, "too many requests");
+        forget(&requests[known]);
         requests[known++].id = id;
     }
     return &requests[i];
@@ -123,13 +131,13 @@ static int callback(peruse_event_h handle, MPI_Aint id, peruse_comm_spec_t *spec
     }
     request *request = request_of(id);
     if (event == ACTIVATE)
-        memset(request->at, 0, sizeof request->at);
+        forget(request);
     if (event == INSERT_POSTED)
         longer(&metric[N_POSTED_Q_LEN]);
     if (event == REMOVE_POSTED)
         shorter(&metric[N_POSTED_Q_LEN]);
     for (int i = 0; i < INTERVALS; i++)
-        if (event == intervals[i].to && request->at[intervals[i].from] > 0)
+        if (event == intervals[i].to && request->at[intervals[i].from] >= 0)
             took(&metric[intervals[i].metric], now - request->at[intervals[i].from]);
     request->at[event] = now;
     return MPI_SUCCESS;
