@@ -42,6 +42,8 @@ mod number;
 mod objects;
 mod output;
 mod phases;
+#[allow(dead_code, unused_imports, reason = "the callbacks that use it come next")]
+mod queues;
 mod quirks;
 mod references;
 mod run;
