@@ -124,6 +124,7 @@ int main(int argc, char **argv)
     watch(copy);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
     watch(reverse);
+    MPI_Barrier(MPI_COMM_WORLD);
     halves();
     sizes(copy);
     backwards(reverse);

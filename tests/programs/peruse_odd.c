@@ -105,6 +105,7 @@ static void usual(MPI_Comm comm)
 int main(int argc, char **argv)
 {
     start(&argc, &argv, NULL, 0, NULL);
+    MPI_Barrier(MPI_COMM_WORLD);
     matched_probes(MPI_COMM_WORLD);
     blocking_probes(MPI_COMM_WORLD);
     freed(MPI_COMM_WORLD);

@@ -8,6 +8,8 @@
 #endif
 #include <mpi.h>
 #include <dlfcn.h>
+#include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +45,9 @@ enum { PERUSE_SUCCESS };
     FUNCTION(PERUSE_Event_release, (peruse_event_h *)) \
     FUNCTION(PERUSE_Event_get, (peruse_event_h, int *))
 FUNCTIONS
+
+/* A tag of no message. */
+enum { NEVER = 999 };
 
 enum { MOST_EVENTS = 16, MOST_COMMUNICATORS = 8, MOST_RANKS = 16, MOST_REQUESTS = 1024 };
 
@@ -112,7 +117,7 @@ static void must(int is_so, const char *what)
     }
 }
 
-/* Registers all events of the program on a communicator. No rank sends on it before all have. */
+/* Registers all events of the program on a communicator. No rank may send on it before all have. */
 static void watch(MPI_Comm comm)
 {
     if (own) {
@@ -137,7 +142,6 @@ static void watch(MPI_Comm comm)
             PERUSE_Event_activate_(new->handles[i]);
         }
     }
-    MPI_Barrier(MPI_COMM_WORLD);
 }
 
 static void unwatch(MPI_Comm comm)
@@ -202,6 +206,45 @@ static void all_arrived(MPI_Comm comm)
     }
     for (int root = 0; root < size; root++)
         MPI_Gatherv(&x, 1, MPI_INT, all, ones, places, MPI_INT, root, comm);
+}
+
+/* A barrier without messages, which could wait among those of the program: by shared memory, for ranks
+ * of one node. */
+static atomic_int *comers;
+static MPI_Win shared;
+
+static void share_memory(void)
+{
+    MPI_Aint size;
+    int unit;
+    void *own_part;
+    MPI_Win_allocate_shared(rank ? 0 : sizeof *comers, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own_part,
+                            &shared);
+    MPI_Win_shared_query(shared, 0, &size, &unit, &comers);
+    if (rank == 0)
+        atomic_store(comers, 0);
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
+static void together(void)
+{
+    static int round;
+    int all = ++round * ranks, there;
+    atomic_fetch_add(comers, 1);
+    while (atomic_load(comers) < all) {
+        /* What others wait for goes on meanwhile. */
+        MPI_Iprobe(MPI_ANY_SOURCE, NEVER, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+        sched_yield();
+    }
+}
+
+/* Returns when a message with this tag, and so all that the rank sent before it on the communicator,
+ * has arrived. */
+static void arrived(int from, int tag, MPI_Comm comm)
+{
+    int there = 0;
+    while (!there)
+        MPI_Iprobe(from, tag, comm, &there, MPI_STATUS_IGNORE);
 }
 
 static void write_measure(const char *whose, const char *name, const measure *measure)

@@ -2,6 +2,7 @@
  * callbacks where either queue grows and shrinks. Peers are ranks of MPI_COMM_WORLD in every
  * communicator; a receive from MPI_ANY_SOURCE is posted under "any". Lengths are those after each
  * insertion, over all communicators.
+ * No collective is under way while they wait.
  * Writes to truth.RANK "<traffic> peer <peer> posted <n> <max> <mean> unexpected <n> <max> <mean>".
  * Expect: of the program's own messages, from rank p to rank r of n,
  *   unexpected  p * 3 + r + 1, and 2 more to itself; the longest p * 3 + r + 1 (2 at least)
@@ -74,14 +75,15 @@ static void unexpected_ones(MPI_Comm comm, MPI_Comm reverse)
         for (int i = 0; i < unexpected_of(rank, to); i++)
             MPI_Isend(out, length_of(i), MPI_INT, i % 2 ? to : ranks - 1 - to, i,
                       i % 2 ? comm : reverse, &requests[n++]);
-    all_arrived(comm);
-    all_arrived(reverse);
+    for (int from = 0; from < ranks; from++)
+        for (int i = unexpected_of(from, rank) - 1; i >= 0 && i >= unexpected_of(from, rank) - 2; i--)
+            arrived(i % 2 ? from : ranks - 1 - from, i, i % 2 ? comm : reverse);
     for (int from = 0; from < ranks; from++)
         for (int i = unexpected_of(from, rank) - 1; i >= 0; i--)
             MPI_Recv(in, SIZE, MPI_INT, i % 2 ? from : ranks - 1 - from, i, i % 2 ? comm : reverse,
                      MPI_STATUS_IGNORE);
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 /* All are posted before any is sent. */
@@ -89,20 +91,19 @@ static void expected_ones(MPI_Comm comm, MPI_Comm reverse)
 {
     static int out[SIZE], in[MANY][SIZE];
     MPI_Request requests[MANY];
-    int n = 0, m = 0, x = 0;
+    int n = 0, m = 0;
 
     for (int from = 0; from < ranks; from++)
         for (int i = 0; i < posted_of(from, rank); i++, n++)
             MPI_Irecv(in[n], SIZE, MPI_INT, i % 2 ? ranks - 1 - from : from, i, i % 2 ? reverse : comm,
                       &requests[n]);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
     for (int to = 0; to < ranks; to++)
         for (int i = 0; i < posted_of(rank, to); i++)
             MPI_Isend(out, length_of(i), MPI_INT, i % 2 ? ranks - 1 - to : to, i,
                       i % 2 ? reverse : comm, &requests[n + m++]);
-    MPI_Bcast(&x, 1, MPI_INT, 0, comm);
     MPI_Waitall(n + m, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 /* From anybody, with any tag; the next rank sends. */
@@ -112,11 +113,11 @@ static void anybodys(MPI_Comm comm)
     MPI_Request requests[4];
     for (int i = 0; i < 4; i++)
         MPI_Irecv(&x[i], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, comm, &requests[i]);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
     for (int i = 0; i < 4; i++)
         MPI_Send(&i, 1, MPI_INT, (rank + 1) % ranks, i, comm);
     MPI_Waitall(4, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 static void to_myself(void)
@@ -146,11 +147,13 @@ int main(int argc, char **argv)
     watch(copy);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
     watch(reverse);
+    share_memory();
+    together();
     unexpected_ones(copy, reverse);
     expected_ones(MPI_COMM_WORLD, reverse);
     anybodys(copy);
     to_myself();
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
     for (int i = 0; own && i < TRAFFICS; i++)
         for (int peer = 0; peer <= MOST_RANKS; peer++) {
             const measure *posted = &peers[i][peer].posted;
@@ -163,6 +166,7 @@ int main(int argc, char **argv)
                         traffic_names[i], name, posted->n, posted->max, mean(posted), unexpected->n,
                         unexpected->max, mean(unexpected));
         }
+    MPI_Win_free(&shared);
     unwatch(copy);
     unwatch(reverse);
     MPI_Comm_free(&copy);

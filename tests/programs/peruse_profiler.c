@@ -160,14 +160,18 @@ static void late_receivers(MPI_Comm comm)
         for (int i = 0; i < SIZES; i++)
             if (to != me)
                 MPI_Isend(out, sizes[i], MPI_INT, to, i, comm, &requests[n++]);
-    all_arrived(comm);
+    for (int from = 0; from < ranks; from++)
+        if (from != me)
+            arrived(from, SIZES - 1, comm);
+    together();
     MPI_Allreduce(&rank, &sum, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
+    together();
     for (int i = SIZES - 1; i >= 0; i--)
         for (int from = 0; from < ranks - 1; from++)
             MPI_Recv(in[0], LARGE, MPI_INT, i % 2 ? MPI_ANY_SOURCE : (me + 1 + from) % ranks,
                      i ? i : MPI_ANY_TAG, comm, MPI_STATUS_IGNORE);
     MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 /* All receives are posted before anything is sent, and noticed by MPI_Waitany. */
@@ -184,14 +188,14 @@ static void late_senders(MPI_Comm comm)
                           comm, &requests[n]);
                 n++;
             }
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
     for (int to = 0; to < ranks; to++)
         for (int i = 0; i < SIZES; i++)
             if (to != me)
                 MPI_Send(out, sizes[i], MPI_INT, to, i % 3 ? i : i + 100, comm);
     for (int i = 0; i < n; i++)
         MPI_Waitany(n, requests, &index, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 /* A synchronous send ends when it is received. The message is there before, so that a receive by
@@ -203,11 +207,12 @@ static void synchronous(MPI_Comm comm)
 
     MPI_Comm_rank(comm, &me);
     MPI_Issend(out, 1, MPI_INT, (me + 1) % ranks, 50, comm, &request);
-    all_arrived(comm);
+    arrived((me + ranks - 1) % ranks, 50, comm);
+    together();
     MPI_Sendrecv(&x, 1, MPI_INT, MPI_PROC_NULL, 0, in[0], 1, MPI_INT,
                  (me + ranks - 1) % ranks, 50, comm, MPI_STATUS_IGNORE);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 static void to_myself(MPI_Comm comm)
@@ -240,7 +245,7 @@ static void collectives(MPI_Comm comm)
     MPI_Allgather(out, 200, MPI_INT, in[0], 200, MPI_INT, comm);
     MPI_Bcast(out, 20000, MPI_INT, 0, comm);
     MPI_Reduce(out, in[0], 2000, MPI_INT, MPI_SUM, 0, comm);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
 }
 
 int main(int argc, char **argv)
@@ -250,10 +255,13 @@ int main(int argc, char **argv)
     start(&argc, &argv, names, EVENTS, callback);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     watch(copy);
+    share_memory();
+    together();
     late_receivers(copy);
     collectives(copy);
     MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
     watch(reverse);
+    together();
     late_senders(MPI_COMM_WORLD);
     late_senders(reverse);
     synchronous(reverse);
@@ -265,11 +273,13 @@ int main(int argc, char **argv)
     MPI_Comm_free(&copy);
     MPI_Comm_dup(reverse, &copy);
     watch(copy);
+    together();
     late_receivers(copy);
-    MPI_Barrier(MPI_COMM_WORLD);
+    together();
     for (int i = 0; own && i < TRAFFICS; i++)
         for (int j = 0; j < METRICS; j++)
             write_measure(traffic_names[i], metric_names[j], &metrics[i][j]);
+    MPI_Win_free(&shared);
     unwatch(copy);
     unwatch(reverse);
     MPI_Comm_free(&copy);

@@ -14,7 +14,7 @@ static const char *const names[EVENTS] = {
     "PERUSE_COMM_SEARCH_UNEX_Q_END",
 };
 
-enum { MANY = 100, SIZE = 160, NEVER = 99, LAST = 98 };
+enum { MANY = 100, SIZE = 160, LAST = 98 };
 
 /* One search at a time: this program has one thread. */
 static double posted_since, unex_since;
@@ -112,6 +112,7 @@ int main(int argc, char **argv)
     start(&argc, &argv, names, EVENTS, callback);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     watch(copy);
+    MPI_Barrier(MPI_COMM_WORLD);
     quarters(MPI_COMM_WORLD);
     persistent(copy);
     probes(copy);
