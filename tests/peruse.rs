@@ -195,6 +195,23 @@ fn what_the_library_leaves_out_makes_no_queue_longer() {
     assert_eq!(measured(profile, "program", "T_IN_POSTED_Q").0, 21);
 }
 
+#[test]
+fn callbacks_of_several_threads_at_once_lose_nothing() {
+    let file = OPENMPI_SPC.compiled("unexpected_threads", &["-g"]);
+    let run = Profiled::preloaded(OPENMPI_SPC, 2, &file, &[], &[OB1, PERUSE]);
+    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let profile = &run.profiles()[0];
+    // All hundred have arrived before the first is received.
+    let (came, longest, mean) = measured(profile, "program", "N_UNEX_Q_LEN");
+    assert_eq!(came, 100);
+    assert_close(longest, 100.0, "the longest queue");
+    assert_close(mean, 50.5, "the mean queue");
+    for time in ["T_IN_UNEX_Q", "T_REQ_ACTIVATE_TO_MATCH", "T_XFER_BEGIN_TO_END"] {
+        assert_eq!(measured(profile, "program", time).0, 100, "{time}");
+    }
+    assert_eq!(measured(profile, "program", "N_POSTED_Q_LEN").0, 0);
+}
+
 /// A second registration takes the place of the first, so gyan must not come behind the program.
 #[test]
 fn a_program_that_uses_peruse_itself_counts_the_same_under_gyan() {
