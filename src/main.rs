@@ -19,6 +19,8 @@ mod render;
 mod report;
 mod run;
 mod series;
+#[allow(dead_code)]
+mod symbols;
 mod varlist;
 mod view;
 
