@@ -10,6 +10,7 @@
 
 mod datatype;
 mod diagnosis;
+mod messages;
 mod number;
 mod rank;
 mod read;
@@ -27,6 +28,10 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use messages::{
+    Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
+    PeerQueues, Stack, Traffic, Watch, WatchSite,
+};
 pub use number::Number;
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
@@ -35,7 +40,10 @@ pub use rank::{
 pub use read::{ReadError, read_rank, read_summary, read_variables};
 pub use readings::Measure;
 pub use reduction::Reduction;
-pub use rows::{CallSummary, Element, PhaseSummary, PvarSummary, SamplesSummary, StateSummary};
+pub use rows::{
+    CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
+    PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,
+};
 pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, Datatype, InMpi, Phase, Samples, Series, Values};
+use crate::{Clock, Datatype, EventCount, InMpi, Messages, Phase, Samples, Series, Values, Watch};
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -42,6 +42,15 @@ pub struct RankProfile {
     /// How sampled variables went; none unless `GYAN_SERIES` asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
+    /// Receives that were watched; none unless `GYAN_WATCH` asked for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<Watch>,
+    /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<Messages>,
+    /// The events of `MPI_T` that were counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventCount>,
     /// What the library exports and what of it was not read.
     pub coverage: Coverage,
     /// The clock; none in profiles of gyan before it read one.
@@ -316,6 +325,9 @@ pub struct Coverage {
     /// What is missing of communicators, windows and files.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<String>,
+    /// What is missing of events and of the watch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// What would give more.
     pub advice: Vec<String>,
 }
@@ -348,9 +360,13 @@ pub struct Overhead {
     /// times what each was found to cost at the start.
     #[serde(default)]
     pub wrappers_s: f64,
+    /// Seconds that gyan spent in callbacks of the library, summed over all threads: their number times
+    /// what some of them were found to take.
+    #[serde(default)]
+    pub events_s: f64,
     /// Seconds that gyan added to the end, up to the last write of this profile.
     pub finalize_s: f64,
-    /// `(init_s + sampling_s + wrappers_s + finalize_s) / elapsed_s`.
+    /// `(init_s + sampling_s + wrappers_s + events_s + finalize_s) / elapsed_s`.
     pub share: f64,
     /// The same without `init_s`: what the budget is for.
     #[serde(default)]

@@ -4,7 +4,10 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Datatype, Measure, Statistic};
+use crate::{
+    Address, Class, Datatype, Hit, LoadedObject, Measure, MessageSource, Metric, PeerQueues, Stack,
+    Statistic, Traffic,
+};
 
 /// Which element of a variable a row is about.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -156,4 +159,123 @@ pub struct PhaseSummary {
     /// One row for each variable and object that a rank sampled in it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SamplesSummary>,
+}
+
+/// The receives that were watched on the ranks that compared one variable with one threshold.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct WatchSummary {
+    /// The variable, by the library's name.
+    pub variable: String,
+    /// A value above this is a hit.
+    pub threshold: u64,
+    /// Receives at which it was compared.
+    pub receives: Statistic,
+    /// Receives at which it could not be, on all ranks.
+    pub not_compared: u64,
+    /// Receives at which it was above the threshold.
+    pub hits: Statistic,
+    /// The largest value at a receive.
+    pub max: Statistic,
+    /// Where the hits were, the most hits on all ranks first.
+    pub sites: Vec<WatchSiteSummary>,
+    /// Hits on all ranks that are in none of the sites.
+    pub hits_elsewhere: u64,
+    /// The objects that addresses are in.
+    pub load_map: Vec<LoadedObject>,
+}
+
+/// One place in the program that calls a receive.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct WatchSiteSummary {
+    /// The function that is called, by its name in C.
+    pub function: String,
+    /// Where the call returns to.
+    pub call: Address,
+    /// The number of hits, over the ranks that have one.
+    pub hits: Statistic,
+    /// The sum of the values at the hits of all ranks.
+    pub sum: u64,
+    /// The hit with the largest value.
+    pub worst: Hit,
+    /// The rank that had it.
+    pub worst_rank: u32,
+    /// At how many hits the stack was looked at, on all ranks.
+    pub stacks_taken: u64,
+    /// The stacks that were seen, the most frequent first.
+    pub stacks: Vec<Stack>,
+}
+
+/// What one source told about messages, over the ranks that had it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MessagesSummary {
+    /// Who called back.
+    pub source: MessageSource,
+    /// Number of ranks.
+    pub ranks: u64,
+    /// One row for each metric of which a rank measured something.
+    pub metrics: Vec<MetricSummary>,
+    /// The queues with the most unexpected messages, then with the most posted receives.
+    pub pairs: Vec<PairSummary>,
+    /// How many pairs of ranks there are.
+    pub pairs_seen: u64,
+    /// Messages and receives that are in no pair's row, on all ranks.
+    pub without_peer: u64,
+    /// Requests and messages that were not followed, on all ranks.
+    pub lost: u64,
+}
+
+/// One metric over the ranks; one that measured nothing counts as 0 in the number.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MetricSummary {
+    /// What is measured.
+    pub metric: Metric,
+    /// Whose messages.
+    pub traffic: Traffic,
+    /// The number of measurements.
+    pub n: Statistic,
+    /// Their sum, over the ranks that measured.
+    pub sum: Statistic,
+    /// The mean of all measurements of all ranks.
+    pub mean: f64,
+    /// The largest, over the ranks that measured.
+    pub max: Statistic,
+    /// The histograms of all ranks added up.
+    pub histogram: Vec<u64>,
+}
+
+/// The queues of the messages from one rank to another.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PairSummary {
+    /// The rank that receives.
+    pub rank: u32,
+    /// The rank that sends, and the queues of what it sends.
+    #[serde(flatten)]
+    pub queues: PeerQueues,
+}
+
+/// The instances of one event of `MPI_T` over the ranks; one without any counts as 0.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct EventSummary {
+    /// Its name.
+    pub name: String,
+    /// The name of its source.
+    pub event_source: String,
+    /// The communicator that it is bound to.
+    pub object: Option<String>,
+    /// The number of instances.
+    pub n: Statistic,
+    /// Instances on all ranks that the library could not deliver.
+    pub dropped: u64,
+    /// Seconds from the start of the run to the first on any rank.
+    pub first_s: Option<f64>,
+    /// Seconds from the start of the run to the last on any rank.
+    pub last_s: Option<f64>,
+    /// The longest time between two on any rank.
+    pub gap_max_s: Option<f64>,
 }

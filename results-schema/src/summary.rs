@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallSummary, Clock, CvarSetting, Ending, Job, Mpi, PhaseSummary, PvarSummary, SamplesSummary,
-    Statistic, Tool,
+    CallSummary, Clock, CvarSetting, Ending, EventSummary, Job, MessagesSummary, Mpi, PhaseSummary,
+    PvarSummary, SamplesSummary, Statistic, Tool, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -42,6 +42,15 @@ pub struct Summary {
     /// The phases of the program, in the order in which they first came.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
+    /// The receives that were watched; one row for each variable and threshold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watches: Vec<WatchSummary>,
+    /// What each source told about messages.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub messages: Vec<MessagesSummary>,
+    /// One row for each event of `MPI_T` and communicator.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<EventSummary>,
     /// What the library exports and what of it was not read.
     pub coverage: CoverageSummary,
     /// The clock, of the rank on which a reading takes longest.
@@ -124,6 +133,9 @@ pub struct CoverageSummary {
     /// What is missing of communicators, windows and files, on any rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<String>,
+    /// What is missing of events and of the watch.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub events: Vec<String>,
     /// What would give more.
     pub advice: Vec<String>,
 }
@@ -155,6 +167,9 @@ pub struct OverheadSummary {
     /// Seconds spent counting and timing calls; none when no rank tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrappers_s: Option<Statistic>,
+    /// Seconds in callbacks of the library, over the ranks that tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub events_s: Option<Statistic>,
     /// Seconds added to the end.
     pub finalize_s: Statistic,
     /// Share of the run.
@@ -198,7 +213,7 @@ mod tests {
             }
         };
         remove(&mut value, &["elapsed_s", "in_mpi", "samples", "phases", "clock"]);
-        let overhead = ["wrappers_s", "running_share", "budget", "over_budget"];
+        let overhead = ["wrappers_s", "events_s", "running_share", "budget", "over_budget"];
         remove(&mut value["overhead"], &overhead);
         let times = ["timed", "time_s", "time_error_s", "time_max_s", "time_histogram"];
         for call in value["calls"].as_array_mut().unwrap() {

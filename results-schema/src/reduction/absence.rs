@@ -39,16 +39,16 @@ pub(super) trait Row {
     fn absent_on(&mut self, lowest: u32);
 }
 
-/// Rows of some ranks, by name.
+/// Rows of some ranks, by name or another key.
 #[derive(Debug)]
-pub(super) struct Rows<R> {
-    rows: BTreeMap<String, R>,
+pub(super) struct Rows<R, K = String> {
+    rows: BTreeMap<K, R>,
     /// The lowest rank that was looked at for them.
     lowest_rank: u32,
 }
 
-impl<R: Row> Rows<R> {
-    pub(super) fn of(rank: u32, rows: impl IntoIterator<Item = (String, R)>) -> Rows<R> {
+impl<R: Row, K: Ord> Rows<R, K> {
+    pub(super) fn of(rank: u32, rows: impl IntoIterator<Item = (K, R)>) -> Rows<R, K> {
         Rows { rows: rows.into_iter().collect(), lowest_rank: rank }
     }
 
@@ -57,7 +57,7 @@ impl<R: Row> Rows<R> {
         self.lowest_rank = self.lowest_rank.min(lowest);
     }
 
-    pub(super) fn merge(&mut self, other: Rows<R>) {
+    pub(super) fn merge(&mut self, other: Rows<R, K>) {
         for (name, row) in &mut self.rows {
             if !other.rows.contains_key(name) {
                 row.absent_on(other.lowest_rank);
@@ -74,7 +74,7 @@ impl<R: Row> Rows<R> {
         self.lowest_rank = self.lowest_rank.min(other.lowest_rank);
     }
 
-    pub(super) fn finish(self) -> impl Iterator<Item = (String, R)> {
+    pub(super) fn finish(self) -> impl Iterator<Item = (K, R)> {
         self.rows.into_iter()
     }
 }

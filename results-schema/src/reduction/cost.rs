@@ -45,6 +45,7 @@ pub(super) struct OverheadReduction {
     share: Statistics,
     /// Of ranks that tell these.
     wrappers_s: Statistics,
+    events_s: Statistics,
     running_share: Statistics,
     /// Of the lowest rank.
     budget: (u32, Option<f64>),
@@ -64,6 +65,7 @@ impl OverheadReduction {
             finalize_s: of(overhead.finalize_s),
             share: of(overhead.share),
             wrappers_s: told(overhead.wrappers_s),
+            events_s: told(overhead.events_s),
             running_share: told(overhead.running_share),
             budget: (rank, overhead.budget),
             over_budget: overhead.is_over_budget().then_some(rank).into_iter().collect(),
@@ -78,6 +80,7 @@ impl OverheadReduction {
             (&mut self.finalize_s, &other.finalize_s),
             (&mut self.share, &other.share),
             (&mut self.wrappers_s, &other.wrappers_s),
+            (&mut self.events_s, &other.events_s),
             (&mut self.running_share, &other.running_share),
         ] {
             own.merge(other);
@@ -94,6 +97,7 @@ impl OverheadReduction {
             init_s: self.init_s.finish()?,
             sampling_s: self.sampling_s.finish()?,
             wrappers_s: self.wrappers_s.finish(),
+            events_s: self.events_s.finish(),
             finalize_s: self.finalize_s.finish()?,
             share: self.share.finish()?,
             running_share: self.running_share.finish(),

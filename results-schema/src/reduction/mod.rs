@@ -5,10 +5,12 @@
 mod absence;
 mod calls;
 mod cost;
+mod messages;
 mod phases;
 mod pvars;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +21,10 @@ use crate::{
 use absence::Rows;
 use calls::CallReduction;
 use cost::{InMpiReduction, OverheadReduction};
+use messages::{Events, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
+use watch::Watches;
 
 /// The profiles seen so far, by job.
 #[derive(Debug, Default)]
@@ -46,10 +50,14 @@ struct JobReduction {
     pvars: Pvars,
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
+    watches: Watches,
+    messages: Sources,
+    events: Events,
     exported: usize,
     sampled: usize,
     skipped: BTreeMap<Skipped, u64>,
     objects: BTreeSet<String>,
+    missing_events: BTreeSet<String>,
     advice: BTreeSet<String>,
     clock: Option<Clock>,
     overhead: OverheadReduction,
@@ -141,10 +149,14 @@ impl JobReduction {
             phases: Rows::of(rank, phases),
             pvars,
             calls: Rows::of(rank, calls),
+            watches: profile.watch.map(|watch| Watches::of(watch, rank)).unwrap_or_default(),
+            messages: Sources::of(profile.messages, rank),
+            events: Events::of(profile.events, rank),
             exported: profile.coverage.exported,
             sampled: profile.coverage.sampled,
             skipped: profile.coverage.skipped.into_iter().map(|skipped| (skipped, 1)).collect(),
             objects: profile.coverage.objects.into_iter().collect(),
+            missing_events: profile.coverage.events.into_iter().collect(),
             advice: profile.coverage.advice.into_iter().collect(),
             overhead: OverheadReduction::of(&profile.overhead, profile.clock.is_some(), rank),
             clock: profile.clock,
@@ -170,6 +182,9 @@ impl JobReduction {
         self.calls.merge(other.calls);
         self.pvars.merge(other.pvars);
         self.phases.merge(other.phases);
+        self.watches.merge(other.watches);
+        self.messages.merge(other.messages);
+        self.events.merge(other.events);
         self.clock = slower(self.clock.take(), other.clock);
         self.overhead.merge(other.overhead);
         if other.lowest_rank < self.lowest_rank {
@@ -194,6 +209,7 @@ impl JobReduction {
             *self.skipped.entry(skipped).or_default() += ranks;
         }
         self.objects.append(&mut other.objects);
+        self.missing_events.append(&mut other.missing_events);
         self.advice.append(&mut other.advice);
         for (text, ranks) in other.warnings {
             *self.warnings.entry(text).or_default() += ranks;
@@ -230,11 +246,15 @@ impl JobReduction {
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
             samples,
             phases: PhaseReduction::finish(self.phases, reduced),
+            watches: self.watches.finish(),
+            messages: self.messages.finish(),
+            events: self.events.finish(),
             coverage: CoverageSummary {
                 exported: self.exported,
                 sampled: self.sampled,
                 skipped: skipped.collect(),
                 objects: self.objects.into_iter().collect(),
+                events: self.missing_events.into_iter().collect(),
                 advice: self.advice.into_iter().collect(),
             },
             clock: self.clock,

@@ -48,6 +48,9 @@ fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         in_mpi: None,
         phases: Vec::new(),
         series: None,
+        watch: None,
+        messages: Vec::new(),
+        events: Vec::new(),
         clock: None,
         calls: vec![Call { name: "MPI_Recv".into(), count: 10, ..Call::default() }],
         coverage: Coverage::default(),
@@ -339,4 +342,121 @@ fn the_slowest_clock_speaks_for_the_run() {
         profile
     });
     assert!(reduce(profiles.collect()).clock.unwrap().slow);
+}
+
+fn watched(rank: u32, object: usize, hits: u64, value: u64) -> RankProfile {
+    let call = crate::Address { object: Some(object), address: 0x1234 };
+    let mut load_map: Vec<crate::LoadedObject> = ["./app", "/lib/libm.so"]
+        .map(|path| crate::LoadedObject { path: path.into(), build_id: None })
+        .into();
+    load_map.rotate_left(object);
+    let site = crate::WatchSite {
+        function: "MPI_Recv".into(),
+        call,
+        hits,
+        sum: hits * value,
+        worst: crate::Hit { value, source: Some(1), ..crate::Hit::default() },
+        stacks_taken: 1,
+        stacks: vec![crate::Stack { hits: 1, frames: vec![call, call] }],
+    };
+    let watch = crate::Watch {
+        variable: "unexpected_recvq_length".into(),
+        threshold: 5,
+        receives: 100,
+        hits,
+        max: value,
+        sites: vec![site],
+        load_map,
+        ..crate::Watch::default()
+    };
+    RankProfile { watch: Some(watch), ..profile("a", rank, 4) }
+}
+
+#[test]
+fn a_call_site_is_the_same_wherever_its_file_stands_in_the_load_map() {
+    let summary = reduce(vec![
+        watched(0, 0, 3, 9),
+        watched(1, 1, 4, 9),
+        profile("a", 2, 4),
+        watched(3, 0, 1, 7),
+    ]);
+    let [watch] = summary.watches.as_slice() else { panic!("{:?}", summary.watches) };
+    let [site] = watch.sites.as_slice() else { panic!("{:?}", watch.sites) };
+    // The first rank's file is that of the others: the map is rotated with the index.
+    assert_eq!(watch.load_map.len(), 1);
+    assert_eq!(site.call.object, Some(0));
+    assert_eq!((site.hits.sum, site.hits.ranks), (Number::Integer(8), 3));
+    assert_eq!((site.worst.value, site.worst_rank), (9, 0));
+    assert_eq!(site.stacks.len(), 1);
+    assert_eq!(site.stacks[0].hits, 3);
+    assert_eq!((watch.hits.max, watch.hits.max_rank), (Number::Integer(4), 1));
+}
+
+fn with_messages(rank: u32, peers: u32) -> RankProfile {
+    let queues = |peer: u32| crate::PeerQueues {
+        peer: Some(peer),
+        unexpected: u64::from((peer * 7 + rank * 13) % 31),
+        unexpected_max: 1,
+        unexpected_mean: 1.0,
+        unexpected_time_s: 0.5,
+        unexpected_time_max_s: 0.25,
+        posted: 0,
+        posted_max: 0,
+        posted_mean: 0.0,
+    };
+    let metric = crate::MessageMetric {
+        metric: crate::Metric::TInUnexQ,
+        traffic: crate::Traffic::Program,
+        n: u64::from(rank) + 1,
+        sum: f64::from(rank) + 1.0,
+        max: f64::from(rank),
+        histogram: vec![0, u64::from(rank) + 1],
+    };
+    let messages = crate::Messages {
+        source: crate::MessageSource::Peruse,
+        metrics: if rank == 2 { Vec::new() } else { vec![metric] },
+        peers: (0..peers).map(queues).collect(),
+        without_peer: 1,
+        lost: 0,
+    };
+    RankProfile { messages: vec![messages], ..profile("a", rank, 4) }
+}
+
+#[test]
+fn messages_are_reduced_whatever_the_order_and_the_worst_pairs_are_kept() {
+    let forth = reduce((0..4).map(|rank| with_messages(rank, 40)).collect());
+    let back = reduce((0..4).rev().map(|rank| with_messages(rank, 40)).collect());
+    // But for the rounding of deviations.
+    assert_eq!(forth.messages[0].pairs, back.messages[0].pairs);
+    assert_eq!(forth.messages[0].metrics[0].n.min_rank, back.messages[0].metrics[0].n.min_rank);
+    let [messages] = forth.messages.as_slice() else { panic!("{:?}", forth.messages) };
+    assert_eq!((messages.ranks, messages.pairs_seen, messages.pairs.len()), (4, 160, 64));
+    assert_eq!(messages.pairs[0].queues.unexpected, 30);
+    let [metric] = messages.metrics.as_slice() else { panic!("{:?}", messages.metrics) };
+    // Rank 2 measured nothing.
+    assert_eq!((metric.n.sum, metric.n.min_rank), (Number::Integer(1 + 2 + 4), 2));
+    assert_eq!((metric.max.max, metric.max.max_rank), (Number::Double(3.0), 3));
+    assert!((metric.mean - 1.0).abs() < 1e-12);
+    assert_eq!(metric.histogram, [0, 7]);
+}
+
+#[test]
+fn events_that_a_rank_did_not_have_count_as_none() {
+    let event = |n: u64| crate::EventCount {
+        name: "enqueued".into(),
+        event_source: "RECVQ".into(),
+        object: None,
+        n,
+        dropped: 1,
+        first_s: Some(n as f64),
+        last_s: None,
+        gap_max_s: Some(n as f64),
+    };
+    let with = |rank, events| RankProfile { events, ..profile("a", rank, 3) };
+    let other = crate::EventCount { name: "other".into(), ..event(9) };
+    let summary = reduce(vec![with(0, vec![event(3)]), with(1, vec![other]), profile("a", 2, 3)]);
+    let row = summary.events.iter().find(|row| row.name == "enqueued").unwrap();
+    // Of the two ranks that count events.
+    assert_eq!((row.n.ranks, row.n.min_rank, row.n.sum), (2, 1, Number::Integer(3)));
+    assert_eq!((row.first_s, row.last_s, row.dropped), (Some(3.0), None, 1));
 }

@@ -118,6 +118,7 @@ mod tests {
             init_s: of(0.0),
             sampling_s: of(sampling_s),
             wrappers_s: Some(of(wrappers_s)),
+            events_s: None,
             finalize_s: of(end_s),
             share: of(0.0),
             running_share: Some(of(0.0)),

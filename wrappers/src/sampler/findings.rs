@@ -103,7 +103,7 @@ impl Sampler {
             ));
         }
         let (exported, sampled) = (self.exported, sampled.len());
-        let coverage = Coverage { exported, sampled, skipped, objects, advice };
+        let coverage = Coverage { exported, sampled, skipped, objects, events: Vec::new(), advice };
         Findings { pvars, coverage, phases, series }
     }
 }

@@ -1,0 +1,240 @@
+//! What callbacks of the library told, over ranks.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use super::absence::{Absence, Row, Rows};
+use crate::{
+    EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
+    MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic, add_histogram,
+};
+
+/// Pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
+const PAIRS_AT_MOST: usize = 64;
+
+/// What was told, by who told it.
+#[derive(Debug)]
+pub(super) struct Sources(BTreeMap<MessageSource, MessagesReduction>);
+
+#[derive(Debug)]
+struct MessagesReduction {
+    ranks: u64,
+    metrics: Rows<MetricReduction, (Metric, Traffic)>,
+    /// The worst, in their order.
+    pairs: Vec<PairSummary>,
+    pairs_seen: u64,
+    without_peer: u64,
+    lost: u64,
+}
+
+#[derive(Debug)]
+struct MetricReduction {
+    n: Statistics,
+    sum: Statistics,
+    max: Statistics,
+    histogram: Vec<u64>,
+    absence: Absence,
+}
+
+impl Sources {
+    pub(super) fn of(messages: Vec<Messages>, rank: u32) -> Sources {
+        let sources = messages.into_iter();
+        Sources(sources.map(|one| (one.source, MessagesReduction::of(one, rank))).collect())
+    }
+
+    pub(super) fn merge(&mut self, other: Sources) {
+        for (source, messages) in other.0 {
+            match self.0.get_mut(&source) {
+                Some(own) => own.merge(messages),
+                None => {
+                    self.0.insert(source, messages);
+                }
+            }
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<MessagesSummary> {
+        self.0.into_iter().map(|(source, messages)| messages.finish(source)).collect()
+    }
+}
+
+impl MessagesReduction {
+    fn of(messages: Messages, rank: u32) -> MessagesReduction {
+        let pairs_seen = messages.peers.len() as u64;
+        let peers = messages.peers.into_iter();
+        let metrics = messages.metrics.into_iter();
+        MessagesReduction {
+            ranks: 1,
+            metrics: Rows::of(rank, metrics.map(|metric| MetricReduction::of(metric, rank))),
+            pairs: worst(peers.map(|queues| PairSummary { rank, queues }).collect()),
+            pairs_seen,
+            without_peer: messages.without_peer,
+            lost: messages.lost,
+        }
+    }
+
+    fn merge(&mut self, mut other: MessagesReduction) {
+        self.ranks += other.ranks;
+        self.metrics.merge(other.metrics);
+        self.pairs.append(&mut other.pairs);
+        self.pairs = worst(std::mem::take(&mut self.pairs));
+        self.pairs_seen += other.pairs_seen;
+        self.without_peer += other.without_peer;
+        self.lost += other.lost;
+    }
+
+    fn finish(self, source: MessageSource) -> MessagesSummary {
+        let ranks = self.ranks;
+        let metrics = self.metrics.finish();
+        MessagesSummary {
+            source,
+            ranks,
+            metrics: metrics.filter_map(|(key, metric)| metric.finish(key, ranks)).collect(),
+            pairs: self.pairs,
+            pairs_seen: self.pairs_seen,
+            without_peer: self.without_peer,
+            lost: self.lost,
+        }
+    }
+}
+
+/// The first of the pairs in the order in which they matter. Each is there once, so it is no matter
+/// whether some were left out before.
+fn worst(mut pairs: Vec<PairSummary>) -> Vec<PairSummary> {
+    pairs.sort_by_key(|PairSummary { rank, queues }| {
+        let PeerQueues { peer, unexpected, unexpected_max, posted, .. } = queues;
+        (Reverse((*unexpected, *unexpected_max, *posted)), *rank, *peer)
+    });
+    pairs.truncate(PAIRS_AT_MOST);
+    pairs
+}
+
+impl MetricReduction {
+    fn of(metric: MessageMetric, rank: u32) -> ((Metric, Traffic), MetricReduction) {
+        let reduction = MetricReduction {
+            n: Statistics::of(Number::Integer(metric.n.into()), rank),
+            sum: Statistics::of(Number::Double(metric.sum), rank),
+            max: Statistics::of(Number::Double(metric.max), rank),
+            histogram: metric.histogram,
+            absence: Absence::default(),
+        };
+        ((metric.metric, metric.traffic), reduction)
+    }
+
+    fn finish(self, (metric, traffic): (Metric, Traffic), ranks: u64) -> Option<MetricSummary> {
+        let absent = ranks.saturating_sub(self.n.ranks());
+        let n = self.absence.finish(self.n, absent)?;
+        let sum = self.sum.finish()?;
+        Some(MetricSummary {
+            metric,
+            traffic,
+            mean: sum.sum.as_f64() / n.sum.as_f64().max(1.0),
+            n,
+            sum,
+            max: self.max.finish()?,
+            histogram: self.histogram,
+        })
+    }
+}
+
+impl Row for MetricReduction {
+    fn merge(&mut self, other: MetricReduction) {
+        self.n.merge(&other.n);
+        self.sum.merge(&other.sum);
+        self.max.merge(&other.max);
+        add_histogram(&mut self.histogram, &other.histogram);
+        self.absence.merge(other.absence);
+    }
+
+    fn absent_on(&mut self, lowest: u32) {
+        self.absence.on(lowest);
+    }
+}
+
+type EventKey = (String, String, Option<String>);
+
+/// The events of the ranks that counted any.
+#[derive(Debug)]
+pub(super) struct Events {
+    ranks: u64,
+    rows: Option<Rows<EventReduction, EventKey>>,
+}
+
+#[derive(Debug)]
+struct EventReduction {
+    n: Statistics,
+    dropped: u64,
+    first_s: Option<f64>,
+    last_s: Option<f64>,
+    gap_max_s: Option<f64>,
+    absence: Absence,
+}
+
+impl Events {
+    pub(super) fn of(events: Vec<EventCount>, rank: u32) -> Events {
+        if events.is_empty() {
+            return Events { ranks: 0, rows: None };
+        }
+        let rows = events.into_iter().map(|event| {
+            let reduction = EventReduction {
+                n: Statistics::of(Number::Integer(event.n.into()), rank),
+                dropped: event.dropped,
+                first_s: event.first_s,
+                last_s: event.last_s,
+                gap_max_s: event.gap_max_s,
+                absence: Absence::default(),
+            };
+            ((event.name, event.event_source, event.object), reduction)
+        });
+        Events { ranks: 1, rows: Some(Rows::of(rank, rows)) }
+    }
+
+    pub(super) fn merge(&mut self, other: Events) {
+        self.ranks += other.ranks;
+        match (&mut self.rows, other.rows) {
+            (Some(own), Some(other)) => own.merge(other),
+            (own @ None, other) => *own = other,
+            (Some(_), None) => {}
+        }
+    }
+
+    pub(super) fn finish(self) -> Vec<EventSummary> {
+        let rows = self.rows.into_iter().flat_map(Rows::finish);
+        rows.filter_map(|((name, event_source, object), event)| {
+            let absent = self.ranks.saturating_sub(event.n.ranks());
+            Some(EventSummary {
+                name,
+                event_source,
+                object,
+                n: event.absence.finish(event.n, absent)?,
+                dropped: event.dropped,
+                first_s: event.first_s,
+                last_s: event.last_s,
+                gap_max_s: event.gap_max_s,
+            })
+        })
+        .collect()
+    }
+}
+
+impl Row for EventReduction {
+    fn merge(&mut self, other: EventReduction) {
+        self.n.merge(&other.n);
+        self.dropped += other.dropped;
+        self.first_s = either(self.first_s, other.first_s, f64::min);
+        self.last_s = either(self.last_s, other.last_s, f64::max);
+        self.gap_max_s = either(self.gap_max_s, other.gap_max_s, f64::max);
+        self.absence.merge(other.absence);
+    }
+
+    fn absent_on(&mut self, lowest: u32) {
+        self.absence.on(lowest);
+    }
+}
+
+fn either(one: Option<f64>, other: Option<f64>, of_both: fn(f64, f64) -> f64) -> Option<f64> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(of_both(one, other)),
+        (one, other) => one.or(other),
+    }
+}
