@@ -19,7 +19,7 @@ mod render;
 mod report;
 mod run;
 mod series;
-#[allow(dead_code)]
+mod stacks;
 mod symbols;
 mod varlist;
 mod view;

@@ -28,5 +28,6 @@ mod schemas;
 mod selection;
 mod sessions;
 mod slurm;
+mod stacks;
 mod varlist;
 mod whole_matrix;

@@ -52,13 +52,7 @@ fn of_traffic(messages: &MessagesSummary, traffic: Traffic) -> Vec<QueueRow> {
         max: None,
         ..row
     });
-    let senders = time(Quantity::LateSenders, Metric::TInPostedQ).map(|row| QueueRow {
-        of,
-        remark: Some(
-            "late senders: a receive that is posted early waits without harm while the program works",
-        ),
-        ..row
-    });
+    let senders = time(Quantity::LateSenders, Metric::TInPostedQ).map(|row| QueueRow { of, ..row });
     [
         length(Quantity::UnexpectedLength, Metric::NUnexQLen),
         length(Quantity::PostedLength, Metric::NPostedQLen),
