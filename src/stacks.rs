@@ -130,3 +130,64 @@ fn up_to_main(mut frames: Vec<Frame>) -> Vec<Frame> {
     }
     frames
 }
+
+#[cfg(test)]
+mod tests {
+    use gyan_results::{LoadedObject, Number, Stack, Statistics};
+
+    use super::*;
+
+    fn address(object: usize, address: u64) -> Address {
+        Address { object: Some(object), address }
+    }
+
+    /// A receive that is called at the innermost of `frames`, in objects of which no file is there.
+    fn watch(frames: Vec<Address>) -> WatchSummary {
+        let statistic = Statistics::of(Number::Integer(1), 0).finish().unwrap();
+        let object = |name: &str| LoadedObject { path: format!("/gone/{name}"), build_id: None };
+        let site = WatchSiteSummary {
+            function: "MPI_Recv".into(),
+            call: frames[0],
+            hits: statistic.clone(),
+            sum: 1,
+            worst: Hit::default(),
+            worst_rank: 0,
+            stacks_taken: 1,
+            stacks: vec![Stack { hits: 1, frames }],
+        };
+        WatchSummary {
+            variable: "unexpected_recvq_length".into(),
+            threshold: 0,
+            receives: statistic.clone(),
+            not_compared: 0,
+            hits: statistic.clone(),
+            max: statistic,
+            sites: vec![site],
+            hits_elsewhere: 0,
+            load_map: ["app", "libmpi_mpifh.so.40", "libc.so.6"].map(object).to_vec(),
+        }
+    }
+
+    fn names(frames: Vec<Address>) -> (String, Vec<String>) {
+        let watch = watch(frames);
+        let site = resolve(&watch, &watch.sites[0], &mut Symbols::default());
+        let frames = site.stacks[0].frames.iter().map(|frame| frame.function.clone()).collect();
+        (site.caller.function, frames)
+    }
+
+    #[test]
+    fn the_program_is_at_the_top_and_the_c_library_not_at_the_end() {
+        let stack = vec![address(1, 1), address(0, 2), address(2, 3), address(0, 4), address(2, 5)];
+        // A function that the C library calls back is the program's.
+        let expected = ["app+0x2", "libc.so.6+0x3", "app+0x4"].map(str::to_owned).to_vec();
+        assert_eq!(names(stack), ("app+0x2".to_owned(), expected));
+    }
+
+    #[test]
+    fn a_stack_of_libraries_alone_is_shown_as_it_is() {
+        let expected = vec!["libmpi_mpifh.so.40+0x1".to_owned()];
+        assert_eq!(names(vec![address(1, 1)]), (expected[0].clone(), expected));
+        let outside = vec![Address { object: None, address: 7 }];
+        assert_eq!(names(outside), ("0x7".to_owned(), vec!["0x7".to_owned()]));
+    }
+}

@@ -103,12 +103,16 @@ impl Waited {
         };
         let long: u64 = histogram.iter().skip(limit + 1).sum();
         let count = call.count.sum.as_f64();
+        let number = (count * long as f64 / counted as f64).round();
+        let time_s = time.sum.as_f64() * weight(limit + 1) / weight(0);
+        let longest = call.time_max_s.as_ref().filter(|_| long > 0).map(OnRank::max_of);
         Some(Waited {
             functions: call.name.clone(),
-            number: (count * long as f64 / counted as f64).round(),
+            number,
             of: count,
-            time_s: time.sum.as_f64() * weight(limit + 1) / weight(0),
-            longest: call.time_max_s.as_ref().filter(|_| long > 0).map(OnRank::max_of),
+            // The middle of a bar may be beyond the longest call.
+            time_s: longest.map_or(0.0, |longest| time_s.min(number * longest.value)),
+            longest,
         })
     }
 }
