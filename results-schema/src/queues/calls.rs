@@ -33,7 +33,7 @@ pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
         number: Some(waited.of - waited.number),
         of: Some(waited.of),
         remark: Some(
-            "late receivers: receives that took no longer than that, as their message was there",
+            "late receivers: receives that took less than that: their message was there or came at once",
         ),
         ..waited.row(Quantity::LateReceivers)
     });
