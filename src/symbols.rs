@@ -9,7 +9,7 @@ use std::fs::File;
 use std::path::Path;
 
 use addr2line::{FunctionName, Loader, demangle_auto, gimli};
-use object::{Object as _, ReadCache};
+use object::{Object as _, ObjectSymbol as _, ReadCache};
 use serde::Serialize;
 
 use crate::error::reason;
@@ -182,6 +182,15 @@ fn readable(name: &str) -> String {
         Some((module, procedure)) => format!("{module}::{procedure}"),
         None => demangle_auto(name.into(), None).into_owned(),
     }
+}
+
+/// Whether a library defines `symbol` for others.
+pub(crate) fn defines(library: &Path, symbol: &str) -> bool {
+    let Ok(file) = File::open(library) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return false };
+    let mut symbols = object.dynamic_symbols();
+    symbols.any(|found| found.is_definition() && found.name() == Ok(symbol))
 }
 
 fn build_id_of(file: File) -> Option<String> {
