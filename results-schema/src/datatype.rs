@@ -52,6 +52,24 @@ enum Layout {
 }
 
 impl Datatype {
+    /// Every datatype.
+    pub const ALL: [Datatype; 14] = [
+        Datatype::Int,
+        Datatype::Unsigned,
+        Datatype::Long,
+        Datatype::UnsignedLong,
+        Datatype::LongLong,
+        Datatype::UnsignedLongLong,
+        Datatype::Count,
+        Datatype::Char,
+        Datatype::Double,
+        Datatype::CBool,
+        Datatype::Int32,
+        Datatype::Uint32,
+        Datatype::Int64,
+        Datatype::Uint64,
+    ];
+
     fn layout(self) -> Layout {
         match self {
             Datatype::Char | Datatype::CBool => Layout::I8,
@@ -76,6 +94,7 @@ impl Datatype {
     /// The value that lies at the start of `bytes` in the machine's byte order; `None` when there
     /// are fewer than [`size`](Self::size) of them.
     #[must_use]
+    #[inline]
     pub fn decode(self, bytes: &[u8]) -> Option<Number> {
         fn head<const N: usize>(bytes: &[u8]) -> Option<[u8; N]> {
             bytes.first_chunk().copied()

@@ -238,6 +238,11 @@ impl Scope {
         self.ledger().is_some()
     }
 
+    /// Whether no other thread calls MPI.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self.caller, Caller::Alone)
+    }
+
     /// Where the call is counted, when the program makes it in a run.
     fn ledger(&self) -> Option<&'static Ledger> {
         match self.caller {
@@ -250,7 +255,7 @@ impl Scope {
     /// Where the call is to be timed; none when it is not to be.
     #[inline]
     pub(crate) fn times(&self) -> Option<&'static Ledger> {
-        self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
+        self.ledger().filter(|ledger| ledger.is_to_be_timed(self.function) && !ledger.is_shared())
     }
 
     /// Counts `bytes` of the call.

@@ -21,6 +21,9 @@ pub(crate) struct Config {
     pub(crate) series: Option<Duration>,
     /// How much memory a series takes at most.
     pub(crate) series_bytes: usize,
+    /// The variable that is compared at receives, and with what.
+    pub(crate) watch: Option<WatchFor>,
+    pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
     pub(crate) notices: Notices,
@@ -45,6 +48,8 @@ impl Default for Config {
             budget: Some(0.005),
             series: None,
             series_bytes: 1 << 20,
+            watch: None,
+            events: EventsFrom::default(),
             elements: 64,
             objects: 64,
             notices: Notices::All,
@@ -64,6 +69,21 @@ pub(crate) enum Notices {
     All,
     Warnings,
     None,
+}
+
+/// Receives are watched at which a variable is above a threshold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct WatchFor {
+    /// As the user names it.
+    pub(crate) variable: String,
+    pub(crate) threshold: u64,
+}
+
+/// From whom gyan lets itself be called at each message.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct EventsFrom {
+    pub(crate) peruse: bool,
+    pub(crate) mpi_t: bool,
 }
 
 /// Which control variables are recorded.
@@ -169,6 +189,30 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "how much memory the records take on each rank; the oldest are merged to keep to it",
         set: |config, value| {
             config.series_bytes = value.parse().map_err(|_| "is no number of bytes".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_WATCH",
+        default: "off",
+        meaning: "count the receives at which a variable is above a threshold, by the place in the program: \
+                  `VARIABLE>N`; `umq` is the length of the queue of unexpected messages, whatever this \
+                  MPI calls it",
+        set: |config, value| {
+            config.watch = match value {
+                "off" => None,
+                _ => Some(watch_for(value)?),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_EVENTS",
+        default: "off",
+        meaning: "be called by the MPI library at each message, where it can: `peruse`, `mpi_t` (events of \
+                  MPI 4) or `all`; outside the budget",
+        set: |config, value| {
+            config.events = events_from(value)?;
             Ok(())
         },
     },
@@ -311,6 +355,32 @@ fn interval(value: &str) -> Result<Duration, String> {
         .ok_or_else(|| "is no interval such as 100ms".to_owned())
 }
 
+/// `umq`, `umq>5`.
+fn watch_for(value: &str) -> Result<WatchFor, String> {
+    let (variable, threshold) = value.split_once('>').unwrap_or((value, "0"));
+    let threshold =
+        threshold.trim().parse().map_err(|_| "has no whole number behind >".to_owned())?;
+    let variable = variable.trim().to_owned();
+    if variable.is_empty() {
+        return Err("names no variable before >".into());
+    }
+    Ok(WatchFor { variable, threshold })
+}
+
+fn events_from(value: &str) -> Result<EventsFrom, String> {
+    let mut from = EventsFrom::default();
+    for name in value.split(',').map(str::trim) {
+        match name {
+            "off" => {}
+            "peruse" => from.peruse = true,
+            "mpi_t" => from.mpi_t = true,
+            "all" => from = EventsFrom { peruse: true, mpi_t: true },
+            _ => return Err("is none of off, peruse, mpi_t, all".into()),
+        }
+    }
+    Ok(from)
+}
+
 fn switch(value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "on" | "1" | "yes" | "true" => Ok(true),
@@ -414,6 +484,30 @@ mod tests {
             assert_eq!(config.budget, Some(0.005), "{wrong}");
             assert!(config.warnings[0].starts_with("GYAN_BUDGET="), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_watch_is_a_variable_and_a_whole_number() {
+        let watch = |text| config(&[("GYAN_WATCH", text)]).watch;
+        let of = |variable: &str, threshold| WatchFor { variable: variable.into(), threshold };
+        assert_eq!(watch("umq>5"), Some(of("umq", 5)));
+        assert_eq!(watch("umq"), Some(of("umq", 0)));
+        assert_eq!(watch("a_b > 12"), Some(of("a_b", 12)));
+        assert_eq!(watch("off"), None);
+        for wrong in ["umq>", "umq>-1", "umq>x", ">5"] {
+            let config = config(&[("GYAN_WATCH", wrong)]);
+            assert_eq!(config.watch, None, "{wrong}");
+            assert_eq!(config.warnings.len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn events_are_off_unless_asked_for() {
+        let events = |text| config(&[("GYAN_EVENTS", text)]).events;
+        assert_eq!(config(&[]).events, EventsFrom::default());
+        assert_eq!(events("peruse"), EventsFrom { peruse: true, mpi_t: false });
+        assert_eq!(events("peruse,mpi_t"), events("all"));
+        assert_eq!(config(&[("GYAN_EVENTS", "some")]).warnings.len(), 1);
     }
 
     #[test]

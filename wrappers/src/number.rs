@@ -36,6 +36,11 @@ impl Whole {
         self.0.fetch_or(bits, Ordering::Relaxed);
     }
 
+    /// Raises it to `number`, whoever else does.
+    pub(crate) fn raise(&self, number: u64) {
+        self.0.fetch_max(number, Ordering::Relaxed);
+    }
+
     /// Adds, whoever else does.
     pub(crate) fn add_shared(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);

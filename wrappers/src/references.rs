@@ -8,10 +8,10 @@
 //! loader would not have left those empty.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_void};
 use std::ops::Range;
-use std::{ptr, slice};
 
+use crate::loaded::{self, Object};
 use crate::memory::element;
 use crate::next;
 
@@ -59,22 +59,18 @@ enum Work<'a> {
 
 impl Objects<'_> {
     fn visit(&mut self) {
-        // SAFETY: `visit_object` gets back the pointer to `self`, which outlives the iteration.
-        unsafe { libc::dl_iterate_phdr(Some(visit_object), ptr::from_mut(self).cast()) };
+        // SAFETY: an object stays loaded while it is shown.
+        loaded::each(&mut |object| unsafe { self.see(object) });
     }
 
     /// # Safety
     ///
     /// `object` is loaded, and stays so meanwhile.
     unsafe fn see(&mut self, object: &Object) {
-        let here = visit_object as *const () as usize;
-        let is_own = object.segments(libc::PT_LOAD).any(|segment| segment.contains(&here));
+        let is_own = object.is_own();
         if let Work::FindOwn = self.work {
             if is_own {
-                for segment in object.segments(libc::PT_LOAD) {
-                    let start = if self.own.is_empty() { segment.start } else { self.own.start };
-                    self.own = start.min(segment.start)..self.own.end.max(segment.end);
-                }
+                self.own = object.range();
             }
             return;
         }
@@ -101,34 +97,6 @@ impl Objects<'_> {
             }
         }
     }
-}
-
-unsafe extern "C" fn visit_object(
-    info: *mut libc::dl_phdr_info,
-    _size: usize,
-    objects: *mut c_void,
-) -> c_int {
-    // SAFETY: the caller passed a pointer to its Objects and uses it for nothing else meanwhile.
-    let objects = unsafe { &mut *objects.cast::<Objects>() };
-    // SAFETY: dl_iterate_phdr passes a valid `info`.
-    let info = unsafe { &*info };
-    if info.dlpi_phdr.is_null() {
-        return 0;
-    }
-    let object = Object {
-        base: usize::try_from(info.dlpi_addr).unwrap_or(0),
-        // SAFETY: the program headers of a loaded object, which the loader keeps loaded meanwhile.
-        headers: unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
-    };
-    // SAFETY: as above.
-    unsafe { objects.see(&object) };
-    0
-}
-
-/// A loaded object.
-struct Object<'a> {
-    base: usize,
-    headers: &'a [libc::Elf64_Phdr],
 }
 
 /// A reference to a symbol that the object does not define.
@@ -174,14 +142,6 @@ const ADDRESSES: [u64; 2] = [257, 1025];
 const ADDRESSES: [u64; 0] = [];
 
 impl Object<'_> {
-    /// Where the segments of a kind are in memory.
-    fn segments(&self, kind: u32) -> impl Iterator<Item = Range<usize>> {
-        self.headers.iter().filter(move |header| header.p_type == kind).map(|header| {
-            let start = self.base.wrapping_add(usize::try_from(header.p_vaddr).unwrap_or(0));
-            start..start.saturating_add(usize::try_from(header.p_memsz).unwrap_or(0))
-        })
-    }
-
     /// Every reference to a symbol that the object does not define.
     ///
     /// # Safety

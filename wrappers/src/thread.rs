@@ -20,6 +20,9 @@ pub(crate) struct Thread {
     pub(crate) inside: Cell<bool>,
     /// It holds the run.
     pub(crate) holds_run: Cell<bool>,
+    /// Where the call returns to that came last on another path than the fast one; 0 when that is not
+    /// known.
+    pub(crate) caller: Cell<usize>,
 }
 
 /// This thread; stays in it.
@@ -81,7 +84,7 @@ mod place {
 
     thread_local! {
         static THREAD: Thread = const {
-            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), holds_run: Cell::new(false) }
+            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), holds_run: Cell::new(false), caller: Cell::new(0) }
         };
     }
 

@@ -1,4 +1,5 @@
-//! Exceptions of the program that fly through gyan: what has to be ready for them.
+//! Exceptions of the program that fly through gyan: what has to be ready for them. And which calls
+//! lead to a place.
 //!
 //! libgyan.so brings its own copy of GCC's unwinder (`build.rs` says why). Where an exception of
 //! C++, or the cancellation of a thread, passes a frame of gyan that has something to put back,
@@ -24,7 +25,36 @@ pub(crate) fn prepare() {
     ONCE.call_once(|| _ = unsafe { _Unwind_Backtrace(stop, ptr::null_mut()) });
 }
 
+unsafe extern "C-unwind" {
+    fn _Unwind_GetIP(context: *mut c_void) -> usize;
+}
+
+/// Where the calls that lead here return to, the innermost first; how many of them were written.
+/// Allocates nothing. Where the stack cannot be unwound further, it ends.
+pub(crate) fn callers(into: &mut [usize]) -> usize {
+    let mut frames = Frames { into, len: 0 };
+    // SAFETY: `take` gets back the pointer to `frames`, which outlives the walk.
+    unsafe { _Unwind_Backtrace(take, ptr::from_mut(&mut frames).cast()) };
+    frames.len
+}
+
+struct Frames<'a> {
+    into: &'a mut [usize],
+    len: usize,
+}
+
+extern "C-unwind" fn take(context: *mut c_void, frames: *mut c_void) -> c_int {
+    // SAFETY: the pointer that `callers` passed, used for nothing else meanwhile.
+    let frames = unsafe { &mut *frames.cast::<Frames>() };
+    let Some(frame) = frames.into.get_mut(frames.len) else { return URC_END_OF_STACK };
+    // SAFETY: the context of a frame, which the unwinder passes.
+    *frame = unsafe { _Unwind_GetIP(context) };
+    frames.len += 1;
+    0
+}
+
+const URC_END_OF_STACK: c_int = 5;
+
 extern "C-unwind" fn stop(_context: *mut c_void, _argument: *mut c_void) -> c_int {
-    const URC_END_OF_STACK: c_int = 5;
     URC_END_OF_STACK
 }

@@ -21,6 +21,10 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         file_bytes,
         in_place,
         proc_null,
+        any_source,
+        any_tag,
+        status_ignore,
+        status_source_and_tag: [status_source, status_tag],
         root,
         object_name_bytes,
         unsupported_operation,
@@ -51,6 +55,9 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         ("sizeof(MPI_Comm)", handle_bytes),
         ("sizeof(MPI_File)", file_bytes),
         ("MPI_IN_PLACE", in_place),
+        ("MPI_STATUS_IGNORE", status_ignore),
+        ("offsetof(MPI_Status, MPI_SOURCE)", status_source),
+        ("offsetof(MPI_Status, MPI_TAG)", status_tag),
         ("MPI_MAX_OBJECT_NAME", object_name_bytes),
         ("MPI_MAX_LIBRARY_VERSION_STRING", library_version_bytes),
     ] {
@@ -61,7 +68,8 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
             all.push((format!("{prefix}{name}"), value.to_string()));
         }
     };
-    integers("MPI_", &["PROC_NULL", "ROOT"], &[*proc_null, *root]);
+    let ranks_and_tags = [*proc_null, *root, *any_source, *any_tag];
+    integers("MPI_", &["PROC_NULL", "ROOT", "ANY_SOURCE", "ANY_TAG"], &ranks_and_tags);
     integers("MPI_", &["CART", "GRAPH", "DIST_GRAPH"], topologies);
     integers("MPI_ERR_", &["UNSUPPORTED_OPERATION"], &[*unsupported_operation]);
     integers("", &THREAD_LEVELS, thread_levels);

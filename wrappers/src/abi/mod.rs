@@ -40,6 +40,12 @@ pub(crate) struct Abi {
     /// `MPI_IN_PLACE`, as an address.
     pub(crate) in_place: usize,
     pub(crate) proc_null: c_int,
+    pub(crate) any_source: c_int,
+    pub(crate) any_tag: c_int,
+    /// `MPI_STATUS_IGNORE`, as an address.
+    pub(crate) status_ignore: usize,
+    /// Where `MPI_SOURCE` and `MPI_TAG` are in an `MPI_Status`.
+    pub(crate) status_source_and_tag: [usize; 2],
     /// `MPI_ROOT`.
     pub(crate) root: c_int,
     /// `MPI_MAX_OBJECT_NAME`, with room for the NUL.

@@ -1,9 +1,15 @@
 /* What mpi-sys cannot give under the names of the standard: it names an enumerator after the tag of
  * its enum, which is the library's choice, and knows neither casts nor most datatypes.
  * The orders are those of the fields of Abi. */
+#include <stddef.h>
+
 #include <mpi.h>
 
 void *const gyan_in_place = MPI_IN_PLACE;
+void *const gyan_status_ignore = MPI_STATUS_IGNORE;
+const size_t gyan_status_source_and_tag[2] = {
+    offsetof(MPI_Status, MPI_SOURCE), offsetof(MPI_Status, MPI_TAG),
+};
 
 /* Whether a handle of Fortran is the handle itself: then these are macros that cast. */
 #if defined(MPI_Comm_f2c) && defined(MPI_Type_f2c) && defined(MPI_Win_f2c)

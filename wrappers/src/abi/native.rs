@@ -20,6 +20,8 @@ pub(super) const ABSENT: c_int = c_int::MIN;
 
 unsafe extern "C" {
     safe static gyan_in_place: Word;
+    safe static gyan_status_ignore: Word;
+    safe static gyan_status_source_and_tag: [usize; 2];
     safe static gyan_fortran_handles_are_handles: c_int;
     safe static gyan_verbosities: [c_int; 9];
     safe static gyan_binds: [c_int; Bind::ALL.len() - 1];
@@ -189,6 +191,10 @@ fn make() -> Abi {
         file_bytes: size_of::<mpi_sys::MPI_File>(),
         in_place: gyan_in_place.0 as usize,
         proc_null: of_shim!(RSMPI_PROC_NULL),
+        any_source: of_shim!(RSMPI_ANY_SOURCE),
+        any_tag: of_shim!(RSMPI_ANY_TAG),
+        status_ignore: gyan_status_ignore.0 as usize,
+        status_source_and_tag: gyan_status_source_and_tag,
         root: mpi_sys::MPI_ROOT as c_int,
         object_name_bytes: mpi_sys::MPI_MAX_OBJECT_NAME as usize,
         unsupported_operation: mpi_sys::MPI_ERR_UNSUPPORTED_OPERATION as c_int,

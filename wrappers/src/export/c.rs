@@ -8,6 +8,7 @@
 use std::mem;
 
 use super::call::{self, Effect, Entry};
+use super::caller::noting_caller;
 use crate::boundary::{self, Fast};
 use crate::bytes::{self, Given, InC};
 use crate::next::{Address, Next, c_name};
@@ -124,21 +125,70 @@ macro_rules! entry_point {
         ($entry:ident) => $body:expr
     ) => {
         const _: () = {
+            const ARGUMENTS: &[(&str, Kind)] =
+                &[$((stringify!($arg), <$type as Argument>::KIND)),*];
+            const RECEIVES: Option<Receives> = receives(stringify!($name), ARGUMENTS);
             static ENTRY: Entry = Entry {
                 next: Next::new(c_name(concat!(stringify!($name), "\0"))),
                 function: $chapter::$name,
-                arguments: &[$((stringify!($arg), <$type as Argument>::KIND)),*],
+                arguments: ARGUMENTS,
                 effect: $effect,
                 samples: is_sampling_point(stringify!($name)),
+                receives: RECEIVES,
             };
 
-            #[cfg_attr(not(test), unsafe(no_mangle))]
-            #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
-            extern "C-unwind" fn $name($($arg: $type),*) -> Int {
-                let $entry = &ENTRY;
-                $body
-            }
+            exported! { $name ( $($arg : $type),* ) RECEIVES, $entry => $body }
         };
+    };
+}
+
+/// The function that programs call. Those that receive note where they return to when that is wanted; a
+/// name that is missing here does not compile.
+macro_rules! exported {
+    (MPI_Irecv $($rest:tt)*) => { noting! { MPI_Irecv $($rest)* } };
+    (MPI_Irecv_c $($rest:tt)*) => { noting! { MPI_Irecv_c $($rest)* } };
+    (MPI_Imrecv $($rest:tt)*) => { noting! { MPI_Imrecv $($rest)* } };
+    (MPI_Imrecv_c $($rest:tt)*) => { noting! { MPI_Imrecv_c $($rest)* } };
+    (MPI_Isendrecv $($rest:tt)*) => { noting! { MPI_Isendrecv $($rest)* } };
+    (MPI_Isendrecv_c $($rest:tt)*) => { noting! { MPI_Isendrecv_c $($rest)* } };
+    (MPI_Isendrecv_replace $($rest:tt)*) => { noting! { MPI_Isendrecv_replace $($rest)* } };
+    (MPI_Isendrecv_replace_c $($rest:tt)*) => { noting! { MPI_Isendrecv_replace_c $($rest)* } };
+    (MPI_Mrecv $($rest:tt)*) => { noting! { MPI_Mrecv $($rest)* } };
+    (MPI_Mrecv_c $($rest:tt)*) => { noting! { MPI_Mrecv_c $($rest)* } };
+    (MPI_Recv $($rest:tt)*) => { noting! { MPI_Recv $($rest)* } };
+    (MPI_Recv_c $($rest:tt)*) => { noting! { MPI_Recv_c $($rest)* } };
+    (MPI_Sendrecv $($rest:tt)*) => { noting! { MPI_Sendrecv $($rest)* } };
+    (MPI_Sendrecv_c $($rest:tt)*) => { noting! { MPI_Sendrecv_c $($rest)* } };
+    (MPI_Sendrecv_replace $($rest:tt)*) => { noting! { MPI_Sendrecv_replace $($rest)* } };
+    (MPI_Sendrecv_replace_c $($rest:tt)*) => { noting! { MPI_Sendrecv_replace_c $($rest)* } };
+    (MPI_Start $($rest:tt)*) => { noting! { MPI_Start $($rest)* } };
+    (MPI_Startall $($rest:tt)*) => { noting! { MPI_Startall $($rest)* } };
+    ($name:ident ( $($arg:ident : $type:ident),* ) $receives:ident, $entry:ident => $body:expr) => {
+        const _: () = assert!(!may_be_hit($receives), stringify!($name));
+
+        #[cfg_attr(not(test), unsafe(no_mangle))]
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) -> Int {
+            let $entry = &ENTRY;
+            $body
+        }
+    };
+}
+
+macro_rules! noting {
+    ($name:ident ( $($arg:ident : $type:ident),* ) $receives:ident, $entry:ident => $body:expr) => {
+        const _: () = assert!(may_be_hit($receives), stringify!($name));
+
+        noting_caller! {
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            fn $name($($arg: $type),*) -> Int, true, wrapped
+        }
+
+        #[allow(clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn wrapped($($arg: $type),*) -> Int {
+            let $entry = &ENTRY;
+            $body
+        }
     };
 }
 

@@ -9,8 +9,10 @@ use crate::boundary::{self, Scope};
 use crate::memory::element;
 use crate::next::{Address, Next};
 use crate::objects::Change;
+use crate::objects::Language;
 use crate::stopwatch::Stopwatch;
-use crate::table::{Function, Kind};
+use crate::table::{Function, Kind, Receives};
+use crate::watcher::{self, Watched};
 
 /// What is known of an entry point.
 pub(super) struct Entry {
@@ -21,6 +23,15 @@ pub(super) struct Entry {
     pub(super) effect: Effect,
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
+    pub(super) receives: Option<Receives>,
+}
+
+impl Entry {
+    /// Looks at the receives in a call, when they are watched.
+    #[inline]
+    fn watched(&self, scope: &Scope, language: Language, words: &[usize]) -> Option<Watched> {
+        watcher::before(scope, self.function, self.receives?, language, words)
+    }
 }
 
 /// What a row says behind the arguments: functions of the words of the arguments.
@@ -59,6 +70,7 @@ pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
     let scope = boundary::enter(entry.function);
     let change = entry.effect.before(&scope, words);
     let next = entry.next.get();
+    let watched = entry.watched(&scope, Language::C, words);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     let result = match next {
         // SAFETY: the row has the arguments that the standard gives this function.
@@ -66,6 +78,7 @@ pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
         None => missing::call(entry.next.name(), entry.arguments, words),
     };
     Stopwatch::stop(stopwatch.as_ref());
+    watcher::after(watched, Language::C, words, result == 0);
     entry.effect.after(&scope, words, change, result == 0);
     result
 }
@@ -90,6 +103,7 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     if let Effect::Changes(_) = entry.effect {
         clear_stack();
     }
+    let watched = entry.watched(&scope, Language::Fortran, words);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
     // string; each argument is an address, whatever its type.
@@ -98,6 +112,7 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     let arguments = words.get(..entry.arguments.len()).unwrap_or_default();
+    watcher::after(watched, Language::Fortran, arguments, succeeded);
     entry.effect.after(&scope, arguments, change, succeeded);
 }
 

@@ -28,6 +28,7 @@ static ENTRY: Entry = Entry {
     arguments: &[],
     effect: Effect::Nothing,
     samples: false,
+    receives: None,
 };
 
 #[inline(never)]

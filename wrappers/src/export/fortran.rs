@@ -11,6 +11,7 @@
 use pastey::paste;
 
 use super::call::{self, Effect, Entry};
+use super::caller::noting_caller;
 use crate::bytes::{self, InFortran};
 use crate::next::{Next, c_name};
 use crate::objects::{self, Language};
@@ -38,9 +39,17 @@ macro_rules! routines {
             use super::*;
 
             const EFFECT: Effect = effect! { $arguments $($effect)* };
+            const ARGUMENTS: &[(&str, Kind)] = names! { $arguments };
+            const RECEIVES: Option<Receives> = receives(stringify!($name), ARGUMENTS);
 
             spellings! { $chapter $name $fortran $arguments }
         }
+    };
+}
+
+macro_rules! names {
+    (( $($arg:ident $type:ident)* )) => {
+        &[$((stringify!($arg), Kind::Same)),*]
     };
 }
 
@@ -102,18 +111,26 @@ macro_rules! routine {
         routine! { $chapter $name $spelling $arguments $lengths ( $($rest)* ) }
     };
     ($chapter:ident $name:ident $spelling:ident ( $($arg:ident $type:ident)* ) [ $($length:ident)* ] ()) => {
-        #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
-        extern "C-unwind" fn $spelling($($arg: usize,)* ierr: usize $(, $length: usize)*) {
-            static ENTRY: Entry = Entry {
-                next: Next::new(c_name(concat!(stringify!($spelling), "\0"))),
-                function: $chapter::$name,
-                arguments: &[$((stringify!($arg), Kind::Same)),*],
-                effect: EFFECT,
-                samples: is_sampling_point(stringify!($name)),
-            };
-            call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]);
-        }
+        const _: () = {
+            noting_caller! {
+                #[cfg_attr(not(test), unsafe(no_mangle))]
+                fn $spelling($($arg: usize,)* ierr: usize $(, $length: usize)*),
+                may_be_hit(RECEIVES), from_fortran
+            }
+
+            #[allow(clippy::too_many_arguments, clippy::similar_names)]
+            extern "C-unwind" fn from_fortran($($arg: usize,)* ierr: usize $(, $length: usize)*) {
+                static ENTRY: Entry = Entry {
+                    next: Next::new(c_name(concat!(stringify!($spelling), "\0"))),
+                    function: $chapter::$name,
+                    arguments: ARGUMENTS,
+                    effect: EFFECT,
+                    samples: is_sampling_point(stringify!($name)),
+                    receives: RECEIVES,
+                };
+                call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]);
+            }
+        };
     };
 }
 

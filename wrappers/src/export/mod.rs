@@ -2,6 +2,7 @@
 
 mod c;
 mod call;
+mod caller;
 mod costs;
 // A program that contains its MPI has the Fortran entry points of that.
 #[cfg(not(feature = "static"))]

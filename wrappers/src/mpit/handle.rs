@@ -5,6 +5,7 @@ use std::ptr;
 use gyan_results::Datatype;
 
 use super::api::{Api, Failure, Raw, bytes_of};
+use super::readers;
 use super::variable::Variable;
 
 /// A session of performance experiments (MPI 4.1, 15.3.7).
@@ -34,6 +35,10 @@ unsafe impl Send for PvarHandle {}
 impl Session {
     pub(crate) fn create(api: &Api) -> Result<Session, Failure> {
         Ok(Session { raw: api.pvar_session_create()? })
+    }
+
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
     }
 
     /// Ends the session. The handles in it are freed before, one by one.
@@ -68,6 +73,14 @@ impl Session {
 }
 
 impl PvarHandle {
+    pub(super) fn raw(&self) -> Raw {
+        self.raw
+    }
+
+    pub(super) fn datatype(&self) -> Datatype {
+        self.datatype
+    }
+
     /// Starts a variable that does not run by itself.
     pub(crate) fn start(&mut self, api: &Api, session: &Session) -> Result<(), Failure> {
         if !self.startable || self.running {
@@ -118,6 +131,7 @@ impl PvarHandle {
 
     /// Gives the handle back, while its object is still alive.
     pub(crate) fn free(self, api: &Api, session: &Session) {
+        readers::retract(self.raw);
         // SAFETY: the handle was allocated in this session and `self` is gone.
         unsafe { api.pvar_handle_free(session.raw, self.raw) };
     }

@@ -8,6 +8,7 @@
 mod api;
 mod describe;
 mod handle;
+pub(crate) mod readers;
 mod variable;
 
 pub(crate) use api::{Api, Failure};

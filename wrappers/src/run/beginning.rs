@@ -1,5 +1,6 @@
 //! How the run begins: what is done before the real initialisation, and after it.
 
+use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -8,14 +9,14 @@ use gyan_results::{CvarSetting, Moment, Overhead};
 
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::abi::{self, Library};
-use crate::config::{Config, Notices};
+use crate::config::{Config, EventsFrom, Notices};
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
 use crate::phases::Phases;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
-    boundary, clock, cvars, enable, export, governor, listing, notice, references, unwinding,
+    boundary, clock, cvars, enable, export, governor, listing, notice, references, store, unwinding,
 };
 
 /// What is known between the start of the initialisation and its end.
@@ -160,25 +161,18 @@ impl Beginning {
             series: config.series.map(|interval| {
                 (clock::whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)
             }),
+            comms: config.watch.is_some() || config.events != EventsFrom::default(),
             begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
         };
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {
             enable::verify(mpit, &library, &mut config);
         }
-        let sampler = match mpit {
-            Ok(Some(mpit)) => {
-                let wanted = &mut config.wanted;
-                Sampler::begin(mpit, &library, wanted, early_names, limits, is_world)
-                    .map_err(|failure| failure.to_string())
-            }
-            Ok(None) => Err("the MPI library has no MPI_T interface (MPI 3.0)".into()),
-            Err(failure) => Err(failure),
-        };
-        let (sampler, without_sampler) = match sampler {
-            Ok(sampler) => (Some(sampler), None),
-            Err(why) => (None, Some(why)),
-        };
+        let (sampler, without_sampler) =
+            match sampler_of(mpit, &library, &mut config, early_names, limits, is_world) {
+                Ok(sampler) => (Some(sampler), None),
+                Err(why) => (None, Some(why)),
+            };
         if late {
             let text = "the start was missed: calls and readings before the first call that gyan \
                         saw are missing";
@@ -218,6 +212,7 @@ impl Beginning {
                 cvars,
                 sampler,
                 without_sampler,
+                names: BTreeMap::new(),
                 earlier: Earlier::default(),
                 phases: Phases::new(self.clock.ticks()),
                 told: false,
@@ -229,8 +224,32 @@ impl Beginning {
         let measuring = Instant::now();
         governor::learn(export::costs());
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
+        store::look_at_watched();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
         }
     }
+}
+
+/// What reads variables, or why there is nothing that does.
+fn sampler_of(
+    mpit: Result<Option<Mpit>, String>,
+    library: &Library,
+    config: &mut Config,
+    early_names: Vec<Option<String>>,
+    limits: Limits,
+    is_world: bool,
+) -> Result<Sampler, String> {
+    let Some(mpit) = mpit? else {
+        return Err("the MPI library has no MPI_T interface (MPI 3.0)".into());
+    };
+    let wanted = &mut config.wanted;
+    let mut sampler = Sampler::begin(mpit, library, wanted, early_names, limits, is_world)
+        .map_err(|failure| failure.to_string())?;
+    if let Some(watch) = &config.watch
+        && let Err(why) = sampler.watch_receives(watch)
+    {
+        config.warnings.push(why);
+    }
+    Ok(sampler)
 }

@@ -10,8 +10,8 @@ use gyan_results::{
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
-use crate::sampler::Findings;
-use crate::{boundary, clock, governor, notice, output, store, thread};
+use crate::sampler::{Findings, Sampler};
+use crate::{boundary, clock, governor, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -35,6 +35,7 @@ impl Run {
     /// Writes the profile as it is now, for a program that asks for it.
     pub(super) fn write_so_far(&mut self) {
         let asked = Instant::now();
+        self.names = self.sampler.as_ref().map(Sampler::names_of_comms).unwrap_or_default();
         let findings = match &mut self.sampler {
             Some(sampler) => sampler.so_far(&self.library, &mut self.config.wanted),
             None => Findings::default(),
@@ -50,7 +51,9 @@ impl Run {
     /// Ends it and writes the profile. What is left for another start.
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
+        watcher::end();
         let ended = Instant::now();
+        self.names = self.sampler.as_ref().map(Sampler::names_of_comms).unwrap_or_default();
         let mut warnings = Vec::new();
         let (findings, mpit) = match self.sampler.take() {
             Some(sampler) => {
@@ -112,6 +115,8 @@ impl Run {
         let (time_s, variance) = timed.fold((0.0, 0.0), |(time, variance), (time_s, error_s)| {
             (time + time_s, variance + error_s * error_s)
         });
+        let names = |comm| self.names.get(&comm).cloned();
+        let watch = self.config.watch.as_ref().and_then(|_| watcher::described(&names));
         let in_mpi = InMpi { time_s, time_error_s: variance.sqrt(), share: time_s / elapsed_s };
         RankProfile {
             schema: RANK_SCHEMA.into(),
@@ -134,7 +139,7 @@ impl Run {
             calls,
             phases: self.phases.described(&self.earlier.phases),
             series: self.earlier.series.clone(),
-            watch: None,
+            watch,
             messages: Vec::new(),
             events: Vec::new(),
             coverage,

@@ -6,6 +6,7 @@ mod ending;
 pub(crate) use beginning::{Beginning, Start};
 pub(crate) use ending::end_run;
 
+use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
@@ -50,6 +51,8 @@ pub(crate) struct Run {
     sampler: Option<Sampler>,
     /// Why there is no sampler.
     without_sampler: Option<String>,
+    /// The names of the communicators that were alive at the last look.
+    names: BTreeMap<usize, String>,
     /// What was read until an earlier end.
     earlier: Earlier,
     phases: Phases,
@@ -99,7 +102,7 @@ pub(crate) fn sampled(ticks: u64) {
 }
 
 /// So many ticks were spent reading variables.
-fn spent(ticks: u64) {
+pub(crate) fn spent(ticks: u64) {
     SAMPLING.add_shared(ticks);
     governor::spend(ticks as f64);
 }
@@ -119,7 +122,7 @@ impl Run {
     /// An object has come.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
         self.sampled(|sampler, library, config| {
-            sampler.object_comes(library, &mut config.wanted, kind, handle);
+            let _ = sampler.object_comes(library, &mut config.wanted, kind, handle);
         });
         self.sample_soon();
     }

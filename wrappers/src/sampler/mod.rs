@@ -12,14 +12,17 @@ mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use wildmatch::WildMatch;
+
 use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, Skipped};
 
 use crate::abi::{Bind, Library, inquiry};
-use crate::clock;
-use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable};
+use crate::config::WatchFor;
+use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable, readers};
 use crate::objects::{Kind, Object, Registry};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Wanted;
+use crate::{clock, watcher};
 
 pub(crate) use phases::Phase;
 use phases::{Mark, Phases};
@@ -53,6 +56,10 @@ pub(crate) struct Sampler {
     limit: usize,
     phases: Phases,
     series: Option<Series>,
+    /// The variable that is compared at receives, by index.
+    watched: Option<usize>,
+    /// Communicators are followed, whether variables bind to them or not.
+    follows_comms: bool,
     /// When the run began, on the clock.
     begun: u64,
 }
@@ -115,6 +122,8 @@ pub(crate) struct Limits {
     pub(crate) objects: usize,
     /// The interval of a series in ticks, and its bytes.
     pub(crate) series: Option<(u64, usize)>,
+    /// Whether communicators are followed, whether variables bind to them or not.
+    pub(crate) comms: bool,
     /// When the run began, on the clock.
     pub(crate) begun: u64,
 }
@@ -151,6 +160,8 @@ impl Sampler {
             limit: limits.objects,
             phases: Phases::new(limits.elements),
             begun: limits.begun,
+            watched: None,
+            follows_comms: limits.comms,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
         sampler.discover(library, wanted, 0, Moment::Start)?;
@@ -186,26 +197,84 @@ impl Sampler {
         }
     }
 
-    /// An object has come.
+    /// An object has come. It is given back when it is followed from now on.
     pub(crate) fn object_comes(
         &mut self,
         library: &Library,
         wanted: &mut Wanted,
         kind: Kind,
         handle: usize,
-    ) {
+    ) -> Option<Object> {
         // Some libraries register variables when the first object of a kind is created.
         let known = self.exported;
         if self.mpit.api.pvar_get_num().is_ok_and(|number| number > known) {
             // When this fails, so does the look at the end, which says so.
             let _ = self.discover(library, wanted, known, Moment::Later);
         }
-        if self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
-            return;
+        let follows = kind == Kind::Comm && self.follows_comms;
+        if !follows && self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
+            return None;
         }
-        let Some(mpi) = inquiry() else { return };
-        if let Some(object) = self.objects.comes(library, mpi, kind, handle) {
-            self.bind(library, wanted, &object);
+        let object = self.objects.comes(library, inquiry()?, kind, handle)?;
+        self.bind(library, wanted, &object);
+        Some(object)
+    }
+
+    /// The communicators that are followed.
+    pub(crate) fn comms(&self) -> impl Iterator<Item = &Object> {
+        self.objects.alive(Kind::Comm)
+    }
+
+    /// The names of the communicators that are alive, by handle.
+    pub(crate) fn names_of_comms(&self) -> BTreeMap<usize, String> {
+        // The end will ask for them anew.
+        let mut objects = self.objects.clone();
+        let alive: Vec<Object> = self.comms().cloned().collect();
+        let name = |object: Object| (object.handle, objects.name(inquiry(), &object));
+        alive.into_iter().map(name).collect()
+    }
+
+    /// Lets a variable be compared at receives, the first that the user means.
+    pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) -> Result<(), String> {
+        let patterns = watcher::candidates(wanted);
+        let named = |pattern: &WildMatch| {
+            self.sampled.iter().find(|sampled| pattern.matches(&sampled.variable.name))
+        };
+        let Some(found) = patterns.iter().find_map(named) else {
+            let variable = &wanted.variable;
+            let why = match self.skipped.values().find(|skipped| {
+                let name = skipped.name.as_deref().unwrap_or_default();
+                patterns.iter().any(|pattern| pattern.matches(name))
+            }) {
+                Some(Skipped { name, reason, .. }) => {
+                    format!("{} was not read: {reason}", name.as_deref().unwrap_or_default())
+                }
+                None if variable == "umq" => {
+                    "this MPI exports no length of the queue of unexpected messages; gyan doctor \
+                     tells what would give one"
+                        .into()
+                }
+                None => "this MPI exports no such variable; gyan varlist -p shows them".into(),
+            };
+            return Err(format!("GYAN_WATCH: {variable}: {why}; receives are not watched"));
+        };
+        let name = found.variable.name.clone();
+        if !readers::can_read(found.variable.datatype) {
+            return Err(format!("GYAN_WATCH: {name} is no number; receives are not watched"));
+        }
+        self.watched = Some(found.variable.index);
+        for sampled in &self.sampled {
+            self.publish(sampled);
+        }
+        watcher::begin(&name, wanted);
+        Ok(())
+    }
+
+    /// Lets receives read a variable, when it is the one that is watched.
+    fn publish(&self, sampled: &Sampled) {
+        if self.watched == Some(sampled.variable.index) {
+            let object = sampled.object.as_ref().map(|object| object.handle);
+            readers::publish(&self.mpit.api, &self.session, &sampled.handle, object);
         }
     }
 
@@ -221,6 +290,9 @@ impl Sampler {
     /// An object is about to go: its variables are read for the last time.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
         let Some(object) = self.objects.goes(kind, handle) else { return };
+        if watcher::is_on() && kind == Kind::Comm && watcher::mentions(handle) {
+            watcher::comm_goes(handle, &self.objects.clone().name(inquiry(), &object));
+        }
         let (going, staying) = std::mem::take(&mut self.sampled)
             .into_iter()
             .partition(|sampled| sampled.object.as_ref().is_some_and(|o| o.order == object.order));
@@ -308,7 +380,10 @@ impl Sampler {
                 continue;
             }
             match self.take(library, wanted, &variable, object.as_ref(), moment) {
-                Ok(sampled) => self.sampled.push(sampled),
+                Ok(sampled) => {
+                    self.publish(&sampled);
+                    self.sampled.push(sampled);
+                }
                 Err(why) => reason = why,
             }
         }

@@ -136,7 +136,11 @@ const SAMPLING_POINTS: &[&str] = &[
 
 /// Whether variables are sampled at calls of this function.
 pub(crate) const fn is_sampling_point(name: &str) -> bool {
-    let mut rest = SAMPLING_POINTS;
+    begins_like(name, SAMPLING_POINTS)
+}
+
+const fn begins_like(name: &str, beginnings: &[&str]) -> bool {
+    let mut rest = beginnings;
     while let [beginning, others @ ..] = rest {
         if begins(name.as_bytes(), beginning.as_bytes()) {
             return true;
@@ -152,6 +156,100 @@ const fn begins(text: &[u8], beginning: &[u8]) -> bool {
         ([a, text @ ..], [b, beginning @ ..]) => *a == *b && begins(text, beginning),
         ([], _) => false,
     }
+}
+
+/// What the names of the functions begin with that post a receive for which they have the source, the
+/// tag and the communicator.
+const POSTING: &[&str] =
+    &["MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Isendrecv", "MPI_Precv_init"];
+
+/// What a function has to do with receives, by the places of its arguments.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Receives {
+    /// It posts one.
+    Posts(Posted),
+    /// It receives a message that was matched before.
+    Matched,
+    /// It prepares one, whose request is at the last place, to be started later.
+    Prepares { posted: Posted, request: usize },
+    /// It starts a request at a place.
+    Starts { request: usize },
+    /// It starts as many as the first place says.
+    StartsAll { count: usize, requests: usize },
+    /// It frees a request.
+    Frees { request: usize },
+}
+
+/// Where the arguments of a receive are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Posted {
+    pub(crate) source: usize,
+    pub(crate) tag: usize,
+    pub(crate) comm: usize,
+    pub(crate) status: Option<usize>,
+}
+
+/// What the function with this name and these arguments has to do with receives.
+pub(crate) const fn receives(name: &str, arguments: &[(&str, Kind)]) -> Option<Receives> {
+    let request = place(arguments, "request");
+    match name.as_bytes() {
+        b"MPI_Mrecv" | b"MPI_Imrecv" | b"MPI_Mrecv_c" | b"MPI_Imrecv_c" => {
+            return Some(Receives::Matched);
+        }
+        b"MPI_Start" | b"MPI_Request_free" => {
+            let Some(request) = request else { return None };
+            return if begins(name.as_bytes(), b"MPI_Start") {
+                Some(Receives::Starts { request })
+            } else {
+                Some(Receives::Frees { request })
+            };
+        }
+        b"MPI_Startall" => {
+            let (Some(count), Some(requests)) =
+                (place(arguments, "count"), place(arguments, "array_of_requests"))
+            else {
+                return None;
+            };
+            return Some(Receives::StartsAll { count, requests });
+        }
+        _ => {}
+    }
+    if !begins_like(name, POSTING) {
+        return None;
+    }
+    let tag = match place(arguments, "recvtag") {
+        Some(tag) => Some(tag),
+        None => place(arguments, "tag"),
+    };
+    let (Some(source), Some(tag), Some(comm)) =
+        (place(arguments, "source"), tag, place(arguments, "comm"))
+    else {
+        return None;
+    };
+    let posted = Posted { source, tag, comm, status: place(arguments, "status") };
+    match request {
+        Some(request) if begins_like(name, &["MPI_Recv_init", "MPI_Precv_init"]) => {
+            Some(Receives::Prepares { posted, request })
+        }
+        _ => Some(Receives::Posts(posted)),
+    }
+}
+
+/// Whether receives are posted by a function, and not only prepared or freed.
+pub(crate) const fn may_be_hit(receives: Option<Receives>) -> bool {
+    !matches!(receives, None | Some(Receives::Prepares { .. } | Receives::Frees { .. }))
+}
+
+/// The place of the argument with this name.
+const fn place(arguments: &[(&str, Kind)], wanted: &str) -> Option<usize> {
+    let mut rest = arguments;
+    while let [(name, _), others @ ..] = rest {
+        if name.len() == wanted.len() && begins(name.as_bytes(), wanted.as_bytes()) {
+            return Some(arguments.len() - rest.len());
+        }
+        rest = others;
+    }
+    None
 }
 
 /// How many functions are wrapped.

@@ -1,0 +1,238 @@
+//! Receives that are called while a variable is above a threshold, such as the length of the queue of
+//! unexpected messages: how many, and where in the program. After the example tool of the standard (MPI
+//! 4.1, 15.3.7).
+//!
+//! Every receive of the program goes by here, so what is not a hit takes a reading of the variable and
+//! little else. A hit is counted by where its call returns to; the stack is looked at as the budget
+//! allows.
+
+mod places;
+mod receive;
+mod sites;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use gyan_results::Watch;
+use wildmatch::WildMatch;
+
+use crate::abi::inquiry;
+use crate::boundary::Scope;
+use crate::config::WatchFor;
+use crate::mpit::readers;
+use crate::number::{Real, Whole};
+use crate::objects::Language;
+use crate::table::{Function, Receives};
+use crate::{clock, governor, run, thread};
+use receive::{Arguments, Receive};
+use sites::{Call, Noted, Sites, Worst};
+
+/// What `umq` stands for: the first of these names that the library has.
+const UNEXPECTED: &[&str] = &[
+    // MPICH and Intel MPI: all of the process.
+    "unexpected_recvq_length",
+    // Open MPI, pml ob1: of a communicator, by rank.
+    "pml_ob1_unexpected_msgq_length",
+    // Open MPI's software counters: all of the process.
+    "*SPC_UNEXPECTED_IN_QUEUE",
+    // The example in the standard.
+    "MPI_T_UMQ_LENGTH",
+];
+
+/// One receive in so many is measured.
+const MEASURED_EVERY: u64 = 64;
+
+/// Entry points look at it by themselves.
+pub(crate) static ON: AtomicBool = AtomicBool::new(false);
+static THRESHOLD: Whole = Whole::new(0);
+static RECEIVES: Whole = Whole::new(0);
+static NOT_COMPARED: Whole = Whole::new(0);
+static MAX: Whole = Whole::new(0);
+/// Ticks that a look takes that is no hit, and that looking at a stack takes.
+static LOOK: Real = Real::new(0.0);
+static STACK: Real = Real::new(0.0);
+/// When a stack was looked at last.
+static LAST_STACK: Whole = Whole::new(0);
+/// Held while a hit is noted, and never while MPI is called.
+static SITES: Mutex<Option<Sites>> = Mutex::new(None);
+
+/// The names of the variables that a user means.
+pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
+    match wanted.variable.as_str() {
+        "umq" => UNEXPECTED.iter().map(|name| WildMatch::new(name)).collect(),
+        name => vec![WildMatch::new(name)],
+    }
+}
+
+/// Watches from now on, the variable that the library calls `variable`.
+pub(crate) fn begin(variable: &str, wanted: &WatchFor) {
+    places::prepare();
+    with_sites(|sites| _ = sites.get_or_insert_with(|| Sites::new(variable)));
+    receive::prepare();
+    THRESHOLD.set(wanted.threshold);
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// Watches no longer.
+pub(crate) fn end() {
+    ON.store(false, Ordering::Relaxed);
+}
+
+#[inline]
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+/// Whether each call of a function is looked at, so that it takes no fast path.
+pub(crate) fn covers(function: Function) -> bool {
+    is_on() && receive::is_receive(function)
+}
+
+fn with_sites<T>(work: impl FnOnce(&mut Option<Sites>) -> T) -> T {
+    work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// What is left to be seen when a receive has returned.
+pub(crate) struct Watched {
+    noted: Option<Noted>,
+    then: receive::Then,
+}
+
+/// A function that has to do with receives is about to be called.
+#[inline]
+pub(crate) fn before(
+    scope: &Scope,
+    function: Function,
+    receives: Receives,
+    language: Language,
+    words: &[usize],
+) -> Option<Watched> {
+    if !is_on() || !scope.is_of_program() {
+        return None;
+    }
+    let arguments = Arguments { language, words };
+    let mut noted = None;
+    let then = receive::each(receives, arguments, |receive| {
+        noted = compare(scope, function, receive);
+    });
+    (noted.is_some() || !matches!(then, receive::Then::Nothing)).then_some(Watched { noted, then })
+}
+
+/// It has returned.
+#[inline]
+pub(crate) fn after(
+    watched: Option<Watched>,
+    language: Language,
+    words: &[usize],
+    succeeded: bool,
+) {
+    let Some(Watched { noted, then }) = watched else { return };
+    if !succeeded {
+        return;
+    }
+    let arguments = Arguments { language, words };
+    if let (Some((source, tag)), Some(noted)) = (then.happened(arguments), noted) {
+        with_sites(|sites| {
+            if let Some(sites) = sites {
+                sites.received(noted, source, tag);
+            }
+        });
+    }
+}
+
+/// Compares the variable for one receive.
+#[inline]
+fn compare(scope: &Scope, function: Function, receive: Receive) -> Option<Noted> {
+    let number = RECEIVES.get();
+    let measures = number % MEASURED_EVERY == MEASURED_EVERY / 2;
+    let begun = if measures { clock::now() } else { 0 };
+    let Some(value) = readers::total(receive.comm) else {
+        NOT_COMPARED.add_shared(1);
+        return None;
+    };
+    if scope.is_alone() {
+        RECEIVES.add(1);
+    } else {
+        RECEIVES.add_shared(1);
+    }
+    if value > MAX.get() {
+        MAX.raise(value);
+    }
+    if measures {
+        let ticks = clock::now().wrapping_sub(begun);
+        LOOK.set(governor::learned(LOOK.get(), ticks as f64));
+        run::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
+    }
+    if value > THRESHOLD.get() { hit(function, receive, value) } else { None }
+}
+
+#[cold]
+#[inline(never)]
+fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
+    let begun = clock::now();
+    let noted_by_entry = thread::here().caller.get();
+    let address = if noted_by_entry == 0 || places::is_passed_over(noted_by_entry) {
+        sites::found_on_stack()
+    } else {
+        noted_by_entry
+    };
+    let worst = || Worst {
+        value,
+        source: receive.source,
+        tag: receive.tag,
+        comm: receive.comm,
+        longest_from: readers::largest(receive.comm),
+        ..Worst::default()
+    };
+    let mut looked = false;
+    let may_look = || {
+        looked = governor::is_unlimited() || governor::allows(begun, LAST_STACK.get(), STACK.get());
+        looked
+    };
+    let noted =
+        with_sites(|sites| sites.as_mut()?.hit(Call { function, address }, value, worst, may_look));
+    let ticks = clock::now().wrapping_sub(begun);
+    if looked {
+        STACK.set(governor::learned(STACK.get(), ticks as f64));
+        LAST_STACK.set(begun);
+    }
+    run::spent(ticks);
+    noted
+}
+
+/// Whether a hit that is kept was on this communicator, so that its name has to be known.
+pub(crate) fn mentions(comm: usize) -> bool {
+    with_sites(|sites| sites.as_ref().is_some_and(|sites| sites.mention(comm)))
+}
+
+/// A communicator goes, which was called so.
+pub(crate) fn comm_goes(comm: usize, name: &str) {
+    with_sites(|sites| {
+        if let Some(sites) = sites {
+            sites.goes(comm, name);
+        }
+    });
+}
+
+/// As the profile has it; none when nothing was watched. `names` of the communicators that are alive.
+pub(crate) fn described(names: &dyn Fn(usize) -> Option<String>) -> Option<Watch> {
+    let watch = Watch {
+        threshold: THRESHOLD.get(),
+        receives: RECEIVES.get(),
+        not_compared: NOT_COMPARED.get(),
+        max: MAX.get(),
+        ..Watch::default()
+    };
+    with_sites(|sites| Some(sites.as_ref()?.described(watch, names)))
+}
+
+/// The communicator of an argument, as `objects` knows it.
+fn comm_of(language: Language, word: usize) -> Option<usize> {
+    let mpi = inquiry()?;
+    match language {
+        // Of a handle that is an int the upper half of the word is undefined.
+        Language::C if mpi.abi.handle_bytes == size_of::<u32>() => Some(word & 0xffff_ffff),
+        Language::C => Some(word),
+        Language::Fortran => mpi.comm(receive::integer(language, word)?),
+    }
+}

@@ -1,0 +1,221 @@
+//! The receives in a call: which message does each wait for, and on which communicator? Also those that
+//! were prepared long before and are started now.
+
+use std::ffi::c_int;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use super::comm_of;
+use crate::abi::inquiry;
+use crate::memory::{element, word};
+use crate::objects::Language;
+use crate::queues::{Row, Table, mixed};
+use crate::table::{Function, Posted, Receives, functions};
+
+/// Persistent receives that are known at a time.
+const PREPARED_AT_MOST: usize = 4096;
+
+/// One receive; none for what is not known or is a wildcard.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Receive {
+    pub(super) comm: Option<usize>,
+    pub(super) source: Option<i32>,
+    pub(super) tag: Option<i32>,
+}
+
+/// The arguments of a call.
+#[derive(Clone, Copy)]
+pub(super) struct Arguments<'a> {
+    pub(super) language: Language,
+    pub(super) words: &'a [usize],
+}
+
+/// What there is to do when the call succeeded.
+pub(super) enum Then {
+    Nothing,
+    /// The status tells what was received.
+    Status(usize),
+    /// The request at a place stands for a receive.
+    Prepared(usize, Receive),
+}
+
+/// The persistent receives, by their requests.
+static PREPARED: Mutex<Option<Table<Prepared>>> = Mutex::new(None);
+
+struct Prepared {
+    language: Language,
+    request: usize,
+    receive: Receive,
+}
+
+impl Row for Prepared {
+    type Key = (Language, usize);
+
+    fn key(&self) -> (Language, usize) {
+        (self.language, self.request)
+    }
+
+    fn is(&self, key: (Language, usize)) -> bool {
+        self.key() == key
+    }
+
+    fn hash((language, request): (Language, usize)) -> u64 {
+        mixed(request as u64, u64::from(language == Language::Fortran))
+    }
+}
+
+pub(super) fn prepare() {
+    with_prepared(|prepared| _ = prepared.get_or_insert_with(|| Table::new(PREPARED_AT_MOST)));
+}
+
+fn with_prepared<T>(work: impl FnOnce(&mut Option<Table<Prepared>>) -> T) -> T {
+    work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Whether a function has to do with receives.
+pub(super) fn is_receive(function: Function) -> bool {
+    const BEGINNINGS: [&str; 9] = [
+        "MPI_Recv",
+        "MPI_Irecv",
+        "MPI_Mrecv",
+        "MPI_Imrecv",
+        "MPI_Sendrecv",
+        "MPI_Isendrecv",
+        "MPI_Precv_init",
+        "MPI_Start",
+        "MPI_Request_free",
+    ];
+    static ALL: OnceLock<Vec<bool>> = OnceLock::new();
+    let is_one = |name: &str| BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
+    let all = ALL.get_or_init(|| functions().map(|(_, row)| is_one(row.name)).collect());
+    all.get(function.0).copied().unwrap_or(false)
+}
+
+/// Shows each receive in a call.
+#[inline]
+pub(super) fn each(
+    receives: Receives,
+    arguments: Arguments,
+    mut show: impl FnMut(Receive),
+) -> Then {
+    match receives {
+        Receives::Posts(posted) => {
+            let receive = arguments.receive(posted);
+            show(receive);
+            match posted.status {
+                Some(status) if receive.source.is_none() || receive.tag.is_none() => {
+                    Then::Status(status)
+                }
+                _ => Then::Nothing,
+            }
+        }
+        Receives::Matched => {
+            show(Receive::default());
+            Then::Nothing
+        }
+        Receives::Prepares { posted, request } => {
+            Then::Prepared(request, arguments.receive(posted))
+        }
+        Receives::Starts { request } => {
+            arguments.started(request, 1, show);
+            Then::Nothing
+        }
+        Receives::StartsAll { count, requests } => {
+            let count = arguments.integer(count).and_then(|count| usize::try_from(count).ok());
+            arguments.started(requests, count.unwrap_or(0), show);
+            Then::Nothing
+        }
+        Receives::Frees { request } => {
+            if let Some(request) = arguments.request(request, 0) {
+                let key = (arguments.language, request);
+                with_prepared(|prepared| prepared.as_mut().and_then(|known| known.take(key)));
+            }
+            Then::Nothing
+        }
+    }
+}
+
+impl Then {
+    /// The call succeeded: source and tag of what was received, when that is known now.
+    pub(super) fn happened(self, arguments: Arguments) -> Option<(i32, i32)> {
+        match self {
+            Then::Nothing => None,
+            Then::Status(at) => arguments.status(at),
+            Then::Prepared(at, receive) => {
+                let request = arguments.request(at, 0)?;
+                let language = arguments.language;
+                with_prepared(|prepared| {
+                    // One too many is not watched.
+                    prepared.as_mut()?.put(Prepared { language, request, receive });
+                    None
+                })
+            }
+        }
+    }
+}
+
+/// An `int` that C passes by value and Fortran by address.
+pub(super) fn integer(language: Language, word: usize) -> Option<c_int> {
+    match language {
+        // The upper half of the word is not part of an int.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+        Language::C => Some(word as c_int),
+        Language::Fortran if word == 0 => None,
+        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one, that Fortran
+        // passed to a function of MPI.
+        Language::Fortran => Some(unsafe { element::<c_int>(word, 0) }),
+    }
+}
+
+impl Arguments<'_> {
+    fn word(self, place: usize) -> usize {
+        self.words.get(place).copied().unwrap_or(0)
+    }
+
+    fn integer(self, place: usize) -> Option<c_int> {
+        integer(self.language, self.word(place))
+    }
+
+    #[inline]
+    fn receive(self, posted: Posted) -> Receive {
+        let Some(mpi) = inquiry() else { return Receive::default() };
+        let source = self.integer(posted.source).filter(|source| *source != mpi.abi.any_source);
+        let tag = self.integer(posted.tag).filter(|tag| *tag != mpi.abi.any_tag);
+        Receive { comm: comm_of(self.language, self.word(posted.comm)), source, tag }
+    }
+
+    /// The request at index `at` of an array.
+    fn request(self, place: usize, at: usize) -> Option<usize> {
+        let address = self.word(place);
+        let bytes = match self.language {
+            Language::C => inquiry()?.abi.handle_bytes,
+            Language::Fortran => size_of::<c_int>(),
+        };
+        // SAFETY: the program passed an array of requests of so many bytes with this element.
+        (address != 0).then(|| unsafe { word(address, bytes, at) })
+    }
+
+    fn started(self, place: usize, count: usize, mut show: impl FnMut(Receive)) {
+        for at in 0..count {
+            let Some(request) = self.request(place, at) else { return };
+            let key = (self.language, request);
+            let receive = with_prepared(|prepared| Some(prepared.as_mut()?.get(key)?.receive));
+            if let Some(receive) = receive {
+                show(receive);
+            }
+        }
+    }
+
+    /// Source and tag in the status at a place, of a call from C that succeeded.
+    fn status(self, place: usize) -> Option<(i32, i32)> {
+        let mpi = inquiry()?;
+        let status = self.word(place);
+        if self.language == Language::Fortran || status == 0 || status == mpi.abi.status_ignore {
+            return None;
+        }
+        let [source, tag] = mpi.abi.status_source_and_tag.map(|offset| {
+            // SAFETY: the program passed a status, and the call filled it in.
+            unsafe { element::<c_int>(status + offset, 0) }
+        });
+        Some((source, tag))
+    }
+}
