@@ -77,8 +77,7 @@ fn resolve<'a>(
             stack.frames.iter().rev().take_while(|address| is_above_program(watch, address));
         let frames = stack.frames.len().saturating_sub(below + above.count());
         let frames = stack.frames.iter().skip(below).take(frames);
-        let frames = frames.flat_map(|address| frames_of(watch, address, symbols)).collect();
-        Way { hits: stack.hits, frames: up_to_main(frames) }
+        Way { hits: stack.hits, frames: up_to_main(watch, frames, symbols) }
     });
     let stacks: Vec<Way> = stacks.collect();
     // Bindings of the MPI library, of Fortran or C++, may call the receive for the program.
@@ -123,10 +122,18 @@ fn is_in(watch: &WatchSummary, address: &Address, libraries: &[&str]) -> bool {
     })
 }
 
-/// What starts `main` in a program that contains its C library.
-fn up_to_main(mut frames: Vec<Frame>) -> Vec<Frame> {
-    if let Some(main) = frames.iter().rposition(|frame| frame.function == "main") {
-        frames.truncate(main + 1);
+/// What starts `main` is the C library's, and is not even asked for its names.
+fn up_to_main<'a>(
+    watch: &WatchSummary,
+    addresses: impl Iterator<Item = &'a Address>,
+    symbols: &mut Symbols,
+) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    for address in addresses {
+        frames.extend(frames_of(watch, address, symbols));
+        if frames.last().is_some_and(|frame| frame.function == "main") {
+            break;
+        }
     }
     frames
 }

@@ -93,6 +93,7 @@ fn a_stack_in_c_has_inlined_functions_and_ends_at_main() {
     let expected: [&[&str]; 3] =
         [&["receive", "(inlined)", &at(24)], &["exchange", &at(30)], &["main", &at(35)]];
     assert_eq!(stack(&queues), expected, "{queues}");
+    assert!(!queues.contains("libc.so"), "{queues}");
     let title = "MPI_Recv at places.c:24 (receive): 3 of 3 stacks that were looked at";
     assert!(queues.contains(title), "{queues}");
     let whole = report(&profile, &[]);
