@@ -5,6 +5,7 @@
 //! allocates once it is there, and nothing calls MPI.
 
 mod peers;
+pub(crate) mod peruse;
 mod table;
 mod tally;
 mod waiting;
