@@ -31,6 +31,7 @@ mod schemas;
 mod selection;
 mod sessions;
 mod slurm;
+mod stacks;
 mod varlist;
 mod watcher;
 mod whole_matrix;
