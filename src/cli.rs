@@ -66,6 +66,7 @@ Examples:
   gyan run --set btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   gyan run --enable all -- mpirun -n 4 ./app
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
+  gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -94,6 +95,13 @@ pub(crate) struct RunOptions {
     /// Keep how sampled variables go, one record an interval, such as 100ms
     #[arg(long, value_name = "INTERVAL")]
     pub(crate) series: Option<String>,
+    /// Count receives that are called while a queue is long, by call site: umq>N, or VARIABLE>N
+    #[arg(long, value_name = "VARIABLE>N")]
+    pub(crate) watch: Option<String>,
+    /// Let the MPI library tell of every message where it can: peruse, mpi_t [default: both]
+    #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true,
+          default_missing_value = "all")]
+    pub(crate) events: Option<String>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -113,6 +121,7 @@ Examples:
   gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
+  gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
 pub(crate) struct ReportOptions {
@@ -137,9 +146,14 @@ pub(crate) struct ReportOptions {
     /// How the sampled variables whose name matches went, on every rank
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) series: Option<String>,
-    /// How long calls took, and which values sampled variables had, of what matches
+    /// How long calls took, which values sampled variables had and what callbacks measured of messages,
+    /// of what matches
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
+    /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
+    /// were called while one was long
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) queues: bool,
 }
 
 #[derive(Args)]

@@ -9,7 +9,7 @@ use crate::cli::DoctorOptions;
 use crate::error::{Error, reason};
 use crate::executable::{self, Executable, Kind};
 use crate::launcher::{self, Launcher};
-use crate::{DONE, INCOMPLETE, mpi, probe, render, run, varlist, view};
+use crate::{DONE, INCOMPLETE, mpi, probe, render, run, symbols, varlist, view};
 
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     let library = run::library();
@@ -25,6 +25,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
         Ok(library) => of_program(options, &library, &output, &mut checks)?,
         Err(_) => None,
     };
+    checks.extend(listing.as_ref().and_then(messages));
     let diagnosis = diagnosis(options, checks, listing);
     let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
     if options.json {
@@ -177,6 +178,18 @@ fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
             "use the mpirun that belongs to the library",
         )
     })
+}
+
+/// By what the library can tell of every message.
+fn messages(listing: &Variables) -> Option<Check> {
+    let peruse = symbols::defines(Path::new(&listing.mpi.library_path), "PERUSE_Init");
+    let by = match (peruse, listing.events.is_empty()) {
+        (true, true) => "PERUSE",
+        (true, false) => "PERUSE and events of MPI_T",
+        (false, false) => "events of MPI_T",
+        (false, true) => return None,
+    };
+    Some(ok("messages", format!("the library can tell of each by {by}: gyan run --events")))
 }
 
 /// A program that is tried.

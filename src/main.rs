@@ -19,6 +19,8 @@ mod render;
 mod report;
 mod run;
 mod series;
+mod stacks;
+mod symbols;
 mod varlist;
 mod view;
 

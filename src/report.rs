@@ -3,11 +3,12 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gyan_results::Summary;
+use gyan_results::{EventSummary, MessagesSummary, QueueRow, Summary};
 use wildmatch::WildMatch;
 
 use crate::cli::{Format, ReportOptions};
 use crate::error::Error;
+use crate::stacks::{self, Watched};
 use crate::{DONE, INCOMPLETE, directory, render, series, view};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
@@ -31,7 +32,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         if histograms.is_empty() {
             return Err(Error::new(
                 format!("--histogram {name}"),
-                "no call that was timed and no variable that was sampled matches",
+                "no call that was timed, no variable that was sampled and no metric of messages matches",
                 "gyan report --all shows the names",
             ));
         }
@@ -46,6 +47,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             Format::Csv => render::phases_csv(out, &summary.phases),
             _ => json(out, &summary.phases),
         })
+    } else if options.queues {
+        queues(&directory, &mut out, &summary, format, all)?
     } else {
         print(&mut out, &summary, format, all)
     };
@@ -80,10 +83,51 @@ pub(crate) fn print(
     format: Format,
     all: bool,
 ) -> io::Result<()> {
-    print_view(out, &view::report(summary, all), format, |out| match format {
-        Format::Csv => render::csv(out, summary),
+    let (watched, remarks) = stacks::watched(summary);
+    let view = view::report(summary, (&watched, &remarks), all);
+    print_view(out, &view, format, |out| match format {
+        Format::Csv => render::csv(out, summary, &watched),
         _ => gyan_results::write_summary(out, summary),
     })
+}
+
+/// What is known of the queues of messages.
+fn queues(
+    directory: &Path,
+    out: &mut impl Write,
+    summary: &Summary,
+    format: Format,
+    all: bool,
+) -> Result<io::Result<()>, Error> {
+    let metrics = summary.queues();
+    if metrics.is_empty() && summary.watches.is_empty() && summary.events.is_empty() {
+        return Err(Error::new(
+            directory.display(),
+            "nothing is known of queues",
+            "run with: gyan run --watch umq --events",
+        ));
+    }
+    let (watched, remarks) = stacks::watched(summary);
+    let queues = Queues {
+        metrics: &metrics,
+        messages: &summary.messages,
+        events: &summary.events,
+        watches: &watched,
+    };
+    let view = view::queues(summary, &metrics, (&watched, &remarks), all);
+    Ok(print_view(out, &view, format, |out| match format {
+        Format::Csv => render::queues_csv(out, &queues),
+        _ => json(out, &queues),
+    }))
+}
+
+/// The same for programs.
+#[derive(serde::Serialize)]
+pub(crate) struct Queues<'a> {
+    pub(crate) metrics: &'a [QueueRow],
+    pub(crate) messages: &'a [MessagesSummary],
+    pub(crate) events: &'a [EventSummary],
+    pub(crate) watches: &'a [Watched<'a>],
 }
 
 /// Prints `view`, or what `data` writes where the format is for a program.

@@ -50,6 +50,12 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     if let Some(series) = &options.series {
         variables.push(("GYAN_SERIES", series.into()));
     }
+    if let Some(watch) = &options.watch {
+        variables.push(("GYAN_WATCH", watch.into()));
+    }
+    if let Some(events) = &options.events {
+        variables.push(("GYAN_EVENTS", events.into()));
+    }
     if launcher.is_none() && launcher::rank().is_some() {
         if let Some(output) = output_directory(options)? {
             variables.push(("GYAN_OUTPUT", output.into()));

@@ -73,6 +73,8 @@ fn every_mpi_is_found_and_its_monitoring_told() {
         let found = diagnosis.mpi.as_ref().unwrap();
         let name = found.library.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(name.starts_with(library), "{name}");
+        let peruse = diagnosis.checks.iter().any(|check| check.finding.contains("by PERUSE"));
+        assert_eq!(peruse, mpi == OPENMPI_SPC, "{name}");
         let told: Vec<_> = diagnosis
             .switches
             .iter()

@@ -11,6 +11,8 @@ use crate::common::{Outcome, gyan, root, run};
 /// A run of gyan before it timed calls, and one with times, samples, series and phases.
 const OLD: &str = "tests/fixtures/gyan.rank-1";
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
+/// One with watched receives, and with all that callbacks tell of messages.
+const QUEUES: &str = "tests/fixtures/gyan.rank-1-queues";
 
 /// The reports of the committed fixtures, in each of their forms.
 #[test]
@@ -31,6 +33,14 @@ fn reports_are_the_golden_ones() {
         ("series.txt", RUNNING, &["--series", "*unexpected*"]),
         ("series.csv", RUNNING, &["--series", "*msgq*", "--format", "csv"]),
         ("histogram.txt", RUNNING, &["--histogram", "*ait*"]),
+        ("watch.txt", QUEUES, &[]),
+        ("watch.csv", QUEUES, &["--format", "csv"]),
+        ("queues.txt", QUEUES, &["--queues"]),
+        ("queues-all.txt", QUEUES, &["--queues", "--all"]),
+        ("queues.csv", QUEUES, &["--queues", "--format", "csv"]),
+        ("queues.json", QUEUES, &["--queues", "--format", "json"]),
+        ("queues-variables.txt", RUNNING, &["--queues"]),
+        ("queues-histogram.txt", QUEUES, &["--histogram", "T_IN_*"]),
     ] {
         // A name behind --phase would be the directory.
         let mut command = gyan();
@@ -64,6 +74,27 @@ fn changed(change: impl Fn(&mut RankProfile)) -> TempDir {
 
 fn report(directory: &Path, options: &[&str]) -> Outcome {
     run(gyan().arg("report").arg(directory).args(options))
+}
+
+#[test]
+fn where_only_times_of_calls_are_known_the_report_says_what_would_tell_more() {
+    for (library, advice) in [
+        ("Open MPI v5.0.11", "--enable-peruse"),
+        ("MPICH Version: 5.0.2", "--enable-mpit-events"),
+        ("Intel(R) MPI Library 2021.18", "another MPI may"),
+        ("Strange MPI 1", ""),
+    ] {
+        let directory = changed(|profile| {
+            profile.pvars.clear();
+            profile.mpi.library = library.into();
+        });
+        let outcome = report(directory.path(), &["--queues"]);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let text = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("estimated times of MPI_Waitall"), "{}", outcome.stdout);
+        assert_eq!(text.contains("to see more: "), !advice.is_empty(), "{}", outcome.stdout);
+        assert!(text.contains(advice), "{}", outcome.stdout);
+    }
 }
 
 #[test]
@@ -165,6 +196,7 @@ fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
         (OLD, &["--phase"][..], &["the program has no phases", "gyan_phase_begin"][..]),
         (OLD, &["--series", "*"], &["kept no series", "gyan run --series 100ms"]),
         (OLD, &["--histogram", "*"], &["no call that was timed"]),
+        (OLD, &["--queues"], &["nothing is known of queues", "gyan run --watch"]),
         (RUNNING, &["--phase", "nosuch"], &["no phase matches", "step/exchange"]),
         (RUNNING, &["--series", "nosuch"], &["no sampled variable matches", "mpool"]),
     ] {

@@ -12,6 +12,7 @@ mod datatype;
 mod diagnosis;
 mod messages;
 mod number;
+mod queues;
 mod rank;
 mod read;
 mod readings;
@@ -33,6 +34,7 @@ pub use messages::{
     PeerQueues, Stack, Traffic, Watch, WatchSite,
 };
 pub use number::Number;
+pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
     Skipped, Tool,

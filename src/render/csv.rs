@@ -5,9 +5,11 @@ use std::io::{self, Write};
 
 use csv::Writer;
 use gyan_results::{
-    CallSummary, CvarSetting, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Summary,
+    CallSummary, CvarSetting, MessageSource, MessagesSummary, PhaseSummary, PvarSummary,
+    SamplesSummary, Statistic, Summary, Traffic,
 };
 
+use crate::stacks::Watched;
 use crate::view::Histogram;
 
 const HEADER: [&str; 16] = [
@@ -15,11 +17,19 @@ const HEADER: [&str; 16] = [
     "min_rank", "avg", "max", "max_rank", "sum", "stddev", "phase",
 ];
 
-pub(crate) fn csv(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+pub(crate) fn csv(out: &mut impl Write, summary: &Summary, watched: &[Watched]) -> io::Result<()> {
     let mut table = Table::new(out)?;
     table.pvars(&summary.pvars)?;
     table.samples(&summary.samples)?;
     table.calls(&summary.calls)?;
+    table.watched(watched)?;
+    table.messages(&summary.messages)?;
+    for event in &summary.events {
+        let object = event.object.as_deref().unwrap_or_default();
+        let about = |measure| ["event", &event.name, "", object, "", measure, ""];
+        table.statistic(about("count"), Some(&event.n))?;
+        table.sum(about("dropped"), &event.dropped)?;
+    }
     table.statistic(["run", "", "", "", "", "elapsed_s", ""], summary.elapsed_s.as_ref())?;
     if let Some(in_mpi) = &summary.in_mpi {
         table.statistic(["run", "", "", "", "", "in_mpi_s", ""], Some(&in_mpi.time_s))?;
@@ -32,6 +42,7 @@ pub(crate) fn csv(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         ("init_s", Some(&overhead.init_s)),
         ("sampling_s", Some(&overhead.sampling_s)),
         ("wrappers_s", overhead.wrappers_s.as_ref()),
+        ("events_s", overhead.events_s.as_ref()),
         ("finalize_s", Some(&overhead.finalize_s)),
         ("share", Some(&overhead.share)),
         ("running_share", overhead.running_share.as_ref()),
@@ -152,6 +163,43 @@ impl<W: Write> Table<W> {
             }
             if call.time_s.is_some() {
                 self.sum(about("timed"), &call.timed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Call sites by their place in the program, in the column of objects.
+    fn watched(&mut self, watched: &[Watched]) -> io::Result<()> {
+        for watched in watched {
+            let above = format!(">{}", watched.threshold);
+            let about = |measure| ["watch", watched.variable, "", "", &above, measure, ""];
+            self.statistic(about("receives"), Some(watched.receives))?;
+            self.statistic(about("hits"), Some(watched.hits))?;
+            self.statistic(about("max"), Some(watched.max))?;
+            for site in &watched.sites {
+                let place = site.caller.place();
+                let about = |measure| ["call site", site.function, "", &place, &above, measure, ""];
+                self.statistic(about("hits"), Some(site.hits))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn messages(&mut self, messages: &[MessagesSummary]) -> io::Result<()> {
+        for messages in messages {
+            let source = match messages.source {
+                MessageSource::Peruse => "peruse",
+                MessageSource::MpiTEvents => "mpi_t_events",
+            };
+            for metric in &messages.metrics {
+                let traffic = match metric.traffic {
+                    Traffic::Program => "program",
+                    Traffic::Collectives => "collectives",
+                };
+                let about = |measure| [source, metric.metric.name(), "", traffic, "", measure, ""];
+                self.statistic(about("count"), Some(&metric.n))?;
+                self.statistic(about("total"), Some(&metric.sum))?;
+                self.statistic(about("largest"), Some(&metric.max))?;
             }
         }
         Ok(())

@@ -2,10 +2,12 @@
 
 mod csv;
 mod markdown;
+mod queues;
 mod series;
 mod table;
 
 pub(crate) use csv::{csv, environment_csv, histogram_csv, phases_csv};
 pub(crate) use markdown::markdown;
+pub(crate) use queues::queues_csv;
 pub(crate) use series::{series_csv, series_json};
 pub(crate) use table::table;

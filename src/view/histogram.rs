@@ -1,10 +1,12 @@
-//! Histograms with classes that double: how long calls took, and which values sampled variables had.
+//! Histograms with classes that double: how long calls took, which values sampled variables had, and
+//! what callbacks measured of messages.
 
-use gyan_results::{CallSummary, SamplesSummary, Summary};
+use gyan_results::{CallSummary, MessageSource, MetricSummary, SamplesSummary, Summary, Traffic};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
 use super::numbers::{double_text, grouped, seconds, share};
+use super::queues::source_name;
 use super::{Align, Column, Section, View, report};
 
 /// Length of the longest bar.
@@ -12,10 +14,14 @@ const WIDTH: usize = 40;
 
 #[derive(Serialize)]
 pub(crate) struct Histogram {
-    /// `call` (seconds of a call) or `pvar` (a reading, of a vector the sum over the elements).
+    /// `call` (seconds of a call), `pvar` (a reading, of a vector the sum over the elements), or
+    /// `message` (a time in seconds or a length, as callbacks of the library told).
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) object: Option<String>,
+    /// Whether the numbers are seconds.
+    #[serde(skip)]
+    is_time: bool,
     /// From the first that is not empty to the last.
     pub(crate) bars: Vec<Bar>,
 }
@@ -34,19 +40,41 @@ pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogra
         kind: "call",
         name: call.name.clone(),
         object: None,
+        is_time: true,
         bars: bars(&call.time_histogram, 1e-9),
     };
     let of_samples = |samples: &SamplesSummary| Histogram {
         kind: "pvar",
         name: samples.name.clone(),
         object: samples.object.clone(),
+        is_time: false,
         bars: bars(&samples.histogram, 1.0),
     };
     let calls = summary.calls.iter().filter(|call| pattern.matches(&call.name)).map(of_call);
     // The number of a state is no size.
     let samples = summary.samples.iter().filter(|samples| samples.states.is_empty());
     let samples = samples.filter(|samples| pattern.matches(&samples.name)).map(of_samples);
-    calls.chain(samples).filter(|histogram| !histogram.bars.is_empty()).collect()
+    let messages = summary.messages.iter().flat_map(|messages| {
+        let metrics = messages.metrics.iter();
+        let metrics = metrics.filter(|metric| pattern.matches(metric.metric.name()));
+        metrics.map(|metric| of_metric(messages.source, metric))
+    });
+    calls.chain(samples).chain(messages).filter(|histogram| !histogram.bars.is_empty()).collect()
+}
+
+fn of_metric(source: MessageSource, metric: &MetricSummary) -> Histogram {
+    let is_time = metric.metric.is_time();
+    let source = source_name(source);
+    Histogram {
+        kind: "message",
+        name: metric.metric.name().to_owned(),
+        object: Some(match metric.traffic {
+            Traffic::Program => source.to_owned(),
+            Traffic::Collectives => format!("{source}, collectives"),
+        }),
+        is_time,
+        bars: bars(&metric.histogram, if is_time { 1e-9 } else { 1.0 }),
+    }
 }
 
 fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
@@ -70,8 +98,7 @@ pub(crate) fn histogram(summary: &Summary, histograms: &[Histogram]) -> View {
 }
 
 fn section(histogram: &Histogram) -> Section {
-    let is_call = histogram.kind == "call";
-    let number = |value: f64| if is_call { seconds(value) } else { double_text(value) };
+    let number = |value: f64| if histogram.is_time { seconds(value) } else { double_text(value) };
     let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
     let largest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
     let rows = histogram.bars.iter().map(|bar| {
@@ -90,7 +117,11 @@ fn section(histogram: &Histogram) -> Section {
         columns: vec![
             right("FROM"),
             right("BELOW"),
-            right(if is_call { "CALLS" } else { "READINGS" }),
+            right(match histogram.kind {
+                "call" => "CALLS",
+                "message" => "MESSAGES",
+                _ => "READINGS",
+            }),
             right("SHARE"),
             Column { title: "", align: Align::Left },
         ],

@@ -6,10 +6,12 @@ mod doctor;
 mod environment;
 mod histogram;
 mod numbers;
+mod queues;
 mod report;
 mod series;
 mod statistic;
 mod variables;
+mod watch;
 
 use gyan_results::Mpi;
 
@@ -18,6 +20,7 @@ pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
 pub(crate) use histogram::{Histogram, histogram, histograms};
 pub(crate) use numbers::ranges;
+pub(crate) use queues::queues;
 pub(crate) use report::{phase_name, phases, report};
 pub(crate) use series::{Course, series};
 pub(crate) use variables::{Choice, level, variables};

@@ -40,9 +40,13 @@ fn parts(overhead: &OverheadSummary) -> String {
     let start = largest(&overhead.init_s);
     let sampling = largest(&overhead.sampling_s);
     let end = largest(&overhead.finalize_s);
+    let events = overhead.events_s.as_ref().filter(|events| !events.is_zero());
+    let events = events.map_or(String::new(), |events| {
+        format!(" {} in callbacks of the library,", largest(events))
+    });
     match &overhead.wrappers_s {
         Some(wrappers) => format!(
-            "{start} at the start, {sampling} sampling variables, {} counting and timing calls, \
+            "{start} at the start, {sampling} sampling variables, {} counting and timing calls,{events} \
              {end} at the end (largest of all ranks)",
             largest(wrappers)
         ),
@@ -85,6 +89,7 @@ fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> String {
     let allowed_s = budget * elapsed_s;
     let end_s = overhead.finalize_s.max.as_f64();
     let wrappers_s = overhead.wrappers_s.as_ref().map_or(0.0, |wrappers| wrappers.max.as_f64());
+    let events_s = overhead.events_s.as_ref().map_or(0.0, |events| events.max.as_f64());
     let sampling_s = overhead.sampling_s.max.as_f64();
     if end_s > allowed_s {
         format!(
@@ -92,6 +97,12 @@ fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> String {
             seconds(end_s),
             seconds(elapsed_s),
             seconds(end_s / budget),
+        )
+    } else if events_s > allowed_s {
+        format!(
+            "the callbacks of the library alone take {}: they cost something for every message, so run \
+             without GYAN_EVENTS",
+            seconds(events_s)
         )
     } else if wrappers_s > allowed_s {
         format!(
@@ -138,5 +149,15 @@ mod tests {
         assert!(why(0.009, 0.02, 0.0).starts_with("counting the calls alone takes 20.0 ms"));
         assert!(why(0.009, 0.0, 0.02).starts_with("reading variables alone takes 20.0 ms"));
         assert!(why(0.009, 0.009, 0.0).starts_with("no part does alone"));
+    }
+
+    #[test]
+    fn callbacks_that_cost_too_much_are_named_with_what_to_do() {
+        let mut overhead = seconds_of(0.0, 0.0, 0.0);
+        overhead.events_s = Statistics::of(Number::Double(0.02), 0).finish();
+        let why = why(&overhead, 0.01, 1.0);
+        assert!(why.contains("callbacks of the library alone take 20.0 ms"), "{why}");
+        assert!(why.ends_with("without GYAN_EVENTS"), "{why}");
+        assert!(parts(&overhead).contains(" 20.0 ms in callbacks of the library, 0 s at the end"));
     }
 }

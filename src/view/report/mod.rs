@@ -13,7 +13,8 @@ use gyan_results::{
 };
 
 use super::numbers::{cut, plural, ranges, seconds, share};
-use super::{Section, View, library_line};
+use super::{Section, View, library_line, queues, watch};
+use crate::stacks::Watched;
 use calls::{Whole, calls};
 use cost::cost;
 use pvars::{pvars, states};
@@ -28,9 +29,14 @@ const NAMES_AT_MOST: usize = 3;
 const COMMAND_AT_MOST: usize = 60;
 
 /// `all`: also what is zero on every rank, and every variable that was not read.
-pub(crate) fn report(summary: &Summary, all: bool) -> View {
+pub(crate) fn report(
+    summary: &Summary,
+    (watched, remarks): (&[Watched], &[String]),
+    all: bool,
+) -> View {
     let whole = Whole::run(summary);
     let mut sections = numbers(&summary.pvars, &summary.calls, &summary.samples, &whole, all);
+    sections.extend(watch::sites(watched, remarks, all));
     if !summary.warnings.is_empty() {
         sections.push(warnings(summary));
     }
@@ -38,6 +44,7 @@ pub(crate) fn report(summary: &Summary, all: bool) -> View {
     sections.push(cost(summary));
     let mut subtitle = subtitle(summary);
     subtitle.extend(named_phases(&summary.phases));
+    subtitle.extend(told(summary));
     let mut view = View { title: title(summary), subtitle, sections };
     view.make_printable();
     view
@@ -134,6 +141,17 @@ fn named_phases(phases: &[PhaseSummary]) -> Option<String> {
         .then(|| format!("{number} phase{}: {list}; --phase shows them", plural(number as u64)))
 }
 
+/// What there is about messages that is not in this report.
+fn told(summary: &Summary) -> Option<String> {
+    let sources = summary.messages.iter().map(|messages| queues::source_name(messages.source));
+    let mut sources: Vec<&str> = sources.collect();
+    if !summary.events.is_empty() && !sources.contains(&queues::EVENTS) {
+        sources.push(queues::EVENTS);
+    }
+    let sources = sources.join(" and ");
+    (!sources.is_empty()).then(|| format!("{sources} told of messages; --queues shows the queues"))
+}
+
 fn warnings(summary: &Summary) -> Section {
     let expected = summary.ranks.reduced;
     let notes = summary.warnings.iter().map(|warning| {
@@ -169,6 +187,7 @@ fn coverage(coverage: &CoverageSummary, all: bool) -> Section {
         })
         .collect();
     notes.extend(coverage.objects.iter().cloned());
+    notes.extend(coverage.events.iter().cloned());
     notes.extend(coverage.advice.iter().map(|advice| format!("to see more: {advice}")));
     Section {
         title: format!(

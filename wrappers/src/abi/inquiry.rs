@@ -42,7 +42,11 @@ functions! {
     win_get_name: Name = c"PMPI_Win_get_name";
     win_get_group: OfHandle<usize> = c"PMPI_Win_get_group";
     file_get_group: OfHandle<usize> = c"PMPI_File_get_group";
+    comm_group: OfHandle<usize> = c"PMPI_Comm_group";
+    comm_remote_group: OfHandle<usize> = c"PMPI_Comm_remote_group";
     group_size: OfHandle<c_int> = c"PMPI_Group_size";
+    group_translate_ranks: extern "C" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int
+        = c"PMPI_Group_translate_ranks";
     group_free: extern "C" fn(*mut usize) -> c_int = c"PMPI_Group_free";
     topo_test: OfHandle<c_int> = c"PMPI_Topo_test";
     cartdim_get: OfHandle<c_int> = c"PMPI_Cartdim_get";
@@ -213,6 +217,35 @@ impl Inquiry {
         }
         let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().into_owned();
         (!text.is_empty()).then_some(text)
+    }
+
+    /// The ranks in `world` of the processes that a communicator's ranks as peers mean, `u32::MAX` for
+    /// those that are not in there. Empty when they are the same; none when the library does not say.
+    pub(crate) fn ranks_in(&self, world: usize, comm: usize) -> Option<Vec<u32>> {
+        let functions = &self.functions;
+        let of_peers = if self.is_intercommunicator(comm) {
+            functions.comm_remote_group
+        } else {
+            functions.comm_group
+        };
+        let mut peers = ask(of_peers, comm, 0)?;
+        let mut all = ask(functions.comm_group, world, 0)?;
+        let ranks = self.translated(peers, all);
+        (functions.group_free?)(&raw mut peers);
+        (functions.group_free?)(&raw mut all);
+        let ranks = ranks?;
+        let same = (0..).zip(&ranks).all(|(rank, other)| rank == *other);
+        Some(if same { Vec::new() } else { ranks })
+    }
+
+    fn translated(&self, from: usize, to: usize) -> Option<Vec<u32>> {
+        let size = c_int::try_from(number(self.functions.group_size, from)?).ok()?;
+        let ranks: Vec<c_int> = (0..size).collect();
+        let mut others: Vec<c_int> = vec![-1; ranks.len()];
+        let translate = self.functions.group_translate_ranks?;
+        let code = translate(from, size, ranks.as_ptr(), to, others.as_mut_ptr());
+        let rank = |rank: c_int| u32::try_from(rank).unwrap_or(u32::MAX);
+        (code == 0).then(|| others.into_iter().map(rank).collect())
     }
 
     /// Processes in the group of a window.

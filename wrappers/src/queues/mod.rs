@@ -4,8 +4,10 @@
 //! Callbacks come from inside the library, on any thread, some while it holds a lock. So nothing here
 //! allocates once it is there, and nothing calls MPI.
 
-pub(crate) mod events;
+mod callbacks;
+mod events;
 mod peers;
+mod peruse;
 mod table;
 mod tally;
 mod waiting;
@@ -13,6 +15,7 @@ mod waiting;
 use gyan_results::{MessageMetric, MessageSource, Messages, Metric, Traffic};
 
 use crate::clock;
+pub(crate) use callbacks::{Callbacks, Told};
 pub(crate) use peers::Peer;
 use peers::Peers;
 pub(crate) use table::{Row, Table, mixed};
@@ -64,47 +67,22 @@ impl Queues {
 
     /// A message came that no receive waited for.
     pub(crate) fn came(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
-        if self.one_more(stream, traffic, now) {
-            self.peers.came(peer);
+        if !self.waiting.came(stream, now) {
+            self.lost += 1;
+            return;
         }
+        self.unexpected += 1;
+        self.length(Metric::NUnexQLen, traffic, self.unexpected);
+        self.peers.came(peer);
     }
 
     /// Such a message was received. One that came before anybody listened changes nothing.
     pub(crate) fn went(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
-        if let Some(ticks) = self.one_less(stream, traffic, now) {
-            self.peers.went(peer, ticks as f64);
-        }
-    }
-
-    /// A message came, and from where is not known.
-    pub(crate) fn came_from_somewhere(&mut self, stream: Stream, traffic: Traffic, now: u64) {
-        if self.one_more(stream, traffic, now) {
-            self.peers.came_from_somewhere();
-        }
-    }
-
-    /// Such a message was received.
-    pub(crate) fn went_from_somewhere(&mut self, stream: Stream, traffic: Traffic, now: u64) {
-        self.one_less(stream, traffic, now);
-    }
-
-    fn one_more(&mut self, stream: Stream, traffic: Traffic, now: u64) -> bool {
-        if !self.waiting.came(stream, now) {
-            self.lost += 1;
-            return false;
-        }
-        self.unexpected += 1;
-        self.length(Metric::NUnexQLen, traffic, self.unexpected);
-        true
-    }
-
-    /// For how long the message waited.
-    fn one_less(&mut self, stream: Stream, traffic: Traffic, now: u64) -> Option<u64> {
-        let since = self.waiting.went(stream)?;
+        let Some(since) = self.waiting.went(stream) else { return };
         self.unexpected = self.unexpected.saturating_sub(1);
         let ticks = now.saturating_sub(since);
         self.time(Metric::TInUnexQ, traffic, ticks);
-        Some(ticks)
+        self.peers.went(peer, ticks as f64);
     }
 
     /// A receive was posted before its message came.
@@ -166,16 +144,16 @@ mod tests {
         let mut queues = Queues::new();
         let stream = Stream { comm: 1, source: 2, tag: 3 };
         // It came before anybody listened.
-        queues.went(stream, Some(2), Traffic::Program, 5);
+        queues.went(stream, Peer::Rank(2), Traffic::Program, 5);
         for now in 10..15 {
-            queues.came(stream, Some(2), Traffic::Program, now);
+            queues.came(stream, Peer::Rank(2), Traffic::Program, now);
         }
         for now in 20..23 {
-            queues.went(stream, Some(2), Traffic::Program, now);
+            queues.went(stream, Peer::Rank(2), Traffic::Program, now);
         }
-        queues.came(stream, Some(2), Traffic::Program, 30);
-        queues.posted(None, Traffic::Program);
-        queues.unposted(None, Traffic::Program, 4);
+        queues.came(stream, Peer::Rank(2), Traffic::Program, 30);
+        queues.posted(Peer::Any, Traffic::Program);
+        queues.unposted(Peer::Any, Traffic::Program, 4);
         let messages = queues.described(MessageSource::Peruse);
         assert_eq!(metric(&messages, Metric::NUnexQLen), (6, 5.0));
         let (times, longest) = metric(&messages, Metric::TInUnexQ);

@@ -186,9 +186,9 @@ impl Run {
 impl Earlier {
     /// Adds what was read to what was until an earlier end.
     fn take_in(&mut self, findings: &Findings) {
-        self.events.clone_from(&findings.events);
-        self.messages.clone_from(&findings.messages);
-        self.callbacks = findings.callbacks;
+        self.events.clone_from(&findings.told.events);
+        self.messages.clone_from(&findings.told.messages);
+        self.callbacks = findings.told.ticks;
         for pvar in &findings.pvars {
             if !self.pvars.iter_mut().any(|earlier| earlier.continued(pvar)) {
                 self.pvars.push(pvar.clone());

@@ -12,7 +12,7 @@ use super::{Findings, Finished, Moment, Sampled, Sampler};
 use crate::abi::{Library, inquiry};
 use crate::mpit::Mpit;
 use crate::objects::{Kind, Object, Registry};
-use crate::queues::events::Events;
+use crate::queues::Callbacks;
 use crate::quirks::{self, Remedy};
 use crate::selection::Wanted;
 use crate::{advice, clock, enable};
@@ -53,14 +53,14 @@ impl Sampler {
             self.finish(sampled, name);
         }
         let finished = std::mem::take(&mut self.finished);
-        if let Some(events) = &mut self.events {
+        if let Some(callbacks) = &mut self.callbacks {
             let comms: Vec<Object> = self.objects.alive(Kind::Comm).cloned().collect();
             for object in comms {
                 let name = || self.objects.name(inquiry(), &object);
-                events
+                callbacks
                     .comm_is_called(object.handle, names.entry(object.order).or_insert_with(name));
             }
-            events.end(&self.mpit);
+            callbacks.end(&self.mpit);
         }
         let findings = self.findings(library, finished);
         self.session.free(&self.mpit.api);
@@ -113,24 +113,16 @@ impl Sampler {
             ));
         }
         let (exported, sampled) = (self.exported, sampled.len());
-        let events = self.events.as_ref();
+        let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
         let coverage = Coverage {
             exported,
             sampled,
             skipped,
             objects,
-            events: events.map(Events::skipped).unwrap_or_default(),
+            events: std::mem::take(&mut told.missing),
             advice,
         };
-        Findings {
-            pvars,
-            coverage,
-            phases,
-            series,
-            events: events.map(Events::counts).unwrap_or_default(),
-            messages: events.and_then(Events::messages).into_iter().collect(),
-            callbacks: events.map_or(0, Events::cost_ticks),
-        }
+        Findings { pvars, coverage, phases, series, told }
     }
 }
 

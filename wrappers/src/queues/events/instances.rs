@@ -15,7 +15,7 @@ use super::source::{SourceClock, clock_of};
 use crate::boundary;
 use crate::clock;
 use crate::mpit::{Instance, Listener};
-use crate::queues::{Queues, Stream};
+use crate::queues::{Peer, Queues, Stream};
 
 /// Callbacks so far, and of some of them the ticks that they took.
 static CALLBACKS: AtomicU64 = AtomicU64::new(0);
@@ -119,14 +119,13 @@ impl Instances {
         let (source, tag) = told.unwrap_or((0, 0));
         let stream = Stream { comm: self.comm.load(Ordering::Relaxed), source, tag };
         let is_known = told.is_some() && self.ranks_are_of_world.load(Ordering::Relaxed);
-        let peer = u32::try_from(source).ok().filter(|_| is_known);
+        let rank = u32::try_from(source).ok().filter(|_| is_known);
+        let peer = rank.map_or(Peer::Unknown, Peer::Rank);
         // Messages of collectives cannot be told from the program's.
         let traffic = Traffic::Program;
-        match (reading.what, peer) {
-            (What::Came, Some(_)) => queues.came(stream, peer, traffic, now),
-            (What::Went, Some(_)) => queues.went(stream, peer, traffic, now),
-            (What::Came, None) => queues.came_from_somewhere(stream, traffic, now),
-            (What::Went, None) => queues.went_from_somewhere(stream, traffic, now),
+        match reading.what {
+            What::Came => queues.came(stream, peer, traffic, now),
+            What::Went => queues.went(stream, peer, traffic, now),
         }
     }
 

@@ -1,0 +1,204 @@
+//! What is known of the queues of messages, under the same names whatever the source: PERUSE, events of
+//! `MPI_T`, performance variables and the watch, or, where there is nothing better, the times of calls.
+
+mod calls;
+#[cfg(test)]
+mod tests;
+mod told;
+mod variables;
+
+use serde::Serialize;
+
+use crate::{MessageSource, Statistic, Summary, Traffic};
+
+/// What is asked of the queues, in the order in which it is shown.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Quantity {
+    /// Messages that came before their receive was posted, at a time.
+    UnexpectedLength,
+    /// Bytes of the buffers that those are kept in.
+    UnexpectedBytes,
+    /// Receives that were posted before their message came, at a time.
+    PostedLength,
+    /// Seconds that a message waited for its receive.
+    UnexpectedTime,
+    /// How often an arriving message was looked for among the posted receives.
+    PostedMatchAttempts,
+    /// How often a receive was looked for among the unexpected messages.
+    UnexpectedMatchAttempts,
+    /// Seconds that this took of the posted receives.
+    PostedSearchTime,
+    /// Seconds that this took of the unexpected messages.
+    UnexpectedSearchTime,
+    /// Messages that came before their receive.
+    LateReceivers,
+    /// Receives that came before their message.
+    LateSenders,
+}
+
+impl Quantity {
+    /// Every quantity, in the order in which it is shown.
+    pub const ALL: [Quantity; 10] = [
+        Quantity::UnexpectedLength,
+        Quantity::UnexpectedBytes,
+        Quantity::PostedLength,
+        Quantity::UnexpectedTime,
+        Quantity::PostedMatchAttempts,
+        Quantity::UnexpectedMatchAttempts,
+        Quantity::PostedSearchTime,
+        Quantity::UnexpectedSearchTime,
+        Quantity::LateReceivers,
+        Quantity::LateSenders,
+    ];
+
+    /// What totals, means and maxima of it are in.
+    #[must_use]
+    pub fn unit(self) -> QueueUnit {
+        match self {
+            Quantity::UnexpectedLength => QueueUnit::Messages,
+            Quantity::PostedLength => QueueUnit::Receives,
+            Quantity::UnexpectedBytes => QueueUnit::Bytes,
+            _ => QueueUnit::Seconds,
+        }
+    }
+}
+
+/// What a number of a queue is in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueUnit {
+    /// Messages.
+    Messages,
+    /// Receives.
+    Receives,
+    /// Bytes.
+    Bytes,
+    /// Seconds.
+    Seconds,
+}
+
+/// Where a number comes from: the best source that the run had for it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum QueueSource {
+    /// PERUSE 2.0.
+    Peruse,
+    /// Events of `MPI_T`.
+    MpiTEvents,
+    /// A performance variable that was compared at every receive (`GYAN_WATCH`).
+    Watch,
+    /// A performance variable.
+    Pvar,
+    /// The times of calls.
+    Calls,
+}
+
+impl From<MessageSource> for QueueSource {
+    fn from(source: MessageSource) -> QueueSource {
+        match source {
+            MessageSource::Peruse => QueueSource::Peruse,
+            MessageSource::MpiTEvents => QueueSource::MpiTEvents,
+        }
+    }
+}
+
+/// How far a number can be relied on.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fidelity {
+    /// Every message, or every receive, is in it.
+    Exact,
+    /// Of readings at calls.
+    Sampled,
+    /// Derived from something else.
+    Estimated,
+}
+
+/// A number on the rank where it is largest.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct OnRank {
+    /// The number.
+    pub value: f64,
+    /// The lowest rank that has it.
+    pub rank: u32,
+}
+
+impl OnRank {
+    pub(crate) fn max_of(statistic: &Statistic) -> OnRank {
+        OnRank { value: statistic.max.as_f64(), rank: statistic.max_rank }
+    }
+}
+
+/// One quantity from one source. What the source does not tell is none.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct QueueRow {
+    /// What it is.
+    pub quantity: Quantity,
+    /// What `total`, `mean`, `max` and, of a time, `most` are in.
+    pub unit: QueueUnit,
+    /// Whose messages; none for those of the program and of collective operations together.
+    pub traffic: Option<Traffic>,
+    /// The communicator that a variable is bound to.
+    pub object: Option<String>,
+    /// How many messages, receives, searches or readings it is of, on all ranks.
+    pub number: Option<f64>,
+    /// Of how many those are a part.
+    pub of: Option<f64>,
+    /// Their sum over all ranks.
+    pub total: Option<f64>,
+    /// The total of the rank that has the most; without a total the number.
+    pub most: Option<OnRank>,
+    /// The mean of one.
+    pub mean: Option<f64>,
+    /// The largest one.
+    pub max: Option<OnRank>,
+    /// Where it comes from.
+    pub source: QueueSource,
+    /// The source's own name for it: metric, variable or functions.
+    pub name: String,
+    /// How far it can be relied on.
+    pub fidelity: Fidelity,
+    /// What a reader should know of this number.
+    pub remark: Option<&'static str>,
+}
+
+impl QueueRow {
+    fn new(quantity: Quantity, source: QueueSource, name: &str, fidelity: Fidelity) -> QueueRow {
+        QueueRow {
+            quantity,
+            unit: quantity.unit(),
+            traffic: None,
+            object: None,
+            number: None,
+            of: None,
+            total: None,
+            most: None,
+            mean: None,
+            max: None,
+            source,
+            name: name.to_owned(),
+            fidelity,
+            remark: None,
+        }
+    }
+}
+
+impl Summary {
+    /// What the run tells of its queues: for each quantity the rows of the best source that has it.
+    #[must_use]
+    pub fn queues(&self) -> Vec<QueueRow> {
+        let mut told: Vec<Vec<QueueRow>> = self.messages.iter().map(told::rows).collect();
+        // PERUSE before events: a source is less than one that comes after it.
+        told.sort_by_key(|rows| rows.first().map(|row| row.source));
+        let sources = told.into_iter().chain([variables::rows(self), calls::rows(self)]);
+        let sources: Vec<Vec<QueueRow>> = sources.collect();
+        let best = |quantity: Quantity| {
+            let of_one = sources.iter().map(move |rows| {
+                rows.iter().filter(move |row| row.quantity == quantity).cloned().collect()
+            });
+            of_one.into_iter().find(|rows: &Vec<QueueRow>| !rows.is_empty()).unwrap_or_default()
+        };
+        Quantity::ALL.into_iter().flat_map(best).collect()
+    }
+}

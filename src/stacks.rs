@@ -1,0 +1,200 @@
+//! The call sites of watched receives as functions and lines, and how the program came there.
+
+use gyan_results::{Address, Hit, Statistic, Summary, WatchSiteSummary, WatchSummary};
+use serde::Serialize;
+
+use crate::symbols::{Frame, Symbols};
+
+/// Watched receives with their call sites.
+#[derive(Serialize)]
+pub(crate) struct Watched<'a> {
+    pub(crate) variable: &'a str,
+    pub(crate) threshold: u64,
+    pub(crate) receives: &'a Statistic,
+    pub(crate) not_compared: u64,
+    pub(crate) hits: &'a Statistic,
+    pub(crate) max: &'a Statistic,
+    pub(crate) hits_elsewhere: u64,
+    pub(crate) sites: Vec<Site<'a>>,
+}
+
+/// A place in the program that calls a receive.
+#[derive(Serialize)]
+pub(crate) struct Site<'a> {
+    /// The function of MPI.
+    pub(crate) function: &'a str,
+    /// The function that calls it.
+    pub(crate) caller: Frame,
+    pub(crate) hits: &'a Statistic,
+    /// The sum of the values at the hits.
+    pub(crate) sum: u64,
+    pub(crate) worst: &'a Hit,
+    pub(crate) worst_rank: u32,
+    pub(crate) stacks_taken: u64,
+    /// How the program came there, the most frequent way first.
+    pub(crate) stacks: Vec<Way>,
+}
+
+/// A call stack: the innermost function of the program first, `main` last.
+#[derive(Serialize)]
+pub(crate) struct Way {
+    /// At how many of the hits whose stack was looked at.
+    pub(crate) hits: u64,
+    pub(crate) frames: Vec<Frame>,
+}
+
+/// Every watch of a run, and what stopped addresses from getting names.
+pub(crate) fn watched(summary: &Summary) -> (Vec<Watched<'_>>, Vec<String>) {
+    let mut symbols = Symbols::default();
+    let watched = summary.watches.iter().map(|watch| {
+        let sites = watch.sites.iter().map(|site| resolve(watch, site, &mut symbols)).collect();
+        Watched {
+            variable: &watch.variable,
+            threshold: watch.threshold,
+            receives: &watch.receives,
+            not_compared: watch.not_compared,
+            hits: &watch.hits,
+            max: &watch.max,
+            hits_elsewhere: watch.hits_elsewhere,
+            sites,
+        }
+    });
+    let watched = watched.collect();
+    (watched, symbols.remarks().map(str::to_owned).collect())
+}
+
+fn resolve<'a>(
+    watch: &'a WatchSummary,
+    site: &'a WatchSiteSummary,
+    symbols: &mut Symbols,
+) -> Site<'a> {
+    let stacks = site.stacks.iter().map(|stack| {
+        let inner = stack.frames.iter().take_while(|address| is_below_program(watch, address));
+        let below = inner.count();
+        // A stack of nothing else is better than none.
+        let below = if below == stack.frames.len() { 0 } else { below };
+        let above =
+            stack.frames.iter().rev().take_while(|address| is_above_program(watch, address));
+        let frames = stack.frames.len().saturating_sub(below + above.count());
+        let frames = stack.frames.iter().skip(below).take(frames);
+        Way { hits: stack.hits, frames: up_to_main(watch, frames, symbols) }
+    });
+    let stacks: Vec<Way> = stacks.collect();
+    // Bindings of the MPI library, of Fortran or C++, may call the receive for the program.
+    let known = stacks.first().filter(|_| is_below_program(watch, &site.call));
+    let caller = known.and_then(|way| way.frames.first().cloned());
+    let of_call = || frames_of(watch, &site.call, symbols).into_iter().next();
+    Site {
+        function: &site.function,
+        caller: caller.or_else(of_call).unwrap_or_else(|| Frame::nameless("?")),
+        hits: &site.hits,
+        sum: site.sum,
+        worst: &site.worst,
+        worst_rank: site.worst_rank,
+        stacks_taken: site.stacks_taken,
+        stacks,
+    }
+}
+
+fn frames_of(watch: &WatchSummary, address: &Address, symbols: &mut Symbols) -> Vec<Frame> {
+    let object = address.object.and_then(|object| watch.load_map.get(object));
+    match object {
+        Some(object) => symbols.frames(&object.path, object.build_id.as_deref(), address.address),
+        None => vec![Frame::nameless(&format!("{:#x}", address.address))],
+    }
+}
+
+/// Whether the address is in gyan or in a library of MPI, which have names that begin with `libmpi`.
+fn is_below_program(watch: &WatchSummary, address: &Address) -> bool {
+    is_in(watch, address, &["libgyan", "libmpi"])
+}
+
+/// Whether the address is in what starts `main` and threads.
+fn is_above_program(watch: &WatchSummary, address: &Address) -> bool {
+    is_in(watch, address, &["libc.so", "libc-", "libpthread", "ld-linux"])
+}
+
+fn is_in(watch: &WatchSummary, address: &Address, libraries: &[&str]) -> bool {
+    let object = address.object.and_then(|object| watch.load_map.get(object));
+    object.is_some_and(|object| {
+        let name = object.path.rsplit('/').next().unwrap_or_default();
+        libraries.iter().any(|library| name.starts_with(library))
+    })
+}
+
+/// What starts `main` is the C library's, and is not even asked for its names.
+fn up_to_main<'a>(
+    watch: &WatchSummary,
+    addresses: impl Iterator<Item = &'a Address>,
+    symbols: &mut Symbols,
+) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    for address in addresses {
+        frames.extend(frames_of(watch, address, symbols));
+        if frames.last().is_some_and(|frame| frame.function == "main") {
+            break;
+        }
+    }
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use gyan_results::{LoadedObject, Number, Stack, Statistics};
+
+    use super::*;
+
+    fn address(object: usize, address: u64) -> Address {
+        Address { object: Some(object), address }
+    }
+
+    /// A receive that is called at the innermost of `frames`, in objects of which no file is there.
+    fn watch(frames: Vec<Address>) -> WatchSummary {
+        let statistic = Statistics::of(Number::Integer(1), 0).finish().unwrap();
+        let object = |name: &str| LoadedObject { path: format!("/gone/{name}"), build_id: None };
+        let site = WatchSiteSummary {
+            function: "MPI_Recv".into(),
+            call: frames[0],
+            hits: statistic.clone(),
+            sum: 1,
+            worst: Hit::default(),
+            worst_rank: 0,
+            stacks_taken: 1,
+            stacks: vec![Stack { hits: 1, frames }],
+        };
+        WatchSummary {
+            variable: "unexpected_recvq_length".into(),
+            threshold: 0,
+            receives: statistic.clone(),
+            not_compared: 0,
+            hits: statistic.clone(),
+            max: statistic,
+            sites: vec![site],
+            hits_elsewhere: 0,
+            load_map: ["app", "libmpi_mpifh.so.40", "libc.so.6"].map(object).to_vec(),
+        }
+    }
+
+    fn names(frames: Vec<Address>) -> (String, Vec<String>) {
+        let watch = watch(frames);
+        let site = resolve(&watch, &watch.sites[0], &mut Symbols::default());
+        let frames = site.stacks[0].frames.iter().map(|frame| frame.function.clone()).collect();
+        (site.caller.function, frames)
+    }
+
+    #[test]
+    fn the_program_is_at_the_top_and_the_c_library_not_at_the_end() {
+        let stack = vec![address(1, 1), address(0, 2), address(2, 3), address(0, 4), address(2, 5)];
+        // A function that the C library calls back is the program's.
+        let expected = ["app+0x2", "libc.so.6+0x3", "app+0x4"].map(str::to_owned).to_vec();
+        assert_eq!(names(stack), ("app+0x2".to_owned(), expected));
+    }
+
+    #[test]
+    fn a_stack_of_libraries_alone_is_shown_as_it_is() {
+        let expected = vec!["libmpi_mpifh.so.40+0x1".to_owned()];
+        assert_eq!(names(vec![address(1, 1)]), (expected[0].clone(), expected));
+        let outside = vec![Address { object: None, address: 7 }];
+        assert_eq!(names(outside), ("0x7".to_owned(), vec!["0x7".to_owned()]));
+    }
+}
