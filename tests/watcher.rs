@@ -5,10 +5,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{RankProfile, Watch, WatchSite};
+use gyan_results::{Metric, RankProfile, Traffic, Watch, WatchSite};
 use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::common::{BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan};
+use crate::common::{
+    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan, profiles, truth,
+};
 use crate::matrix::{Column, with};
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
@@ -424,4 +427,28 @@ fn what_is_no_threshold_is_a_warning_that_names_it() {
         assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
         assert!(profile.watch.is_none(), "{value}");
     }
+}
+
+/// `gyan run` hands both on, and one run can have both.
+#[test]
+fn one_run_is_watched_and_listens_to_events() {
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here);
+    command.args(["run", "-o", "out", "--watch", "umq>2", "--events", "--"]);
+    command.args(OPENMPI_SPC.mpirun(2)).arg(compiled(OPENMPI_SPC, "unexpected"));
+    command.env(OB1.0, OB1.1);
+    let outcome = crate::common::run(&mut command);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unexpected.c:"), "{}", outcome.stderr);
+    let profile = &profiles(&here.path().join("out"))[0];
+    let watch = watch(profile);
+    assert_eq!((watch.threshold, watch.max), (2, 13));
+    let [messages] = profile.messages.as_slice() else { panic!("{:?}", profile.messages) };
+    let mut metrics = messages.metrics.iter();
+    let longest = metrics
+        .find(|row| row.metric == Metric::NUnexQLen && row.traffic == Traffic::Program)
+        .unwrap();
+    // Each message of the program waits, and each is received once.
+    assert_eq!(longest.n, truth(here.path(), 0).len() as u64);
 }
