@@ -210,6 +210,7 @@ impl Mpi {
         for header in ["gyan.h", "gyan.f90"] {
             made_of += &modified(&include().join(header));
         }
+        made_of += &modified(&root().join("tests/programs/peruse_own.h"));
         let record = PathBuf::from(format!("{}.made-of", output.display()));
         if output.exists() && fs::read_to_string(&record).is_ok_and(|text| text == made_of) {
             return output;

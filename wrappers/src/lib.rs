@@ -43,7 +43,6 @@ mod number;
 mod objects;
 mod output;
 mod phases;
-#[allow(dead_code, unused_imports, reason = "the callbacks that use it come next")]
 mod queues;
 mod quirks;
 mod references;

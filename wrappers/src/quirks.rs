@@ -196,6 +196,67 @@ pub(crate) fn drops_mpit(implementation: Implementation) -> bool {
     implementation == Implementation::OpenMpi
 }
 
+/// What is wrong with the events of a library.
+struct EventQuirk {
+    implementation: Implementation,
+    /// Name of the binary interface; none for every one.
+    abi: Option<&'static str>,
+    /// Pattern of the name; none for all events.
+    name: Option<&'static str>,
+    reason: &'static str,
+}
+
+const LEVELS_OF_THE_STANDARD: &str = "the library takes the levels of callbacks that MPI 5.0 defines for \
+                                      places in a table that they are beyond";
+
+const EVENT_QUIRKS: &[EventQuirk] = &[
+    EventQuirk {
+        implementation: Implementation::Mpich,
+        abi: Some("standard"),
+        name: None,
+        reason: LEVELS_OF_THE_STANDARD,
+    },
+    EventQuirk {
+        // Made from MPICH.
+        implementation: Implementation::IntelMpi,
+        abi: Some("standard"),
+        name: None,
+        reason: LEVELS_OF_THE_STANDARD,
+    },
+    EventQuirk {
+        implementation: Implementation::Mpich,
+        abi: None,
+        // Raised with the data of a request that is not there.
+        name: Some("unexp_message_dequeued"),
+        reason: "the library dies when it is asked which message left",
+    },
+];
+
+/// Why no event is to be registered in a library with the binary interface `abi`; none when they may be.
+pub(crate) fn reason_to_skip_events(
+    implementation: Implementation,
+    abi: &str,
+) -> Option<&'static str> {
+    let is_here = |quirk: &&EventQuirk| {
+        quirk.name.is_none()
+            && quirk.implementation == implementation
+            && quirk.abi.is_none_or(|known| known == abi)
+    };
+    EVENT_QUIRKS.iter().find(is_here).map(|quirk| quirk.reason)
+}
+
+/// Why the data of event `name` is not to be read; none when it may be.
+pub(crate) fn reason_not_to_read_event(
+    implementation: Implementation,
+    name: &str,
+) -> Option<&'static str> {
+    let is_this = |quirk: &&EventQuirk| {
+        quirk.name.is_some_and(|pattern| WildMatch::new(pattern).matches(name))
+            && quirk.implementation == implementation
+    };
+    EVENT_QUIRKS.iter().find(is_this).map(|quirk| quirk.reason)
+}
+
 /// A variable of the environment that the library itself changes in `MPI_Init`. `MPI_T` makes it
 /// read the environment earlier, and stay with what it read.
 struct EarlyReading {
@@ -282,6 +343,20 @@ mod tests {
         let stop = |version| known(Implementation::OpenMpi, version, name).says(Remedy::StopToRead);
         assert!(stop((5, 0, 11)) && !stop((4, 1, 4)));
         assert!(known(Implementation::Mpich, (4, 0, 2), name).0.is_empty());
+    }
+
+    #[test]
+    fn events_are_left_alone_where_registering_or_reading_them_kills() {
+        let skipped = |implementation, abi| reason_to_skip_events(implementation, abi).is_some();
+        assert!(skipped(Implementation::Mpich, "standard"));
+        assert!(skipped(Implementation::IntelMpi, "standard"));
+        assert!(!skipped(Implementation::Mpich, "mpich"));
+        assert!(!skipped(Implementation::OpenMpi, "standard"));
+        let unread =
+            |implementation, name| reason_not_to_read_event(implementation, name).is_some();
+        assert!(unread(Implementation::Mpich, "unexp_message_dequeued"));
+        assert!(!unread(Implementation::Mpich, "unexp_message_enqueued"));
+        assert!(!unread(Implementation::Other, "unexp_message_dequeued"));
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::ffi::{CStr, c_int};
 use gyan_results::Class;
 
 use super::native::ABSENT;
-use super::{Abi, Bind, Constant, FromFortran, SCOPES, THREAD_LEVELS, VERBOSITIES};
+use super::{
+    Abi, Bind, CALLBACK_SAFETIES, Constant, FromFortran, SCOPES, THREAD_LEVELS, VERBOSITIES,
+};
 use crate::next;
 
 /// Every constant of a table with its name; a handle that is a symbol as its address.
@@ -17,6 +19,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         comm_null,
         win_null,
         file_null,
+        info_null,
         handle_bytes,
         file_bytes,
         in_place,
@@ -39,6 +42,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         classes,
         scopes,
         source_ordered,
+        callback_safeties,
         errors,
         datatypes,
     } = abi;
@@ -48,6 +52,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
         ("MPI_COMM_NULL", comm_null),
         ("MPI_WIN_NULL", win_null),
         ("MPI_FILE_NULL", file_null),
+        ("MPI_INFO_NULL", info_null),
     ] {
         all.push((name.into(), shown(number(*handle))));
     }
@@ -78,6 +83,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
     integers("MPI_T_PVAR_CLASS_", &Class::ALL.map(Class::name), classes);
     integers("MPI_T_SCOPE_", &SCOPES, scopes);
     integers("MPI_T_", &["SOURCE_ORDERED"], &[*source_ordered]);
+    integers("MPI_T_CB_REQUIRE_", &CALLBACK_SAFETIES, callback_safeties);
     for (value, name) in *errors {
         integers("", &[name], &[*value]);
     }

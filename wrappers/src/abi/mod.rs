@@ -33,6 +33,7 @@ pub(crate) struct Abi {
     pub(crate) comm_null: Constant,
     pub(crate) win_null: Constant,
     pub(crate) file_null: Constant,
+    pub(crate) info_null: Constant,
     /// Bytes of an `MPI_Comm`, `MPI_Win`, `MPI_Datatype`, `MPI_Request` in memory.
     pub(crate) handle_bytes: usize,
     /// Bytes of an `MPI_File` in memory.
@@ -72,6 +73,8 @@ pub(crate) struct Abi {
     pub(crate) scopes: [c_int; 7],
     /// `MPI_T_SOURCE_ORDERED`; Open MPI has none before version 6.
     pub(crate) source_ordered: c_int,
+    /// `MPI_T_CB_REQUIRE_*`, in the order of [`CALLBACK_SAFETIES`]; Open MPI has none before version 6.
+    pub(crate) callback_safeties: [c_int; 4],
     /// The errors that `MPI_T` functions return, with their names.
     pub(crate) errors: &'static [(c_int, &'static str)],
     /// The datatypes that a variable of `MPI_T` can have.
@@ -123,6 +126,11 @@ pub(crate) const VERBOSITIES: [&str; 9] = [
 /// `MPI_T_SCOPE_*` without the prefix (MPI 4.1, 15.3.6).
 pub(crate) const SCOPES: [&str; 7] =
     ["CONSTANT", "READONLY", "LOCAL", "GROUP", "GROUP_EQ", "ALL", "ALL_EQ"];
+
+/// `MPI_T_CB_REQUIRE_*` without the prefix: what a callback has to be fit for, by increasing demand
+/// (MPI 4.1, 15.3.8).
+pub(crate) const CALLBACK_SAFETIES: [&str; 4] =
+    ["NONE", "MPI_RESTRICTED", "THREAD_SAFE", "ASYNC_SIGNAL_SAFE"];
 
 /// `MPI_THREAD_*`, by increasing support.
 pub(crate) const THREAD_LEVELS: [&str; 4] =

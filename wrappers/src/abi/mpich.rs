@@ -10,6 +10,7 @@ pub(super) const ABI: Abi = Abi {
     comm_null: Constant::Value(0x0400_0000),
     win_null: Constant::Value(0x2000_0000),
     file_null: Constant::Value(0),
+    info_null: Constant::Value(0x1c00_0000),
     handle_bytes: 4,
     file_bytes: 8,
     in_place: usize::MAX,
@@ -36,6 +37,7 @@ pub(super) const ABI: Abi = Abi {
     classes: [240, 241, 242, 243, 244, 245, 246, 247, 248, 249],
     scopes: [60438, 60439, 60440, 60441, 60442, 60443, 60444],
     source_ordered: 0,
+    callback_safeties: [0, 1, 2, 3],
     errors: &[
         (59, "MPI_T_ERR_MEMORY"),
         (60, "MPI_T_ERR_NOT_INITIALIZED"),

@@ -90,6 +90,20 @@ if_there! { ERRORS:
     MPI_T_ERR_NOT_SUPPORTED
     MPI_T_ERR_NOT_ACCESSIBLE
 }
+// Here, too, the second name is that of an enumerator.
+if_there! { SAFETY_NONE: MPI_T_CB_REQUIRE_NONE MPI_T_cb_safety_MPI_T_CB_REQUIRE_NONE }
+if_there! { SAFETY_MPI_RESTRICTED:
+    MPI_T_CB_REQUIRE_MPI_RESTRICTED
+    MPI_T_cb_safety_MPI_T_CB_REQUIRE_MPI_RESTRICTED
+}
+if_there! { SAFETY_THREAD_SAFE:
+    MPI_T_CB_REQUIRE_THREAD_SAFE
+    MPI_T_cb_safety_MPI_T_CB_REQUIRE_THREAD_SAFE
+}
+if_there! { SAFETY_ASYNC_SIGNAL_SAFE:
+    MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE
+    MPI_T_cb_safety_MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE
+}
 if_there! { SOURCE_ORDERED: MPI_T_SOURCE_ORDERED MPI_T_source_order_MPI_T_SOURCE_ORDERED }
 // Only the header of the standard's own interface has it.
 if_there! { ABI_VERSION: MPI_ABI_VERSION }
@@ -187,6 +201,7 @@ fn make() -> Abi {
         comm_null: word(of_shim!(RSMPI_COMM_NULL)),
         win_null: word(of_shim!(RSMPI_WIN_NULL)),
         file_null: word(of_shim!(RSMPI_FILE_NULL)),
+        info_null: word(of_shim!(RSMPI_INFO_NULL)),
         handle_bytes: size_of::<mpi_sys::MPI_Comm>(),
         file_bytes: size_of::<mpi_sys::MPI_File>(),
         in_place: gyan_in_place.0 as usize,
@@ -218,6 +233,13 @@ fn make() -> Abi {
         classes: gyan_classes,
         scopes: gyan_scopes,
         source_ordered: first(SOURCE_ORDERED).unwrap_or(ABSENT),
+        callback_safeties: [
+            SAFETY_NONE,
+            SAFETY_MPI_RESTRICTED,
+            SAFETY_THREAD_SAFE,
+            SAFETY_ASYNC_SIGNAL_SAFE,
+        ]
+        .map(|names| first(names).unwrap_or(ABSENT)),
         errors: errors.leak(),
         datatypes: datatypes.leak(),
     }
@@ -254,9 +276,13 @@ mod tests {
     use super::*;
 
     /// What not every version of an interface has, by table.
-    const NOT_IN_EVERY_VERSION: [(&str, &str); 5] = [
+    const NOT_IN_EVERY_VERSION: [(&str, &str); 9] = [
         // Open MPI before 6 is at MPI 3.1.
         ("openmpi", "MPI_T_SOURCE_ORDERED"),
+        ("openmpi", "MPI_T_CB_REQUIRE_NONE"),
+        ("openmpi", "MPI_T_CB_REQUIRE_MPI_RESTRICTED"),
+        ("openmpi", "MPI_T_CB_REQUIRE_THREAD_SAFE"),
+        ("openmpi", "MPI_T_CB_REQUIRE_ASYNC_SIGNAL_SAFE"),
         ("openmpi", "MPI_T_ERR_NOT_SUPPORTED"),
         ("openmpi", "MPI_T_ERR_NOT_ACCESSIBLE"),
         // MPICH before 4.1.

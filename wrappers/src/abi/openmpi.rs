@@ -13,6 +13,7 @@ pub(super) const ABI: Abi = Abi {
     comm_null: Constant::Symbol(c"ompi_mpi_comm_null"),
     win_null: Constant::Symbol(c"ompi_mpi_win_null"),
     file_null: Constant::Symbol(c"ompi_mpi_file_null"),
+    info_null: Constant::Symbol(c"ompi_mpi_info_null"),
     handle_bytes: 8,
     file_bytes: 8,
     in_place: 1,
@@ -39,6 +40,7 @@ pub(super) const ABI: Abi = Abi {
     classes: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9],
     scopes: [0, 1, 2, 3, 4, 5, 6],
     source_ordered: 0,
+    callback_safeties: [0, 1, 2, 3],
     errors: &[
         (54, "MPI_T_ERR_MEMORY"),
         (55, "MPI_T_ERR_NOT_INITIALIZED"),

@@ -15,6 +15,7 @@ pub(super) const ABI: Abi = Abi {
     comm_null: Constant::Value(0x100),
     win_null: Constant::Value(0x110),
     file_null: Constant::Value(0x118),
+    info_null: Constant::Value(0x130),
     handle_bytes: 8,
     file_bytes: 8,
     in_place: 1,
@@ -41,6 +42,7 @@ pub(super) const ABI: Abi = Abi {
     classes: [1, 2, 3, 4, 5, 6, 7, 8, 9, 10],
     scopes: [1, 2, 3, 4, 5, 6, 7],
     source_ordered: 1,
+    callback_safeties: [0, 3, 15, 63],
     errors: &[
         (1005, "MPI_T_ERR_MEMORY"),
         (1003, "MPI_T_ERR_NOT_INITIALIZED"),

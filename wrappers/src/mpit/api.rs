@@ -138,7 +138,7 @@ type SourceGetInfo = unsafe extern "C" fn(
 ) -> c_int;
 
 impl EventApi {
-    fn find(library: &Library) -> Option<EventApi> {
+    pub(super) fn find(library: &Library) -> Option<EventApi> {
         let get_num = |name| {
             // SAFETY: the prototype in MPI 4.1, 15.3.8.
             library.function(name).map(|address| unsafe {

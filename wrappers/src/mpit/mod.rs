@@ -7,12 +7,16 @@
 
 mod api;
 mod describe;
+mod events;
 mod handle;
 pub(crate) mod readers;
 mod variable;
 
 pub(crate) use api::{Api, Failure};
 pub(crate) use describe::Enumeration;
+pub(crate) use events::{
+    Element, EventFunctions, EventType, Instance, Listener, Registration, Source,
+};
 pub(crate) use handle::{PvarHandle, Session};
 pub(crate) use variable::Variable;
 

@@ -53,7 +53,7 @@ pub(crate) struct Object {
     is_world: bool,
     pub(crate) is_intercommunicator: bool,
     /// Kind, size and, with others like it before, number: for an object without a name.
-    description: String,
+    pub(crate) description: String,
 }
 
 impl Object {

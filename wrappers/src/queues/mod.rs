@@ -4,8 +4,10 @@
 //! Callbacks come from inside the library, on any thread, some while it holds a lock. So nothing here
 //! allocates once it is there, and nothing calls MPI.
 
+mod callbacks;
+mod events;
 mod peers;
-pub(crate) mod peruse;
+mod peruse;
 mod table;
 mod tally;
 mod waiting;
@@ -13,6 +15,7 @@ mod waiting;
 use gyan_results::{MessageMetric, MessageSource, Messages, Metric, Traffic};
 
 use crate::clock;
+pub(crate) use callbacks::{Callbacks, Told};
 pub(crate) use peers::Peer;
 use peers::Peers;
 pub(crate) use table::{Row, Table, mixed};
@@ -141,16 +144,16 @@ mod tests {
         let mut queues = Queues::new();
         let stream = Stream { comm: 1, source: 2, tag: 3 };
         // It came before anybody listened.
-        queues.went(stream, Some(2), Traffic::Program, 5);
+        queues.went(stream, Peer::Rank(2), Traffic::Program, 5);
         for now in 10..15 {
-            queues.came(stream, Some(2), Traffic::Program, now);
+            queues.came(stream, Peer::Rank(2), Traffic::Program, now);
         }
         for now in 20..23 {
-            queues.went(stream, Some(2), Traffic::Program, now);
+            queues.went(stream, Peer::Rank(2), Traffic::Program, now);
         }
-        queues.came(stream, Some(2), Traffic::Program, 30);
-        queues.posted(None, Traffic::Program);
-        queues.unposted(None, Traffic::Program, 4);
+        queues.came(stream, Peer::Rank(2), Traffic::Program, 30);
+        queues.posted(Peer::Any, Traffic::Program);
+        queues.unposted(Peer::Any, Traffic::Program, 4);
         let messages = queues.described(MessageSource::Peruse);
         assert_eq!(metric(&messages, Metric::NUnexQLen), (6, 5.0));
         let (times, longest) = metric(&messages, Metric::TInUnexQ);

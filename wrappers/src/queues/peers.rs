@@ -10,8 +10,16 @@ use crate::clock;
 /// Most processes exchange messages with few others.
 const PEERS_AT_MOST: usize = 1024;
 
-/// A rank in `MPI_COMM_WORLD`; none for `MPI_ANY_SOURCE`.
-pub(crate) type Peer = Option<u32>;
+/// From whom a message comes, or is received.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Peer {
+    /// A rank in `MPI_COMM_WORLD`.
+    Rank(u32),
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// A process that is not in `MPI_COMM_WORLD`, or of which the rank there is not known.
+    Unknown,
+}
 
 pub(super) struct Peers {
     rows: Table<OfPeer>,
@@ -65,7 +73,10 @@ impl Row for OfPeer {
     }
 
     fn hash(key: Peer) -> u64 {
-        mixed(key.map_or(u64::MAX, u64::from), 0)
+        match key {
+            Peer::Rank(rank) => mixed(rank.into(), 0),
+            Peer::Any | Peer::Unknown => mixed(0, 1),
+        }
     }
 }
 
@@ -75,6 +86,10 @@ impl Peers {
     }
 
     fn of(&mut self, peer: Peer) -> Option<&mut OfPeer> {
+        if peer == Peer::Unknown {
+            self.others += 1;
+            return None;
+        }
         if self.rows.get(peer).is_none() {
             let row = OfPeer {
                 peer,
@@ -124,7 +139,10 @@ impl Peers {
     /// By peer, `MPI_ANY_SOURCE` last.
     pub(super) fn described(&self) -> Vec<PeerQueues> {
         let row = |row: &OfPeer| PeerQueues {
-            peer: row.peer,
+            peer: match row.peer {
+                Peer::Rank(rank) => Some(rank),
+                Peer::Any | Peer::Unknown => None,
+            },
             unexpected: row.unexpected.came,
             unexpected_max: row.unexpected.max,
             unexpected_mean: row.unexpected.mean(),

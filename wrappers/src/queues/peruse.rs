@@ -13,7 +13,7 @@ use std::sync::{Mutex, PoisonError};
 use gyan_results::{MessageSource, Messages, Metric, Traffic};
 
 use super::{Peer, Queues, Row, Stream, Table, mixed};
-use crate::abi::{Library, inquiry};
+use crate::abi::Library;
 use crate::next::Address;
 use crate::{boundary, clock, governor, references};
 
@@ -115,8 +115,9 @@ struct Told {
 #[derive(Default)]
 struct Comm {
     in_use: bool,
-    /// The ranks of its (remote) group in `MPI_COMM_WORLD`; empty where they are the same.
-    ranks: Vec<u32>,
+    /// The ranks of its (remote) group in `MPI_COMM_WORLD`; empty where they are the same, none where
+    /// they are not known.
+    ranks: Option<Vec<u32>>,
     /// Since when each queue is being searched; 0 for not. Searches hold the communicator's lock.
     search_posted: u64,
     search_unexpected: u64,
@@ -206,8 +207,8 @@ impl Peruse {
     }
 
     /// A communicator has come, of whose (remote) group the ranks in `MPI_COMM_WORLD` are these; empty
-    /// when they are the same.
-    pub(crate) fn comm_comes(&mut self, comm: usize, ranks: Vec<u32>) {
+    /// when they are the same, none when they are not known.
+    pub(crate) fn comm_comes(&mut self, comm: usize, ranks: Option<Vec<u32>>) {
         if self.supported.is_empty() {
             return;
         }
@@ -273,7 +274,7 @@ impl Peruse {
     }
 
     /// Ticks in callbacks.
-    pub(crate) fn cost_ticks(&self) -> u64 {
+    pub(crate) fn cost_ticks() -> u64 {
         with_told(|told| {
             told.as_ref().map_or(0, |told| clock::whole(told.cost * told.callbacks as f64))
         })
@@ -327,20 +328,15 @@ impl Told {
     }
 
     /// The slot of a communicator that comes.
-    fn comm_comes(&mut self, ranks: Vec<u32>) -> usize {
+    fn comm_comes(&mut self, ranks: Option<Vec<u32>>) -> usize {
         let comm = Comm { in_use: true, ranks, ..Comm::default() };
-        match self.comms.iter().position(|known| !known.in_use) {
-            Some(at) => {
-                if let Some(free) = self.comms.get_mut(at) {
-                    *free = comm;
-                }
-                at
-            }
-            None => {
-                self.comms.push(comm);
-                self.comms.len() - 1
-            }
+        let free = self.comms.iter().position(|known| !known.in_use);
+        if let Some((at, slot)) = free.and_then(|at| Some((at, self.comms.get_mut(at)?))) {
+            *slot = comm;
+            return at;
         }
+        self.comms.push(comm);
+        self.comms.len() - 1
     }
 
     fn take_in(&mut self, event: Event, slot: usize, id: usize, spec: &Spec, now: u64) {
@@ -373,11 +369,15 @@ impl Told {
     /// A rank in a communicator as that in `MPI_COMM_WORLD`.
     fn peer(&self, slot: usize, rank: c_int) -> Peer {
         if rank == self.any_source {
-            return None;
+            return Peer::Any;
         }
-        let rank = u32::try_from(rank).ok()?;
-        let ranks = self.comms.get(slot).map(|comm| comm.ranks.as_slice()).unwrap_or_default();
-        if ranks.is_empty() { Some(rank) } else { ranks.get(rank as usize).copied() }
+        let ranks = self.comms.get(slot).and_then(|comm| comm.ranks.as_deref());
+        let (Some(ranks), Ok(rank)) = (ranks, u32::try_from(rank)) else { return Peer::Unknown };
+        if ranks.is_empty() {
+            return Peer::Rank(rank);
+        }
+        let other = ranks.get(rank as usize).filter(|other| **other != u32::MAX);
+        other.map_or(Peer::Unknown, |other| Peer::Rank(*other))
     }
 
     fn search(&mut self, event: Event, slot: usize, traffic: Traffic, now: u64) {
@@ -482,7 +482,7 @@ mod tests {
     fn a_request_is_followed_from_its_activation_to_the_notice_of_its_end() {
         let mut told = Told::new(-1, -1);
         // The ranks 0, 1 of this communicator are 4, 7.
-        let slot = told.comm_comes(vec![4, 7]);
+        let slot = told.comm_comes(Some(vec![4, 7]));
         let receive = spec(1, -1);
         for (now, event) in [
             (10, Event::Activate),
@@ -516,16 +516,18 @@ mod tests {
         }
         assert_eq!(of_program(Metric::TReqActivateToMatch), 0);
         assert_eq!(n(&messages, Metric::NUnexQLen, Traffic::Collectives), 1);
-        let peers: Vec<Peer> = messages.peers.iter().map(|peer| peer.peer).collect();
+        let peers: Vec<Option<u32>> = messages.peers.iter().map(|peer| peer.peer).collect();
         assert_eq!(peers, [Some(4), Some(7)]);
     }
 
     #[test]
     fn a_slot_is_used_again_when_its_communicator_is_gone() {
         let mut told = Told::new(-1, -1);
-        assert_eq!((told.comm_comes(Vec::new()), told.comm_comes(vec![3])), (0, 1));
+        assert_eq!((told.comm_comes(Some(Vec::new())), told.comm_comes(None)), (0, 1));
+        assert_eq!((told.peer(0, 9), told.peer(1, 9)), (Peer::Rank(9), Peer::Unknown));
         told.comms[0].in_use = false;
-        assert_eq!(told.comm_comes(vec![5]), 0);
-        assert_eq!((told.peer(0, 0), told.peer(1, 0), told.peer(0, -1)), (Some(5), Some(3), None));
+        assert_eq!(told.comm_comes(Some(vec![5, u32::MAX])), 0);
+        let peers = [0, 1, 2, -1].map(|rank| told.peer(0, rank));
+        assert_eq!(peers, [Peer::Rank(5), Peer::Unknown, Peer::Unknown, Peer::Any]);
     }
 }

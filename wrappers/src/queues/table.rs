@@ -52,10 +52,6 @@ impl<R: Row> Table<R> {
     pub(crate) fn rows(&self) -> impl Iterator<Item = &R> {
         self.rows.iter()
     }
-
-    pub(crate) fn retain(&mut self, keep: impl FnMut(&mut R) -> bool) {
-        self.rows.retain(keep);
-    }
 }
 
 /// Bits that depend on all bits of two words.

@@ -9,7 +9,7 @@ use gyan_results::{CvarSetting, Moment, Overhead};
 
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::abi::{self, Library};
-use crate::config::{Config, EventsFrom, Notices};
+use crate::config::{Config, Notices};
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
 use crate::phases::Phases;
@@ -161,8 +161,9 @@ impl Beginning {
             series: config.series.map(|interval| {
                 (clock::whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)
             }),
-            comms: config.watch.is_some() || config.events != EventsFrom::default(),
+            comms: config.watch.is_some(),
             begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
+            events: config.events,
         };
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use gyan_results::{
-    Coverage, End, Ending, InMpi, Job as JobOfProfile, PhasePvar, Pvar, RANK_SCHEMA, RankProfile,
-    Series, Tool,
+    Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, PhasePvar, Pvar,
+    RANK_SCHEMA, RankProfile, Series, Tool,
 };
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
@@ -19,6 +19,10 @@ pub(super) struct Earlier {
     pvars: Vec<Pvar>,
     phases: Vec<(usize, PhasePvar)>,
     series: Option<Series>,
+    /// Of the latest run: what was counted before is not added.
+    events: Vec<EventCount>,
+    messages: Vec<Messages>,
+    callbacks: u64,
 }
 
 /// Ends the run, before MPI does. What is left for another start.
@@ -140,8 +144,8 @@ impl Run {
             phases: self.phases.described(&self.earlier.phases),
             series: self.earlier.series.clone(),
             watch,
-            messages: Vec::new(),
-            events: Vec::new(),
+            messages: self.earlier.messages.clone(),
+            events: self.earlier.events.clone(),
             coverage,
             clock: Some(clock),
             warnings: all,
@@ -156,12 +160,15 @@ impl Run {
         let finalize_s = self.overhead.finalize_s;
         let (calls, timed) = self.phases.numbers();
         let wrappers_s = clock::seconds(governor::wrappers(calls.saturating_sub(timed), timed));
+        let events_s = clock::seconds(self.earlier.callbacks as f64);
         let elapsed_s = profile.job.elapsed_s;
         let written = output::write(place, profile, |overhead| {
             overhead.sampling_s = sampling_s;
             overhead.wrappers_s = wrappers_s;
+            overhead.events_s = events_s;
             overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
-            let running = overhead.sampling_s + overhead.wrappers_s + overhead.finalize_s;
+            let running =
+                overhead.sampling_s + overhead.wrappers_s + overhead.events_s + overhead.finalize_s;
             overhead.share = (overhead.init_s + running) / elapsed_s;
             overhead.running_share = running / elapsed_s;
         });
@@ -179,6 +186,9 @@ impl Run {
 impl Earlier {
     /// Adds what was read to what was until an earlier end.
     fn take_in(&mut self, findings: &Findings) {
+        self.events.clone_from(&findings.told.events);
+        self.messages.clone_from(&findings.told.messages);
+        self.callbacks = findings.told.ticks;
         for pvar in &findings.pvars {
             if !self.pvars.iter_mut().any(|earlier| earlier.continued(pvar)) {
                 self.pvars.push(pvar.clone());

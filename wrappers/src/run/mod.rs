@@ -122,7 +122,7 @@ impl Run {
     /// An object has come.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
         self.sampled(|sampler, library, config| {
-            let _ = sampler.object_comes(library, &mut config.wanted, kind, handle);
+            sampler.object_comes(library, &mut config.wanted, kind, handle);
         });
         self.sample_soon();
     }

@@ -11,7 +11,8 @@ use super::watch::{Cell, Watch};
 use super::{Findings, Finished, Moment, Sampled, Sampler};
 use crate::abi::{Library, inquiry};
 use crate::mpit::Mpit;
-use crate::objects::Registry;
+use crate::objects::{Kind, Object, Registry};
+use crate::queues::Callbacks;
 use crate::quirks::{self, Remedy};
 use crate::selection::Wanted;
 use crate::{advice, clock, enable};
@@ -52,6 +53,15 @@ impl Sampler {
             self.finish(sampled, name);
         }
         let finished = std::mem::take(&mut self.finished);
+        if let Some(callbacks) = &mut self.callbacks {
+            let comms: Vec<Object> = self.objects.alive(Kind::Comm).cloned().collect();
+            for object in comms {
+                let name = || self.objects.name(inquiry(), &object);
+                callbacks
+                    .comm_is_called(object.handle, names.entry(object.order).or_insert_with(name));
+            }
+            callbacks.end(&self.mpit);
+        }
         let findings = self.findings(library, finished);
         self.session.free(&self.mpit.api);
         let mpit = if quirks::drops_mpit(library.implementation) {
@@ -103,8 +113,16 @@ impl Sampler {
             ));
         }
         let (exported, sampled) = (self.exported, sampled.len());
-        let coverage = Coverage { exported, sampled, skipped, objects, events: Vec::new(), advice };
-        Findings { pvars, coverage, phases, series }
+        let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
+        let coverage = Coverage {
+            exported,
+            sampled,
+            skipped,
+            objects,
+            events: std::mem::take(&mut told.missing),
+            advice,
+        };
+        Findings { pvars, coverage, phases, series, told }
     }
 }
 

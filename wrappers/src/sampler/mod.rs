@@ -17,9 +17,10 @@ use wildmatch::WildMatch;
 use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, Skipped};
 
 use crate::abi::{Bind, Library, inquiry};
-use crate::config::WatchFor;
+use crate::config::{EventsFrom, WatchFor};
 use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable, readers};
 use crate::objects::{Kind, Object, Registry};
+use crate::queues::{Callbacks, Told};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Wanted;
 use crate::{clock, watcher};
@@ -62,6 +63,7 @@ pub(crate) struct Sampler {
     follows_comms: bool,
     /// When the run began, on the clock.
     begun: u64,
+    callbacks: Option<Callbacks>,
 }
 
 struct Sampled {
@@ -96,6 +98,8 @@ pub(crate) struct Findings {
     /// What variables did in the phases.
     pub(crate) phases: Vec<(Phase, PhasePvar)>,
     pub(crate) series: Option<gyan_results::Series>,
+    /// What callbacks told.
+    pub(crate) told: Told,
 }
 
 /// When a variable is met.
@@ -126,6 +130,8 @@ pub(crate) struct Limits {
     pub(crate) comms: bool,
     /// When the run began, on the clock.
     pub(crate) begun: u64,
+    /// Who is to call back.
+    pub(crate) events: EventsFrom,
 }
 
 impl Sampler {
@@ -144,7 +150,10 @@ impl Sampler {
         if world {
             objects.world_comes(library);
         }
+        let callbacks = (limits.events != EventsFrom::default())
+            .then(|| Callbacks::begin(limits.events, &mpit, library, limits.begun));
         let mut sampler = Sampler {
+            callbacks,
             mpit,
             session,
             early_names,
@@ -166,6 +175,10 @@ impl Sampler {
         };
         sampler.discover(library, wanted, 0, Moment::Start)?;
         sampler.tell_governor();
+        let comms: Vec<Object> = sampler.objects.alive(Kind::Comm).cloned().collect();
+        for object in comms {
+            sampler.tell_callbacks(&object);
+        }
         Ok(sampler)
     }
 
@@ -197,39 +210,35 @@ impl Sampler {
         }
     }
 
-    /// An object has come. It is given back when it is followed from now on.
+    /// An object has come.
     pub(crate) fn object_comes(
         &mut self,
         library: &Library,
         wanted: &mut Wanted,
         kind: Kind,
         handle: usize,
-    ) -> Option<Object> {
+    ) {
         // Some libraries register variables when the first object of a kind is created.
         let known = self.exported;
         if self.mpit.api.pvar_get_num().is_ok_and(|number| number > known) {
             // When this fails, so does the look at the end, which says so.
             let _ = self.discover(library, wanted, known, Moment::Later);
         }
-        let follows = kind == Kind::Comm && self.follows_comms;
+        let follows = kind == Kind::Comm && (self.follows_comms || self.callbacks.is_some());
         if !follows && self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
-            return None;
+            return;
         }
-        let object = self.objects.comes(library, inquiry()?, kind, handle)?;
-        self.bind(library, wanted, &object);
-        Some(object)
-    }
-
-    /// The communicators that are followed.
-    pub(crate) fn comms(&self) -> impl Iterator<Item = &Object> {
-        self.objects.alive(Kind::Comm)
+        let Some(mpi) = inquiry() else { return };
+        if let Some(object) = self.objects.comes(library, mpi, kind, handle) {
+            self.bind(library, wanted, &object);
+        }
     }
 
     /// The names of the communicators that are alive, by handle.
     pub(crate) fn names_of_comms(&self) -> BTreeMap<usize, String> {
         // The end will ask for them anew.
         let mut objects = self.objects.clone();
-        let alive: Vec<Object> = self.comms().cloned().collect();
+        let alive: Vec<Object> = self.objects.alive(Kind::Comm).cloned().collect();
         let name = |object: Object| (object.handle, objects.name(inquiry(), &object));
         alive.into_iter().map(name).collect()
     }
@@ -285,13 +294,30 @@ impl Sampler {
         for index in indices {
             self.look_at(library, wanted, index, Some(object), Moment::Start);
         }
+        self.tell_callbacks(object);
+    }
+
+    fn tell_callbacks(&mut self, object: &Object) {
+        if object.kind == Kind::Comm
+            && let Some(callbacks) = &mut self.callbacks
+        {
+            callbacks.comm_comes(&self.mpit, object.handle, &object.description);
+        }
     }
 
     /// An object is about to go: its variables are read for the last time.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
         let Some(object) = self.objects.goes(kind, handle) else { return };
-        if watcher::is_on() && kind == Kind::Comm && watcher::mentions(handle) {
-            watcher::comm_goes(handle, &self.objects.clone().name(inquiry(), &object));
+        let mut name = None;
+        let is_mentioned = || watcher::is_on() && watcher::mentions(handle);
+        if kind == Kind::Comm && (self.callbacks.is_some() || is_mentioned()) {
+            let called = self.objects.name(inquiry(), &object);
+            watcher::comm_goes(handle, &called);
+            if let Some(callbacks) = &mut self.callbacks {
+                callbacks.comm_is_called(handle, &called);
+                callbacks.comm_goes(&self.mpit, handle);
+            }
+            name = Some(called);
         }
         let (going, staying) = std::mem::take(&mut self.sampled)
             .into_iter()
@@ -303,7 +329,7 @@ impl Sampler {
         }
         if object.is_world() || self.finished_objects < self.limit {
             self.finished_objects += usize::from(!object.is_world());
-            let name = self.objects.name(inquiry(), &object);
+            let name = name.unwrap_or_else(|| self.objects.name(inquiry(), &object));
             for sampled in going {
                 self.finish(sampled, Some(name.clone()));
             }

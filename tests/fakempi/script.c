@@ -1,0 +1,181 @@
+/* The script: one declaration a line, words between blanks; what follows a # is not read.
+ *
+ *   library WORD...                   what MPI_Get_library_version says; else "fakempi"
+ *
+ *   pvar NAME CLASS DATATYPE [bind OBJECT] [count N] [value N...] [continuous] [readonly] [atomic]
+ *        [shows unexpected|posted]    a variable; `shows`: it is the length of that queue
+ *
+ *   source NAME [unordered] [ticks N] [max N] [step N] [no-timestamp]
+ *        a source of events, with so many ticks a second (1000000000 when it is not said) until it begins
+ *        again behind `max`; `step`: its clock is no clock, but goes so far at each look at it;
+ *        `no-timestamp`: it cannot be asked for the time
+ *   event NAME SOURCE [bind OBJECT] [elements DATATYPE@DISPLACEMENT...] [highest LEVEL]
+ *        [refuses handle] [is enqueued|dequeued] [without-data]
+ *        `highest`: callbacks of a higher level are refused; `is`: raised by the queue of unexpected
+ *        messages with source and tag; `without-data`: its instances have none, and reading it kills,
+ *        as in MPICH
+ *   callbacks at-least|at-most        which callback of a registration gets an instance: the one of the
+ *        lowest level that is at least that of the instance (MPICH; when nothing is said), or the one of
+ *        the highest that is at most that (Open MPI)
+ *
+ *   at FUNCTION [call N] raise EVENT [times N] [elements N...] [level LEVEL] [time N] [in thread|signal]
+ *   at FUNCTION [call N] drop EVENT N
+ *   at FUNCTION [call N] set PVAR N...
+ *        what happens when the program calls a function: at each call, or at the Nth
+ *
+ * CLASS, OBJECT and LEVEL are the standard's names without MPI_T_PVAR_CLASS_, MPI_T_BIND_ and
+ * MPI_T_CB_REQUIRE_; a DATATYPE has its whole name. */
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+char library_version[MPI_MAX_LIBRARY_VERSION_STRING] = "fakempi";
+
+static void library_declared(struct words *words)
+{
+    library_version[0] = '\0';
+    for (const char *word; (word = word_next(words));) {
+        if (strlen(library_version) + strlen(word) + 2 > sizeof library_version)
+            wrong(words, "is more than there is room for", word);
+        if (library_version[0])
+            strcat(library_version, " ");
+        strcat(library_version, word);
+    }
+}
+
+static const struct {
+    const char *word;
+    void (*declared)(struct words *words);
+} declarations[] = {
+    {"library", library_declared}, {"pvar", pvar_declared},           {"source", source_declared},
+    {"event", event_declared},     {"callbacks", callbacks_declared}, {"at", action_declared},
+};
+
+void die(const char *format, ...)
+{
+    va_list arguments;
+    fputs("fakempi: ", stderr);
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+    fputc('\n', stderr);
+    _exit(70);
+}
+
+void note(const char *format, ...)
+{
+    const char *path = getenv("FAKEMPI_LOG");
+    char line[512];
+    va_list arguments;
+    if (!path)
+        return;
+    va_start(arguments, format);
+    int length = vsnprintf(line, sizeof line - 1, format, arguments);
+    va_end(arguments);
+    if (length > (int)sizeof line - 2)
+        length = sizeof line - 2;
+    line[length++] = '\n';
+    int file = open(path, O_WRONLY | O_CREAT | O_APPEND, 0600);
+    if (file < 0 || write(file, line, length) != length)
+        die("%s: the log cannot be written", path);
+    close(file);
+}
+
+void wrong(const struct words *words, const char *what, const char *word)
+{
+    die("%s:%d: %s: %s; see script.c", words->file, words->line, word ? word : "end of line", what);
+}
+
+const char *word_next(struct words *words)
+{
+    return words->next < words->number ? words->word[words->next++] : NULL;
+}
+
+const char *word_wanted(struct words *words, const char *what)
+{
+    const char *word = word_next(words);
+    if (!word)
+        wrong(words, what, NULL);
+    return word;
+}
+
+bool word_is(struct words *words, const char *word)
+{
+    if (words->next >= words->number || strcmp(words->word[words->next], word))
+        return false;
+    words->next++;
+    return true;
+}
+
+static bool number_of(const char *word, long long *value)
+{
+    char *end;
+    *value = strtoll(word, &end, 0);
+    return end != word && !*end;
+}
+
+bool word_is_number(struct words *words)
+{
+    long long value;
+    return words->next < words->number && number_of(words->word[words->next], &value);
+}
+
+long long word_integer(struct words *words, const char *what)
+{
+    const char *word = word_wanted(words, what);
+    long long value;
+    if (!number_of(word, &value))
+        wrong(words, what, word);
+    return value;
+}
+
+static void line_read(struct words *words, char *line)
+{
+    words->number = words->next = 0;
+    char *comment = strchr(line, '#');
+    if (comment)
+        *comment = '\0';
+    for (char *rest = NULL, *word = strtok_r(line, " \t\n", &rest); word;
+         word = strtok_r(NULL, " \t\n", &rest)) {
+        if (words->number == MANY)
+            wrong(words, "is a word too many", word);
+        words->word[words->number++] = word;
+    }
+    const char *word = word_next(words);
+    if (!word)
+        return;
+    for (size_t i = 0; i < sizeof declarations / sizeof *declarations; i++) {
+        if (strcmp(word, declarations[i].word))
+            continue;
+        declarations[i].declared(words);
+        if (words->next < words->number)
+            wrong(words, "is not understood here", words->word[words->next]);
+        return;
+    }
+    wrong(words, "is no declaration", word);
+}
+
+void script_read(void)
+{
+    static bool is_read;
+    struct words words = {.file = getenv("FAKEMPI")};
+    char *line = NULL;
+    size_t room = 0;
+    if (is_read || !words.file)
+        return;
+    is_read = true;
+    FILE *file = fopen(words.file, "r");
+    if (!file)
+        die("%s: cannot be read; FAKEMPI names the script", words.file);
+    while (getline(&line, &room, file) >= 0) {
+        words.line++;
+        line_read(&words, line);
+    }
+    free(line);
+    fclose(file);
+}
