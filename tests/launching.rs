@@ -103,6 +103,27 @@ fn what_is_sampled_and_what_it_may_cost_reaches_the_program() {
 }
 
 #[test]
+fn what_is_watched_and_who_tells_of_messages_reaches_the_program() {
+    for (events, expected) in [
+        (&["--events"][..], &["GYAN_EVENTS=all"][..]),
+        (&["--events=peruse", "--watch", "umq>5"], &["GYAN_EVENTS=peruse", "GYAN_WATCH=umq>5"]),
+        (&[], &[]),
+    ] {
+        let here = TempDir::new().unwrap();
+        let mut command = gyan();
+        command.current_dir(&here).args(["run", "--no-report"]).args(events).args(["--", "env"]);
+        let outcome = run(&mut command);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let set = outcome.stdout.lines();
+        let set = set
+            .filter(|line| ["GYAN_EVENTS", "GYAN_WATCH"].iter().any(|name| line.starts_with(name)));
+        let mut set: Vec<&str> = set.collect();
+        set.sort_unstable();
+        assert_eq!(set, expected);
+    }
+}
+
+#[test]
 fn two_runs_are_never_mixed() {
     let mpi = MPIS[0];
     let here = TempDir::new().unwrap();

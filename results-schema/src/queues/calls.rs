@@ -18,6 +18,10 @@ const RECEIVES: [&str; 8] = [
 /// Calls that end when requests are complete, of sends or of receives.
 const WAITS: [&str; 4] = ["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
+const HOW: &str = "estimated late senders: calls that took over 8 times as long as the fastest hundredth, \
+                   and over 1.02 µs, which long transfers and waits for sends do too; late receivers: \
+                   the others, which found their message there or at once";
+
 /// The fastest calls are those that one in this many is faster than: fewer may be of another kind, as
 /// receives from `MPI_PROC_NULL` are.
 const FASTEST: u64 = 100;
@@ -32,35 +36,17 @@ pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
     let late_receivers = receives.as_ref().map(|waited| QueueRow {
         number: Some(waited.of - waited.number),
         of: Some(waited.of),
-        remark: Some(
-            "late receivers: receives that took less than that: their message was there or came at once",
-        ),
         ..waited.row(Quantity::LateReceivers)
     });
-    let senders = |waited: Waited, remark| QueueRow {
+    let late_senders = receives.into_iter().chain(waits).map(|waited| QueueRow {
         number: Some(waited.number),
         of: Some(waited.of),
         total: Some(waited.time_s),
         mean: (waited.number > 0.0).then(|| waited.time_s / waited.number),
         max: waited.longest,
-        remark: Some(remark),
         ..waited.row(Quantity::LateSenders)
-    };
-    let late_senders = receives.map(|waited| {
-        senders(
-            waited,
-            "late senders: receives and probes that took over 8 times as long as the fastest \
-             hundredth, and over 1.02 µs; a long transfer looks the same",
-        )
     });
-    let waits = waits.map(|waited| {
-        senders(
-            waited,
-            "late senders in waits: waits that took over 8 times as long as the fastest hundredth, \
-             and over 1.02 µs, those for sends among them",
-        )
-    });
-    late_receivers.into_iter().chain(late_senders).chain(waits).collect()
+    late_receivers.into_iter().chain(late_senders).collect()
 }
 
 /// Calls that took long.
@@ -74,7 +60,10 @@ struct Waited {
 
 impl Waited {
     fn row(&self, quantity: Quantity) -> QueueRow {
-        QueueRow::new(quantity, QueueSource::Calls, &self.functions, Fidelity::Estimated)
+        QueueRow {
+            remark: Some(HOW),
+            ..QueueRow::new(quantity, QueueSource::Calls, &self.functions, Fidelity::Estimated)
+        }
     }
 
     /// None when none of the functions was timed.

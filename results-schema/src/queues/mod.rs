@@ -188,7 +188,9 @@ impl Summary {
     /// What the run tells of its queues: for each quantity the rows of the best source that has it.
     #[must_use]
     pub fn queues(&self) -> Vec<QueueRow> {
-        let mut told: Vec<Vec<QueueRow>> = self.messages.iter().map(told::rows).collect();
+        let missing = &self.coverage.events;
+        let told = self.messages.iter().map(|messages| told::rows(messages, missing));
+        let mut told: Vec<Vec<QueueRow>> = told.collect();
         // PERUSE before events: a source is less than one that comes after it.
         told.sort_by_key(|rows| rows.first().map(|row| row.source));
         let sources = told.into_iter().chain([variables::rows(self), calls::rows(self)]);

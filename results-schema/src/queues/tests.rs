@@ -199,3 +199,28 @@ fn waits_are_told_from_receives() {
     assert_eq!(rows[0].name, "MPI_Waitall, MPI_Wait");
     assert_eq!((rows[0].number, rows[0].of), (Some(50.0), Some(150.0)));
 }
+
+#[test]
+fn what_peruse_would_have_told_did_not_happen() {
+    let mut summary = example();
+    let late = |summary: &Summary, quantity| {
+        let rows = summary.queues();
+        let row = find(&rows, quantity)[0];
+        (row.source, row.number, row.of)
+    };
+    // Of posted receives nothing was measured, and a message cannot have been missed.
+    summary.coverage.events.clear();
+    let peruse = QueueSource::Peruse;
+    let (receivers, senders) = (Quantity::LateReceivers, Quantity::LateSenders);
+    assert_eq!(late(&summary, senders), (peruse, Some(0.0), Some(1600.0)));
+    assert_eq!(late(&summary, receivers), (peruse, Some(1600.0), Some(1600.0)));
+    summary.messages[0].metrics.clear();
+    assert_eq!(late(&summary, receivers), (peruse, Some(0.0), Some(0.0)));
+    assert_eq!(summary.queues()[0].number, Some(0.0));
+    // A library without some events may have missed them; events tell what they tell.
+    summary.coverage.events.push("PERUSE: this MPI has no PERUSE_COMM_MSG_INSERT_IN_UNEX_Q".into());
+    assert_eq!(late(&summary, senders).0, QueueSource::Calls);
+    summary.coverage.events.clear();
+    summary.messages[0].source = MessageSource::MpiTEvents;
+    assert_eq!(late(&summary, senders).0, QueueSource::Calls);
+}

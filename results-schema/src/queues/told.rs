@@ -1,16 +1,19 @@
 //! The queues as callbacks of the library told of them: every message is in these numbers.
 
 use super::{Fidelity, OnRank, Quantity, QueueRow};
-use crate::{MessagesSummary, Metric, MetricSummary, Traffic};
+use crate::{MessageSource, MessagesSummary, Metric, MetricSummary, Traffic};
 
-pub(super) fn rows(messages: &MessagesSummary) -> Vec<QueueRow> {
-    [Traffic::Program, Traffic::Collectives]
-        .into_iter()
-        .flat_map(|traffic| of_traffic(messages, traffic))
-        .collect()
+/// `missing`: what the run could not be told, in sentences.
+pub(super) fn rows(messages: &MessagesSummary, missing: &[String]) -> Vec<QueueRow> {
+    // PERUSE tells of both queues, so what it measured nothing of did not happen. Events need not.
+    let all_told = messages.source == MessageSource::Peruse
+        && !missing.iter().any(|sentence| sentence.starts_with("PERUSE"));
+    let program = of_traffic(messages, Traffic::Program, all_told);
+    program.into_iter().chain(of_traffic(messages, Traffic::Collectives, false)).collect()
 }
 
-fn of_traffic(messages: &MessagesSummary, traffic: Traffic) -> Vec<QueueRow> {
+/// `all_told`: what is not there is 0.
+fn of_traffic(messages: &MessagesSummary, traffic: Traffic, all_told: bool) -> Vec<QueueRow> {
     let find =
         |metric| messages.metrics.iter().find(|row| (row.metric, row.traffic) == (metric, traffic));
     let row = |quantity, metric: &MetricSummary| QueueRow {
@@ -18,9 +21,13 @@ fn of_traffic(messages: &MessagesSummary, traffic: Traffic) -> Vec<QueueRow> {
         number: Some(metric.n.sum.as_f64()),
         ..QueueRow::new(quantity, messages.source.into(), metric.metric.name(), Fidelity::Exact)
     };
+    let nothing = |quantity, metric: Metric| {
+        let row = QueueRow::new(quantity, messages.source.into(), metric.name(), Fidelity::Exact);
+        all_told.then_some(QueueRow { traffic: Some(traffic), number: Some(0.0), ..row })
+    };
     // A sum of lengths says nothing.
     let length = |quantity, metric| {
-        let found = find(metric)?;
+        let Some(found) = find(metric) else { return nothing(quantity, metric) };
         Some(QueueRow {
             mean: Some(found.mean),
             max: Some(OnRank::max_of(&found.max)),
@@ -28,7 +35,7 @@ fn of_traffic(messages: &MessagesSummary, traffic: Traffic) -> Vec<QueueRow> {
         })
     };
     let time = |quantity, metric| {
-        let found = find(metric)?;
+        let Some(found) = find(metric) else { return nothing(quantity, metric) };
         Some(QueueRow {
             total: Some(found.sum.sum.as_f64()),
             most: Some(OnRank::max_of(&found.sum)),
@@ -38,10 +45,12 @@ fn of_traffic(messages: &MessagesSummary, traffic: Traffic) -> Vec<QueueRow> {
         })
     };
     let attempts = |quantity, metric| {
-        let found = find(metric)?;
+        let Some(found) = find(metric) else { return nothing(quantity, metric) };
         Some(QueueRow { most: Some(OnRank::max_of(&found.n)), ..row(quantity, found) })
     };
-    let matched = |metric| find(metric).map(|metric| metric.n.sum.as_f64());
+    let matched = |metric| {
+        find(metric).map(|metric| metric.n.sum.as_f64()).or_else(|| all_told.then_some(0.0))
+    };
     let (unexpected, posted) = (matched(Metric::TInUnexQ), matched(Metric::TInPostedQ));
     // A source that tells of one queue alone does not know how many messages there were.
     let of = unexpected.zip(posted).map(|(unexpected, posted)| unexpected + posted);
