@@ -207,18 +207,25 @@ fn the_events_of_the_unexpected_queue_give_its_metrics() {
 }
 
 #[test]
-fn a_peer_of_another_communicator_is_not_taken_for_one_of_world() {
-    // The event does not tell the communicator.
-    let profile = Faked::run(QUEUE, &["fake_events", "0", "4", "3"], &ON).profile();
-    assert_eq!(metric(&profile, Metric::NUnexQLen).n, 7);
-    let messages = &profile.messages[0];
-    assert_eq!((messages.peers[0].unexpected, messages.without_peer), (4, 3));
-    // Nor is a message of one communicator taken for one of the other.
+fn a_peer_is_the_process_that_its_communicator_means() {
+    let arguments = ["fake_events", "0", "4", "3"];
+    let unexpected = |profile: &RankProfile| {
+        let messages = &profile.messages[0];
+        (messages.peers[0].unexpected, messages.without_peer)
+    };
     let bound = QUEUE.replace("elements", "bind MPI_COMM elements");
-    let profile = Faked::run(&bound, &["fake_events", "0", "4", "3"], &ON).profile();
-    let (length, time) = (metric(&profile, Metric::NUnexQLen), metric(&profile, Metric::TInUnexQ));
-    assert_eq!((length.n, length.max, time.n), (7, 4.0, 7));
-    assert_eq!(profile.messages[0].peers[0].unexpected, 4);
+    for script in [QUEUE, &bound] {
+        // The same processes in another communicator are the same.
+        let profile = Faked::run(script, &arguments, &ON).profile();
+        assert_eq!(unexpected(&profile), (7, 0));
+        // Others are not.
+        let profile = Faked::run(&format!("strangers\n{script}"), &arguments, &ON).profile();
+        assert_eq!(unexpected(&profile), (4, 3));
+        let (length, time) =
+            (metric(&profile, Metric::NUnexQLen), metric(&profile, Metric::TInUnexQ));
+        assert_eq!((length.n, length.max, time.n), (7, 4.0, 7));
+    }
+    let profile = Faked::run(&bound, &arguments, &ON).profile();
     assert_eq!(event(&profile, "unexp_message_enqueued", Some("twin")).n, 3);
 }
 
@@ -294,7 +301,8 @@ fn the_mpis_of_the_test_bed_have_no_events() {
         assert_eq!(run.outcome.notices().len(), 1, "{name}: {}", run.outcome.stderr);
         for profile in run.profiles() {
             assert!(profile.events.is_empty() && profile.messages.is_empty(), "{name}");
-            assert_eq!(profile.coverage.events, Vec::<String>::new(), "{name}");
+            let [sentence] = profile.coverage.events.as_slice() else { panic!("{name}") };
+            assert!(sentence.contains("no events of MPI_T"), "{name}: {sentence}");
         }
     }
 }

@@ -5,9 +5,13 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{RankProfile, Watch, WatchSite};
+use gyan_results::{Metric, RankProfile, Traffic, Watch, WatchSite};
+use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::common::{BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled};
+use crate::common::{
+    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan, profiles, truth,
+};
 use crate::matrix::{Column, with};
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
@@ -95,9 +99,10 @@ struct Found {
 fn expected(calls: &[Call], threshold: u64) -> Vec<Found> {
     let mut lines: BTreeMap<u32, Found> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.waiting > threshold) {
-        // The call says neither, or asks for nothing and for no status.
-        let unknown = call.site == "receive_anonymous"
-            || ["MPI_Mrecv", "MPI_Imrecv"].contains(&call.function.as_str());
+        // Any source and tag, and no status, or one of Fortran, which is not looked into; a matched
+        // receive names neither.
+        let of_any = ["receive_anonymous", "receive_any of Fortran"].contains(&call.site.as_str());
+        let unknown = of_any || ["MPI_Mrecv", "MPI_Imrecv"].contains(&call.function.as_str());
         let found = lines.entry(call.line).or_insert_with(|| Found {
             function: call.function.clone(),
             hits: 0,
@@ -194,9 +199,12 @@ fn the_worst_hit_says_which_message_and_where() {
                 let fits = candidates.iter().any(|call| call.communicator == *communicator);
                 assert!(fits, "{what}");
             }
-            // Of a communicator the variable has an element for each rank, and all come from one.
-            let from = queue.of_communicator.then_some(1);
-            assert_eq!(site.worst.longest_from, from, "{what}");
+            // Of a communicator the variable has an element for each rank, and all come from one; a
+            // matched receive does not say which communicator.
+            let has_one = queue.of_communicator && site.worst.communicator.is_some();
+            assert_eq!(site.worst.longest_from, has_one.then_some(1), "{what}");
+            let is_matched = ["MPI_Mrecv", "MPI_Imrecv"].contains(&site.function.as_str());
+            assert_eq!(site.worst.communicator.is_none(), is_matched, "{what}");
         }
         let all = watch.sites.iter().find(|site| site.worst.value == 13).unwrap();
         assert_eq!(all.worst.communicator.as_deref(), Some("MPI_COMM_WORLD"));
@@ -235,6 +243,75 @@ fn a_stack_has_the_programs_frames_and_each_way_to_the_call_once() {
     }
 }
 
+/// The sites of the only watch, as `gyan report` tells them to programs.
+fn reported(run: &Profiled) -> Vec<Value> {
+    let report = ["report", "--queues", "--format", "json"];
+    let outcome = crate::common::run(gyan().args(report).arg(&run.directory));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let queues: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let [watch] = queues["watches"].as_array().unwrap().as_slice() else { panic!("{queues}") };
+    watch["sites"].as_array().unwrap().clone()
+}
+
+fn is_in(frame: &Value, file: &str, line: u32, function: &str) -> bool {
+    let path = frame["file"].as_str().unwrap_or_default();
+    Path::new(path).file_name().is_some_and(|name| name == file)
+        && frame["line"] == line
+        && frame["function"] == function
+}
+
+/// The report has each line of the program that is a hit, with all hits there, and no other.
+fn assert_lines(run: &Profiled, file: &str, threshold: u64, what: &str) -> Vec<Value> {
+    let mut lines: BTreeMap<(u32, String), u64> = BTreeMap::new();
+    for call in calls(run).into_iter().filter(|call| call.waiting > threshold) {
+        *lines.entry((call.line, call.site)).or_default() += 1;
+    }
+    let sites = reported(run);
+    assert_eq!(sites.len(), lines.len(), "{what}");
+    for ((line, function), hits) in lines {
+        let of_line = |site: &&Value| is_in(&site["caller"], file, line, &function);
+        let [site] = sites.iter().filter(of_line).collect::<Vec<_>>()[..] else {
+            panic!("{what}: no {file}:{line} in {function}: {sites:#?}")
+        };
+        assert_eq!(
+            (&site["hits"]["sum"], &site["worst_rank"]),
+            (&hits.into(), &0.into()),
+            "{what}"
+        );
+    }
+    sites
+}
+
+#[test]
+fn the_report_names_the_line_of_each_call_and_the_way_to_it() {
+    for queue in &QUEUES {
+        let wanted = format!("{}>2", queue.variable);
+        let what = format!("{:?} {}", queue.mpi, queue.variable);
+        let run = watched(queue, &compiled(queue.mpi, "unexpected"), &wanted, &[NO_LIMIT]);
+        let sites = assert_lines(&run, "unexpected.c", 2, &what);
+        let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
+        let ways = all["stacks"].as_array().unwrap().iter().map(|way| {
+            let frames = way["frames"].as_array().unwrap();
+            frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect::<Vec<_>>()
+        });
+        let known =
+            [&["receive_all", "work", "main"][..], &["receive_all", "work", "detour", "main"]];
+        assert_eq!(ways.collect::<Vec<_>>(), known, "{what}");
+    }
+}
+
+#[test]
+fn a_call_in_an_inlined_function_is_in_that_function() {
+    let queue = &QUEUES[0];
+    let file = queue.mpi.compiled("unexpected", &["-g", "-O2", "-DINLINED"]);
+    let run = watched(queue, &file, "umq>2", &[NO_LIMIT]);
+    let sites = assert_lines(&run, "unexpected.c", 2, "inlined");
+    let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
+    let frames = all["stacks"][0]["frames"].as_array().unwrap();
+    assert_eq!(frames[0]["inlined"], true, "{frames:#?}");
+    assert_eq!((&frames[1]["function"], &frames[1]["inlined"]), (&"work".into(), &false.into()));
+}
+
 #[test]
 fn counts_are_exact_however_few_stacks_the_budget_allows() {
     for queue in &QUEUES {
@@ -264,10 +341,16 @@ fn receives_of_fortran_are_watched_in_each_binding() {
                 let run = watched(queue, &file, &format!("{}>{threshold}", queue.variable), &[]);
                 let what = format!("{:?} {binding} {threshold}", queue.mpi);
                 let profile = &run.profiles()[0];
-                let calls = calls(&run);
+                let mut calls = calls(&run);
+                for call in calls.iter_mut().filter(|call| call.site == "receive_any") {
+                    call.site += " of Fortran";
+                }
                 assert_eq!(calls.len(), 11 + 6 + 8 + 3, "{what}");
                 assert_eq!(found(watch(profile)), expected(&calls, threshold), "{what}");
                 assert_eq!(watch(profile).max, 12, "{what}");
+                if threshold > 0 {
+                    assert_lines(&run, "unexpected.F90", threshold, &what);
+                }
             }
         }
     }
@@ -323,10 +406,13 @@ fn an_mpi_without_such_a_variable_says_so_and_the_program_goes_on() {
         assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
         for profile in run.profiles() {
             assert!(profile.watch.is_none(), "{what}");
-            let said = &profile.coverage.events;
+            let said: Vec<&String> =
+                profile.warnings.iter().filter(|line| line.contains("GYAN_WATCH")).collect();
             assert_eq!(said.len(), 1, "{what} {said:?}");
             assert!(said[0].contains(wanted.split('>').next().unwrap()), "{what} {said:?}");
         }
+        let told = run.outcome.notices().into_iter().filter(|line| line.contains("GYAN_WATCH"));
+        assert_eq!(told.count(), 1, "{what} {}", run.outcome.stderr);
         assert!(calls(&run).len() > 60, "{what}");
     }
 }
@@ -341,4 +427,28 @@ fn what_is_no_threshold_is_a_warning_that_names_it() {
         assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
         assert!(profile.watch.is_none(), "{value}");
     }
+}
+
+/// `gyan run` hands both on, and one run can have both.
+#[test]
+fn one_run_is_watched_and_listens_to_events() {
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here);
+    command.args(["run", "-o", "out", "--watch", "umq>2", "--events", "--"]);
+    command.args(OPENMPI_SPC.mpirun(2)).arg(compiled(OPENMPI_SPC, "unexpected"));
+    command.env(OB1.0, OB1.1);
+    let outcome = crate::common::run(&mut command);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unexpected.c:"), "{}", outcome.stderr);
+    let profile = &profiles(&here.path().join("out"))[0];
+    let watch = watch(profile);
+    assert_eq!((watch.threshold, watch.max), (2, 13));
+    let [messages] = profile.messages.as_slice() else { panic!("{:?}", profile.messages) };
+    let mut metrics = messages.metrics.iter();
+    let longest = metrics
+        .find(|row| row.metric == Metric::NUnexQLen && row.traffic == Traffic::Program)
+        .unwrap();
+    // Each message of the program waits, and each is received once.
+    assert_eq!(longest.n, truth(here.path(), 0).len() as u64);
 }

@@ -92,13 +92,8 @@ const fn calls(
 }
 
 /// All of them, in the order of the table.
-pub(super) const ALL: [Measurement; 14] = [
-    calls(
-        "receive",
-        1,
-        &["receive", "1.2"],
-        &[lower("`MPI_Recv` from `MPI_PROC_NULL`, a call", "ns", Source::Printed(1))],
-    ),
+pub(super) const ALL: [Measurement; 18] = [
+    calls("receive", 1, &["receive", "1.2"], &[RECEIVE]),
     calls(
         "receive-multiple",
         1,
@@ -130,17 +125,11 @@ pub(super) const ALL: [Measurement; 14] = [
             lower("8-byte ping-pong, best tenth of a run", "ns", Source::Printed(1)),
         ],
     ),
-    calls(
-        "rate",
-        2,
-        &["rate", "1.2"],
-        &[Figure {
-            what: "8-byte messages, 64 receives outstanding",
-            unit: "M/s",
-            source: Source::Printed(0),
-            better: Better::Higher,
-        }],
-    ),
+    calls("rate", 2, &["rate", "1.2"], &[RATE]),
+    watch("watch", 1, &["receive", "1.2"], &[RECEIVE]),
+    watch("watch-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG]),
+    peruse("peruse", &["pingpong", "1.2"], &[PINGPONG]),
+    peruse("peruse-rate", &["rate", "1.2"], &[RATE]),
     Measurement {
         part: "halo",
         program: Program::Test("halo_exchange"),
@@ -213,8 +202,44 @@ pub(super) const ALL: [Measurement; 14] = [
     },
 ];
 
+const RECEIVE: Figure = lower("`MPI_Recv` from `MPI_PROC_NULL`, a call", "ns", Source::Printed(1));
+const RATE: Figure = Figure {
+    what: "8-byte messages, 64 receives outstanding",
+    unit: "M/s",
+    source: Source::Printed(0),
+    better: Better::Higher,
+};
 const PINGPONG: Figure = lower("8-byte ping-pong, a round trip", "ns", Source::Printed(0));
 const LIFECYCLE: Figure = lower("`MPI_Init` and `MPI_Finalize`", "ms", Source::Printed(0));
+
+/// What it costs to watch receives, with the MPIs that have the variable for it.
+const fn watch(
+    part: &'static str,
+    ranks: usize,
+    arguments: &'static [&'static str],
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        modes: modes::watching,
+        peers: false,
+        mpis: Mpis::Only(&["openmpi4", "openmpi5", "mpich-pvars", "openmpi-spc"]),
+        ..calls(part, ranks, arguments, figures)
+    }
+}
+
+/// What it costs to be called back at every message.
+const fn peruse(
+    part: &'static str,
+    arguments: &'static [&'static str],
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        modes: modes::peruse,
+        peers: false,
+        mpis: Mpis::Only(&["openmpi-spc"]),
+        ..calls(part, 2, arguments, figures)
+    }
+}
 
 /// What monitoring that the library leaves off costs when gyan turns it on.
 const fn enabling(

@@ -65,6 +65,27 @@ pub(super) fn running() -> Vec<Mode> {
     ]
 }
 
+/// Receives that are watched, and never a hit.
+pub(super) fn watching() -> Vec<Mode> {
+    let never = ("GYAN_WATCH", "umq>1000000");
+    vec![
+        Mode::gyan("gyan", &[]),
+        Mode::bare("bare", &[]),
+        Mode::gyan("gyan, `GYAN_WATCH=umq>1000000`", &[never]),
+    ]
+}
+
+/// PERUSE, with gyan's callbacks and with some that do nothing: `bench_calls` registers those when it
+/// has an argument.
+pub(super) fn peruse() -> Vec<Mode> {
+    vec![
+        Mode::bare("bare, empty callbacks of PERUSE", &["peruse"]),
+        Mode::bare("bare", &[]),
+        Mode::gyan("gyan", &[]),
+        Mode::gyan("gyan, `GYAN_EVENTS=peruse`", &[("GYAN_EVENTS", "peruse")]),
+    ]
+}
+
 /// Start and end: `bench_lifecycle` uses `MPI_T` by itself when it has an argument.
 pub(super) fn starting() -> Vec<Mode> {
     vec![

@@ -257,17 +257,17 @@ int PMPI_T_source_get_info(int index, char *name, int *name_length, char *descri
                            int *description_length, MPI_T_source_order *ordering, MPI_Count *ticks,
                            MPI_Count *max_ticks, MPI_Info *info)
 {
+    /* As MPICH does, although the standard lets a caller leave out what it does not want. */
+    if (!name || !name_length || !description || !description_length || !ordering || !ticks || !max_ticks)
+        return MPI_T_ERR_INVALID;
     if (!is_source(index))
         return MPI_T_ERR_INVALID_INDEX;
     const struct source *source = &sources[index];
     give_text(source->name, name, name_length);
     give_text("a source of the script", description, description_length);
-    if (ordering)
-        *ordering = source->unordered ? MPI_T_SOURCE_UNORDERED : MPI_T_SOURCE_ORDERED;
-    if (ticks)
-        *ticks = source->ticks;
-    if (max_ticks)
-        *max_ticks = source->max;
+    *ordering = source->unordered ? MPI_T_SOURCE_UNORDERED : MPI_T_SOURCE_ORDERED;
+    *ticks = source->ticks;
+    *max_ticks = source->max;
     if (info)
         *info = MPI_INFO_NULL;
     return MPI_SUCCESS;
@@ -305,12 +305,14 @@ int PMPI_T_event_get_info(int index, char *name, int *name_length, int *verbosit
                           MPI_T_enum *enumeration, MPI_Info *info, char *description,
                           int *description_length, int *bind)
 {
+    /* As MPICH does, although the standard lets a caller leave out what it does not want. */
+    if (!name_length || !verbosity || !enumeration || !description_length || !bind)
+        return MPI_T_ERR_INVALID;
     if (!is_event(index))
         return MPI_T_ERR_INVALID_INDEX;
     const struct event *event = &events[index];
     give_text(event->name, name, name_length);
     give_text("an event of the script", description, description_length);
-    /* As MPICH does, which takes nothing for these two. */
     *verbosity = MPI_T_VERBOSITY_USER_BASIC;
     *bind = event->bind;
     if (number) {
@@ -322,8 +324,7 @@ int PMPI_T_event_get_info(int index, char *name, int *name_length, int *verbosit
         }
         *number = event->number_of_elements;
     }
-    if (enumeration)
-        *enumeration = MPI_T_ENUM_NULL;
+    *enumeration = MPI_T_ENUM_NULL;
     if (info)
         *info = MPI_INFO_NULL;
     return MPI_SUCCESS;

@@ -67,6 +67,8 @@ void give_text(const char *text, char *to, int *length);
 /* world.c */
 
 bool is_alive(MPI_Comm comm);
+/* `strangers`. */
+void strangers_declared(struct words *words);
 /* A function of MPI is called, on a communicator or on none (MPI_COMM_NULL): what the script says for it
  * happens. */
 void reached(const char *function, MPI_Comm comm);

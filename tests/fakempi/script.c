@@ -2,6 +2,9 @@
  *
  *   library WORD...                   what MPI_Get_library_version says; else "fakempi"
  *
+ *   strangers                         the process that MPI_Comm_dup makes a communicator of is none of
+ *                                     MPI_COMM_WORLD, as after MPI_Comm_accept
+ *
  *   pvar NAME CLASS DATATYPE [bind OBJECT] [count N] [value N...] [continuous] [readonly] [atomic]
  *        [shows unexpected|posted]    a variable; `shows`: it is the length of that queue
  *
@@ -54,6 +57,7 @@ static const struct {
 } declarations[] = {
     {"library", library_declared}, {"pvar", pvar_declared},           {"source", source_declared},
     {"event", event_declared},     {"callbacks", callbacks_declared}, {"at", action_declared},
+    {"strangers", strangers_declared},
 };
 
 void die(const char *format, ...)

@@ -220,6 +220,47 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 }
 BOTH_NAMES(MPI_Comm_dup);
 
+/* A group is that of a communicator, and its handle says of which. */
+enum { GROUP_OF = 0x0c000000 };
+static bool strangers;
+
+void strangers_declared(struct words *words)
+{
+    (void)words;
+    strangers = true;
+}
+
+int PMPI_Comm_group(MPI_Comm comm, MPI_Group *group)
+{
+    *group = comm ^ GROUP_OF;
+    return is_alive(comm) ? MPI_SUCCESS : MPI_ERR_COMM;
+}
+BOTH_NAMES(MPI_Comm_group);
+
+int PMPI_Group_size(MPI_Group group, int *size)
+{
+    (void)group;
+    *size = 1;
+    return MPI_SUCCESS;
+}
+BOTH_NAMES(MPI_Group_size);
+
+int PMPI_Group_translate_ranks(MPI_Group from, int number, const int ranks[], MPI_Group to,
+                               int translated[])
+{
+    for (int i = 0; i < number; i++)
+        translated[i] = strangers && from != to ? MPI_UNDEFINED : ranks[i];
+    return MPI_SUCCESS;
+}
+BOTH_NAMES(MPI_Group_translate_ranks);
+
+int PMPI_Group_free(MPI_Group *group)
+{
+    *group = MPI_GROUP_NULL;
+    return MPI_SUCCESS;
+}
+BOTH_NAMES(MPI_Group_free);
+
 int PMPI_Comm_free(MPI_Comm *comm)
 {
     reached("MPI_Comm_free", *comm);

@@ -1,14 +1,17 @@
 /* How long calls take.
- *   usage: bench_calls receive|iprobe|barrier|pingpong|rate [SECONDS [multiple]]
+ *   usage: bench_calls receive|iprobe|barrier|pingpong|rate [SECONDS [multiple|peruse]]
  *     receive   a receive from MPI_PROC_NULL: the cost of the call itself
  *     iprobe    an MPI_Iprobe that finds nothing
  *     barrier   a barrier; of one rank it is next to nothing
  *     pingpong  8 bytes to rank 1 and back
  *     rate      messages of 8 bytes to rank 1, which has 64 receives outstanding
  *   multiple: with MPI_THREAD_MULTIPLE
+ *   peruse: with callbacks for the events of PERUSE that do nothing
  * Expect: two numbers, the mean of the whole run and that of the best of its parts, which are ten, or
  * more where those do not take SECONDS: nanoseconds a call (a round trip); of rate, millions of
  * messages a second. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -70,6 +73,48 @@ static void rate(long n)
     }
 }
 
+/* The types of peruse.h (PERUSE 2.0, appendix A), which not every MPI has. */
+typedef int empty_callback(void *, MPI_Aint, void *, void *);
+
+static int empty(void *handle, MPI_Aint id, void *spec, void *param)
+{
+    (void)handle, (void)id, (void)spec, (void)param;
+    return MPI_SUCCESS;
+}
+
+/* Those of which gyan makes its metrics. */
+static void listen(void)
+{
+    static const char *const events[] = {
+        "REQ_ACTIVATE", "REQ_MATCH_UNEX", "REQ_INSERT_IN_POSTED_Q", "REQ_REMOVE_FROM_POSTED_Q",
+        "REQ_XFER_BEGIN", "REQ_XFER_END", "REQ_COMPLETE", "REQ_NOTIFY", "MSG_INSERT_IN_UNEX_Q",
+        "MSG_REMOVE_FROM_UNEX_Q", "SEARCH_POSTED_Q_BEGIN", "SEARCH_POSTED_Q_END",
+        "SEARCH_UNEX_Q_BEGIN", "SEARCH_UNEX_Q_END"};
+    /* Looked up, so that the program does not refer to them. */
+    int (*init)(void) = (int (*)(void))dlsym(RTLD_DEFAULT, "PERUSE_Init");
+    int (*query)(const char *, int *) =
+        (int (*)(const char *, int *))dlsym(RTLD_DEFAULT, "PERUSE_Query_event");
+    int (*add)(int, MPI_Comm, empty_callback *, void *, void **) =
+        (int (*)(int, MPI_Comm, empty_callback *, void *, void **))dlsym(
+            RTLD_DEFAULT, "PERUSE_Event_comm_register");
+    int (*activate)(void *) = (int (*)(void *))dlsym(RTLD_DEFAULT, "PERUSE_Event_activate");
+    if (!init || !query || !add || !activate || init()) {
+        fprintf(stderr, "bench_calls: no PERUSE\n");
+        MPI_Abort(MPI_COMM_WORLD, 2);
+    }
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
+        char name[64];
+        int event;
+        void *handle;
+        snprintf(name, sizeof name, "PERUSE_COMM_%s", events[i]);
+        if (query(name, &event) || add(event, MPI_COMM_WORLD, empty, NULL, &handle) ||
+            activate(handle)) {
+            fprintf(stderr, "bench_calls: %s failed\n", name);
+            MPI_Abort(MPI_COMM_WORLD, 2);
+        }
+    }
+}
+
 /* Seconds of n calls on rank 0, on every rank. */
 static double timed(void (*calls)(long), long n)
 {
@@ -89,7 +134,8 @@ int main(int argc, char **argv)
     } all[] = {{"receive", receive}, {"iprobe", iprobe}, {"barrier", barrier},
                {"pingpong", pingpong}, {"rate", rate}};
     void (*calls)(long) = NULL;
-    int provided, level = argc > 3 ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE;
+    const char *more = argc > 3 ? argv[3] : "";
+    int level = strcmp(more, "multiple") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, provided;
     for (size_t i = 0; i < sizeof all / sizeof *all; i++)
         if (argc > 1 && strcmp(argv[1], all[i].name) == 0)
             calls = all[i].calls;
@@ -99,6 +145,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "bench_calls: no such measurement, or no MPI_THREAD_MULTIPLE\n");
         MPI_Abort(MPI_COMM_WORLD, 2);
     }
+    if (strcmp(more, "peruse") == 0)
+        listen();
     /* As many as take a fiftieth of a second tell how many take a tenth of what is asked for. */
     double seconds = argc > 2 ? atof(argv[2]) : 1, elapsed, all_parts = 0, best = 1e9;
     long n = OUTSTANDING;

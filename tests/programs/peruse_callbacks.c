@@ -115,6 +115,12 @@ static void to_myself(void)
     MPI_Waitall(3, requests, MPI_STATUSES_IGNORE);
 }
 
+static void write_all(void)
+{
+    for (int i = 0; i < TRAFFICS; i++)
+        write_measure(traffic_names[i], "T_IN_UNEX_Q", &in_unex_q[i]);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm copy, reverse;
@@ -129,13 +135,11 @@ int main(int argc, char **argv)
     sizes(copy);
     backwards(reverse);
     to_myself();
-    for (int i = 0; own && i < TRAFFICS; i++)
-        write_measure(traffic_names[i], "T_IN_UNEX_Q", &in_unex_q[i]);
     MPI_Barrier(MPI_COMM_WORLD);
     unwatch(copy);
     unwatch(reverse);
     MPI_Comm_free(&copy);
     MPI_Comm_free(&reverse);
-    end();
+    end(write_all);
     return 0;
 }

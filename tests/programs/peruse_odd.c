@@ -111,6 +111,6 @@ int main(int argc, char **argv)
     freed(MPI_COMM_WORLD);
     persistent(MPI_COMM_WORLD);
     usual(MPI_COMM_WORLD);
-    end();
+    end(NULL);
     return 0;
 }

@@ -8,11 +8,14 @@
 #endif
 #include <mpi.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #if defined(__has_include) && __has_include("peruse.h")
 #include "peruse.h"
@@ -156,7 +159,72 @@ static void unwatch(MPI_Comm comm)
         }
 }
 
-/* Starts MPI, and watches MPI_COMM_WORLD. */
+/* Returns when all that the ranks of the communicator sent on it before has arrived: each rank gets
+ * one message more from each other one, and messages of one peer do not overtake. */
+static void all_arrived(MPI_Comm comm)
+{
+    int size, x = 0, all[MOST_RANKS], ones[MOST_RANKS], places[MOST_RANKS];
+    MPI_Comm_size(comm, &size);
+    for (int i = 0; i < size; i++) {
+        ones[i] = 1;
+        places[i] = i;
+    }
+    for (int root = 0; root < size; root++)
+        MPI_Gatherv(&x, 1, MPI_INT, all, ones, places, MPI_INT, root, comm);
+}
+
+/* A barrier without messages, which could wait among those that are counted: by a file that all ranks
+ * of the node map. */
+static atomic_int *comers;
+
+static void meet(void)
+{
+    int file = open("meeting", O_RDWR | O_CREAT, 0600);
+    must(file >= 0 && ftruncate(file, sizeof *comers) == 0, "no file to meet in");
+    comers = mmap(NULL, sizeof *comers, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    must(comers != MAP_FAILED, "the file cannot be mapped");
+}
+
+/* Returns when all ranks are here. What is under way needs MPI to be called meanwhile. */
+static void all_here(void (*meanwhile)(void))
+{
+    static int round;
+    int all = ++round * ranks;
+    atomic_fetch_add(comers, 1);
+    while (atomic_load(comers) < all) {
+        if (meanwhile)
+            meanwhile();
+        sched_yield();
+    }
+}
+
+static void progress(void)
+{
+    int there;
+    MPI_Iprobe(MPI_ANY_SOURCE, NEVER, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
+}
+
+static void together(void)
+{
+    all_here(progress);
+}
+
+/* Returns when a message with this tag, and so all that the rank sent before it on the communicator,
+ * has arrived. */
+static void arrived(int from, int tag, MPI_Comm comm)
+{
+    int there = 0;
+    while (!there)
+        MPI_Iprobe(from, tag, comm, &there, MPI_STATUS_IGNORE);
+}
+
+static void write_measure(const char *whose, const char *name, const measure *measure)
+{
+    fprintf(truth, "%s %s %ld %.9f %.9f\n", whose, name, measure->n, measure->max,
+            measure->n ? measure->sum / measure->n : 0.0);
+}
+
+/* Starts MPI, and watches MPI_COMM_WORLD. Nothing is sent before all do. */
 static void start(int *argc, char ***argv, const char *const *names, int count,
                   peruse_comm_callback_f *callback)
 {
@@ -183,72 +251,21 @@ static void start(int *argc, char ***argv, const char *const *names, int count,
         truth = fopen(file, "w");
     }
     watch(MPI_COMM_WORLD);
+    meet();
+    all_here(NULL);
 }
 
-static void end(void)
+/* Writes down what was counted up to now: behind this there is nothing to count. */
+static void end(void (*write)(void))
 {
     MPI_Barrier(MPI_COMM_WORLD);
-    unwatch(MPI_COMM_WORLD);
-    if (own)
-        fclose(truth);
-    MPI_Finalize();
-}
-
-/* Returns when all that the ranks of the communicator sent on it before has arrived: each rank gets
- * one message more from each other one, and messages of one peer do not overtake. */
-static void all_arrived(MPI_Comm comm)
-{
-    int size, x = 0, all[MOST_RANKS], ones[MOST_RANKS], places[MOST_RANKS];
-    MPI_Comm_size(comm, &size);
-    for (int i = 0; i < size; i++) {
-        ones[i] = 1;
-        places[i] = i;
-    }
-    for (int root = 0; root < size; root++)
-        MPI_Gatherv(&x, 1, MPI_INT, all, ones, places, MPI_INT, root, comm);
-}
-
-/* A barrier without messages, which could wait among those of the program: by shared memory, for ranks
- * of one node. */
-static atomic_int *comers;
-static MPI_Win shared;
-
-static void share_memory(void)
-{
-    MPI_Aint size;
-    int unit;
-    void *own_part;
-    MPI_Win_allocate_shared(rank ? 0 : sizeof *comers, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &own_part,
-                            &shared);
-    MPI_Win_shared_query(shared, 0, &size, &unit, &comers);
+    all_here(NULL);
     if (rank == 0)
-        atomic_store(comers, 0);
-    MPI_Barrier(MPI_COMM_WORLD);
-}
-
-static void together(void)
-{
-    static int round;
-    int all = ++round * ranks, there;
-    atomic_fetch_add(comers, 1);
-    while (atomic_load(comers) < all) {
-        /* What others wait for goes on meanwhile. */
-        MPI_Iprobe(MPI_ANY_SOURCE, NEVER, MPI_COMM_WORLD, &there, MPI_STATUS_IGNORE);
-        sched_yield();
+        unlink("meeting");
+    unwatch(MPI_COMM_WORLD);
+    if (own) {
+        write();
+        fclose(truth);
     }
-}
-
-/* Returns when a message with this tag, and so all that the rank sent before it on the communicator,
- * has arrived. */
-static void arrived(int from, int tag, MPI_Comm comm)
-{
-    int there = 0;
-    while (!there)
-        MPI_Iprobe(from, tag, comm, &there, MPI_STATUS_IGNORE);
-}
-
-static void write_measure(const char *whose, const char *name, const measure *measure)
-{
-    fprintf(truth, "%s %s %ld %.9f %.9f\n", whose, name, measure->n, measure->max,
-            measure->n ? measure->sum / measure->n : 0.0);
+    MPI_Finalize();
 }

@@ -138,23 +138,9 @@ static double mean(const measure *measure)
     return measure->n ? measure->sum / measure->n : 0.0;
 }
 
-int main(int argc, char **argv)
+static void write_all(void)
 {
-    MPI_Comm copy, reverse;
-
-    start(&argc, &argv, names, EVENTS, callback);
-    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
-    watch(copy);
-    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
-    watch(reverse);
-    share_memory();
-    together();
-    unexpected_ones(copy, reverse);
-    expected_ones(MPI_COMM_WORLD, reverse);
-    anybodys(copy);
-    to_myself();
-    together();
-    for (int i = 0; own && i < TRAFFICS; i++)
+    for (int i = 0; i < TRAFFICS; i++)
         for (int peer = 0; peer <= MOST_RANKS; peer++) {
             const measure *posted = &peers[i][peer].posted;
             const measure *unexpected = &peers[i][peer].unexpected;
@@ -166,11 +152,27 @@ int main(int argc, char **argv)
                         traffic_names[i], name, posted->n, posted->max, mean(posted), unexpected->n,
                         unexpected->max, mean(unexpected));
         }
-    MPI_Win_free(&shared);
+}
+
+int main(int argc, char **argv)
+{
+    MPI_Comm copy, reverse;
+
+    start(&argc, &argv, names, EVENTS, callback);
+    MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+    watch(copy);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &reverse);
+    watch(reverse);
+    together();
+    unexpected_ones(copy, reverse);
+    expected_ones(MPI_COMM_WORLD, reverse);
+    anybodys(copy);
+    to_myself();
+    together();
     unwatch(copy);
     unwatch(reverse);
     MPI_Comm_free(&copy);
     MPI_Comm_free(&reverse);
-    end();
+    end(write_all);
     return 0;
 }

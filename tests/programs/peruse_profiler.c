@@ -248,6 +248,13 @@ static void collectives(MPI_Comm comm)
     together();
 }
 
+static void write_all(void)
+{
+    for (int i = 0; i < TRAFFICS; i++)
+        for (int j = 0; j < METRICS; j++)
+            write_measure(traffic_names[i], metric_names[j], &metrics[i][j]);
+}
+
 int main(int argc, char **argv)
 {
     MPI_Comm copy, reverse;
@@ -255,7 +262,6 @@ int main(int argc, char **argv)
     start(&argc, &argv, names, EVENTS, callback);
     MPI_Comm_dup(MPI_COMM_WORLD, &copy);
     watch(copy);
-    share_memory();
     together();
     late_receivers(copy);
     collectives(copy);
@@ -276,14 +282,10 @@ int main(int argc, char **argv)
     together();
     late_receivers(copy);
     together();
-    for (int i = 0; own && i < TRAFFICS; i++)
-        for (int j = 0; j < METRICS; j++)
-            write_measure(traffic_names[i], metric_names[j], &metrics[i][j]);
-    MPI_Win_free(&shared);
     unwatch(copy);
     unwatch(reverse);
     MPI_Comm_free(&copy);
     MPI_Comm_free(&reverse);
-    end();
+    end(write_all);
     return 0;
 }

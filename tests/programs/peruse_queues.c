@@ -104,6 +104,14 @@ static void probes(MPI_Comm comm)
     MPI_Barrier(MPI_COMM_WORLD);
 }
 
+static void write_all(void)
+{
+    for (int i = 0; i < TRAFFICS; i++) {
+        write_measure(traffic_names[i], "T_SEARCH_POSTED_Q", &posted[i]);
+        write_measure(traffic_names[i], "T_SEARCH_UNEX_Q", &unex[i]);
+    }
+}
+
 int main(int argc, char **argv)
 {
     int x = 0, y;
@@ -123,12 +131,8 @@ int main(int argc, char **argv)
     else
         MPI_Recv(&x, 1, MPI_INT, 0, LAST, copy, MPI_STATUS_IGNORE);
     MPI_Barrier(MPI_COMM_WORLD);
-    for (int i = 0; own && i < TRAFFICS; i++) {
-        write_measure(traffic_names[i], "T_SEARCH_POSTED_Q", &posted[i]);
-        write_measure(traffic_names[i], "T_SEARCH_UNEX_Q", &unex[i]);
-    }
     unwatch(copy);
     MPI_Comm_free(&copy);
-    end();
+    end(write_all);
     return 0;
 }

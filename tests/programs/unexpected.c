@@ -176,14 +176,15 @@ APART start_each(int k, MPI_Comm comm)
         MPI_Request_free(&requests[i]);
 }
 
-/* A send is among them, which is no receive. */
+/* Each that is started is a receive. A send is among them, which is none. */
 APART start_all(int k, MPI_Comm comm)
 {
     MPI_Request requests[MANY];
     for (int i = 0; i < k; i++)
         MPI_Recv_init(&values[i], 1, MPI_INT, 1, TAG, comm, &requests[i]);
     MPI_Send_init(&rank, 1, MPI_INT, MPI_PROC_NULL, 0, comm, &requests[k]);
-    NOTE("MPI_Startall", TAG, k + 1);
+    for (int i = 0; i < k; i++)
+        note(__func__, "MPI_Startall", __LINE__ + 1, TAG, comm, k + 1);
     MPI_Startall(k + 1, requests);
     MPI_Waitall(k + 1, requests, MPI_STATUSES_IGNORE);
     for (int i = 0; i <= k; i++)

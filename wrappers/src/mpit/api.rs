@@ -158,6 +158,27 @@ impl EventApi {
     }
 }
 
+/// Where a function that tells of an event or a source writes what is not wanted: MPICH takes null for
+/// few of the pointers. No room for any text.
+#[derive(Default)]
+pub(super) struct Unwanted {
+    text: c_char,
+    length: c_int,
+}
+
+impl Unwanted {
+    /// A text and its length, for those that are not wanted.
+    pub(super) fn text(
+        &mut self,
+        text: *mut c_char,
+        length: *mut c_int,
+    ) -> (*mut c_char, *mut c_int) {
+        self.length = 0;
+        let length = if length.is_null() { &raw mut self.length } else { length };
+        (if text.is_null() { &raw mut self.text } else { text }, length)
+    }
+}
+
 /// What `MPI_T_pvar_get_info` says, in the library's own constants.
 #[derive(Default)]
 pub(crate) struct PvarInfo {

@@ -6,7 +6,9 @@ use std::ptr;
 
 use gyan_results::{Datatype, Item};
 
-use super::api::{Api, COUNT_AT_MOST, EventApi, Failure, Raw, bytes_of, index_of, sized_text};
+use super::api::{
+    Api, COUNT_AT_MOST, EventApi, Failure, Raw, Unwanted, bytes_of, index_of, sized_text,
+};
 
 /// What `MPI_T_cvar_get_info` says, in the library's own constants.
 #[derive(Default)]
@@ -336,10 +338,13 @@ impl Api {
         const CALL: &str = "MPI_T_event_get_info";
         let lacking = || Failure { call: CALL, error: "not in this library".into() };
         let events = self.events.as_ref().ok_or_else(lacking)?;
-        // MPICH writes verbosity and binding whether they are wanted or not.
         let (mut verbosity, mut bind, mut elements): (c_int, c_int, c_int) = (0, 0, 0);
+        let mut enumeration: Raw = ptr::null_mut();
         let mut info = |name, name_length, description, description_length| {
             elements = 0;
+            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+            let (name, name_length) = one.text(name, name_length);
+            let (description, description_length) = other.text(description, description_length);
             // SAFETY: every pointer is to a variable of its type or null; with no room for
             // elements only their number is given (MPI 4.1, 15.3.8).
             let code = unsafe {
@@ -351,7 +356,7 @@ impl Api {
                     ptr::null_mut(),
                     ptr::null_mut(),
                     &raw mut elements,
-                    ptr::null_mut(),
+                    &raw mut enumeration,
                     ptr::null_mut(),
                     description,
                     description_length,
@@ -375,6 +380,9 @@ impl Api {
         let mut ordering: c_int = 0;
         let (mut ticks_per_second, mut max_ticks): (i64, i64) = (0, 0);
         let mut info = |name, name_length, description, description_length| {
+            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+            let (name, name_length) = one.text(name, name_length);
+            let (description, description_length) = other.text(description, description_length);
             // SAFETY: every pointer is to a variable of its type or null.
             let code = unsafe {
                 (events.source_get_info)(

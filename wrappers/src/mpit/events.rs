@@ -4,13 +4,13 @@
 //! A listener lives as long as the process: a library may call back while a registration is being freed,
 //! and from any thread, so nothing that a callback touches is ever given back.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr;
 
 use gyan_results::Datatype;
 
-use super::api::{EventApi, Failure, Raw, index_of, sized_text};
+use super::api::{EventApi, Failure, Raw, Unwanted, index_of, sized_text};
 use crate::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
 use crate::memory::word;
 use crate::next::Address;
@@ -165,9 +165,12 @@ impl EventFunctions {
     pub(crate) fn event_type(&self, library: &Library, index: usize) -> Result<EventType, Failure> {
         const CALL: &str = "MPI_T_event_get_info";
         const ELEMENTS_AT_MOST: c_int = 1024;
-        // MPICH writes verbosity and binding whether they are wanted or not.
         let (mut verbosity, mut bind): (c_int, c_int) = (0, 0);
+        let mut enumeration: Raw = ptr::null_mut();
         let mut info = |name, name_length, datatypes, displacements, elements| {
+            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+            let (name, name_length) = one.text(name, name_length);
+            let (description, description_length) = other.text(ptr::null_mut(), ptr::null_mut());
             // SAFETY: every pointer is to a variable of its type or null, and the two arrays have room
             // for as many elements as the call says.
             let code = unsafe {
@@ -179,10 +182,10 @@ impl EventFunctions {
                     datatypes,
                     displacements,
                     elements,
+                    &raw mut enumeration,
                     ptr::null_mut(),
-                    ptr::null_mut(),
-                    ptr::null_mut(),
-                    ptr::null_mut(),
+                    description,
+                    description_length,
                     &raw mut bind,
                 )
             };
@@ -217,14 +220,17 @@ impl EventFunctions {
     pub(crate) fn source(&self, index: usize) -> Result<Source, Failure> {
         let (mut ordering, mut ticks_per_second, mut max_ticks): (c_int, i64, i64) = (0, 0, 0);
         let name = sized_text(|name, length| {
+            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+            let (name, length) = one.text(name, length);
+            let (description, description_length) = other.text(ptr::null_mut(), ptr::null_mut());
             // SAFETY: every pointer is to a variable of its type or null, `length` is that of `name`.
             let code = unsafe {
                 (self.told.source_get_info)(
                     index_of(index),
                     name,
                     length,
-                    ptr::null_mut::<c_char>(),
-                    ptr::null_mut(),
+                    description,
+                    description_length,
                     &raw mut ordering,
                     &raw mut ticks_per_second,
                     &raw mut max_ticks,

@@ -14,7 +14,6 @@ use crate::mpit::Mpit;
 pub(crate) struct Callbacks {
     peruse: Option<Peruse>,
     events: Option<Events>,
-    /// What the library lacks altogether.
     lacking: Vec<String>,
     world: Option<usize>,
 }
@@ -24,7 +23,7 @@ pub(crate) struct Callbacks {
 pub(crate) struct Told {
     pub(crate) messages: Vec<Messages>,
     pub(crate) events: Vec<EventCount>,
-    /// What is missing, in sentences.
+    /// What else is missing, in sentences.
     pub(crate) missing: Vec<String>,
     /// Ticks in callbacks.
     pub(crate) ticks: u64,
@@ -62,6 +61,11 @@ impl Callbacks {
             lacking: lacking.into_iter().map(String::from).collect(),
             world: library.handle(library.abi.comm_world),
         }
+    }
+
+    /// What the user asked for and the library lacks altogether, in sentences.
+    pub(crate) fn lacking(&self) -> &[String] {
+        &self.lacking
     }
 
     /// A communicator has come, `MPI_COMM_WORLD` among them.
@@ -108,7 +112,7 @@ impl Callbacks {
     }
 
     pub(crate) fn told(&self) -> Told {
-        let mut told = Told { missing: self.lacking.clone(), ..Told::default() };
+        let mut told = Told::default();
         if let Some(peruse) = &self.peruse {
             told.messages.extend(peruse.messages());
             told.missing.extend_from_slice(peruse.skipped());

@@ -23,6 +23,8 @@ const REQUESTS_AT_MOST: usize = 8 * 1024;
 const MEASURED_EVERY: u64 = 64;
 /// `PERUSE_SUCCESS` and `MPI_SUCCESS`.
 const SUCCESS: c_int = 0;
+/// `PERUSE_RECV`.
+const RECEIVE: c_int = 1;
 
 macro_rules! events {
     ($($event:ident = [$($name:literal),+];)*) => {
@@ -126,7 +128,10 @@ struct Comm {
 /// When what happened to a request; 0 for not yet.
 struct Request {
     id: usize,
+    /// 0 for a probe that waited among the posted receives, and may become a receive.
     activated: u64,
+    /// Its message was told to be found, or it to be posted.
+    found: bool,
     posted: u64,
     /// Whom the posted receive is for.
     peer: Peer,
@@ -358,7 +363,7 @@ impl Told {
             | Event::SearchPostedEnds
             | Event::SearchUnexpectedBegins
             | Event::SearchUnexpectedEnds => self.search(event, slot, traffic, now),
-            _ => self.request(event, slot, id, spec.peer, traffic, now),
+            _ => self.request(event, slot, id, spec, traffic, now),
         }
         if self.callbacks.is_multiple_of(MEASURED_EVERY) {
             let ticks = clock::now().wrapping_sub(now) as f64;
@@ -403,54 +408,96 @@ impl Told {
         event: Event,
         slot: usize,
         id: usize,
-        rank: c_int,
+        spec: &Spec,
         traffic: Traffic,
         now: u64,
     ) {
-        let peer = self.peer(slot, rank);
+        let peer = self.peer(slot, spec.peer);
         let queues = &mut self.queues;
-        if event == Event::Activate {
-            let request =
-                Request { id, activated: now, posted: 0, peer, transfer_began: 0, completed: 0 };
-            if !self.requests.put(request) {
-                queues.lose(1);
+        let known = self.requests.get(id);
+        let request = match (event, known) {
+            // What a probe that waited has become: its message never was in the queue.
+            (Event::Activate, Some(Request { activated: 0, .. })) => Request::new(id, now, true),
+            (Event::Activate, _) => Request::new(id, now, false),
+            // A probe is not told to be activated, nor to be posted.
+            (Event::Unposted, None) => Request::new(id, 0, true),
+            (_, None) => return,
+            (_, Some(request)) => {
+                request.goes_on(event, traffic, peer, now, queues);
+                let begins = matches!(event, Event::TransferBegins | Event::Complete);
+                // A probe took its message out of the queue, which is not told.
+                if begins && !mem::replace(&mut request.found, true) && spec.operation == RECEIVE {
+                    let stream = Stream { comm: slot, source: spec.peer, tag: spec.tag };
+                    queues.went(stream, peer, traffic, now);
+                }
+                // One that is freed may be noticed before it has its message.
+                if event == Event::Notify && request.posted == 0 {
+                    self.requests.take(id);
+                }
+                return;
             }
-            return;
+        };
+        if !self.requests.put(request) {
+            queues.lose(1);
         }
-        if event == Event::Notify {
-            let Some(request) = self.requests.take(id) else { return };
-            if request.completed != 0 {
-                let ticks = now.saturating_sub(request.completed);
-                queues.time(Metric::TCompleteToNotify, traffic, ticks);
-            }
-            let ticks = now.saturating_sub(request.activated);
-            queues.time(Metric::TActivateToNotify, traffic, ticks);
-            return;
+    }
+}
+
+impl Request {
+    fn new(id: usize, activated: u64, found: bool) -> Request {
+        Request {
+            id,
+            activated,
+            found,
+            posted: 0,
+            peer: Peer::Unknown,
+            transfer_began: 0,
+            completed: 0,
         }
-        let Some(request) = self.requests.get(id) else { return };
-        let since_activated = now.saturating_sub(request.activated);
+    }
+
+    /// Something happens to it.
+    fn goes_on(
+        &mut self,
+        event: Event,
+        traffic: Traffic,
+        peer: Peer,
+        now: u64,
+        queues: &mut Queues,
+    ) {
+        let since_activated = now.saturating_sub(self.activated);
         match event {
+            _ if self.activated == 0 => {}
             Event::MatchUnexpected => {
+                self.found = true;
                 queues.time(Metric::TReqActivateToMatch, traffic, since_activated);
             }
             Event::Posted => {
-                request.posted = now;
-                request.peer = peer;
+                self.found = true;
+                self.posted = now;
+                self.peer = peer;
                 queues.posted(peer, traffic);
             }
-            Event::Unposted if request.posted != 0 => {
-                let ticks = now.saturating_sub(mem::take(&mut request.posted));
-                queues.unposted(request.peer, traffic, ticks);
+            Event::Unposted if self.posted != 0 => {
+                let ticks = now.saturating_sub(mem::take(&mut self.posted));
+                queues.unposted(self.peer, traffic, ticks);
             }
             Event::TransferBegins => {
-                request.transfer_began = now;
+                self.transfer_began = now;
                 queues.time(Metric::TReqActivateToXferBegin, traffic, since_activated);
             }
-            Event::TransferEnds if request.transfer_began != 0 => {
-                let ticks = now.saturating_sub(mem::take(&mut request.transfer_began));
+            Event::TransferEnds if self.transfer_began != 0 => {
+                let ticks = now.saturating_sub(mem::take(&mut self.transfer_began));
                 queues.time(Metric::TXferBeginToEnd, traffic, ticks);
             }
-            Event::Complete => request.completed = now,
+            Event::Complete => self.completed = now,
+            Event::Notify => {
+                if self.completed != 0 {
+                    let ticks = now.saturating_sub(self.completed);
+                    queues.time(Metric::TCompleteToNotify, traffic, ticks);
+                }
+                queues.time(Metric::TActivateToNotify, traffic, since_activated);
+            }
             _ => {}
         }
     }
@@ -518,6 +565,37 @@ mod tests {
         assert_eq!(n(&messages, Metric::NUnexQLen, Traffic::Collectives), 1);
         let peers: Vec<Option<u32>> = messages.peers.iter().map(|peer| peer.peer).collect();
         assert_eq!(peers, [Some(4), Some(7)]);
+    }
+
+    #[test]
+    fn messages_that_probes_take_leave_the_queue_when_they_are_received() {
+        let mut told = Told::new(-1, -1);
+        let slot = told.comm_comes(Some(Vec::new()));
+        let message = spec(1, 5);
+        for now in [10, 11, 12] {
+            told.take_in(Event::Came, slot, 0, &message, now);
+        }
+        // Found by a matched probe: nothing tells that it left.
+        told.take_in(Event::Activate, slot, 0x100, &message, 20);
+        told.take_in(Event::TransferBegins, slot, 0x100, &message, 21);
+        told.take_in(Event::Complete, slot, 0x100, &message, 22);
+        // The probe waited, and the message went to it at once.
+        told.take_in(Event::Unposted, slot, 0x200, &message, 30);
+        told.take_in(Event::Activate, slot, 0x200, &message, 31);
+        told.take_in(Event::Complete, slot, 0x200, &message, 32);
+        // A send is no receive.
+        let send = Spec { operation: 0, ..spec(1, 5) };
+        told.take_in(Event::Activate, slot, 0x300, &send, 40);
+        told.take_in(Event::TransferBegins, slot, 0x300, &send, 41);
+        // Freed before it has its message.
+        told.take_in(Event::Activate, slot, 0x400, &message, 50);
+        told.take_in(Event::Posted, slot, 0x400, &message, 51);
+        told.take_in(Event::Notify, slot, 0x400, &message, 52);
+        told.take_in(Event::Unposted, slot, 0x400, &message, 53);
+        let messages = told.queues.described(MessageSource::Peruse);
+        assert_eq!(n(&messages, Metric::TInUnexQ, Traffic::Program), 1);
+        assert_eq!(n(&messages, Metric::TInPostedQ, Traffic::Program), 1);
+        assert_eq!((told.queues.unexpected, told.queues.posted), (2, 0));
     }
 
     #[test]

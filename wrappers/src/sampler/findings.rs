@@ -113,15 +113,10 @@ impl Sampler {
             ));
         }
         let (exported, sampled) = (self.exported, sampled.len());
+        let mut missing = self.lacking();
         let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
-        let coverage = Coverage {
-            exported,
-            sampled,
-            skipped,
-            objects,
-            events: std::mem::take(&mut told.missing),
-            advice,
-        };
+        missing.append(&mut told.missing);
+        let coverage = Coverage { exported, sampled, skipped, objects, events: missing, advice };
         Findings { pvars, coverage, phases, series, told }
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct Sampler {
     series: Option<Series>,
     /// The variable that is compared at receives, by index.
     watched: Option<usize>,
+    /// Why none is that the user wants to be.
+    not_watched: Option<String>,
     /// Communicators are followed, whether variables bind to them or not.
     follows_comms: bool,
     /// When the run began, on the clock.
@@ -170,6 +172,7 @@ impl Sampler {
             phases: Phases::new(limits.elements),
             begun: limits.begun,
             watched: None,
+            not_watched: None,
             follows_comms: limits.comms,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
@@ -244,39 +247,49 @@ impl Sampler {
     }
 
     /// Lets a variable be compared at receives, the first that the user means.
-    pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) -> Result<(), String> {
+    pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) {
         let patterns = watcher::candidates(wanted);
         let named = |pattern: &WildMatch| {
             self.sampled.iter().find(|sampled| pattern.matches(&sampled.variable.name))
         };
-        let Some(found) = patterns.iter().find_map(named) else {
-            let variable = &wanted.variable;
-            let why = match self.skipped.values().find(|skipped| {
-                let name = skipped.name.as_deref().unwrap_or_default();
-                patterns.iter().any(|pattern| pattern.matches(name))
-            }) {
-                Some(Skipped { name, reason, .. }) => {
-                    format!("{} was not read: {reason}", name.as_deref().unwrap_or_default())
+        let why = match patterns.iter().find_map(named) {
+            Some(found) if readers::can_read(found.variable.datatype) => {
+                let (index, name) = (found.variable.index, found.variable.name.clone());
+                self.watched = Some(index);
+                for sampled in &self.sampled {
+                    self.publish(sampled);
                 }
-                None if variable == "umq" => {
-                    "this MPI exports no length of the queue of unexpected messages; gyan doctor \
-                     tells what would give one"
-                        .into()
-                }
-                None => "this MPI exports no such variable; gyan varlist -p shows them".into(),
-            };
-            return Err(format!("GYAN_WATCH: {variable}: {why}; receives are not watched"));
+                return watcher::begin(&name, wanted);
+            }
+            Some(_) => "is no number".into(),
+            None => self.why_not_read(&patterns, wanted),
         };
-        let name = found.variable.name.clone();
-        if !readers::can_read(found.variable.datatype) {
-            return Err(format!("GYAN_WATCH: {name} is no number; receives are not watched"));
+        let variable = &wanted.variable;
+        self.not_watched = Some(format!("GYAN_WATCH: {variable}: {why}; receives are not watched"));
+    }
+
+    fn why_not_read(&self, patterns: &[WildMatch], wanted: &WatchFor) -> String {
+        let skipped = self.skipped.values().find(|skipped| {
+            let name = skipped.name.as_deref().unwrap_or_default();
+            patterns.iter().any(|pattern| pattern.matches(name))
+        });
+        match skipped {
+            Some(Skipped { name, reason, .. }) => {
+                format!("{} was not read: {reason}", name.as_deref().unwrap_or_default())
+            }
+            None if wanted.variable == watcher::UNEXPECTED_QUEUE => {
+                "this MPI exports no length of the queue of unexpected messages; gyan doctor tells \
+                 what would give one"
+                    .into()
+            }
+            None => "this MPI exports no such variable; gyan varlist -p shows them".into(),
         }
-        self.watched = Some(found.variable.index);
-        for sampled in &self.sampled {
-            self.publish(sampled);
-        }
-        watcher::begin(&name, wanted);
-        Ok(())
+    }
+
+    /// What the user asked for and the library lacks, in sentences.
+    pub(crate) fn lacking(&self) -> Vec<String> {
+        let callbacks = self.callbacks.iter().flat_map(Callbacks::lacking).cloned();
+        self.not_watched.iter().cloned().chain(callbacks).collect()
     }
 
     /// Lets receives read a variable, when it is the one that is watched.

@@ -27,7 +27,9 @@ use crate::{clock, governor, run, thread};
 use receive::{Arguments, Receive};
 use sites::{Call, Noted, Sites, Worst};
 
-/// What `umq` stands for: the first of these names that the library has.
+/// The name of the queue of unexpected messages whatever the library calls it.
+pub(crate) const UNEXPECTED_QUEUE: &str = "umq";
+/// What that stands for: the first of these names that the library has.
 const UNEXPECTED: &[&str] = &[
     // MPICH and Intel MPI: all of the process.
     "unexpected_recvq_length",
@@ -59,7 +61,7 @@ static SITES: Mutex<Option<Sites>> = Mutex::new(None);
 /// The names of the variables that a user means.
 pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
     match wanted.variable.as_str() {
-        "umq" => UNEXPECTED.iter().map(|name| WildMatch::new(name)).collect(),
+        UNEXPECTED_QUEUE => UNEXPECTED.iter().map(|name| WildMatch::new(name)).collect(),
         name => vec![WildMatch::new(name)],
     }
 }

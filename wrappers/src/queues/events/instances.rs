@@ -25,7 +25,7 @@ static MEASURED_TICKS: AtomicU64 = AtomicU64::new(0);
 const MEASURED_EVERY: u64 = 64;
 
 /// What was told of messages; none before there is an event for it.
-static QUEUES: Mutex<Option<Queues>> = Mutex::new(None);
+static HEARD: Mutex<Option<Heard>> = Mutex::new(None);
 /// Messages that were not taken in, because a thread was at the queues.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
@@ -34,8 +34,6 @@ pub(super) struct Instances {
     meaning: Option<Reading>,
     /// The handle of the communicator; 0 for an event that binds to nothing.
     pub(super) comm: AtomicUsize,
-    /// Whether the ranks in it are those in `MPI_COMM_WORLD`.
-    pub(super) ranks_are_of_world: AtomicBool,
     number: AtomicU64,
     lost: AtomicU64,
     /// The index of its source and 1; 0 while there was no instance.
@@ -58,7 +56,6 @@ impl Instances {
         Instances {
             meaning,
             comm: AtomicUsize::new(0),
-            ranks_are_of_world: AtomicBool::new(false),
             number: AtomicU64::new(0),
             lost: AtomicU64::new(0),
             source: AtomicUsize::new(0),
@@ -92,12 +89,14 @@ impl Instances {
         {
             self.source.store(source + 1, Ordering::Relaxed);
         }
-        let by_source = self.clock().and_then(|clock| Some((clock, instance.time()?)));
-        let Some((clock, time)) = by_source else {
+        let Some(clock) = self.clock() else {
             let now = clock::now();
             return (now.cast_signed(), now);
         };
-        let since = clock.since(time, clock::now);
+        let since = match instance.time() {
+            Some(time) => clock.since(time, clock::now),
+            None => clock.passed(clock::now()),
+        };
         (since, clock.on_gyans(since))
     }
 
@@ -107,18 +106,18 @@ impl Instances {
             let source = i32::try_from(instance.read(source)?).ok()?;
             Some((source, i32::try_from(instance.read(tag)?).ok()?))
         });
-        let Ok(mut queues) = QUEUES.try_lock() else {
+        let Ok(mut heard) = HEARD.try_lock() else {
             LOST.fetch_add(1, Ordering::Relaxed);
             return;
         };
-        let Some(queues) = queues.as_mut() else { return };
+        let Some(heard) = heard.as_mut() else { return };
+        let comm = self.comm.load(Ordering::Relaxed);
+        let peer = told.map_or(Peer::Unknown, |(source, _)| heard.peer(comm, source));
         // Where the library does not say which message left, all are one stream: the first that came is
         // taken for it.
         let (source, tag) = told.unwrap_or((0, 0));
-        let stream = Stream { comm: self.comm.load(Ordering::Relaxed), source, tag };
-        let is_known = told.is_some() && self.ranks_are_of_world.load(Ordering::Relaxed);
-        let rank = u32::try_from(source).ok().filter(|_| is_known);
-        let peer = rank.map_or(Peer::Unknown, Peer::Rank);
+        let stream = Stream { comm, source, tag };
+        let queues = &mut heard.queues;
         // Messages of collectives cannot be told from the program's.
         let traffic = Traffic::Program;
         match reading.what {
@@ -201,18 +200,64 @@ impl Instances {
     }
 }
 
+/// The handle that stands for whatever communicator a message is of, for events that do not tell it.
+pub(super) const ANY_COMM: usize = 0;
+
+/// What is known of messages.
+struct Heard {
+    queues: Queues,
+    /// By the handle of a communicator: the ranks in `MPI_COMM_WORLD` of its (remote) group, `u32::MAX` for
+    /// those that are not in there; empty where they are the same.
+    ranks: Vec<(usize, Vec<u32>)>,
+}
+
+impl Heard {
+    fn peer(&self, comm: usize, source: i32) -> Peer {
+        let known = self.ranks.iter().find(|(known, _)| *known == comm);
+        let (Some((_, ranks)), Ok(source)) = (known, u32::try_from(source)) else {
+            return Peer::Unknown;
+        };
+        if ranks.is_empty() {
+            return Peer::Rank(source);
+        }
+        let rank = ranks.get(source as usize).filter(|rank| **rank != u32::MAX);
+        rank.map_or(Peer::Unknown, |rank| Peer::Rank(*rank))
+    }
+}
+
+fn with_heard<T>(work: impl FnOnce(&mut Heard) -> T) -> Option<T> {
+    HEARD.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
+}
+
 /// From now on what comes is taken in.
 pub(super) fn begin_queues() {
-    let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
-    *queues = Some(Queues::new());
+    let heard = Heard { queues: Queues::new(), ranks: vec![(ANY_COMM, Vec::new())] };
+    *HEARD.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
+}
+
+/// A communicator has come, of whose (remote) group the ranks in `MPI_COMM_WORLD` are these; empty where
+/// they are the same, none where they are not known.
+pub(super) fn comm_comes(comm: usize, ranks: Option<Vec<u32>>) {
+    with_heard(|heard| {
+        heard.ranks.retain(|(known, _)| *known != comm);
+        if ranks.as_ref().is_none_or(|ranks| !ranks.is_empty()) {
+            // A rank alone does not tell the process any more.
+            heard.ranks.retain(|(known, _)| *known != ANY_COMM);
+        }
+        heard.ranks.extend(ranks.map(|ranks| (comm, ranks)));
+    });
+}
+
+pub(super) fn comm_goes(comm: usize) {
+    with_heard(|heard| heard.ranks.retain(|(known, _)| *known != comm));
 }
 
 /// What was told of messages.
 pub(super) fn messages() -> Option<Messages> {
-    let mut queues = QUEUES.lock().unwrap_or_else(PoisonError::into_inner);
-    let queues = queues.as_mut()?;
-    queues.lose(LOST.swap(0, Ordering::Relaxed));
-    Some(queues.described(MessageSource::MpiTEvents))
+    with_heard(|heard| {
+        heard.queues.lose(LOST.swap(0, Ordering::Relaxed));
+        heard.queues.described(MessageSource::MpiTEvents)
+    })
 }
 
 /// Ticks that all callbacks took: their number times what those that were measured took.
@@ -220,4 +265,19 @@ pub(super) fn measured_ticks() -> u64 {
     let measured = MEASURED.load(Ordering::Relaxed);
     let mean = MEASURED_TICKS.load(Ordering::Relaxed) as f64 / measured.max(1) as f64;
     clock::whole(mean * CALLBACKS.load(Ordering::Relaxed) as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rank_is_that_of_its_communicator() {
+        let ranks = vec![(ANY_COMM, Vec::new()), (7, vec![4, u32::MAX])];
+        let heard = Heard { queues: Queues::new(), ranks };
+        assert_eq!(heard.peer(ANY_COMM, 3), Peer::Rank(3));
+        let of_seven = [0, 1, 2, -1].map(|source| heard.peer(7, source));
+        assert_eq!(of_seven, [Peer::Rank(4), Peer::Unknown, Peer::Unknown, Peer::Unknown]);
+        assert_eq!(heard.peer(8, 0), Peer::Unknown);
+    }
 }

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 
 use gyan_results::{EventCount, Messages};
 
-use crate::abi::{Bind, Library};
+use crate::abi::{Bind, Library, inquiry};
 use crate::mpit::{EventFunctions, EventType, Mpit, Registration, Source};
 use crate::quirks;
 use instances::{Instances, measured_ticks};
@@ -119,11 +119,14 @@ impl Events {
             return;
         }
         self.comms.push((handle, name.to_owned()));
-        if Some(handle) != self.world {
-            // An event that binds to nothing does not tell the communicator that a rank is of.
-            for listening in self.listening.iter().filter(|listening| listening.comm.is_none()) {
-                listening.instances.ranks_are_of_world.store(false, Ordering::Relaxed);
-            }
+        if self.meanings.iter().any(Option::is_some) {
+            let ranks = match self.world {
+                Some(world) if world != handle => {
+                    inquiry().and_then(|mpi| mpi.ranks_in(world, handle))
+                }
+                _ => Some(Vec::new()),
+            };
+            instances::comm_comes(handle, ranks);
         }
         self.start(Some(&(handle, name.to_owned())));
     }
@@ -145,6 +148,7 @@ impl Events {
         let (going, staying) = std::mem::take(&mut self.listening).into_iter().partition(is_going);
         self.listening = staying;
         self.stop(going);
+        instances::comm_goes(handle);
     }
 
     /// The end: nobody is called back any more. What was counted stays.
@@ -210,9 +214,7 @@ impl Events {
     fn listen(&mut self, of: usize, kind: &EventType, comm: Option<(usize, String)>) {
         let instances = self.instances(of);
         let handle = comm.as_ref().map(|(handle, _)| *handle);
-        instances.comm.store(handle.unwrap_or(0), Ordering::Relaxed);
-        let is_of_world = handle.is_none_or(|handle| Some(handle) == self.world);
-        instances.ranks_are_of_world.store(is_of_world, Ordering::Relaxed);
+        instances.comm.store(handle.unwrap_or(instances::ANY_COMM), Ordering::Relaxed);
         instances.is_listening.store(true, Ordering::Relaxed);
         match self.functions.register(kind.index, handle, instances) {
             Ok(registration) => {

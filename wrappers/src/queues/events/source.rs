@@ -60,12 +60,19 @@ impl SourceClock {
             return since;
         }
         // How often it began again can only be told by another clock.
-        let passed = now().wrapping_sub(self.ticks.load(Ordering::Relaxed)).cast_signed();
-        let passed = clock::seconds(passed as f64) / self.tick_s.get();
-        let turns = (passed - since as f64) / (max as f64 + 1.0);
+        let passed = self.passed(now());
+        let turns = passed.saturating_sub(since) as f64 / (max as f64 + 1.0);
         #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
         let turns = turns.round() as i64;
         since.wrapping_add(turns.wrapping_mul(max + 1))
+    }
+
+    /// So many of its ticks have passed since it was compared, by gyan's clock.
+    pub(super) fn passed(&self, now: u64) -> i64 {
+        let passed = now.wrapping_sub(self.compared()).cast_signed();
+        #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
+        let ticks = (clock::seconds(passed as f64) / self.tick_s.get()) as i64;
+        ticks
     }
 
     /// So many of its ticks in seconds.
