@@ -255,7 +255,7 @@ impl Scope {
     /// Where the call is to be timed; none when it is not to be.
     #[inline]
     pub(crate) fn times(&self) -> Option<&'static Ledger> {
-        self.ledger().filter(|ledger| ledger.is_to_be_timed(self.function) && !ledger.is_shared())
+        self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
     }
 
     /// Counts `bytes` of the call.

@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::number::Whole;
 use crate::table::{Function, LEN, functions};
 use crate::timing::{Times, Timing};
-use crate::{clock, governor, watcher};
+use crate::{clock, governor};
 
 const LEDGERS_AT_MOST: usize = 256;
 /// The row behind the last, for what is not the program's: measuring gyan.
@@ -25,16 +25,9 @@ const WORDS: usize = ROWS.div_ceil(64);
 /// What is known of one function, as far as each call has to do with it.
 struct Account {
     calls: Whole,
-    /// The number of calls before the next one that takes no fast path: it is timed, unless every one
-    /// of the function is looked at.
+    /// The number of calls before the next one that is timed.
     due: Whole,
     bytes: Whole,
-}
-
-impl Account {
-    fn wait_for(&self, function: Function, timing: &Timing) {
-        self.due.set(if watcher::covers(function) { 0 } else { timing.due() });
-    }
 }
 
 /// What is known of the calls of one thread, or of many when it is shared.
@@ -60,16 +53,10 @@ impl Ledger {
         }
     }
 
-    /// Whether the next call of a function is to be looked at, as its first is.
+    /// Whether the next call of a function is to be timed, as its first is.
     #[inline]
     pub(crate) fn is_due(&self, function: Function) -> bool {
         self.accounts.get(function.0).is_none_or(|account| account.calls.get() >= account.due.get())
-    }
-
-    /// Whether the next call of a function that is due is to be timed.
-    pub(crate) fn is_to_be_timed(&self, function: Function) -> bool {
-        let is_time = |timing: &Timing| self.calls(function) >= timing.due();
-        self.is_due(function) && self.known_timing(function).is_none_or(is_time)
     }
 
     /// Counts a call on the fast path, which a function's first call never takes.
@@ -169,8 +156,7 @@ impl Ledger {
         }
         governor::spend_on_calls(call.wrapping_sub(timing.last_call()));
         let gap = governor::gap(ended);
-        timing.next(call, begun, gap, self.random());
-        account.wait_for(function, timing);
+        account.due.set(timing.next(call, begun, gap, self.random()));
         if let Some(ticks) = governor::look(ended) {
             self.look(ticks, gap);
         }
@@ -189,8 +175,9 @@ impl Ledger {
             };
             let calls = account.calls.get();
             active += u64::from(timing.is_active(calls));
-            timing.look(calls, ticks, gap, self.random());
-            account.wait_for(function, timing);
+            if let Some(nearer) = timing.look(calls, ticks, gap, self.random()) {
+                account.due.set(nearer);
+            }
         }
         governor::set_functions(active.max(1));
     }
@@ -200,22 +187,6 @@ impl Ledger {
         if let Some(account) = self.accounts.get(function.0) {
             account.calls.set(0);
             account.due.set(0);
-        }
-        if let Some(timing) = self.known_timing(function) {
-            timing.time_next();
-        }
-    }
-
-    /// Every call of these functions is looked at, or only those that are timed.
-    fn look_at(&self, wanted: fn(Function) -> bool) {
-        for (number, account) in self.accounts.iter().enumerate() {
-            let function = Function(number);
-            if wanted(function) {
-                match self.known_timing(function) {
-                    Some(timing) => account.wait_for(function, timing),
-                    None => account.due.set(0),
-                }
-            }
         }
     }
 
@@ -234,14 +205,6 @@ static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
 #[inline]
 pub(crate) fn alone() -> &'static Ledger {
     &ALONE
-}
-
-/// Every call of the functions that are watched now is looked at.
-pub(crate) fn look_at_watched() {
-    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
-    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
-        ledger.look_at(watcher::covers);
-    }
 }
 
 /// Times the call of a function that starts MPI, which is counted next.

@@ -44,8 +44,6 @@ pub(crate) struct Timing {
     looked: Whole,
     /// 1 when the call before was drawn, and went the way of a timed call.
     warm: Whole,
-    /// The number of calls before the next one that is timed.
-    due: Whole,
 }
 
 /// Calls that took a time in one range: how many were timed, and for how many those stand.
@@ -97,7 +95,6 @@ impl Timing {
             last: (Whole::new(0), Whole::new(0)),
             looked: Whole::new(0),
             warm: Whole::new(0),
-            due: Whole::new(0),
         }
     }
 
@@ -142,17 +139,7 @@ impl Timing {
         self.last.1.get()
     }
 
-    /// The number of calls before the next one that is timed.
-    pub(crate) fn due(&self) -> u64 {
-        self.due.get()
-    }
-
-    /// The next call is timed.
-    pub(crate) fn time_next(&self) {
-        self.due.set(0);
-    }
-
-    /// Chooses which call is timed next, when calls that are timed should lie at least `gap` ticks apart:
+    /// Which call is timed next, when calls that are timed should lie at least `gap` ticks apart:
     /// the number of calls before it. Call number `call` was timed, and began at `begun`.
     pub(crate) fn next(&self, call: u64, begun: u64, gap: f64, random: f64) -> u64 {
         let (last_begun, last_call) = (self.last.0.get(), self.last.1.get());
@@ -163,8 +150,7 @@ impl Timing {
         let wanted = if last_call == 0 { 1.0 } else { gap / apart.max(1.0) };
         let at_most = (self.spacing.get() * GROWTH_AT_MOST).min(SPACING_AT_MOST);
         self.spacing.set(wanted.min(at_most).max(1.0));
-        self.due.set(call + drawn(self.spacing.get(), random));
-        self.due.get()
+        call + drawn(self.spacing.get(), random)
     }
 
     /// Looks whether the function has come to be called so rarely, in the `ticks` since the last look,
@@ -177,8 +163,7 @@ impl Timing {
         // was before.
         (wanted * 4.0 < self.spacing.get()).then(|| {
             self.spacing.set(wanted);
-            self.due.set(calls + drawn(wanted, random));
-            self.due.get()
+            calls + drawn(wanted, random)
         })
     }
 

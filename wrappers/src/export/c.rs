@@ -15,6 +15,7 @@ use crate::next::{Address, Next, c_name};
 use crate::objects::{self, Language};
 #[allow(clippy::wildcard_imports)]
 use crate::table::*;
+use crate::watcher;
 
 macro_rules! entry_points {
     ($chapter:ident; $(
@@ -52,8 +53,9 @@ macro_rules! skeleton {
         entry_point! {
             $chapter $name ( $($arg : $type),* )
             Effect::Changes(object_change! { ( $($arg : $type),* ) $effect $what ( $($on),* ) });
-            (entry) => {
-                call::from_c(entry, &mut [$(Argument::word($arg)),*])
+            #[inline]
+            fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
+                call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
             }
         }
     };
@@ -78,52 +80,68 @@ macro_rules! fast {
         entry_point! {
             $chapter $name ( $($arg : $type),* )
             $effect;
-            (entry) => {{
-                type Function = extern "C-unwind" fn($($type),*) -> Int;
 
-                // With the same arguments in the same registers, so that the fast path saves none.
-                #[cold]
-                #[inline(never)]
-                extern "C-unwind" fn slow($($arg: $type),*) -> Int {
-                    call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
-                }
+            type Function = extern "C-unwind" fn($($type),*) -> Int;
 
-                #[inline(never)]
-                extern "C-unwind" fn threaded($($arg: $type),*) -> Int {
-                    if let Some(next) = next(&ENTRY)
-                        && let Some(inside) = boundary::enter_thread($chapter::$name)
-                    {
-                        let forward = || next($($arg),*);
-                        return boundary::counted_in_thread(inside, $chapter::$name, forward, $bytes);
-                    }
-                    slow($($arg),*)
-                }
-
-                #[inline]
-                fn next(entry: &Entry) -> Option<Function> {
-                    let address = entry.next.found()?;
-                    // SAFETY: the row has the prototype that the standard gives this function, with
-                    // handles as machine words, which are passed like them.
-                    Some(unsafe { mem::transmute::<Address, Function>(address) })
-                }
-
-                match (next(entry), boundary::fast($chapter::$name)) {
+            /// `WATCHED`: receives are watched.
+            #[inline]
+            fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
+                match (next(), boundary::fast($chapter::$name)) {
                     (Some(next), Fast::Alone) => {
-                        boundary::counted_alone($chapter::$name, || next($($arg),*), $bytes)
+                        let forward = || forward::<WATCHED>(next, true, $($arg),*);
+                        boundary::counted_alone($chapter::$name, forward, $bytes)
                     }
-                    (_, Fast::Thread) => threaded($($arg),*),
+                    (_, Fast::Thread) => threaded::<WATCHED>($($arg),*),
                     _ => slow($($arg),*),
                 }
-            }}
+            }
+
+            // With the same arguments in the same registers, so that the fast path saves none.
+            #[cold]
+            #[inline(never)]
+            extern "C-unwind" fn slow($($arg: $type),*) -> Int {
+                call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
+            }
+
+            #[inline(never)]
+            extern "C-unwind" fn threaded<const WATCHED: bool>($($arg: $type),*) -> Int {
+                if let Some(next) = next()
+                    && let Some(inside) = boundary::enter_thread($chapter::$name)
+                {
+                    let forward = || forward::<WATCHED>(next, false, $($arg),*);
+                    return boundary::counted_in_thread(inside, $chapter::$name, forward, $bytes);
+                }
+                slow($($arg),*)
+            }
+
+            #[inline]
+            fn next() -> Option<Function> {
+                let address = ENTRY.next.found()?;
+                // SAFETY: the row has the prototype that the standard gives this function, with
+                // handles as machine words, which are passed like them.
+                Some(unsafe { mem::transmute::<Address, Function>(address) })
+            }
+
+            /// `alone`: no other thread calls MPI.
+            #[inline]
+            fn forward<const WATCHED: bool>(next: Function, alone: bool $(, $arg: $type)*) -> Int {
+                if !WATCHED {
+                    return next($($arg),*);
+                }
+                let words = [$(Argument::word($arg)),*];
+                let watched = ENTRY.looked_at(alone, Language::C, &words);
+                let result = next($($arg),*);
+                watcher::after(watched, Language::C, &words, result == 0);
+                result
+            }
         }
     };
 }
 
+/// An entry point, with the function `called` and what that needs.
 macro_rules! entry_point {
-    (
-        $chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) $effect:expr;
-        ($entry:ident) => $body:expr
-    ) => {
+    ($chapter:ident $name:ident ( $($arg:ident : $type:ident),* ) $effect:expr; $($items:item)*) => {
+        #[allow(clippy::too_many_arguments, clippy::similar_names)]
         const _: () = {
             const ARGUMENTS: &[(&str, Kind)] =
                 &[$((stringify!($arg), <$type as Argument>::KIND)),*];
@@ -137,7 +155,9 @@ macro_rules! entry_point {
                 receives: RECEIVES,
             };
 
-            exported! { $name ( $($arg : $type),* ) RECEIVES, $entry => $body }
+            $($items)*
+
+            exported! { $name ( $($arg : $type),* ) }
         };
     };
 }
@@ -163,31 +183,36 @@ macro_rules! exported {
     (MPI_Sendrecv_replace_c $($rest:tt)*) => { noting! { MPI_Sendrecv_replace_c $($rest)* } };
     (MPI_Start $($rest:tt)*) => { noting! { MPI_Start $($rest)* } };
     (MPI_Startall $($rest:tt)*) => { noting! { MPI_Startall $($rest)* } };
-    ($name:ident ( $($arg:ident : $type:ident),* ) $receives:ident, $entry:ident => $body:expr) => {
-        const _: () = assert!(!may_be_hit($receives), stringify!($name));
+    (MPI_Precv_init $($rest:tt)*) => { noting! { MPI_Precv_init $($rest)* } };
+    (MPI_Recv_init $($rest:tt)*) => { noting! { MPI_Recv_init $($rest)* } };
+    (MPI_Recv_init_c $($rest:tt)*) => { noting! { MPI_Recv_init_c $($rest)* } };
+    (MPI_Request_free $($rest:tt)*) => { noting! { MPI_Request_free $($rest)* } };
+    ($name:ident ( $($arg:ident : $type:ident),* )) => {
+        const _: () = assert!(RECEIVES.is_none(), stringify!($name));
 
         #[cfg_attr(not(test), unsafe(no_mangle))]
-        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        #[allow(non_snake_case)]
         extern "C-unwind" fn $name($($arg: $type),*) -> Int {
-            let $entry = &ENTRY;
-            $body
+            called::<false>($($arg),*)
         }
     };
 }
 
 macro_rules! noting {
-    ($name:ident ( $($arg:ident : $type:ident),* ) $receives:ident, $entry:ident => $body:expr) => {
-        const _: () = assert!(may_be_hit($receives), stringify!($name));
+    ($name:ident ( $($arg:ident : $type:ident),* )) => {
+        const _: () = assert!(RECEIVES.is_some(), stringify!($name));
 
         noting_caller! {
             #[cfg_attr(not(test), unsafe(no_mangle))]
-            fn $name($($arg: $type),*) -> Int, true, wrapped
+            fn $name($($arg: $type),*) -> Int, true, plain, watched
         }
 
-        #[allow(clippy::too_many_arguments, clippy::similar_names)]
-        extern "C-unwind" fn wrapped($($arg: $type),*) -> Int {
-            let $entry = &ENTRY;
-            $body
+        extern "C-unwind" fn plain($($arg: $type),*) -> Int {
+            called::<false>($($arg),*)
+        }
+
+        extern "C-unwind" fn watched($($arg: $type),*) -> Int {
+            called::<true>($($arg),*)
         }
     };
 }

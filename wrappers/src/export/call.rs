@@ -27,10 +27,25 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    /// Looks at the receives in a call, when they are watched.
+    /// Looks at the receives in a call on any path but the fastest, when they are watched.
     #[inline]
     fn watched(&self, scope: &Scope, language: Language, words: &[usize]) -> Option<Watched> {
-        watcher::before(scope, self.function, self.receives?, language, words)
+        if self.receives.is_none() || !watcher::is_on() || !scope.is_of_program() {
+            return None;
+        }
+        self.looked_at(scope.is_alone(), language, words)
+    }
+
+    /// Looks at the receives in a call of the program, when they are watched. `alone`: no other thread
+    /// calls MPI.
+    #[inline]
+    pub(super) fn looked_at(
+        &self,
+        alone: bool,
+        language: Language,
+        words: &[usize],
+    ) -> Option<Watched> {
+        watcher::before(alone, self.function, self.receives?, language, words)
     }
 }
 

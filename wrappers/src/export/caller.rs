@@ -1,13 +1,13 @@
 //! Where does a call return to? Noted by the first instructions of an entry point, where the address
 //! lies at the top of the stack, and nowhere else without unwinding.
 
-/// A function that notes where it returns to, when receives are watched and `$when`, and goes on as
-/// `$inner`, which has the same arguments.
+/// A function that goes on as `$inner`, or, when receives are watched and `$when`, notes where it returns
+/// to and goes on as `$watched`. All have the same arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! noting_caller {
     (
         $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?,
-        $when:expr, $inner:path
+        $when:expr, $inner:path, $watched:path
     ) => {
         $(#[$attribute])*
         #[unsafe(naked)]
@@ -26,12 +26,13 @@ macro_rules! noting_caller {
                 "mov r10, qword ptr [rsp]",
                 "mov r11, qword ptr [rip + gyan_thread@GOTTPOFF]",
                 "mov qword ptr fs:[r11 + {caller}], r10",
-                "jmp {inner}",
+                "jmp {watched}",
                 ".endif",
                 when = const $when as usize,
                 on = sym $crate::watcher::ON,
                 caller = const std::mem::offset_of!($crate::thread::Thread, caller),
                 inner = sym $inner,
+                watched = sym $watched,
             )
         }
     };
@@ -41,12 +42,12 @@ macro_rules! noting_caller {
 macro_rules! noting_caller {
     (
         $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?,
-        $when:expr, $inner:path
+        $when:expr, $inner:path, $watched:path
     ) => {
         $(#[$attribute])*
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
         extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
-            $inner($($arg),*)
+            if $when && $crate::watcher::is_on() { $watched($($arg),*) } else { $inner($($arg),*) }
         }
     };
 }

@@ -115,7 +115,7 @@ macro_rules! routine {
             noting_caller! {
                 #[cfg_attr(not(test), unsafe(no_mangle))]
                 fn $spelling($($arg: usize,)* ierr: usize $(, $length: usize)*),
-                may_be_hit(RECEIVES), from_fortran
+                RECEIVES.is_some(), from_fortran, from_fortran
             }
 
             #[allow(clippy::too_many_arguments, clippy::similar_names)]

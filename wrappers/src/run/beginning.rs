@@ -16,7 +16,7 @@ use crate::phases::Phases;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
-    boundary, clock, cvars, enable, export, governor, listing, notice, references, store, unwinding,
+    boundary, clock, cvars, enable, export, governor, listing, notice, references, unwinding,
 };
 
 /// What is known between the start of the initialisation and its end.
@@ -225,7 +225,6 @@ impl Beginning {
         let measuring = Instant::now();
         governor::learn(export::costs());
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
-        store::look_at_watched();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
         }

@@ -235,11 +235,6 @@ pub(crate) const fn receives(name: &str, arguments: &[(&str, Kind)]) -> Option<R
     }
 }
 
-/// Whether receives are posted by a function, and not only prepared or freed.
-pub(crate) const fn may_be_hit(receives: Option<Receives>) -> bool {
-    !matches!(receives, None | Some(Receives::Prepares { .. } | Receives::Frees { .. }))
-}
-
 /// The place of the argument with this name.
 const fn place(arguments: &[(&str, Kind)], wanted: &str) -> Option<usize> {
     let mut rest = arguments;

@@ -17,7 +17,6 @@ use gyan_results::Watch;
 use wildmatch::WildMatch;
 
 use crate::abi::inquiry;
-use crate::boundary::Scope;
 use crate::config::WatchFor;
 use crate::mpit::readers;
 use crate::number::{Real, Whole};
@@ -85,11 +84,6 @@ pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-/// Whether each call of a function is looked at, so that it takes no fast path.
-pub(crate) fn covers(function: Function) -> bool {
-    is_on() && receive::is_receive(function)
-}
-
 fn with_sites<T>(work: impl FnOnce(&mut Option<Sites>) -> T) -> T {
     work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
 }
@@ -100,22 +94,20 @@ pub(crate) struct Watched {
     then: receive::Then,
 }
 
-/// A function that has to do with receives is about to be called.
+/// The program is about to call a function that has to do with receives, while these are watched.
+/// `alone`: no other thread calls MPI.
 #[inline]
 pub(crate) fn before(
-    scope: &Scope,
+    alone: bool,
     function: Function,
     receives: Receives,
     language: Language,
     words: &[usize],
 ) -> Option<Watched> {
-    if !is_on() || !scope.is_of_program() {
-        return None;
-    }
     let arguments = Arguments { language, words };
     let mut noted = None;
     let then = receive::each(receives, arguments, |receive| {
-        noted = compare(scope, function, receive);
+        noted = compare(alone, function, receive);
     });
     (noted.is_some() || !matches!(then, receive::Then::Nothing)).then_some(Watched { noted, then })
 }
@@ -144,7 +136,7 @@ pub(crate) fn after(
 
 /// Compares the variable for one receive.
 #[inline]
-fn compare(scope: &Scope, function: Function, receive: Receive) -> Option<Noted> {
+fn compare(alone: bool, function: Function, receive: Receive) -> Option<Noted> {
     let number = RECEIVES.get();
     let measures = number % MEASURED_EVERY == MEASURED_EVERY / 2;
     let begun = if measures { clock::now() } else { 0 };
@@ -152,7 +144,7 @@ fn compare(scope: &Scope, function: Function, receive: Receive) -> Option<Noted>
         NOT_COMPARED.add_shared(1);
         return None;
     };
-    if scope.is_alone() {
+    if alone {
         RECEIVES.add(1);
     } else {
         RECEIVES.add_shared(1);

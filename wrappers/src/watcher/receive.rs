@@ -2,14 +2,14 @@
 //! were prepared long before and are started now.
 
 use std::ffi::c_int;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::comm_of;
 use crate::abi::inquiry;
 use crate::memory::{element, word};
 use crate::objects::Language;
 use crate::queues::{Row, Table, mixed};
-use crate::table::{Function, Posted, Receives, functions};
+use crate::table::{Posted, Receives};
 
 /// Persistent receives that are known at a time.
 const PREPARED_AT_MOST: usize = 4096;
@@ -69,25 +69,6 @@ pub(super) fn prepare() {
 
 fn with_prepared<T>(work: impl FnOnce(&mut Option<Table<Prepared>>) -> T) -> T {
     work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
-}
-
-/// Whether a function has to do with receives.
-pub(super) fn is_receive(function: Function) -> bool {
-    const BEGINNINGS: [&str; 9] = [
-        "MPI_Recv",
-        "MPI_Irecv",
-        "MPI_Mrecv",
-        "MPI_Imrecv",
-        "MPI_Sendrecv",
-        "MPI_Isendrecv",
-        "MPI_Precv_init",
-        "MPI_Start",
-        "MPI_Request_free",
-    ];
-    static ALL: OnceLock<Vec<bool>> = OnceLock::new();
-    let is_one = |name: &str| BEGINNINGS.iter().any(|beginning| name.starts_with(beginning));
-    let all = ALL.get_or_init(|| functions().map(|(_, row)| is_one(row.name)).collect());
-    all.get(function.0).copied().unwrap_or(false)
 }
 
 /// Shows each receive in a call.
