@@ -98,10 +98,7 @@ pub(crate) fn total(object: Option<usize>) -> Option<u64> {
 
 /// Which element for `object` is the largest, of a variable that has several.
 pub(crate) fn largest(object: Option<usize>) -> Option<u32> {
-    let slot = match object {
-        Some(object) => slot_of(object)?,
-        None => slots().max_by_key(|slot| slot.read(sum))?,
-    };
+    let slot = slot_of(object?)?;
     let several = slot.count.load(Ordering::Relaxed) > 1;
     let place = |elements: Elements| u32::try_from(place_of_largest(elements)).ok();
     if several { slot.read(place).flatten() } else { None }

@@ -247,11 +247,13 @@ fn sampler_of(
     let wanted = &mut config.wanted;
     let mut sampler = Sampler::begin(mpit, library, wanted, early_names, limits, is_world)
         .map_err(|failure| failure.to_string())?;
-    if let Some(watch) = &config.watch {
-        sampler.watch_receives(watch);
+    if let Some(watch) = &config.watch
+        && let Err(why) = sampler.watch_receives(watch)
+    {
+        config.warnings.push(why);
     }
     for sentence in sampler.lacking() {
-        notice::say(&sentence);
+        notice::say(sentence);
     }
     Ok(sampler)
 }

@@ -113,7 +113,7 @@ impl Sampler {
             ));
         }
         let (exported, sampled) = (self.exported, sampled.len());
-        let mut missing = self.lacking();
+        let mut missing = self.lacking().to_vec();
         let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
         missing.append(&mut told.missing);
         let coverage = Coverage { exported, sampled, skipped, objects, events: missing, advice };

@@ -59,8 +59,6 @@ pub(crate) struct Sampler {
     series: Option<Series>,
     /// The variable that is compared at receives, by index.
     watched: Option<usize>,
-    /// Why none is that the user wants to be.
-    not_watched: Option<String>,
     /// Communicators are followed, whether variables bind to them or not.
     follows_comms: bool,
     /// When the run began, on the clock.
@@ -172,7 +170,6 @@ impl Sampler {
             phases: Phases::new(limits.elements),
             begun: limits.begun,
             watched: None,
-            not_watched: None,
             follows_comms: limits.comms,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
@@ -247,7 +244,7 @@ impl Sampler {
     }
 
     /// Lets a variable be compared at receives, the first that the user means.
-    pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) {
+    pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) -> Result<(), String> {
         let patterns = watcher::candidates(wanted);
         let named = |pattern: &WildMatch| {
             self.sampled.iter().find(|sampled| pattern.matches(&sampled.variable.name))
@@ -259,13 +256,14 @@ impl Sampler {
                 for sampled in &self.sampled {
                     self.publish(sampled);
                 }
-                return watcher::begin(&name, wanted);
+                watcher::begin(&name, wanted);
+                return Ok(());
             }
             Some(_) => "is no number".into(),
             None => self.why_not_read(&patterns, wanted),
         };
         let variable = &wanted.variable;
-        self.not_watched = Some(format!("GYAN_WATCH: {variable}: {why}; receives are not watched"));
+        Err(format!("GYAN_WATCH: {variable}: {why}; receives are not watched"))
     }
 
     fn why_not_read(&self, patterns: &[WildMatch], wanted: &WatchFor) -> String {
@@ -287,9 +285,8 @@ impl Sampler {
     }
 
     /// What the user asked for and the library lacks, in sentences.
-    pub(crate) fn lacking(&self) -> Vec<String> {
-        let callbacks = self.callbacks.iter().flat_map(Callbacks::lacking).cloned();
-        self.not_watched.iter().cloned().chain(callbacks).collect()
+    pub(crate) fn lacking(&self) -> &[String] {
+        self.callbacks.as_ref().map(Callbacks::lacking).unwrap_or_default()
     }
 
     /// Lets receives read a variable, when it is the one that is watched.
