@@ -208,6 +208,17 @@ fn the_queues_of_each_peer_are_by_rank_in_the_world_whatever_the_communicator() 
     }
 }
 
+/// `peruse_odd` does all that Open MPI tells too little of.
+#[test]
+fn what_the_library_leaves_out_makes_no_queue_longer() {
+    let profile = &watched("peruse_odd", 2).profiles()[0];
+    let (_, longest, _) = measured(profile, "program", "N_UNEX_Q_LEN");
+    assert_close(longest, 6.0, "the longest unexpected queue");
+    let (posted, longest, _) = measured(profile, "program", "N_POSTED_Q_LEN");
+    assert_eq!((posted, measured(profile, "program", "T_IN_POSTED_Q").0), (21, 21));
+    assert_close(longest, 7.0, "the longest queue of posted receives");
+}
+
 #[test]
 fn callbacks_of_several_threads_at_once_lose_nothing() {
     let file = OPENMPI_SPC.compiled("unexpected_threads", &["-g"]);

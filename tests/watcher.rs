@@ -49,7 +49,7 @@ const fn usual(mpi: Mpi, variable: &'static str, of_communicator: bool) -> Queue
     Queue { mpi, variable, settings: &[OB1], is_usual: true, of_communicator }
 }
 
-/// With lines for each call, and nothing of a function that is not inlined in another.
+/// With the lines of its calls.
 fn compiled(mpi: Mpi, program: &str) -> PathBuf {
     mpi.compiled(program, &["-g"])
 }

@@ -256,7 +256,7 @@ static void start(int *argc, char ***argv, const char *const *names, int count,
 }
 
 /* Writes down what was counted up to now: behind this there is nothing to count. */
-static void end(void (*write)(void))
+static void end(void (*write_down)(void))
 {
     MPI_Barrier(MPI_COMM_WORLD);
     all_here(NULL);
@@ -264,7 +264,7 @@ static void end(void (*write)(void))
         unlink("meeting");
     unwatch(MPI_COMM_WORLD);
     if (own) {
-        write();
+        write_down();
         fclose(truth);
     }
     MPI_Finalize();
