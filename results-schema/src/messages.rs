@@ -106,7 +106,7 @@ pub struct Messages {
     pub source: MessageSource,
     /// The metrics of which something was measured.
     pub metrics: Vec<MessageMetric>,
-    /// The queues of each peer, by rank in `MPI_COMM_WORLD`.
+    /// The queues of the program's messages of each peer, by rank in `MPI_COMM_WORLD`.
     pub peers: Vec<PeerQueues>,
     /// Messages and receives that are in no peer's row, because there were too many.
     pub without_peer: u64,
@@ -154,9 +154,11 @@ pub enum Metric {
     TActivateToNotify,
     /// Seconds that a message waited for its receive.
     TInUnexQ,
-    /// Length of the queue of posted receives after each that was posted, over all communicators.
+    /// Length of the queue of posted receives after each that was posted, over all communicators, of
+    /// the same traffic.
     NPostedQLen,
-    /// Length of the queue of unexpected messages after each that came, over all communicators.
+    /// Length of the queue of unexpected messages after each that came, over all communicators, of the
+    /// same traffic.
     NUnexQLen,
     /// Seconds that a posted receive waited for its message.
     TInPostedQ,

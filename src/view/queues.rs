@@ -307,9 +307,8 @@ fn peers(messages: &MessagesSummary, all: bool) -> Option<Section> {
             .push(format!("{without} more messages and receives, of too many peers to keep apart"));
     }
     notes.push(
-        "of the messages from one rank to another, those of collective operations among them: UNEXPECTED \
-         came before their receive, POSTED are receives that came before their message; LONGEST and \
-         MEAN are lengths of the queue"
+        "of the program's messages from one rank to another: UNEXPECTED came before their receive, \
+         POSTED are receives that came before their message; LONGEST and MEAN are lengths of the queue"
             .into(),
     );
     (!pairs.is_empty()).then(|| Section {

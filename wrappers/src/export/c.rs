@@ -129,7 +129,9 @@ macro_rules! fast {
                     return next($($arg),*);
                 }
                 let words = [$(Argument::word($arg)),*];
-                let watched = ENTRY.looked_at(alone, Language::C, &words);
+                let watched = RECEIVES.and_then(|receives| {
+                    watcher::before(alone, $chapter::$name, receives, Language::C, &words)
+                });
                 let result = next($($arg),*);
                 watcher::after(watched, Language::C, &words, result == 0);
                 result

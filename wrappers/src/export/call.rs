@@ -33,19 +33,7 @@ impl Entry {
         if self.receives.is_none() || !watcher::is_on() || !scope.is_of_program() {
             return None;
         }
-        self.looked_at(scope.is_alone(), language, words)
-    }
-
-    /// Looks at the receives in a call of the program, when they are watched. `alone`: no other thread
-    /// calls MPI.
-    #[inline]
-    pub(super) fn looked_at(
-        &self,
-        alone: bool,
-        language: Language,
-        words: &[usize],
-    ) -> Option<Watched> {
-        watcher::before(alone, self.function, self.receives?, language, words)
+        watcher::before(scope.is_alone(), self.function, self.receives?, language, words)
     }
 }
 

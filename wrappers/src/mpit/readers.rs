@@ -27,7 +27,8 @@ struct Slot {
     object: AtomicUsize,
     handle: AtomicPtr<c_void>,
     count: AtomicUsize,
-    kind: AtomicU8,
+    /// Place in [`Datatype::ALL`].
+    datatype: AtomicU8,
 }
 
 /// Matches every object.
@@ -38,7 +39,7 @@ static TABLE: [Slot; SLOTS] = [const {
         object: AtomicUsize::new(0),
         handle: AtomicPtr::new(ptr::null_mut()),
         count: AtomicUsize::new(0),
-        kind: AtomicU8::new(0),
+        datatype: AtomicU8::new(0),
     }
 }; SLOTS];
 /// No slot from here on is in use.
@@ -70,8 +71,9 @@ pub(crate) fn publish(api: &Api, session: &Session, handle: &PvarHandle, object:
     READ.store(api.t_pvar_read as *mut c_void, Ordering::Relaxed);
     slot.handle.store(handle.raw(), Ordering::Relaxed);
     slot.count.store(handle.count, Ordering::Relaxed);
-    let kind = Datatype::ALL.iter().position(|known| *known == handle.datatype());
-    slot.kind.store(kind.and_then(|kind| u8::try_from(kind).ok()).unwrap_or(0), Ordering::Relaxed);
+    let place = Datatype::ALL.iter().position(|known| *known == handle.datatype());
+    let place = place.and_then(|place| u8::try_from(place).ok()).unwrap_or(0);
+    slot.datatype.store(place, Ordering::Relaxed);
     USED.fetch_max(at + 1, Ordering::Relaxed);
     slot.object.store(object.unwrap_or(ANY), Ordering::Release);
 }
@@ -91,8 +93,8 @@ pub(super) fn retract(handle: Raw) {
 #[inline]
 pub(crate) fn total(object: Option<usize>) -> Option<u64> {
     match object {
-        Some(object) => slot_of(object)?.read(sum),
-        None => slots().filter_map(|slot| slot.read(sum)).max(),
+        Some(object) => slot_of(object)?.sum(),
+        None => slots().filter_map(Slot::sum).max(),
     }
 }
 
@@ -127,9 +129,30 @@ struct Elements<'a> {
 }
 
 impl Slot {
+    #[inline]
+    fn sum(&self) -> Option<u64> {
+        let count = self.count.load(Ordering::Relaxed);
+        // What lengths mostly are.
+        let is_unsigned = self.datatype.load(Ordering::Relaxed) == Datatype::Unsigned as u8;
+        if count > FEW || !is_unsigned {
+            return self.read(sum);
+        }
+        let mut few = [const { MaybeUninit::<u64>::uninit() }; FEW + SPARE];
+        let elements = few.as_mut_ptr().cast::<u32>();
+        // SAFETY: the array has room for as many.
+        unsafe { elements.write_bytes(0, count) };
+        if !self.read_to(few.as_mut_ptr().cast()) {
+            return None;
+        }
+        // SAFETY: as many were written above.
+        let elements = unsafe { slice::from_raw_parts(elements, count) };
+        Some(elements.iter().map(|element| u64::from(*element)).sum())
+    }
+
+    #[inline(never)]
     fn read<T>(&self, work: impl FnOnce(Elements) -> T) -> Option<T> {
         let count = self.count.load(Ordering::Relaxed);
-        let datatype = *Datatype::ALL.get(usize::from(self.kind.load(Ordering::Relaxed)))?;
+        let datatype = *Datatype::ALL.get(usize::from(self.datatype.load(Ordering::Relaxed)))?;
         if count > FEW {
             let mut many = MANY.lock().unwrap_or_else(PoisonError::into_inner);
             if many.len() < count + SPARE || !self.read_to(many.as_mut_ptr()) {

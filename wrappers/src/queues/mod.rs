@@ -29,8 +29,10 @@ const TRAFFICS: [Traffic; 2] = [Traffic::Program, Traffic::Collectives];
 pub(crate) struct Queues {
     tallies: [[Tally; TRAFFICS.len()]; Metric::ALL.len()],
     waiting: Waiting,
-    unexpected: u64,
-    posted: u64,
+    /// How long the queues are, of each traffic.
+    unexpected: [u64; TRAFFICS.len()],
+    posted: [u64; TRAFFICS.len()],
+    /// Of the program's messages.
     peers: Peers,
     lost: u64,
 }
@@ -40,8 +42,8 @@ impl Queues {
         Queues {
             tallies: [const { [const { Tally::new() }; TRAFFICS.len()] }; Metric::ALL.len()],
             waiting: Waiting::new(),
-            unexpected: 0,
-            posted: 0,
+            unexpected: [0; TRAFFICS.len()],
+            posted: [0; TRAFFICS.len()],
             peers: Peers::new(),
             lost: 0,
         }
@@ -71,32 +73,40 @@ impl Queues {
             self.lost += 1;
             return;
         }
-        self.unexpected += 1;
-        self.length(Metric::NUnexQLen, traffic, self.unexpected);
-        self.peers.came(peer);
+        let length = grown(&mut self.unexpected, traffic);
+        self.length(Metric::NUnexQLen, traffic, length);
+        if traffic == Traffic::Program {
+            self.peers.came(peer);
+        }
     }
 
     /// Such a message was received. One that came before anybody listened changes nothing.
     pub(crate) fn went(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
         let Some(since) = self.waiting.went(stream) else { return };
-        self.unexpected = self.unexpected.saturating_sub(1);
+        shrink(&mut self.unexpected, traffic);
         let ticks = now.saturating_sub(since);
         self.time(Metric::TInUnexQ, traffic, ticks);
-        self.peers.went(peer, ticks as f64);
+        if traffic == Traffic::Program {
+            self.peers.went(peer, ticks as f64);
+        }
     }
 
     /// A receive was posted before its message came.
     pub(crate) fn posted(&mut self, peer: Peer, traffic: Traffic) {
-        self.posted += 1;
-        self.length(Metric::NPostedQLen, traffic, self.posted);
-        self.peers.posted(peer);
+        let length = grown(&mut self.posted, traffic);
+        self.length(Metric::NPostedQLen, traffic, length);
+        if traffic == Traffic::Program {
+            self.peers.posted(peer);
+        }
     }
 
     /// Such a receive has its message, or was cancelled, after `ticks`.
     pub(crate) fn unposted(&mut self, peer: Peer, traffic: Traffic, ticks: u64) {
-        self.posted = self.posted.saturating_sub(1);
+        shrink(&mut self.posted, traffic);
         self.time(Metric::TInPostedQ, traffic, ticks);
-        self.peers.unposted(peer);
+        if traffic == Traffic::Program {
+            self.peers.unposted(peer);
+        }
     }
 
     /// Something could not be followed.
@@ -127,6 +137,19 @@ impl Queues {
             without_peer: self.peers.without_row(),
             lost: self.lost,
         }
+    }
+}
+
+/// One more; how many that makes.
+fn grown(lengths: &mut [u64; TRAFFICS.len()], traffic: Traffic) -> u64 {
+    let Some(length) = lengths.get_mut(traffic as usize) else { return 0 };
+    *length += 1;
+    *length
+}
+
+fn shrink(lengths: &mut [u64; TRAFFICS.len()], traffic: Traffic) {
+    if let Some(length) = lengths.get_mut(traffic as usize) {
+        *length = length.saturating_sub(1);
     }
 }
 

@@ -16,14 +16,13 @@ use std::sync::{Mutex, PoisonError};
 use gyan_results::Watch;
 use wildmatch::WildMatch;
 
-use crate::abi::inquiry;
 use crate::config::WatchFor;
 use crate::mpit::readers;
 use crate::number::{Real, Whole};
 use crate::objects::Language;
-use crate::table::{Function, Receives};
+use crate::table::{Function, Posted, Receives};
 use crate::{clock, governor, run, thread};
-use receive::{Arguments, Receive};
+use receive::{Arguments, Receive, Then};
 use sites::{Call, Noted, Sites, Worst};
 
 /// The name of the queue of unexpected messages whatever the library calls it.
@@ -88,10 +87,10 @@ fn with_sites<T>(work: impl FnOnce(&mut Option<Sites>) -> T) -> T {
     work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// What is left to be seen when a receive has returned.
+/// A hit: what is left to be seen when the receive has returned.
 pub(crate) struct Watched {
     noted: Option<Noted>,
-    then: receive::Then,
+    then: Then,
 }
 
 /// The program is about to call a function that has to do with receives, while these are watched.
@@ -105,42 +104,30 @@ pub(crate) fn before(
     words: &[usize],
 ) -> Option<Watched> {
     let arguments = Arguments { language, words };
-    let mut noted = None;
-    let then = receive::each(receives, arguments, |receive| {
-        noted = compare(alone, function, receive);
-    });
-    (noted.is_some() || !matches!(then, receive::Then::Nothing)).then_some(Watched { noted, then })
-}
-
-/// It has returned.
-#[inline]
-pub(crate) fn after(
-    watched: Option<Watched>,
-    language: Language,
-    words: &[usize],
-    succeeded: bool,
-) {
-    let Some(Watched { noted, then }) = watched else { return };
-    if !succeeded {
-        return;
-    }
-    let arguments = Arguments { language, words };
-    if let (Some((source, tag)), Some(noted)) = (then.happened(arguments), noted) {
-        with_sites(|sites| {
-            if let Some(sites) = sites {
-                sites.received(noted, source, tag);
-            }
-        });
+    match receives {
+        // What is no hit looks at the communicator alone.
+        Receives::Posts(posted) => {
+            let comm = arguments.comm(posted.comm);
+            let value = compare(alone, comm)?;
+            Some(posts(function, arguments, posted, comm, value))
+        }
+        _ => other(alone, function, receives, arguments),
     }
 }
 
-/// Compares the variable for one receive.
+/// Compares the variable for one receive. Its value when that is a hit.
 #[inline]
-fn compare(alone: bool, function: Function, receive: Receive) -> Option<Noted> {
+fn compare(alone: bool, comm: Option<usize>) -> Option<u64> {
     let number = RECEIVES.get();
-    let measures = number % MEASURED_EVERY == MEASURED_EVERY / 2;
-    let begun = if measures { clock::now() } else { 0 };
-    let Some(value) = readers::total(receive.comm) else {
+    if number % MEASURED_EVERY == MEASURED_EVERY / 2 {
+        return compare_measured(alone, comm);
+    }
+    compare_only(alone, comm)
+}
+
+#[inline]
+fn compare_only(alone: bool, comm: Option<usize>) -> Option<u64> {
+    let Some(value) = readers::total(comm) else {
         NOT_COMPARED.add_shared(1);
         return None;
     };
@@ -152,12 +139,79 @@ fn compare(alone: bool, function: Function, receive: Receive) -> Option<Noted> {
     if value > MAX.get() {
         MAX.raise(value);
     }
-    if measures {
-        let ticks = clock::now().wrapping_sub(begun);
-        LOOK.set(governor::learned(LOOK.get(), ticks as f64));
-        run::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
+    (value > THRESHOLD.get()).then_some(value)
+}
+
+#[cold]
+#[inline(never)]
+fn compare_measured(alone: bool, comm: Option<usize>) -> Option<u64> {
+    let begun = clock::now();
+    let value = compare_only(alone, comm);
+    let ticks = clock::now().wrapping_sub(begun);
+    LOOK.set(governor::learned(LOOK.get(), ticks as f64));
+    run::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
+    value
+}
+
+/// A receive that is a hit.
+#[cold]
+#[inline(never)]
+fn posts(
+    function: Function,
+    arguments: Arguments,
+    posted: Posted,
+    comm: Option<usize>,
+    value: u64,
+) -> Watched {
+    let (source, tag) = arguments.source_and_tag(posted);
+    let noted = hit(function, Receive { comm, source, tag }, value);
+    let then = match posted.status {
+        Some(status) if source.is_none() || tag.is_none() => Then::Status(status),
+        _ => Then::Nothing,
+    };
+    Watched { noted, then }
+}
+
+/// What is not a receive by itself, or not one alone.
+#[inline(never)]
+fn other(
+    alone: bool,
+    function: Function,
+    receives: Receives,
+    arguments: Arguments,
+) -> Option<Watched> {
+    let mut show = |receive: Receive| {
+        if let Some(value) = compare(alone, receive.comm) {
+            hit(function, receive, value);
+        }
+    };
+    let then = receive::other(receives, arguments, &mut show)?;
+    Some(Watched { noted: None, then })
+}
+
+/// It has returned.
+#[inline]
+pub(crate) fn after(
+    watched: Option<Watched>,
+    language: Language,
+    words: &[usize],
+    succeeded: bool,
+) {
+    if let Some(watched) = watched.filter(|_| succeeded) {
+        happened(watched, Arguments { language, words });
     }
-    if value > THRESHOLD.get() { hit(function, receive, value) } else { None }
+}
+
+#[cold]
+#[inline(never)]
+fn happened(Watched { noted, then }: Watched, arguments: Arguments) {
+    if let (Some((source, tag)), Some(noted)) = (then.happened(arguments), noted) {
+        with_sites(|sites| {
+            if let Some(sites) = sites {
+                sites.received(noted, source, tag);
+            }
+        });
+    }
 }
 
 #[cold]
@@ -218,15 +272,4 @@ pub(crate) fn described(names: &dyn Fn(usize) -> Option<String>) -> Option<Watch
         ..Watch::default()
     };
     with_sites(|sites| Some(sites.as_ref()?.described(watch, names)))
-}
-
-/// The communicator of an argument, as `objects` knows it.
-fn comm_of(language: Language, word: usize) -> Option<usize> {
-    let mpi = inquiry()?;
-    match language {
-        // Of a handle that is an int the upper half of the word is undefined.
-        Language::C if mpi.abi.handle_bytes == size_of::<u32>() => Some(word & 0xffff_ffff),
-        Language::C => Some(word),
-        Language::Fortran => mpi.comm(receive::integer(language, word)?),
-    }
 }

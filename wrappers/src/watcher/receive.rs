@@ -2,9 +2,9 @@
 //! were prepared long before and are started now.
 
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use super::comm_of;
 use crate::abi::inquiry;
 use crate::memory::{element, word};
 use crate::objects::Language;
@@ -38,6 +38,9 @@ pub(super) enum Then {
     Prepared(usize, Receive),
 }
 
+/// The bits of a word that are a handle: of one that is an `int` the upper half is undefined.
+static COMM_BITS: AtomicUsize = AtomicUsize::new(usize::MAX);
+
 /// The persistent receives, by their requests.
 static PREPARED: Mutex<Option<Table<Prepared>>> = Mutex::new(None);
 
@@ -64,6 +67,8 @@ impl Row for Prepared {
 }
 
 pub(super) fn prepare() {
+    let is_int = inquiry().is_some_and(|mpi| mpi.abi.handle_bytes == size_of::<u32>());
+    COMM_BITS.store(if is_int { 0xffff_ffff } else { usize::MAX }, Ordering::Relaxed);
     with_prepared(|prepared| _ = prepared.get_or_insert_with(|| Table::new(PREPARED_AT_MOST)));
 }
 
@@ -71,48 +76,35 @@ fn with_prepared<T>(work: impl FnOnce(&mut Option<Table<Prepared>>) -> T) -> T {
     work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Shows each receive in a call.
-#[inline]
-pub(super) fn each(
+/// Shows each receive in a call of another function than one that posts a receive. What there is to do
+/// when it succeeds.
+pub(super) fn other(
     receives: Receives,
     arguments: Arguments,
-    mut show: impl FnMut(Receive),
-) -> Then {
+    show: &mut dyn FnMut(Receive),
+) -> Option<Then> {
     match receives {
-        Receives::Posts(posted) => {
-            let receive = arguments.receive(posted);
-            show(receive);
-            match posted.status {
-                Some(status) if receive.source.is_none() || receive.tag.is_none() => {
-                    Then::Status(status)
-                }
-                _ => Then::Nothing,
-            }
-        }
-        Receives::Matched => {
-            show(Receive::default());
-            Then::Nothing
-        }
+        // Not here.
+        Receives::Posts(_) => {}
+        Receives::Matched => show(Receive::default()),
         Receives::Prepares { posted, request } => {
-            Then::Prepared(request, arguments.receive(posted))
+            let comm = arguments.comm(posted.comm);
+            let (source, tag) = arguments.source_and_tag(posted);
+            return Some(Then::Prepared(request, Receive { comm, source, tag }));
         }
-        Receives::Starts { request } => {
-            arguments.started(request, 1, show);
-            Then::Nothing
-        }
+        Receives::Starts { request } => arguments.started(request, 1, show),
         Receives::StartsAll { count, requests } => {
             let count = arguments.integer(count).and_then(|count| usize::try_from(count).ok());
             arguments.started(requests, count.unwrap_or(0), show);
-            Then::Nothing
         }
         Receives::Frees { request } => {
             if let Some(request) = arguments.request(request, 0) {
                 let key = (arguments.language, request);
                 with_prepared(|prepared| prepared.as_mut().and_then(|known| known.take(key)));
             }
-            Then::Nothing
         }
     }
+    None
 }
 
 impl Then {
@@ -135,7 +127,7 @@ impl Then {
 }
 
 /// An `int` that C passes by value and Fortran by address.
-pub(super) fn integer(language: Language, word: usize) -> Option<c_int> {
+fn integer(language: Language, word: usize) -> Option<c_int> {
     match language {
         // The upper half of the word is not part of an int.
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
@@ -148,6 +140,7 @@ pub(super) fn integer(language: Language, word: usize) -> Option<c_int> {
 }
 
 impl Arguments<'_> {
+    #[inline]
     fn word(self, place: usize) -> usize {
         self.words.get(place).copied().unwrap_or(0)
     }
@@ -156,12 +149,20 @@ impl Arguments<'_> {
         integer(self.language, self.word(place))
     }
 
+    /// The communicator at a place, as `objects` knows it.
     #[inline]
-    fn receive(self, posted: Posted) -> Receive {
-        let Some(mpi) = inquiry() else { return Receive::default() };
+    pub(super) fn comm(self, place: usize) -> Option<usize> {
+        let word = self.word(place);
+        match self.language {
+            Language::C => Some(word & COMM_BITS.load(Ordering::Relaxed)),
+            Language::Fortran => inquiry()?.comm(integer(Language::Fortran, word)?),
+        }
+    }
+
+    pub(super) fn source_and_tag(self, posted: Posted) -> (Option<i32>, Option<i32>) {
+        let Some(mpi) = inquiry() else { return (None, None) };
         let source = self.integer(posted.source).filter(|source| *source != mpi.abi.any_source);
-        let tag = self.integer(posted.tag).filter(|tag| *tag != mpi.abi.any_tag);
-        Receive { comm: comm_of(self.language, self.word(posted.comm)), source, tag }
+        (source, self.integer(posted.tag).filter(|tag| *tag != mpi.abi.any_tag))
     }
 
     /// The request at index `at` of an array.
@@ -175,7 +176,7 @@ impl Arguments<'_> {
         (address != 0).then(|| unsafe { word(address, bytes, at) })
     }
 
-    fn started(self, place: usize, count: usize, mut show: impl FnMut(Receive)) {
+    fn started(self, place: usize, count: usize, show: &mut dyn FnMut(Receive)) {
         for at in 0..count {
             let Some(request) = self.request(place, at) else { return };
             let key = (self.language, request);
