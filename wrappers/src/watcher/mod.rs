@@ -21,7 +21,7 @@ use crate::mpit::readers;
 use crate::number::{Real, Whole};
 use crate::objects::Language;
 use crate::table::{Function, Posted, Receives};
-use crate::{clock, governor, run, thread};
+use crate::{boundary, clock, governor, run, thread};
 use receive::{Arguments, Receive, Then};
 use sites::{Call, Noted, Sites, Worst};
 
@@ -109,10 +109,14 @@ pub(crate) fn before(
         Receives::Posts(posted) => {
             let comm = arguments.comm(posted.comm);
             let value = compare(alone, comm)?;
-            Some(posts(function, arguments, posted, comm, value))
+            contain(|| Some(posts(function, arguments, posted, comm, value)))
         }
-        _ => other(alone, function, receives, arguments),
+        _ => contain(|| other(alone, function, receives, arguments)),
     }
+}
+
+fn contain<T>(piece: impl FnOnce() -> Option<T>) -> Option<T> {
+    boundary::contain("watching receives", piece).flatten()
 }
 
 /// Compares the variable for one receive. Its value when that is a hit.
@@ -198,7 +202,10 @@ pub(crate) fn after(
     succeeded: bool,
 ) {
     if let Some(watched) = watched.filter(|_| succeeded) {
-        happened(watched, Arguments { language, words });
+        contain(|| {
+            happened(watched, Arguments { language, words });
+            Some(())
+        });
     }
 }
 
