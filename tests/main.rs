@@ -10,6 +10,7 @@ mod counts;
 mod coverage;
 mod doctor;
 mod enabling;
+mod endings;
 mod environment;
 mod events;
 mod fakempi;

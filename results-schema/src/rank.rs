@@ -127,6 +127,10 @@ pub struct End {
 pub enum Ending {
     /// `MPI_Finalize`.
     Finalize,
+    /// `MPI_Abort`, with the code that it was given.
+    Abort,
+    /// `exit`, or the return from `main`, before `MPI_Finalize`, with the code of the process.
+    Exit,
     /// It had not ended: the program asked for the profile by `MPI_Pcontrol(2)`, and another was not
     /// written later.
     Running,

@@ -60,6 +60,11 @@ pub(crate) fn stay_off() {
     close();
 }
 
+/// Whether this thread is the only one that calls MPI, and is not inside.
+pub(crate) fn is_alone_in_program() -> bool {
+    matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED)
+}
+
 pub(crate) fn is_off() -> bool {
     OFF.load(Ordering::Relaxed)
 }

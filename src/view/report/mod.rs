@@ -8,8 +8,8 @@ mod pvars;
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    CallSummary, CoverageSummary, Ending, InMpiSummary, PhaseSummary, PvarSummary, SamplesSummary,
-    Summary,
+    BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, PhaseSummary, PvarSummary,
+    SamplesSummary, Summary,
 };
 
 use super::numbers::{cut, plural, ranges, seconds, share};
@@ -99,22 +99,26 @@ fn subtitle(summary: &Summary) -> Vec<String> {
             ranks.reduced, ranks.expected
         ));
     }
-    let ended = |running: bool| {
-        let endings = ranks.ended_badly.iter();
-        let ranks = endings.filter(|ending| (ending.how == Ending::Running) == running);
-        ranks.map(|ending| ending.rank).collect::<Vec<u32>>()
-    };
-    if let bad @ [_, ..] = ended(false).as_slice() {
-        lines.push(format!("ended without MPI_Finalize: rank {}", ranges(bad)));
-    }
-    if let running @ [_, ..] = ended(true).as_slice() {
-        lines.push(format!(
-            "as it was at MPI_Pcontrol(2), no later profile was written: rank {}",
-            ranges(running)
-        ));
-    }
+    lines.extend(endings(&ranks.ended_badly));
     lines.extend(summary.in_mpi.as_ref().map(in_mpi));
     lines
+}
+
+/// How the ranks ended that did not by `MPI_Finalize`, those of one kind in one line.
+fn endings(ended: &[BadEnding]) -> impl Iterator<Item = String> {
+    let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
+    for BadEnding { rank, how, code } in ended {
+        let kind = match how {
+            Ending::Finalize => continue,
+            Ending::Abort => format!("ended by MPI_Abort with code {code}"),
+            Ending::Exit => format!("ended without MPI_Finalize, exit code {code}"),
+            Ending::Running => {
+                "as it was at MPI_Pcontrol(2), no later profile was written".to_owned()
+            }
+        };
+        kinds.entry(kind).or_default().push(*rank);
+    }
+    kinds.into_iter().map(|(kind, on)| format!("{kind}: rank {}", ranges(&on)))
 }
 
 fn in_mpi(in_mpi: &InMpiSummary) -> String {

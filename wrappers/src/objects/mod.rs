@@ -92,6 +92,20 @@ macro_rules! creates {
 }
 creates!(comm Comm, win Win, file File);
 
+/// Rows that end the program, which ends every object.
+pub(crate) mod ends {
+    use super::{Change, Language, Scope, integer};
+    use crate::{boundary, run};
+
+    pub(crate) fn with(scope: &Scope, language: Language, code: usize) -> Change {
+        if scope.is_of_program() {
+            let code = integer(language, code).unwrap_or(0);
+            boundary::contain("writing the profile before MPI_Abort", || run::aborts(code));
+        }
+        Change::Nothing
+    }
+}
+
 /// Rows whose object comes later.
 pub(crate) mod begins {
     use super::{Change, Language, Scope};
@@ -155,16 +169,22 @@ impl Change {
     }
 }
 
-/// A number that C passes by value and Fortran by address.
-fn number(language: Language, word: usize) -> usize {
-    let number = match language {
+/// An `int` that C passes by value and Fortran by address.
+pub(crate) fn integer(language: Language, word: usize) -> Option<c_int> {
+    match language {
         // The upper half of the word is not part of an int.
         #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        Language::C => word as c_int,
-        // SAFETY: the address of an INTEGER that Fortran passed to a function of MPI.
-        Language::Fortran => unsafe { element::<c_int>(word, 0) },
-    };
-    usize::try_from(number).unwrap_or(0)
+        Language::C => Some(word as c_int),
+        Language::Fortran if word == 0 => None,
+        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one, that Fortran
+        // passed to a function of MPI.
+        Language::Fortran => Some(unsafe { element::<c_int>(word, 0) }),
+    }
+}
+
+/// The same for a number of things.
+fn number(language: Language, word: usize) -> usize {
+    integer(language, word).and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
 }
 
 /// The communicator of a request that has completed comes now.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use gyan_results::{CvarSetting, Moment, Overhead};
 
+use super::ending::watch_exit;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::abi::{self, Library};
 use crate::config::{Config, Notices};
@@ -220,6 +221,7 @@ impl Beginning {
                 overhead,
             },
         };
+        watch_exit();
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
         boundary::open(threaded);
         let measuring = Instant::now();

@@ -1,6 +1,9 @@
 //! How the run ends: what is read for the last time, and what is written then.
 
+use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
+use std::ptr;
+use std::sync::Once;
 use std::time::Instant;
 
 use gyan_results::{
@@ -35,18 +38,51 @@ pub(crate) fn end_run() -> Option<Kept> {
     if run.is_of_this_process() { Some(run.end()) } else { None }
 }
 
+/// The program calls `MPI_Abort`, which does not come back.
+pub(crate) fn aborts(code: i32) {
+    super::with_run(|run| {
+        if run.is_of_this_process() {
+            run.write_so_far(End { how: Ending::Abort, code }, true);
+        }
+    });
+}
+
+/// Has the profile written when the program ends by `exit`, or by returning from `main`, before MPI does.
+pub(super) fn watch_exit() {
+    static ONCE: Once = Once::new();
+    // SAFETY: the prototype of the C library's on_exit(3); libgyan.so is never unloaded.
+    ONCE.call_once(|| _ = unsafe { on_exit(exits, ptr::null_mut()) });
+}
+
+unsafe extern "C" {
+    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
+}
+
+extern "C" fn exits(code: c_int, _argument: *mut c_void) {
+    boundary::contain("ending without MPI_Finalize", || {
+        // The thread may be inside a call of MPI that ends the process, or others in any call, with
+        // locks that variables would wait for.
+        let reads = boundary::is_alone_in_program();
+        super::with_run_soon(|run| {
+            if run.is_of_this_process() {
+                run.write_so_far(End { how: Ending::Exit, code }, reads);
+            }
+        });
+    });
+}
+
 impl Run {
-    /// Writes the profile as it is now, for a program that asks for it.
-    pub(super) fn write_so_far(&mut self) {
+    /// Writes the profile as it is now; `reads`: what variables are now is part of it.
+    pub(super) fn write_so_far(&mut self, how: End, reads: bool) {
         let asked = Instant::now();
         self.names = self.sampler.as_ref().map(Sampler::names_of_comms).unwrap_or_default();
         let findings = match &mut self.sampler {
-            Some(sampler) => sampler.so_far(&self.library, &mut self.config.wanted),
+            Some(sampler) if reads => sampler.so_far(&self.library, &mut self.config.wanted),
+            Some(sampler) => sampler.so_far_unread(&self.library),
             None => Findings::default(),
         };
         let earlier = self.earlier.clone();
         self.earlier.take_in(&findings);
-        let how = End { how: Ending::Running, code: 0 };
         let mut profile = self.profile(asked, findings.coverage, how, Vec::new());
         self.earlier = earlier;
         self.write(&mut profile, asked);

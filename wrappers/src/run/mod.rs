@@ -4,13 +4,14 @@ mod beginning;
 mod ending;
 
 pub(crate) use beginning::{Beginning, Start};
-pub(crate) use ending::end_run;
+pub(crate) use ending::{aborts, end_run};
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
-use std::time::Instant;
+use std::thread::sleep as thread_sleep;
+use std::time::{Duration, Instant};
 
-use gyan_results::{CvarSetting, Overhead};
+use gyan_results::{CvarSetting, End, Ending, Overhead};
 
 use crate::abi::Library;
 use crate::config::Config;
@@ -64,6 +65,22 @@ pub(crate) struct Run {
 /// Does something with the run, if there is one and this thread is not at it already.
 pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
     holding(|| RUN.lock().ok(), work);
+}
+
+/// The same, when the run is free soon: another thread may be at it for good.
+fn with_run_soon(work: impl FnOnce(&mut Run)) {
+    const TRIES: u32 = 50;
+    let lock = || {
+        let mut tries = 0..TRIES;
+        loop {
+            match RUN.try_lock() {
+                Ok(slot) => return Some(slot),
+                Err(_) if tries.next().is_some() => thread_sleep(Duration::from_millis(1)),
+                Err(_) => return None,
+            }
+        }
+    };
+    holding(lock, work);
 }
 
 fn holding(
@@ -185,7 +202,7 @@ impl Run {
         let now = clock::now();
         let flushes = matches!(change, phases::Change::Level(2));
         if flushes {
-            self.write_so_far();
+            self.write_so_far(End { how: Ending::Running, code: 0 }, true);
         } else if let Some(next) = self.phases.change(change) {
             let read = self.sampler.as_mut().is_some_and(|sampler| {
                 sampler.change_phase(now, next.phase, next.counts, next.must_read)

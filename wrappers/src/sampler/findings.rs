@@ -95,6 +95,16 @@ impl Sampler {
         self.findings(library, all)
     }
 
+    /// What is known without a reading now.
+    pub(crate) fn so_far_unread(&mut self, library: &Library) -> Findings {
+        let mut all = self.finished.clone();
+        for sampled in &self.sampled {
+            let name = sampled.object.as_ref().map(|object| object.description.clone());
+            all.push(sampled.finished(None, name, self.elements));
+        }
+        self.findings(library, all)
+    }
+
     fn findings(&self, library: &Library, mut finished: Vec<Finished>) -> Findings {
         finished.sort_by_key(|finished| finished.key);
         let sampled: BTreeSet<usize> = finished.iter().map(|finished| finished.key.0).collect();

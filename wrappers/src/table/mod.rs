@@ -9,7 +9,8 @@
 //! - `moves formula(...)`: how many bytes a call hands to MPI, by a function of `bytes`;
 //! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes;
 //! - `begins comm(...)`: a communicator comes when the request completes;
-//! - `completes one(...)`, `completes many(...)`: a request completes.
+//! - `completes one(...)`, `completes many(...)`: a request completes;
+//! - `ends with(...)`: the program is ended, with a code.
 
 #![forbid(unsafe_code)]
 

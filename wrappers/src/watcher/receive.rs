@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::abi::inquiry;
 use crate::memory::{element, word};
-use crate::objects::Language;
+use crate::objects::{Language, integer};
 use crate::queues::{Row, Table, mixed};
 use crate::table::{Posted, Receives};
 
@@ -123,19 +123,6 @@ impl Then {
                 })
             }
         }
-    }
-}
-
-/// An `int` that C passes by value and Fortran by address.
-fn integer(language: Language, word: usize) -> Option<c_int> {
-    match language {
-        // The upper half of the word is not part of an int.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        Language::C => Some(word as c_int),
-        Language::Fortran if word == 0 => None,
-        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one, that Fortran
-        // passed to a function of MPI.
-        Language::Fortran => Some(unsafe { element::<c_int>(word, 0) }),
     }
 }
 

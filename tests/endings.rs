@@ -1,0 +1,114 @@
+//! How programs end, and that they end with gyan as they do without: the same exit code, the same output,
+//! but for one line of gyan's.
+
+use gyan_results::{Ending, RankProfile};
+
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, counts, profiles};
+
+const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
+const RANKS: usize = 2;
+
+/// What a program that ends in one way leaves.
+struct Way {
+    arguments: &'static [&'static str],
+    /// How the ranks end that leave a profile; none for those that cannot.
+    how: Option<(Ending, i32)>,
+    /// The least of them. Launchers kill the others.
+    ranks: usize,
+}
+
+const fn way(arguments: &'static [&'static str], how: Option<(Ending, i32)>, ranks: usize) -> Way {
+    Way { arguments, how, ranks }
+}
+
+const FINALIZE: Option<(Ending, i32)> = Some((Ending::Finalize, 0));
+
+const WAYS: [Way; 17] = [
+    way(&["finalize"], FINALIZE, 2),
+    way(&["abort", "3"], Some((Ending::Abort, 3)), 1),
+    way(&["exit", "4"], Some((Ending::Exit, 4)), 1),
+    way(&["exit", "0"], Some((Ending::Exit, 0)), 1),
+    way(&["return", "5"], Some((Ending::Exit, 5)), 1),
+    way(&["_exit", "6"], None, 0),
+    // abort(), a fault, and what schedulers send.
+    way(&["signal", "6"], None, 0),
+    way(&["signal", "11"], None, 0),
+    way(&["signal", "15"], None, 0),
+    way(&["signal", "9"], None, 0),
+    way(&["handled", "15"], None, 0),
+    way(&["handled", "2"], None, 0),
+    way(&["atexit"], FINALIZE, 2),
+    way(&["atexit-late"], FINALIZE, 2),
+    way(&["twice"], FINALIZE, 2),
+    way(&["fork"], FINALIZE, 2),
+    way(&["fork-exec"], FINALIZE, 2),
+];
+
+/// What the program wrote, without the launcher's words, which have process numbers in them.
+fn written(run: &Profiled) -> Vec<&str> {
+    let lines = run.outcome.stdout.lines();
+    let mut lines: Vec<&str> =
+        lines.filter(|line| line.starts_with("rank ") || *line == "handled").collect();
+    lines.sort_unstable();
+    lines
+}
+
+fn left(run: &Profiled) -> Vec<RankProfile> {
+    if run.directory.is_dir() { profiles(&run.directory) } else { Vec::new() }
+}
+
+#[test]
+fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
+    for mpi in MPIS {
+        let file = mpi.program("endings");
+        for Way { arguments, how, ranks } in WAYS {
+            let what = format!("{} {arguments:?}", mpi.name);
+            let without = Profiled::run_file(mpi, RANKS, &file, arguments, &[]);
+            let with = Profiled::preloaded(mpi, RANKS, &file, arguments, &[]);
+            assert_eq!(with.outcome.code, without.outcome.code, "{what} {}", with.outcome.stderr);
+            assert_eq!(written(&with), written(&without), "{what}");
+            assert!(written(&with).len() >= RANKS, "{what}");
+            assert!(with.outcome.notices().len() <= 1, "{what} {}", with.outcome.stderr);
+            let profiles = left(&with);
+            assert!(profiles.len() >= ranks, "{what}: {} profiles", profiles.len());
+            for profile in &profiles {
+                let end = Some((profile.end.how, profile.end.code));
+                assert_eq!(end, how, "{what} rank {}", profile.rank);
+                // All that the program did before is there.
+                let counts = counts(profile);
+                let function = if profile.rank == 0 { "MPI_Recv" } else { "MPI_Send" };
+                assert_eq!(counts[function], 5, "{what} rank {}", profile.rank);
+                assert_eq!(counts["MPI_Barrier"], 1, "{what} rank {}", profile.rank);
+            }
+        }
+    }
+}
+
+/// The library's own error message, and the code that comes of it.
+#[test]
+fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
+    for mpi in MPIS {
+        let file = mpi.program("endings");
+        let without = Profiled::run_file(mpi, RANKS, &file, &["fatal"], &[]);
+        let with = Profiled::preloaded(mpi, RANKS, &file, &["fatal"], &[]);
+        assert_eq!(with.outcome.code, without.outcome.code, "{mpi:?} {}", with.outcome.stderr);
+        assert_ne!(with.outcome.code, 0, "{mpi:?}");
+        assert_eq!(written(&with), written(&without), "{mpi:?}");
+        for profile in left(&with) {
+            assert_eq!(profile.end.how, Ending::Exit, "{mpi:?} rank {}", profile.rank);
+        }
+    }
+}
+
+#[test]
+fn the_report_says_how_ranks_ended() {
+    for (arguments, expected) in [
+        (["abort", "3"], "ended by MPI_Abort with code 3: rank 1"),
+        (["exit", "4"], "ended without MPI_Finalize, exit code 4: rank"),
+    ] {
+        let run = Profiled::run(OPENMPI, RANKS, &["endings", arguments[0], arguments[1]], &[]);
+        let report =
+            crate::common::run(crate::common::gyan().arg("report").arg(&run.directory)).stdout;
+        assert!(report.contains(expected), "{arguments:?}\n{report}");
+    }
+}
