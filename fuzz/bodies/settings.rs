@@ -17,7 +17,7 @@ pub(crate) fn settings(bytes: &[u8]) {
     let variables: Vec<_> = variables.collect();
     let mut config = Config::from_variables(variables.iter().cloned());
     for warning in &config.warnings {
-        assert!(variables.iter().any(|(name, _)| warning.starts_with(&format!("{name}: "))));
+        assert!(variables.iter().any(|(name, _)| warning.starts_with(name.as_str())));
     }
     assert!(config.budget.is_none_or(|budget| (0.0..=1.0).contains(&budget)));
     assert!(config.series.is_none_or(|interval| !interval.is_zero()));
