@@ -15,6 +15,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::error::{Error, reason};
+use crate::view::printable;
 
 /// Profiles that one thread reduces before their reductions are merged.
 const CHUNK: usize = 64;
@@ -141,7 +142,8 @@ pub(crate) fn warn_of_gaps(directory: &Path, summary: &Summary) -> bool {
     let ranks = &summary.ranks;
     for left_out in ranks.left_out.iter().take(LINES_AT_MOST) {
         let file = directory.join(&left_out.file);
-        anstream::eprintln!("gyan: {}: {}", file.display(), left_out.reason);
+        let line = format!("{}: {}", file.display(), left_out.reason);
+        anstream::eprintln!("gyan: {}", printable(&line));
     }
     if ranks.left_out.len() > LINES_AT_MOST {
         anstream::eprintln!(
@@ -168,7 +170,8 @@ pub(crate) fn warn_of_gaps(directory: &Path, summary: &Summary) -> bool {
 pub(crate) fn name_nested(directory: &Path) {
     let nested = nested(directory);
     for inner in nested.iter().take(LINES_AT_MOST) {
-        let inner = inner.display();
+        let inner = inner.display().to_string();
+        let inner = printable(&inner);
         anstream::eprintln!(
             "gyan: {inner}: holds profiles of further processes of the job; show them with: \
              gyan report {inner}"

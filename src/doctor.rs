@@ -29,10 +29,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     let diagnosis = diagnosis(options, checks, listing);
     let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
     if options.json {
-        varlist::print(|out| {
-            serde_json::to_writer_pretty(&mut *out, &diagnosis)?;
-            writeln!(out)
-        })?;
+        varlist::print(|out| gyan_results::write_json(out, &diagnosis))?;
     } else {
         varlist::print(|out| render::table(out, &view::doctor(&diagnosis)))?;
     }

@@ -4,14 +4,17 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
+use crate::view::printable;
+
 /// `<what>: <why>; <what to do>`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Error(String);
 
 impl Error {
+    /// On one line: names of files, and what is in them, may hold anything.
     pub(crate) fn new(what: impl Display, why: impl Display, remedy: impl Display) -> Error {
-        Error(format!("{what}: {why}; {remedy}"))
+        Error(printable(&format!("{what}: {why}; {remedy}")).into_owned())
     }
 
     /// A process of this command's has said what is wrong.

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gyan_results::{EventSummary, MessagesSummary, QueueRow, Summary};
+use gyan_results::{EventSummary, MessagesSummary, QueueRow, Summary, write_json};
 use wildmatch::WildMatch;
 
 use crate::cli::{Format, ReportOptions};
@@ -23,7 +23,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let printed = if options.environment {
         print_view(&mut out, &view::environment(&summary), format, |out| match format {
             Format::Csv => render::environment_csv(out, &summary.cvars),
-            _ => json(out, &summary.cvars),
+            _ => write_json(out, &summary.cvars),
         })
     } else if let Some(name) = &options.series {
         series::print(&mut out, &directory, &summary, name, format, all)?
@@ -38,14 +38,14 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         }
         print_view(&mut out, &view::histogram(&summary, &histograms), format, |out| match format {
             Format::Csv => render::histogram_csv(out, &histograms),
-            _ => json(out, &histograms),
+            _ => write_json(out, &histograms),
         })
     } else if let Some(name) = phase {
         keep_phases(&directory, &mut summary, name)?;
         let view = view::phases(&summary, !name.is_empty(), all);
         print_view(&mut out, &view, format, |out| match format {
             Format::Csv => render::phases_csv(out, &summary.phases),
-            _ => json(out, &summary.phases),
+            _ => write_json(out, &summary.phases),
         })
     } else if options.queues {
         queues(&directory, &mut out, &summary, format, all)?
@@ -117,7 +117,7 @@ fn queues(
     let view = view::queues(summary, &metrics, (&watched, &remarks), all);
     Ok(print_view(out, &view, format, |out| match format {
         Format::Csv => render::queues_csv(out, &queues),
-        _ => json(out, &queues),
+        _ => write_json(out, &queues),
     }))
 }
 
@@ -142,11 +142,6 @@ pub(crate) fn print_view<W: Write>(
         Format::Markdown => render::markdown(out, view),
         Format::Csv | Format::Json => data(out),
     }
-}
-
-fn json(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, value)?;
-    writeln!(out)
 }
 
 /// Keeps what matches; that nothing does is an error, because it is a spelling mistake.

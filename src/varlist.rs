@@ -63,10 +63,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     let choice = choice(options);
     filter(&mut listing, options, &choice)?;
     if options.json {
-        return print(|out| {
-            serde_json::to_writer_pretty(&mut *out, &listing)?;
-            writeln!(out)
-        });
+        return print(|out| gyan_results::write_json(out, &listing));
     }
     print(|out| render::table(out, &view::variables(&listing, &whole, &choice)))
 }

@@ -249,22 +249,82 @@ fn series_for_programs_are_whole() {
     assert_eq!(json.len(), 4 * profile.series.unwrap().end_s.len());
 }
 
-#[test]
-fn a_name_with_control_characters_never_reaches_the_terminal_raw() {
-    let directory = tempfile::TempDir::new().unwrap();
-    let fixture = root().join("tests/fixtures/gyan.rank-1/rank-000000.json");
-    let text = fs::read_to_string(fixture).unwrap().replace("\"size\":4", "\"size\":1");
-    let text = text.replace("pml_ob1_posted_recvq_length", "evil\\u001b[2Jname");
-    assert!(text.contains("evil"));
-    fs::write(directory.path().join("rank-000000.json"), text).unwrap();
-    for format in ["table", "markdown"] {
-        let mut command = gyan();
-        command.args(["report", "--all", "--format", format]).arg(directory.path());
-        let outcome = run(&mut command);
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-        assert!(outcome.stdout.contains("evil?"), "{format}: {}", outcome.stdout);
-        assert!(!outcome.stdout.contains('\u{1b}'), "{format}: {:?}", outcome.stdout);
+/// Clears the screen, in both spellings, and forges a line.
+const EVIL: &str = "evil\u{1b}[2J\u{9b}2J\u{7f}\r\nname";
+
+/// `value` with [`EVIL`] in every text that is free: that of another kind leaves no profile.
+fn spoil(whole: &serde_json::Value, pointer: &str, spoilt: &mut serde_json::Value) {
+    let Some(here) = whole.pointer(pointer) else { return };
+    match here {
+        serde_json::Value::Object(fields) => {
+            fields.keys().for_each(|key| spoil(whole, &format!("{pointer}/{key}"), spoilt));
+        }
+        serde_json::Value::Array(list) => {
+            (0..list.len()).for_each(|at| spoil(whole, &format!("{pointer}/{at}"), spoilt));
+        }
+        serde_json::Value::String(text) => {
+            let before = spoilt.clone();
+            *spoilt.pointer_mut(pointer).unwrap() = format!("{text}{EVIL}").into();
+            let is_profile = serde_json::from_value::<RankProfile>(spoilt.clone()).is_ok();
+            if !is_profile || ["/schema", "/job/started"].contains(&pointer) {
+                *spoilt = before;
+            }
+        }
+        _ => {}
     }
+}
+
+#[test]
+fn control_characters_of_names_never_reach_a_terminal() {
+    let directory = TempDir::new().unwrap();
+    let text = fs::read_to_string(root().join("results-schema/examples/rank.json")).unwrap();
+    let mut whole: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // A phase outside of all others has no name, and the example has no remarks.
+    (whole["warnings"], whole["size"]) = (serde_json::json!(["remark"]), serde_json::json!(2));
+    let mut spoilt = whole.clone();
+    spoil(&whole, "", &mut spoilt);
+    let evil = spoilt.to_string().matches("evil").count();
+    assert!(evil > 50, "only {evil} texts are spoilt");
+    fs::write(directory.path().join("rank-000000.json"), spoilt.to_string()).unwrap();
+    // What is said of files that are left out is a line each on stderr.
+    spoilt["schema"] = EVIL.into();
+    fs::write(directory.path().join("rank-000001.json"), spoilt.to_string()).unwrap();
+    for part in [
+        &["--all"][..],
+        &["--environment"],
+        &["--all", "--series", "*"],
+        &["--histogram", "*"],
+        &["--all", "--phase=*"],
+        &["--all", "--queues"],
+        &["--vars", "nosuch"],
+        &["--phase=nosuch"],
+        &["--series", "nosuch"],
+    ] {
+        for format in ["table", "markdown", "csv", "json"] {
+            let mut command = gyan();
+            // As on a terminal: otherwise what looks like a colour is taken out of a pipe.
+            command.env("CLICOLOR_FORCE", "1").args(["report", "--format", format]);
+            let outcome = run(command.args(part).arg(directory.path()));
+            let found = if part.iter().any(|word| word.ends_with("nosuch")) { 2 } else { 1 };
+            assert_eq!(outcome.code, found, "{part:?} {format}: {}", outcome.stderr);
+            if found == 1 {
+                assert!(outcome.stdout.contains("evil"), "{part:?} {format}: {}", outcome.stdout);
+            }
+            // gyan's own bold and dim.
+            let own = ["\u{1b}[1m", "\u{1b}[2m", "\u{1b}[0m", "\n"];
+            let printed =
+                own.iter().fold(outcome.stdout.clone(), |text, own| text.replace(own, ""));
+            assert!(!printed.contains(char::is_control), "{part:?} {format}: {printed:?}");
+            assert!(!outcome.stdout.contains("\nname"), "{part:?} {format}: {}", outcome.stdout);
+            let said = outcome.stderr.replace('\n', "");
+            assert!(!said.contains(char::is_control), "{part:?} {format}: {said:?}");
+            let lines = outcome.stderr.lines();
+            assert!(lines.into_iter().all(|line| line.starts_with("gyan: ")), "{}", outcome.stderr);
+        }
+    }
+    assert_eq!(run(gyan().arg("reduce").arg(directory.path())).code, 1);
+    let summary = fs::read_to_string(directory.path().join("summary.json")).unwrap();
+    assert!(summary.contains("evil") && !summary.replace('\n', "").contains(char::is_control));
 }
 
 #[test]

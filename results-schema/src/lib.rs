@@ -12,6 +12,8 @@ mod datatype;
 mod diagnosis;
 mod messages;
 mod number;
+#[cfg(test)]
+mod properties;
 mod queues;
 mod rank;
 mod read;
@@ -39,7 +41,7 @@ pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
     Skipped, Tool,
 };
-pub use read::{ReadError, read_rank, read_summary, read_variables};
+pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
 pub use readings::Measure;
 pub use reduction::Reduction;
 pub use rows::{
@@ -59,7 +61,9 @@ pub use values::{Digest, Values};
 pub use variables::{
     Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, value_text,
 };
-pub use write::{rank_file_name, rank_of_file_name, write_rank, write_summary};
+pub use write::{
+    json_line, rank_file_name, rank_of_file_name, write_json, write_rank, write_summary,
+};
 
 /// The tag of a rank profile of this version.
 pub const RANK_SCHEMA: &str = "gyan.rank/1";

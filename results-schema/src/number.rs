@@ -57,14 +57,30 @@ impl Number {
         Number::Double(self.as_f64() + other.as_f64())
     }
 
-    /// The order of the values; exact between integers. NaN is greater than everything.
+    /// The order of the values, exact between integers and doubles too. NaN is greater than everything.
     #[must_use]
     pub fn compare(self, other: Number) -> Ordering {
         match (self, other) {
             (Number::Integer(a), Number::Integer(b)) => a.cmp(&b),
-            (a, b) => a.as_f64().total_cmp(&b.as_f64()),
+            (Number::Double(a), Number::Double(b)) => {
+                a.partial_cmp(&b).unwrap_or_else(|| a.is_nan().cmp(&b.is_nan()))
+            }
+            (Number::Integer(a), Number::Double(b)) => compare_exactly(a, b),
+            (Number::Double(a), Number::Integer(b)) => compare_exactly(b, a).reverse(),
         }
     }
+}
+
+/// The nearest double of an integer may be equal to one that the integer is not equal to.
+fn compare_exactly(integer: i128, double: f64) -> Ordering {
+    if double.is_nan() {
+        return Ordering::Less;
+    }
+    // What does not fit becomes the nearest that does.
+    #[allow(clippy::cast_possible_truncation)]
+    let whole = double.trunc() as i128;
+    let fraction = double - double.trunc();
+    integer.cmp(&whole).then_with(|| 0.0_f64.partial_cmp(&fraction).unwrap_or(Ordering::Equal))
 }
 
 impl fmt::Display for Number {
@@ -130,6 +146,22 @@ impl Visitor<'_> for NumberVisitor {
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(NumberVisitor)
+    }
+}
+
+/// A double of the files that can be what JSON cannot write, such as a mean of numbers whose sum is
+/// beyond the largest double: `#[serde(with = "number::double")]` writes it as a [`Number`].
+pub(crate) mod double {
+    use super::{Deserialize, Deserializer, Number, Serialize, Serializer};
+
+    // serde passes a reference.
+    #[allow(clippy::trivially_copy_pass_by_ref)]
+    pub(crate) fn serialize<S: Serializer>(double: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+        Number::Double(*double).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<f64, D::Error> {
+        Number::deserialize(deserializer).map(Number::as_f64)
     }
 }
 

@@ -96,7 +96,7 @@ pub struct Job {
 
 /// The MPI library.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Mpi {
     /// Its binary interface: `openmpi`, `mpich` or `standard` (the MPI-5 ABI).
     pub abi: String,

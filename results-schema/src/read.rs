@@ -48,6 +48,12 @@ pub enum ReadError {
     },
 }
 
+/// A larger job than any: the summary lists the ranks that are missing, and a damaged size must not
+/// fill the memory with them.
+const RANKS_AT_MOST: u32 = 1 << 26;
+/// Text of a file that is shown in a message.
+const SHOWN_AT_MOST: usize = 200;
+
 #[derive(Deserialize)]
 struct Header {
     #[serde(default)]
@@ -59,9 +65,17 @@ struct Header {
 /// # Errors
 /// When the file cannot be read, is no rank profile, is damaged, or is newer than this version.
 pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
-    let profile: RankProfile = parse(&fs::read(path)?, RANK_SCHEMA)?;
-    if profile.rank >= profile.size {
-        let (rank, size) = (profile.rank, profile.size);
+    parse_rank(&fs::read(path)?)
+}
+
+/// The same of what the file holds.
+///
+/// # Errors
+/// As for [`read_rank`].
+pub fn parse_rank(bytes: &[u8]) -> Result<RankProfile, ReadError> {
+    let profile: RankProfile = parse(bytes, RANK_SCHEMA)?;
+    let (rank, size) = (profile.rank, profile.size);
+    if rank >= size || size > RANKS_AT_MOST {
         return Err(ReadError::Damaged(format!("rank {rank} of {size} cannot be")));
     }
     Ok(profile)
@@ -72,7 +86,15 @@ pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
 /// # Errors
 /// When the file cannot be read, is no summary, is damaged, or is newer than this version.
 pub fn read_summary(path: &Path) -> Result<Summary, ReadError> {
-    parse(&fs::read(path)?, SUMMARY_SCHEMA)
+    parse_summary(&fs::read(path)?)
+}
+
+/// The same of what the file holds.
+///
+/// # Errors
+/// As for [`read_summary`].
+pub fn parse_summary(bytes: &[u8]) -> Result<Summary, ReadError> {
+    parse(bytes, SUMMARY_SCHEMA)
 }
 
 /// Reads a listing of variables.
@@ -103,10 +125,10 @@ fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {
         (Some((name, found_version)), Some((known_name, known_version)))
             if name == known_name && found_version > known_version =>
         {
-            Err(ReadError::Newer { found: found.to_owned(), known })
+            Err(ReadError::Newer { found: shown(found), known })
         }
         _ if found.is_empty() => Err(ReadError::Other { found: "no schema".into(), known }),
-        _ => Err(ReadError::Other { found: format!("schema {found}"), known }),
+        _ => Err(ReadError::Other { found: format!("schema {}", shown(found)), known }),
     }
 }
 
@@ -114,8 +136,18 @@ fn damage(error: &serde_json::Error) -> ReadError {
     if error.is_eof() {
         ReadError::Truncated { line: error.line(), column: error.column() }
     } else {
-        ReadError::Damaged(error.to_string())
+        ReadError::Damaged(shown(&error.to_string()))
     }
+}
+
+/// What a file says, as part of one line.
+fn shown(text: &str) -> String {
+    let mut shown: String =
+        text.chars().take(SHOWN_AT_MOST).map(|c| if c.is_control() { '?' } else { c }).collect();
+    if text.chars().nth(SHOWN_AT_MOST).is_some() {
+        shown.push_str("...");
+    }
+    shown
 }
 
 #[cfg(test)]

@@ -240,6 +240,8 @@ pub struct MetricSummary {
     /// Their sum, over the ranks that measured.
     pub sum: Statistic,
     /// The mean of all measurements of all ranks.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::Number"))]
     pub mean: f64,
     /// The largest, over the ranks that measured.
     pub max: Statistic,

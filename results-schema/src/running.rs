@@ -96,7 +96,7 @@ impl Samples {
                 None => self.states.push(StateShare { state: other.state.clone(), share }),
             }
         }
-        self.n += later.n;
+        self.n = self.n.saturating_add(later.n);
     }
 }
 
@@ -114,7 +114,7 @@ pub fn add_histogram(histogram: &mut Vec<u64>, other: &[u64]) {
         histogram.resize(other.len(), 0);
     }
     for (own, other) in histogram.iter_mut().zip(other) {
-        *own += other;
+        *own = own.saturating_add(*other);
     }
 }
 

@@ -65,7 +65,7 @@ impl Statistics {
 
     /// Takes in what another accumulator saw on other ranks.
     pub fn merge(&mut self, other: &Statistics) {
-        self.not_finite += other.not_finite;
+        self.not_finite = self.not_finite.saturating_add(other.not_finite);
         self.moments = match (self.moments, other.moments) {
             (Some(a), Some(b)) => Some(a.merged(&b)),
             (a, b) => a.or(b),
@@ -128,6 +128,8 @@ pub struct Statistic {
     /// The lowest rank that has it.
     pub min_rank: u32,
     /// The mean.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub avg: f64,
     /// The largest value.
     pub max: Number,
@@ -136,6 +138,8 @@ pub struct Statistic {
     /// The sum; exact for integers up to 64 bits, beyond that the nearest double.
     pub sum: Number,
     /// The standard deviation of the population: all ranks that have the number.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub stddev: f64,
     /// Number of ranks whose value was NaN or infinite; they count in `ranks` and nowhere else.
     #[serde(default, skip_serializing_if = "is_zero")]

@@ -115,6 +115,8 @@ pub struct InMpiSummary {
     /// Seconds, summed over all threads of a rank.
     pub time_s: Statistic,
     /// The standard error of the sum over the ranks.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::Number"))]
     pub time_error_s: f64,
     /// The share of the run; above 1 when several threads call MPI at once.
     pub share: Statistic,

@@ -1,6 +1,9 @@
 //! Writing the two files. The caller opens them; how they get their final name is its business.
 
+use std::fmt::Write as _;
 use std::io::{self, Write};
+
+use serde::Serialize;
 
 use crate::{Overhead, RankProfile, Summary};
 
@@ -44,8 +47,44 @@ pub fn write_rank(
 /// # Errors
 /// What `out` gives.
 pub fn write_summary(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
-    serde_json::to_writer_pretty(&mut *out, summary)?;
+    write_json(out, summary)
+}
+
+/// Writes JSON that may be shown on a terminal, indented for reading.
+///
+/// # Errors
+/// What `out` gives.
+pub fn write_json(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
+    let text = serde_json::to_string_pretty(value)?;
+    out.write_all(without_controls(text).as_bytes())?;
     out.write_all(b"\n")
+}
+
+/// JSON that may be shown on a terminal, on one line.
+///
+/// # Errors
+/// A value that JSON has no form for.
+pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(without_controls)
+}
+
+/// Escapes the control characters that JSON allows in a string and a terminal obeys: DEL, and those
+/// from U+0080 to U+009F. A line break is never in a string, where it is an escape already.
+fn without_controls(text: String) -> String {
+    let is_raw = |c: char| c.is_control() && c != '\n';
+    if !text.contains(is_raw) {
+        return text;
+    }
+    let mut escaped = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_raw(c) {
+            // Text takes whatever is written into it.
+            let _ = write!(escaped, "\\u{:04x}", u32::from(c));
+        } else {
+            escaped.push(c);
+        }
+    }
+    escaped
 }
 
 #[cfg(test)]
@@ -61,6 +100,17 @@ mod tests {
         }
         for name in ["rank-3.json", "rank-000003.json.tmp", "summary.json", "rank-0000003.json"] {
             assert_eq!(rank_of_file_name(name), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn names_keep_their_control_characters_as_escapes() {
+        let name = "a\u{1b}[2J\u{7f}\u{9b}\nb";
+        let mut pretty = Vec::new();
+        write_json(&mut pretty, &[name]).unwrap();
+        for text in [String::from_utf8(pretty).unwrap(), json_line(&[name]).unwrap()] {
+            assert!(!text.replace('\n', "").contains(char::is_control), "{text:?}");
+            assert_eq!(serde_json::from_str::<[String; 1]>(&text).unwrap(), [name]);
         }
     }
 

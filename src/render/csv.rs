@@ -10,7 +10,7 @@ use gyan_results::{
 };
 
 use crate::stacks::Watched;
-use crate::view::Histogram;
+use crate::view::{Histogram, printable};
 
 const HEADER: [&str; 16] = [
     "kind", "name", "class", "object", "element", "measure", "datatype", "ranks", "min",
@@ -67,7 +67,7 @@ pub(crate) fn environment_csv(out: &mut impl Write, cvars: &[CvarSetting]) -> io
     for cvar in cvars {
         let texts = [&cvar.value, &cvar.requested, &cvar.set_by];
         let texts = texts.map(|text| text.as_deref().unwrap_or_default());
-        writer.write_record([cvar.name.as_str()].into_iter().chain(texts)).map_err(io_error)?;
+        write(&mut writer, [cvar.name.as_str()].into_iter().chain(texts))?;
     }
     writer.flush()
 }
@@ -81,9 +81,7 @@ pub(crate) fn histogram_csv(out: &mut impl Write, histograms: &[Histogram]) -> i
             let numbers = [bar.from.to_string(), bar.below.to_string(), bar.count.to_string()];
             let object = histogram.object.as_deref().unwrap_or_default();
             let about = [histogram.kind, &histogram.name, object];
-            writer
-                .write_record(about.into_iter().chain(numbers.iter().map(String::as_str)))
-                .map_err(io_error)?;
+            write(&mut writer, about.into_iter().chain(numbers.iter().map(String::as_str)))?;
         }
     }
     writer.flush()
@@ -229,9 +227,17 @@ impl<W: Write> Table<W> {
 
     fn record(&mut self, about: [&str; 7], numbers: &[String; 8]) -> io::Result<()> {
         let cells = about.into_iter().chain(numbers.iter().map(String::as_str));
-        self.writer.write_record(cells.chain([self.phase.as_str()])).map_err(io_error)?;
-        Ok(())
+        write(&mut self.writer, cells.chain([self.phase.as_str()]))
     }
+}
+
+/// A line, whatever the names in it hold: CSV has no escapes for control characters.
+fn write<'a>(
+    writer: &mut Writer<impl Write>,
+    cells: impl IntoIterator<Item = &'a str>,
+) -> io::Result<()> {
+    let cells = cells.into_iter().map(printable);
+    writer.write_record(cells.map(|cell| cell.into_owned().into_bytes())).map_err(io_error)
 }
 
 /// What went wrong below: that a pipe is closed has to be told from a disk that is full.

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::csv::io_error;
 use crate::report::Queues;
 use crate::stacks::Site;
+use crate::view::printable;
 
 /// A line. What does not apply is empty.
 #[derive(Clone, Copy, Default, Serialize)]
@@ -72,7 +73,10 @@ struct Lines<W: Write>(Writer<W>);
 
 impl<W: Write> Lines<W> {
     fn number(&mut self, record: Record, value: f64) -> io::Result<()> {
-        self.0.serialize(Record { value, ..record }).map_err(io_error)
+        let (name, source, object) =
+            (printable(record.name), printable(record.source), printable(record.object));
+        let record = Record { value, name: &name, source: &source, object: &object, ..record };
+        self.0.serialize(record).map_err(io_error)
     }
 
     /// The sum over the ranks, and the largest.

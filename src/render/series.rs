@@ -1,21 +1,23 @@
 //! How sampled variables went, one record for each interval: for a spreadsheet or a script.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use csv::Writer;
-use gyan_results::RankProfile;
+use gyan_results::{RankProfile, json_line};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
 use super::csv::io_error;
+use crate::view::printable;
 
 /// What was read of one variable in one interval, which ends at `end_s`.
 #[derive(Serialize)]
 struct Record<'a> {
     rank: u32,
-    variable: &'a str,
+    variable: Cow<'a, str>,
     class: &'a str,
-    object: Option<&'a str>,
+    object: Option<Cow<'a, str>>,
     end_s: f64,
     min: f64,
     mean: f64,
@@ -30,6 +32,11 @@ pub(crate) fn series_csv(
     let mut writer = Writer::from_writer(out);
     for profile in profiles {
         for record in records(&profile, pattern) {
+            let record = Record {
+                variable: printable(&record.variable),
+                object: record.object.as_deref().map(printable),
+                ..record
+            };
             writer.serialize(record).map_err(io_error)?;
         }
     }
@@ -46,7 +53,7 @@ pub(crate) fn series_json(
     for profile in profiles {
         for record in records(&profile, pattern) {
             out.write_all(before.as_bytes())?;
-            serde_json::to_writer(&mut *out, &record)?;
+            out.write_all(json_line(&record)?.as_bytes())?;
             before = ",\n";
         }
     }
@@ -65,9 +72,9 @@ fn records<'a>(
             series.end_s.iter().enumerate().filter_map(move |(at, &end_s)| {
                 Some(Record {
                     rank: profile.rank,
-                    variable: &column.name,
+                    variable: Cow::Borrowed(&column.name),
                     class: column.class.name(),
-                    object: column.object.as_deref(),
+                    object: column.object.as_deref().map(Cow::Borrowed),
                     end_s,
                     min: column.min.get(at).copied().flatten()?,
                     mean: column.mean.get(at).copied().flatten()?,

@@ -13,6 +13,8 @@ mod statistic;
 mod variables;
 mod watch;
 
+use std::borrow::Cow;
+
 use gyan_results::Mpi;
 
 pub(crate) use difference::{changed, difference};
@@ -71,9 +73,18 @@ impl View {
             [&mut section.title].into_iter().chain(cells).chain(&mut section.notes)
         });
         for text in lines.chain(sections) {
-            if text.contains(char::is_control) {
-                *text = text.replace(char::is_control, "?");
+            if let Cow::Owned(printable) = printable(text) {
+                *text = printable;
             }
         }
+    }
+}
+
+/// Text of a file or a library on one line of a terminal.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if text.contains(char::is_control) {
+        text.replace(char::is_control, "?").into()
+    } else {
+        text.into()
     }
 }

@@ -407,7 +407,8 @@ impl Config {
         Config::from_variables(variables)
     }
 
-    fn from_variables(variables: impl Iterator<Item = (String, OsString)>) -> Config {
+    /// The settings among `variables`.
+    pub(crate) fn from_variables(variables: impl Iterator<Item = (String, OsString)>) -> Config {
         let mut config = Config::default();
         for (name, value) in variables {
             let Some(setting) = TABLE.iter().find(|setting| setting.name == name) else {

@@ -30,6 +30,8 @@ mod cvar_settings;
 mod cvars;
 mod enable;
 mod export;
+#[cfg(test)]
+mod fuzzed;
 mod governor;
 mod job;
 mod lifecycle;

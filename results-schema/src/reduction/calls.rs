@@ -58,7 +58,7 @@ impl Row for CallReduction {
     fn merge(&mut self, other: CallReduction) {
         self.count.merge(&other.count);
         merge_option(&mut self.bytes, other.bytes);
-        self.timed += other.timed;
+        self.timed = self.timed.saturating_add(other.timed);
         merge_option(&mut self.time_s, other.time_s);
         self.time_variance += other.time_variance;
         merge_option(&mut self.time_max_s, other.time_max_s);

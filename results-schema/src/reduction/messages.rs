@@ -74,13 +74,13 @@ impl MessagesReduction {
     }
 
     fn merge(&mut self, mut other: MessagesReduction) {
-        self.ranks += other.ranks;
+        self.ranks = self.ranks.saturating_add(other.ranks);
         self.metrics.merge(other.metrics);
         self.pairs.append(&mut other.pairs);
         self.pairs = worst(std::mem::take(&mut self.pairs));
-        self.pairs_seen += other.pairs_seen;
-        self.without_peer += other.without_peer;
-        self.lost += other.lost;
+        self.pairs_seen = self.pairs_seen.saturating_add(other.pairs_seen);
+        self.without_peer = self.without_peer.saturating_add(other.without_peer);
+        self.lost = self.lost.saturating_add(other.lost);
     }
 
     fn finish(self, source: MessageSource) -> MessagesSummary {
@@ -190,7 +190,7 @@ impl Events {
     }
 
     pub(super) fn merge(&mut self, other: Events) {
-        self.ranks += other.ranks;
+        self.ranks = self.ranks.saturating_add(other.ranks);
         match (&mut self.rows, other.rows) {
             (Some(own), Some(other)) => own.merge(other),
             (own @ None, other) => *own = other,
@@ -220,7 +220,7 @@ impl Events {
 impl Row for EventReduction {
     fn merge(&mut self, other: EventReduction) {
         self.n.merge(&other.n);
-        self.dropped += other.dropped;
+        self.dropped = self.dropped.saturating_add(other.dropped);
         self.first_s = either(self.first_s, other.first_s, f64::min);
         self.last_s = either(self.last_s, other.last_s, f64::max);
         self.gap_max_s = either(self.gap_max_s, other.gap_max_s, f64::max);

@@ -39,6 +39,8 @@ struct JobReduction {
     lowest_rank: u32,
     job: Job,
     mpi: Mpi,
+    /// How many ranks run on each library.
+    libraries: BTreeMap<Mpi, u64>,
     cvars: Vec<CvarSetting>,
     latest_start: String,
     size: u32,
@@ -138,6 +140,7 @@ impl JobReduction {
             lowest_rank: rank,
             latest_start: profile.job.started.clone(),
             job: profile.job,
+            libraries: BTreeMap::from([(profile.mpi.clone(), 1)]),
             mpi: profile.mpi,
             cvars: profile.cvars,
             size: profile.size,
@@ -194,9 +197,8 @@ impl JobReduction {
             std::mem::swap(&mut self.cvars, &mut other.cvars);
         }
         self.job.elapsed_s = self.job.elapsed_s.max(other.job.elapsed_s);
-        if other.mpi != self.mpi {
-            let text = "the ranks do not all run on the same MPI library".to_owned();
-            *self.warnings.entry(text).or_default() += other.files.len() as u64;
+        for (library, ranks) in other.libraries {
+            *self.libraries.entry(library).or_default() += ranks;
         }
         self.latest_start = std::mem::take(&mut self.latest_start).max(other.latest_start);
         self.size = self.size.max(other.size);
@@ -216,8 +218,13 @@ impl JobReduction {
         }
     }
 
-    fn finish(self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
+    fn finish(mut self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
         let reduced = self.files.len() as u64;
+        let others = reduced - self.libraries.remove(&self.mpi).unwrap_or(reduced);
+        if others > 0 {
+            let text = "the ranks do not all run on the same MPI library".to_owned();
+            *self.warnings.entry(text).or_default() += others;
+        }
         let (pvars, samples) = self.pvars.finish();
         let calls = self.calls.finish();
         let skipped = self.skipped.into_iter().map(|(skipped, ranks)| SkippedSummary {
@@ -276,10 +283,11 @@ fn merge_option(own: &mut Option<Statistics>, other: Option<Statistics>) {
     }
 }
 
-/// The clock that takes longer to read; of two that are equal the one whose name comes first, so
-/// that the order of the ranks does not matter.
+/// The clock that takes longer to read; of two that are equal the one whose name comes first or that
+/// is called slow, so that the order of the ranks does not matter.
 fn slower(one: Option<Clock>, other: Option<Clock>) -> Option<Clock> {
     let (Some(one), Some(other)) = (&one, &other) else { return one.or(other) };
     let order = other.read_s.total_cmp(&one.read_s).then_with(|| one.source.cmp(&other.source));
+    let order = order.then(other.slow.cmp(&one.slow));
     Some(if order.is_gt() { other } else { one }.clone())
 }

@@ -76,8 +76,8 @@ impl Row for PhaseReduction {
         self.place = self.place.min(other.place);
         self.entries.merge(&other.entries);
         self.time_s.merge(&other.time_s);
-        self.stretches += other.stretches;
-        self.stretches_read += other.stretches_read;
+        self.stretches = self.stretches.saturating_add(other.stretches);
+        self.stretches_read = self.stretches_read.saturating_add(other.stretches_read);
         self.calls.merge(other.calls);
         self.pvars.merge(other.pvars);
         self.absence.merge(other.absence);

@@ -25,15 +25,16 @@ impl Variable {
 
 #[derive(Debug)]
 struct NumberReduction {
-    datatype: Datatype,
-    behaves_as: Option<Class>,
+    /// What the lowest rank that has the variable says of it.
+    said: (u32, Datatype, Option<Class>),
     notes: BTreeSet<String>,
     statistics: Statistics,
 }
 
 #[derive(Debug)]
 struct SamplesReduction {
-    behaves_as: Option<Class>,
+    /// What the lowest rank that has the variable says of it.
+    said: (u32, Option<Class>),
     ranks: u64,
     n: u64,
     histogram: Vec<u64>,
@@ -67,8 +68,7 @@ impl Pvars {
             let row =
                 self.numbers.entry((Variable::of(pvar), measure, element)).or_insert_with(|| {
                     NumberReduction {
-                        datatype: pvar.datatype,
-                        behaves_as: pvar.behaves_as,
+                        said: (rank, pvar.datatype, pvar.behaves_as),
                         notes: pvar.notes.iter().cloned().collect(),
                         statistics: Statistics::default(),
                     }
@@ -86,6 +86,9 @@ impl Pvars {
             match self.numbers.get_mut(&key) {
                 Some(own) => {
                     own.statistics.merge(&row.statistics);
+                    if row.said.0 < own.said.0 {
+                        own.said = row.said;
+                    }
                     own.notes.extend(row.notes);
                 }
                 None => {
@@ -105,14 +108,15 @@ impl Pvars {
 
     pub(super) fn finish(self) -> (Vec<PvarSummary>, Vec<SamplesSummary>) {
         let numbers = self.numbers.into_iter().filter_map(|((variable, measure, element), row)| {
+            let (_, datatype, behaves_as) = row.said;
             Some(PvarSummary {
                 name: variable.name,
                 class: variable.class,
-                behaves_as: row.behaves_as,
+                behaves_as,
                 object: variable.object,
                 element,
                 measure,
-                datatype: row.datatype,
+                datatype,
                 statistic: row.statistics.finish()?,
                 notes: row.notes.into_iter().collect(),
             })
@@ -129,7 +133,7 @@ impl SamplesReduction {
             (state.state.clone(), StateReduction { share, absence: Absence::default() })
         });
         SamplesReduction {
-            behaves_as,
+            said: (rank, behaves_as),
             ranks: 1,
             n: samples.n,
             histogram: samples.histogram.clone(),
@@ -138,8 +142,11 @@ impl SamplesReduction {
     }
 
     fn merge(&mut self, other: SamplesReduction) {
-        self.ranks += other.ranks;
-        self.n += other.n;
+        if other.said.0 < self.said.0 {
+            self.said = other.said;
+        }
+        self.ranks = self.ranks.saturating_add(other.ranks);
+        self.n = self.n.saturating_add(other.n);
         add_histogram(&mut self.histogram, &other.histogram);
         self.states.merge(other.states);
     }
@@ -155,7 +162,7 @@ impl SamplesReduction {
         SamplesSummary {
             name: variable.name,
             class: variable.class,
-            behaves_as: self.behaves_as,
+            behaves_as: self.said.1,
             object: variable.object,
             ranks,
             n: self.n,

@@ -86,10 +86,10 @@ impl Watches {
 impl WatchReduction {
     fn merge(&mut self, other: WatchReduction) {
         self.receives.merge(&other.receives);
-        self.not_compared += other.not_compared;
+        self.not_compared = self.not_compared.saturating_add(other.not_compared);
         self.hits.merge(&other.hits);
         self.max.merge(&other.max);
-        self.hits_elsewhere += other.hits_elsewhere;
+        self.hits_elsewhere = self.hits_elsewhere.saturating_add(other.hits_elsewhere);
         for (key, site) in other.sites {
             match self.sites.get_mut(&key) {
                 Some(own) => own.merge(site),
@@ -140,9 +140,10 @@ impl SiteReduction {
         if order(&other.worst) > order(&self.worst) {
             self.worst = other.worst;
         }
-        self.stacks_taken += other.stacks_taken;
+        self.stacks_taken = self.stacks_taken.saturating_add(other.stacks_taken);
         for (stack, hits) in other.stacks {
-            *self.stacks.entry(stack).or_default() += hits;
+            let own = self.stacks.entry(stack).or_default();
+            *own = own.saturating_add(hits);
         }
     }
 

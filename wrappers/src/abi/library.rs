@@ -6,26 +6,10 @@ use std::mem;
 
 use gyan_results::{Datatype, Mpi};
 
+use super::identity::{Implementation, Version, identify};
 use super::{Abi, Constant, of_library};
 use crate::memory::word;
 use crate::next::{self, Address, Next, Object};
-
-/// Who made the library. Decides on rows of tables only.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Implementation {
-    OpenMpi,
-    Mpich,
-    IntelMpi,
-    Other,
-}
-
-/// Major, minor and patch level; parts that the library does not tell are 0.
-pub(crate) type Version = (u32, u32, u32);
-
-/// Whether `version` has what came with `since` and went with `until`.
-pub(crate) fn is_between(version: Version, since: Version, until: Option<Version>) -> bool {
-    version >= since && until.is_none_or(|until| version < until)
-}
 
 /// The library that the program calls.
 pub(crate) struct Library {
@@ -220,52 +204,4 @@ pub(crate) fn is_initialized() -> bool {
     let function = unsafe { mem::transmute::<Address, Initialized>(function) };
     let mut flag: c_int = 0;
     function(&raw mut flag) == 0 && flag != 0
-}
-
-/// Maker and version from the first line of `MPI_Get_library_version`.
-fn identify(description: &str) -> (Implementation, Version) {
-    let makers = [
-        ("Open MPI v", Implementation::OpenMpi),
-        ("MPICH Version:", Implementation::Mpich),
-        ("Intel(R) MPI Library", Implementation::IntelMpi),
-    ];
-    for (prefix, implementation) in makers {
-        if let Some(rest) = description.strip_prefix(prefix) {
-            return (implementation, version(rest));
-        }
-    }
-    (Implementation::Other, (0, 0, 0))
-}
-
-/// The first dotted number in `text`.
-fn version(text: &str) -> Version {
-    let start = text.find(|c: char| c.is_ascii_digit()).unwrap_or(text.len());
-    let digits = text.get(start..).unwrap_or_default();
-    let end = digits.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(digits.len());
-    let mut parts = digits.get(..end).unwrap_or_default().split('.').map(|part| part.parse().ok());
-    let mut part = || parts.next().flatten().unwrap_or(0);
-    (part(), part(), part())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn maker_and_version_are_read_from_the_description() {
-        for (text, expected) in [
-            ("Open MPI v4.1.4, package: Debian OpenMPI", (Implementation::OpenMpi, (4, 1, 4))),
-            ("Open MPI v5.0.11rc2", (Implementation::OpenMpi, (5, 0, 11))),
-            ("MPICH Version:\t4.0.2", (Implementation::Mpich, (4, 0, 2))),
-            ("MPICH Version:      5.0", (Implementation::Mpich, (5, 0, 0))),
-            (
-                "Intel(R) MPI Library 2021.18 for Linux* OS",
-                (Implementation::IntelMpi, (2021, 18, 0)),
-            ),
-            ("Open MPI v", (Implementation::OpenMpi, (0, 0, 0))),
-            ("something", (Implementation::Other, (0, 0, 0))),
-        ] {
-            assert_eq!(identify(text), expected, "{text}");
-        }
-    }
 }

@@ -8,6 +8,7 @@
 
 #[cfg(feature = "native")]
 mod comparison;
+pub(crate) mod identity;
 mod inquiry;
 mod library;
 mod mpich;
@@ -16,8 +17,9 @@ mod native;
 mod openmpi;
 mod standard;
 
+pub(crate) use identity::{Implementation, Version, is_between};
 pub(crate) use inquiry::{Inquiry, inquiry, prepare_inquiry};
-pub(crate) use library::{Implementation, Library, Version, is_between, is_initialized};
+pub(crate) use library::{Library, is_initialized};
 
 use std::ffi::{CStr, c_int};
 
