@@ -13,7 +13,7 @@ mod statistic;
 mod variables;
 mod watch;
 
-use gyan_results::Mpi;
+use gyan_results::{Job, Mpi};
 
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
@@ -49,6 +49,11 @@ pub(crate) struct Column {
 pub(crate) enum Align {
     Left,
     Right,
+}
+
+/// The command line of a run.
+fn command(job: &Job) -> String {
+    if job.command.is_empty() { "(not recorded)".into() } else { job.command.join(" ") }
 }
 
 /// Name, version and thread level of an MPI library.

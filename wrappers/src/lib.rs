@@ -57,3 +57,4 @@ mod thread;
 mod timing;
 mod unwinding;
 mod watcher;
+mod writing;
