@@ -3,8 +3,10 @@
 
 use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
 use std::iter;
+use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -71,7 +73,9 @@ fn in_front(
     launcher: Option<Launcher>,
     mut variables: Variables,
 ) -> Result<u8, Error> {
-    let output = match output_directory(options)? {
+    let chosen = output_directory(options)?;
+    let is_new = chosen.is_none();
+    let output = match chosen {
         Some(output) => output,
         None => new_directory(launcher, &options.command)?,
     };
@@ -83,7 +87,12 @@ fn in_front(
         return Err(Error::new("gyan run", "no program", "name it behind --"));
     };
     let mut command = Command::new(program);
-    let status = run_and_wait(command.args(arguments).envs(own))?;
+    let status = run_and_wait(command.args(arguments).envs(own));
+    if is_new {
+        // Where nothing was written: one with something in it stays.
+        let _ = fs::remove_dir(&output);
+    }
+    let status = status?;
     if !options.no_report {
         show(&output);
     }
@@ -177,11 +186,24 @@ fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathB
         .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
     let name = launcher::program_name(launcher, words);
     let id = std::process::id();
+    // Made here and now: another gyan run, on another node too, may be about to choose the same.
+    let mut maker = DirBuilder::new();
+    maker.mode(mode());
+    let is_taken = |candidate: &PathBuf| {
+        let made = maker.create(candidate);
+        made.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
+    };
     let mut candidates = iter::once(here.join(format!("gyan-{name}-{id}")))
         .chain((1..).map(|n| here.join(format!("gyan-{name}-{id}.{n}"))));
     candidates
-        .find(|candidate| !candidate.exists())
+        .find(|candidate| !is_taken(candidate))
         .ok_or_else(|| Error::new("gyan run", "no free directory name", "name one with -o"))
+}
+
+/// `GYAN_MODE`, on which the ranks say what is wrong with it.
+fn mode() -> u32 {
+    let set = env::var("GYAN_MODE").ok().and_then(|text| u32::from_str_radix(&text, 8).ok());
+    set.filter(|mode| mode & !0o777 == 0 && mode & 0o700 == 0o700).unwrap_or(0o700)
 }
 
 /// Two runs in one directory would be mixed, so the profiles of an earlier one go or gyan does not

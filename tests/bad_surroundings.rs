@@ -35,27 +35,33 @@ fn an_output_directory_that_cannot_be_made() {
     }
 }
 
-/// A file system of its own that is full, for as long as this lives.
-struct FullDisk(TempDir);
+/// A small file system of its own, for as long as this lives.
+struct Disk(TempDir);
 
-impl FullDisk {
+impl Disk {
     /// None where file systems cannot be mounted.
-    fn new() -> Option<FullDisk> {
+    fn new(options: &str) -> Option<Disk> {
         let directory = TempDir::new().unwrap();
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=64k", "tmpfs"]).arg(directory.path());
-        if run(&mut mount).code != 0 {
-            return None;
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(directory.path());
+        if run(&mut mount).code == 0 {
+            return Some(Disk(directory));
         }
-        let disk = FullDisk(directory);
-        fs::create_dir(disk.0.path().join("profile")).unwrap();
-        let filler = vec![0; 128 * 1024];
-        assert!(fs::write(disk.0.path().join("filler"), filler).is_err());
-        Some(disk)
+        assert!(std::env::var_os("CI").is_none(), "no tmpfs can be mounted");
+        eprintln!("skipped: no tmpfs can be mounted here");
+        None
+    }
+
+    /// Room for `left` bytes is all that it has.
+    fn fill(&self, left: usize) {
+        let filler = self.0.path().join("filler");
+        assert!(fs::write(&filler, vec![0; 1 << 20]).is_err());
+        let size = fs::metadata(&filler).unwrap().len();
+        File::options().write(true).open(&filler).unwrap().set_len(size - left as u64).unwrap();
     }
 }
 
-impl Drop for FullDisk {
+impl Drop for Disk {
     fn drop(&mut self) {
         run(Command::new("umount").arg(self.0.path()));
     }
@@ -63,12 +69,10 @@ impl Drop for FullDisk {
 
 #[test]
 fn a_full_disk() {
-    let Some(disk) = FullDisk::new() else {
-        assert!(std::env::var_os("CI").is_none(), "no tmpfs can be mounted");
-        eprintln!("skipped: no tmpfs can be mounted here");
-        return;
-    };
+    let Some(disk) = Disk::new("size=64k") else { return };
     let output = disk.0.path().join("profile");
+    fs::create_dir(&output).unwrap();
+    disk.fill(0);
     for mpi in MPIS {
         one_line_and_unharmed(mpi, &output, "No space left on device");
         assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
@@ -76,7 +80,45 @@ fn a_full_disk() {
 }
 
 #[test]
-fn a_link_in_the_place_of_a_profile_is_replaced_not_followed() {
+fn a_disk_that_gets_full_while_the_profile_is_written() {
+    let Some(disk) = Disk::new("size=64k") else { return };
+    let output = disk.0.path().join("profile");
+    fs::create_dir(&output).unwrap();
+    // A page is there, for the beginning of a profile.
+    disk.fill(4096);
+    for mpi in MPIS {
+        let mut words = mpi.mpirun(1);
+        words.push(mpi.program("exit_code").display().to_string());
+        let with = run(command(&words)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_OUTPUT", &output)
+            .env("GYAN_CVARS_RECORD", "all"));
+        assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{mpi:?}: {}", with.stderr);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
+    }
+}
+
+#[test]
+fn a_disk_on_which_no_directory_can_be_made() {
+    let Some(disk) = Disk::new("nr_inodes=1") else { return };
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &disk.0.path().join("profile"), "No space left on device");
+    }
+}
+
+#[test]
+fn a_file_system_that_is_read_only() {
+    let Some(disk) = Disk::new("size=64k,ro") else { return };
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &disk.0.path().join("profile"), "Read-only file system");
+        one_line_and_unharmed(mpi, disk.0.path(), "Read-only file system");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
     for mpi in MPIS {
         let directory = TempDir::new().unwrap();
         let output = directory.path().join("profile");
@@ -87,7 +129,9 @@ fn a_link_in_the_place_of_a_profile_is_replaced_not_followed() {
         let (_, with) = with_output(mpi, &output);
         assert_eq!(with.code, 0);
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
-        assert_eq!(crate::common::profiles(&output).len(), 2);
+        assert_eq!(fs::read_link(output.join("rank-000000.json")).unwrap(), precious);
+        assert_eq!(crate::common::profiles(&output.join("again-2")).len(), 1);
+        assert!(with.stderr.contains("rank-000000.json: is no file of gyan's and stays"));
     }
 }
 

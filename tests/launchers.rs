@@ -289,7 +289,7 @@ fn a_second_run_with_the_same_job_id_does_not_overwrite_the_first() {
         assert_eq!(pids(&directory), first, "{mpi:?}");
         let inner = only_run_directory(&directory);
         assert_eq!((name(&inner), pids(&inner).len()), ("again-2", 2));
-        let text = "another process of this job was rank 0 and has its profile there";
+        let text = "rank-000000.json: is of another process of this job and stays";
         assert_eq!(second.stderr.matches(text).count(), 1, "{}", second.stderr);
         assert!(report(&directory).stderr.contains("again-2: holds profiles of further processes"));
     }

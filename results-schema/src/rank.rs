@@ -86,7 +86,7 @@ impl Tool {
 pub struct Job {
     /// The launcher's id of the run, the same on every rank.
     pub id: String,
-    /// The command line of the rank.
+    /// The command line of the rank; empty when it was not to be recorded.
     pub command: Vec<String>,
     /// When `MPI_Init` was called: UTC, RFC 3339.
     pub started: String,

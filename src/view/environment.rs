@@ -2,7 +2,7 @@
 
 use gyan_results::{CvarSetting, Summary};
 
-use super::{Align, Column, Section, View, library_line};
+use super::{Align, Column, Section, View, command, library_line};
 
 pub(crate) fn environment(summary: &Summary) -> View {
     let row = |cvar: &CvarSetting| {
@@ -24,7 +24,7 @@ pub(crate) fn environment(summary: &Summary) -> View {
         notes,
     };
     let mut view = View {
-        title: summary.job.command.join(" "),
+        title: command(&summary.job),
         subtitle: vec![format!("{}, job {}", library_line(&summary.mpi), summary.job.id)],
         sections: vec![section],
     };

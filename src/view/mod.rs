@@ -15,7 +15,7 @@ mod watch;
 
 use std::borrow::Cow;
 
-use gyan_results::Mpi;
+use gyan_results::{Job, Mpi};
 
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
@@ -51,6 +51,11 @@ pub(crate) struct Column {
 pub(crate) enum Align {
     Left,
     Right,
+}
+
+/// The command line of a run.
+fn command(job: &Job) -> String {
+    if job.command.is_empty() { "(not recorded)".into() } else { job.command.join(" ") }
 }
 
 /// Name, version and thread level of an MPI library.

@@ -13,7 +13,10 @@ use crate::selection::Wanted;
 pub(crate) struct Config {
     pub(crate) on: bool,
     pub(crate) output: Option<PathBuf>,
+    /// The permissions of the run directory, before the umask.
+    pub(crate) mode: u32,
     pub(crate) job_id: Option<String>,
+    pub(crate) record_command: bool,
     pub(crate) wanted: Wanted,
     /// What gyan may cost, as a share of the run; none for no limit.
     pub(crate) budget: Option<f64>,
@@ -43,7 +46,9 @@ impl Default for Config {
         Config {
             on: true,
             output: None,
+            mode: 0o700,
             job_id: None,
+            record_command: true,
             wanted: Wanted::default(),
             budget: Some(0.005),
             series: None,
@@ -124,6 +129,26 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "the run directory",
         set: |config, value| {
             config.output = Some(value.into());
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_MODE",
+        default: "0700",
+        meaning: "who may look into a run directory that gyan makes, as for `chmod`; the umask takes \
+                  away of it as ever",
+        set: |config, value| {
+            config.mode = mode(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_RECORD_COMMAND",
+        default: "on",
+        meaning: "`off`: the command line is not recorded; the program's name is, in that of the run \
+                  directory",
+        set: |config, value| {
+            config.record_command = switch(value)?;
             Ok(())
         },
     },
@@ -347,6 +372,14 @@ fn share(value: &str) -> Result<f64, String> {
         .ok_or_else(|| "is neither a share such as 0.5% nor none".to_owned())
 }
 
+/// Permissions such as `750`, with which gyan itself can write.
+fn mode(value: &str) -> Result<u32, String> {
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    let mode = u32::from_str_radix(value, 8).ok().filter(|_| digits);
+    mode.filter(|mode| mode & !0o777 == 0 && mode & 0o700 == 0o700)
+        .ok_or_else(|| "is no octal number from 0700 to 0777".to_owned())
+}
+
 /// A time that is not nothing: `100ms`.
 fn interval(value: &str) -> Result<Duration, String> {
     humantime::parse_duration(value)
@@ -509,6 +542,18 @@ mod tests {
         assert_eq!(events("peruse"), EventsFrom { peruse: true, mpi_t: false });
         assert_eq!(events("peruse,mpi_t"), events("all"));
         assert_eq!(config(&[("GYAN_EVENTS", "some")]).warnings.len(), 1);
+    }
+
+    #[test]
+    fn a_mode_is_octal_and_lets_gyan_in() {
+        let mode = |text| config(&[("GYAN_MODE", text)]).mode;
+        assert_eq!(mode("0750"), 0o750);
+        assert_eq!(mode("755"), 0o755);
+        for wrong in ["0", "0070", "rwx", "+700", "0780", "2750", "99999999999"] {
+            let config = config(&[("GYAN_MODE", wrong)]);
+            assert_eq!(config.mode, 0o700, "{wrong}");
+            assert_eq!(config.warnings.len(), 1, "{wrong}");
+        }
     }
 
     #[test]

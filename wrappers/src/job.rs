@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::config::{Config, launcher};
 use crate::output::Place;
@@ -12,6 +12,7 @@ use crate::output::Place;
 pub(crate) struct Job {
     /// The same on every rank of the run, different from that of other runs.
     pub(crate) id: String,
+    /// Empty when the user does not want it recorded.
     pub(crate) command: Vec<String>,
     pub(crate) host: String,
     pub(crate) pid: u32,
@@ -33,19 +34,20 @@ impl Job {
             None => of_launcher(),
         };
         let name = file_name_of(&program());
+        let mode = config.mode;
         let place = match &config.output {
             Some(directory) if spawned => {
-                Place::named(directory, "spawned", &name, &file_name_of(&id))
+                Place::named(directory, mode, "spawned", &name, &file_name_of(&id))
             }
-            Some(directory) => Place::chosen(directory),
-            None => Place::named(Path::new(""), "gyan", &name, &file_name_of(&id)),
+            Some(directory) => Place::chosen(directory, mode),
+            None => Place::named(Path::new(""), mode, "gyan", &name, &file_name_of(&id)),
         };
         Job {
             id,
-            command: command_line(),
+            command: if config.record_command { command_line() } else { Vec::new() },
             host: host(),
             pid,
-            started: humantime::format_rfc3339_millis(SystemTime::now()).to_string(),
+            started: timestamp(SystemTime::now()),
             place,
         }
     }
@@ -178,6 +180,13 @@ fn command_line() -> Vec<String> {
     text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
+/// RFC 3339, in UTC. A clock may be set to a time that this notation lacks.
+fn timestamp(time: SystemTime) -> String {
+    let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let last = Duration::from_secs(253_402_300_799);
+    humantime::format_rfc3339_millis(UNIX_EPOCH + since_1970.min(last)).to_string()
+}
+
 /// What of `text` is safe in a file name everywhere.
 fn file_name_of(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -247,6 +256,14 @@ mod tests {
     fn names_of_directories_hold_no_separators() {
         assert_eq!(file_name_of("prterun-n1-77@1"), "prterun-n1-77-1");
         assert_eq!(file_name_of("../../x y"), "..-..-x-y");
+    }
+
+    #[test]
+    fn a_clock_that_is_far_off_gives_a_time_all_the_same() {
+        let day = Duration::from_secs(86_400);
+        assert_eq!(timestamp(UNIX_EPOCH + day), "1970-01-02T00:00:00.000Z");
+        assert_eq!(timestamp(UNIX_EPOCH - day), "1970-01-01T00:00:00.000Z");
+        assert_eq!(timestamp(UNIX_EPOCH + day * 4_000_000), "9999-12-31T23:59:59.000Z");
     }
 
     #[test]

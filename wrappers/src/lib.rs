@@ -59,3 +59,4 @@ mod thread;
 mod timing;
 mod unwinding;
 mod watcher;
+mod writing;

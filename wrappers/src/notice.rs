@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::writing;
+
 static SILENT: AtomicBool = AtomicBool::new(false);
 
 /// Keeps this process quiet from now on.
@@ -20,7 +22,9 @@ pub(crate) fn say(text: &str) {
     }
     let line: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let line = format!("gyan: {line}\n");
-    // SAFETY: the pointer and the length are those of `line`. Not std's stderr: its lock may be
-    // gone when the process ends. That nobody reads stderr is no reason to fail.
-    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    writing::without_signals(|| {
+        // SAFETY: the pointer and the length are those of `line`. Not std's stderr: its lock may be
+        // gone when the process ends. That nobody reads stderr is no reason to fail.
+        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    });
 }

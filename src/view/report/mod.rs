@@ -13,7 +13,7 @@ use gyan_results::{
 };
 
 use super::numbers::{cut, plural, ranges, seconds, share};
-use super::{Section, View, library_line, queues, watch};
+use super::{Section, View, command, library_line, queues, watch};
 use crate::stacks::Watched;
 use calls::{Whole, calls};
 use cost::cost;
@@ -65,7 +65,7 @@ fn numbers(
 }
 
 pub(super) fn title(summary: &Summary) -> String {
-    let command = summary.job.command.join(" ");
+    let command = command(&summary.job);
     let ranks = summary.ranks.expected;
     format!(
         "{}: {ranks} rank{} on {}, {}",

@@ -209,9 +209,13 @@ impl Run {
             overhead.running_share = running / elapsed_s;
         });
         if let Err(error) = &written {
+            let remedy = match error.raw_os_error() {
+                Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+                Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
+                _ => "set GYAN_OUTPUT to a directory that can",
+            };
             notice::say(&format!(
-                "{}: the profile cannot be written: {error}; set GYAN_OUTPUT to a directory that \
-                 can",
+                "{}: the profile cannot be written: {error}; {remedy}",
                 place.directory.display()
             ));
         }

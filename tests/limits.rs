@@ -1,0 +1,70 @@
+//! The application at the limits of what it may use: unharmed, one line, and what can be kept is kept.
+
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use crate::common::{MPIS, Mpi, Outcome, command, libgyan, profiles, run};
+
+/// The program `limits`, which comes to the same end without gyan and with it. The latter.
+fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
+    let mut words = mpi.mpirun(2);
+    words.push(mpi.program("limits").display().to_string());
+    words.extend(arguments.iter().map(|word| (*word).to_owned()));
+    let bare = run(command(&words).current_dir(here));
+    let with = run(command(&words).current_dir(here).env("LD_PRELOAD", libgyan()));
+    assert_eq!(bare.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {bare:?}");
+    assert_eq!(with.code, bare.code, "{mpi:?} {arguments:?}: {}", with.stderr);
+    // MPICH's UCX writes to stdout that it cannot open files, with times.
+    assert_eq!(with.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {with:?}");
+    with
+}
+
+#[test]
+fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
+    for (arguments, reason, remedy) in [
+        // SIGXFSZ would kill the application.
+        (&["size", "1024"][..], "File too large", "raise the limit of a file's size (ulimit -f)"),
+        (&["files"], "Too many open files", "raise the limit of open files (ulimit -n)"),
+    ] {
+        for mpi in MPIS {
+            let here = TempDir::new().unwrap();
+            let with = at_limit(mpi, here.path(), arguments);
+            let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+            assert!(line.contains(reason) && line.ends_with(remedy), "{mpi:?}: {line}");
+            for entry in fs::read_dir(&here).unwrap() {
+                let left = fs::read_dir(entry.unwrap().path()).unwrap().count();
+                assert_eq!(left, 0, "{mpi:?} {arguments:?}: half a file was left");
+            }
+        }
+    }
+}
+
+#[test]
+fn with_no_address_space_left_to_take_the_profiles_are_complete() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let with = at_limit(mpi, here.path(), &["memory", "0"]);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        let directory = line.rsplit(' ').next().unwrap();
+        assert_eq!(profiles(&here.path().join(directory)).len(), 2, "{mpi:?}: {line}");
+    }
+}
+
+#[test]
+fn a_current_directory_that_is_gone_is_one_line_unless_the_profiles_go_elsewhere() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let with = at_limit(mpi, here.path(), &["directory"]);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        assert!(line.contains("No such file or directory"), "{mpi:?}: {line}");
+        let output = here.path().join("profile");
+        let mut words = mpi.mpirun(2);
+        words.extend([mpi.program("limits").display().to_string(), "directory".into()]);
+        let mut elsewhere = command(&words);
+        elsewhere.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output);
+        assert_eq!(run(&mut elsewhere).code, 0);
+        assert_eq!(profiles(&output).len(), 2, "{mpi:?}");
+    }
+}

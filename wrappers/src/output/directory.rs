@@ -1,0 +1,184 @@
+//! Which directory is the run's? Its name, who made it, and who may look into it.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, DirBuilder};
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gyan_results::{rank_of_file_name, read_rank};
+
+/// How long one program of a job waits for another to make the run directory.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Where the profiles of a run go.
+pub(crate) struct Place {
+    pub(crate) directory: PathBuf,
+    /// The permissions of what is made, before the process's umask.
+    pub(super) mode: u32,
+    /// When the program's name is part of the directory's.
+    family: Option<Family>,
+}
+
+/// The directories of the programs of one job: `<kind>-<program>-<id>`.
+struct Family {
+    kind: &'static str,
+    id: String,
+}
+
+impl Place {
+    /// Where the user says.
+    pub(crate) fn chosen(directory: &Path, mode: u32) -> Place {
+        Place { directory: directory.into(), mode, family: None }
+    }
+
+    /// `<kind>-<program>-<id>` in `parent`, or with the name of another program of the same job.
+    pub(crate) fn named(
+        parent: &Path,
+        mode: u32,
+        kind: &'static str,
+        program: &str,
+        id: &str,
+    ) -> Place {
+        Place {
+            directory: parent.join(format!("{kind}-{program}-{id}")),
+            mode,
+            family: Some(Family { kind, id: id.to_owned() }),
+        }
+    }
+
+    /// The directory in which the place is.
+    fn parent(&self) -> &Path {
+        match self.directory.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        }
+    }
+
+    /// The directory of the whole job. A job of several programs (MPMD) has one, and whoever comes
+    /// first names it after its program; the names after the other programs are links to it. Without
+    /// communication that takes a lock: the making of a directory is one on every file system.
+    pub(super) fn settle(&self, job: &str) -> io::Result<(PathBuf, Option<Naming>)> {
+        let Some(family) = &self.family else {
+            return Ok((self.directory.clone(), None));
+        };
+        make(self.parent(), self.mode)?;
+        let lock = self.parent().join(format!(".{}-{}", family.kind, family.id));
+        let begun = Instant::now();
+        while !self.directory.is_dir() {
+            match DirBuilder::new().mode(self.mode).create(&lock) {
+                Ok(()) => {
+                    let naming = Naming(lock);
+                    return Ok(match family.named_by_another(self.parent(), &naming, job) {
+                        Some(other) => {
+                            // The other ranks of this program find it without a search. Where there
+                            // are no links they search too.
+                            let _ = std::os::unix::fs::symlink(&other, &self.directory);
+                            (self.directory.with_file_name(other), None)
+                        }
+                        // Locked until the first profile is there, which says whose it is.
+                        None => (self.directory.clone(), Some(naming)),
+                    });
+                }
+                Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
+                Err(_) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(1)),
+                // Left by a process that was killed in there.
+                Err(_) => {
+                    let _ = fs::remove_dir(&lock);
+                    break;
+                }
+            }
+        }
+        // Behind a link, the name that the others use.
+        let directory = match fs::read_link(&self.directory) {
+            Ok(name) if family.has(name.as_os_str()) => self.directory.with_file_name(name),
+            Ok(_) => return Err(io::Error::other("it is a link that gyan did not make")),
+            Err(_) => self.directory.clone(),
+        };
+        Ok((directory, None))
+    }
+
+    /// What has the name that gyan would give may have been put there by somebody else, who could
+    /// read and change what is written. `owner`: whom what this process writes there belongs to,
+    /// which is not this process's user on every file system. Where the user says is not looked at.
+    pub(super) fn check_owner(&self, directory: &Path, owner: u32) -> io::Result<()> {
+        if self.family.is_none() {
+            return Ok(());
+        }
+        for path in [&self.directory, directory] {
+            // There is no link where the file system has none.
+            if path.symlink_metadata().is_ok_and(|metadata| metadata.uid() != owner) {
+                return Err(io::Error::other("it belongs to another user"));
+            }
+        }
+        if directory.symlink_metadata()?.is_dir() {
+            return Ok(());
+        }
+        Err(io::Error::from(ErrorKind::NotADirectory))
+    }
+}
+
+/// Makes `directory` unless it is there. What it is in is as `mkdir -p` makes it.
+pub(super) fn make(directory: &Path, mode: u32) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.mode(mode);
+    let result = match (builder.create(directory), directory.parent()) {
+        (Err(error), Some(parent)) if error.kind() == ErrorKind::NotFound => {
+            fs::create_dir_all(parent)?;
+            builder.create(directory)
+        }
+        (result, _) => result,
+    };
+    // Others of the job make it at the same time, and not every file system says so.
+    if directory.is_dir() { Ok(()) } else { result }
+}
+
+/// The right to name the run directory, until this is dropped.
+pub(super) struct Naming(PathBuf);
+
+impl Drop for Naming {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+impl Family {
+    /// Whether `name` is that of a directory of this family.
+    fn has(&self, name: &OsStr) -> bool {
+        let (beginning, ending) = (format!("{}-", self.kind), format!("-{}", self.id));
+        name.to_str().is_some_and(|name| {
+            name.starts_with(&beginning) && name.ends_with(&ending) && !name.contains('/')
+        })
+    }
+
+    /// The name of the directory that another program of the job made, of the same user.
+    fn named_by_another(&self, parent: &Path, own: &Naming, job: &str) -> Option<OsString> {
+        let owner = own.0.symlink_metadata().ok()?.uid();
+        let is_ours = |entry: &fs::DirEntry| {
+            entry.metadata().is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == owner)
+        };
+        fs::read_dir(parent)
+            .ok()?
+            .flatten()
+            .filter(|entry| self.has(&entry.file_name()))
+            .filter(is_ours)
+            .map(|entry| entry.file_name())
+            // The end of a longer id may look like this one.
+            .find(|name| holds(&parent.join(name), job))
+    }
+}
+
+/// Whether the profiles in `directory` are of `job`.
+fn holds(directory: &Path, job: &str) -> bool {
+    let Ok(entries) = fs::read_dir(directory) else { return false };
+    let is_profile = |name: &OsStr| name.to_str().and_then(rank_of_file_name).is_some();
+    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
+    let profile = entries
+        .flatten()
+        .filter(is_file)
+        .find(|entry| is_profile(&entry.file_name()))
+        .and_then(|entry| read_rank(&entry.path()).ok());
+    profile.is_some_and(|profile| profile.job.id == job)
+}
