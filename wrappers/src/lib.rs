@@ -37,6 +37,7 @@ mod job;
 mod lifecycle;
 mod listing;
 mod loaded;
+mod locks;
 mod memory;
 mod mpit;
 mod next;

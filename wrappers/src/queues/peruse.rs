@@ -14,6 +14,7 @@ use gyan_results::{MessageSource, Messages, Metric, Traffic};
 
 use super::{Peer, Queues, Row, Stream, Table, mixed};
 use crate::abi::Library;
+use crate::locks::lock_soon;
 use crate::next::Address;
 use crate::{boundary, clock, governor, references};
 
@@ -270,7 +271,7 @@ impl Peruse {
         if self.supported.is_empty() {
             return None;
         }
-        with_told(|told| Some(told.as_ref()?.queues.described(MessageSource::Peruse)))
+        Some(lock_soon(&TOLD)?.as_ref()?.queues.described(MessageSource::Peruse))
     }
 
     /// What is missing, in sentences.
@@ -280,9 +281,9 @@ impl Peruse {
 
     /// Ticks in callbacks.
     pub(crate) fn cost_ticks() -> u64 {
-        with_told(|told| {
-            told.as_ref().map_or(0, |told| clock::whole(told.cost * told.callbacks as f64))
-        })
+        let told = lock_soon(&TOLD);
+        let told = told.as_ref().and_then(|told| told.as_ref());
+        told.map_or(0, |told| clock::whole(told.cost * told.callbacks as f64))
     }
 }
 

@@ -8,14 +8,14 @@ pub(crate) use ending::{aborts, end_run};
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
-use std::thread::sleep as thread_sleep;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use gyan_results::{CvarSetting, End, Ending, Overhead};
 
 use crate::abi::Library;
 use crate::config::Config;
 use crate::job::Job;
+use crate::locks::lock_soon;
 use crate::mpit::Mpit;
 use crate::number::Whole;
 use crate::objects::Kind;
@@ -69,18 +69,7 @@ pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
 
 /// The same, when the run is free soon: another thread may be at it for good.
 fn with_run_soon(work: impl FnOnce(&mut Run)) {
-    const TRIES: u32 = 50;
-    let lock = || {
-        let mut tries = 0..TRIES;
-        loop {
-            match RUN.try_lock() {
-                Ok(slot) => return Some(slot),
-                Err(_) if tries.next().is_some() => thread_sleep(Duration::from_millis(1)),
-                Err(_) => return None,
-            }
-        }
-    };
-    holding(lock, work);
+    holding(|| lock_soon(&RUN), work);
 }
 
 fn holding(

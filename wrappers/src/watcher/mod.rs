@@ -17,6 +17,7 @@ use gyan_results::Watch;
 use wildmatch::WildMatch;
 
 use crate::config::WatchFor;
+use crate::locks::lock_soon;
 use crate::mpit::readers;
 use crate::number::{Real, Whole};
 use crate::objects::Language;
@@ -278,5 +279,5 @@ pub(crate) fn described(names: &dyn Fn(usize) -> Option<String>) -> Option<Watch
         max: MAX.get(),
         ..Watch::default()
     };
-    with_sites(|sites| Some(sites.as_ref()?.described(watch, names)))
+    Some(lock_soon(&SITES)?.as_ref()?.described(watch, names))
 }

@@ -14,6 +14,7 @@ use super::meaning::{Reading, What};
 use super::source::{SourceClock, clock_of};
 use crate::boundary;
 use crate::clock;
+use crate::locks::lock_soon;
 use crate::mpit::{Instance, Listener};
 use crate::queues::{Peer, Queues, Stream};
 
@@ -226,7 +227,7 @@ impl Heard {
 }
 
 fn with_heard<T>(work: impl FnOnce(&mut Heard) -> T) -> Option<T> {
-    HEARD.lock().unwrap_or_else(PoisonError::into_inner).as_mut().map(work)
+    lock_soon(&HEARD)?.as_mut().map(work)
 }
 
 /// From now on what comes is taken in.
