@@ -1,6 +1,8 @@
 //! How programs end, and that they end with gyan as they do without: the same exit code, the same output,
 //! but for one line of gyan's.
 
+use std::path::Path;
+
 use gyan_results::{Ending, RankProfile};
 
 use crate::common::{MPICH, Mpi, OPENMPI, Profiled, counts, profiles};
@@ -53,6 +55,29 @@ fn written(run: &Profiled) -> Vec<&str> {
     lines
 }
 
+/// Which rank ends first, and so what the launcher makes of it, may be chance: MPICH's gives the code of
+/// the rank that left or that of the one which it killed then. Without gyan it has to come about too.
+fn assert_ends_as_without(with: &Profiled, mpi: Mpi, file: &Path, arguments: &[&str]) {
+    const TRIES: usize = 20;
+    let mut seen = Vec::new();
+    for _ in 0..TRIES {
+        let without = Profiled::run_file(mpi, RANKS, file, arguments, &[]);
+        let (code, lines) = (without.outcome.code, written(&without));
+        if (code, &lines) == (with.outcome.code, &written(with)) {
+            return;
+        }
+        seen.push(format!("{code} {lines:?}"));
+    }
+    let what = format!("{} {arguments:?}", mpi.name);
+    let Profiled { outcome, .. } = with;
+    panic!(
+        "{what}: {} {:?}, without gyan {seen:?}\n{}",
+        outcome.code,
+        written(with),
+        outcome.stderr
+    );
+}
+
 fn left(run: &Profiled) -> Vec<RankProfile> {
     if run.directory.is_dir() { profiles(&run.directory) } else { Vec::new() }
 }
@@ -63,10 +88,8 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
         let file = mpi.program("endings");
         for Way { arguments, how, ranks } in WAYS {
             let what = format!("{} {arguments:?}", mpi.name);
-            let without = Profiled::run_file(mpi, RANKS, &file, arguments, &[]);
             let with = Profiled::preloaded(mpi, RANKS, &file, arguments, &[]);
-            assert_eq!(with.outcome.code, without.outcome.code, "{what} {}", with.outcome.stderr);
-            assert_eq!(written(&with), written(&without), "{what}");
+            assert_ends_as_without(&with, mpi, &file, arguments);
             assert!(written(&with).len() >= RANKS, "{what}");
             assert!(with.outcome.notices().len() <= 1, "{what} {}", with.outcome.stderr);
             let profiles = left(&with);
@@ -89,11 +112,9 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
 fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
     for mpi in MPIS {
         let file = mpi.program("endings");
-        let without = Profiled::run_file(mpi, RANKS, &file, &["fatal"], &[]);
         let with = Profiled::preloaded(mpi, RANKS, &file, &["fatal"], &[]);
-        assert_eq!(with.outcome.code, without.outcome.code, "{mpi:?} {}", with.outcome.stderr);
+        assert_ends_as_without(&with, mpi, &file, &["fatal"]);
         assert_ne!(with.outcome.code, 0, "{mpi:?}");
-        assert_eq!(written(&with), written(&without), "{mpi:?}");
         for profile in left(&with) {
             assert_eq!(profile.end.how, Ending::Exit, "{mpi:?} rank {}", profile.rank);
         }

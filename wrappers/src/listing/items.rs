@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::abi::{Bind, Library};
 use crate::cvar_settings;
-use crate::mpit::{Enumeration, Mpit, Session};
+use crate::mpit::{Enumeration, EventApi, Mpit, Session};
 use crate::quirks;
 use crate::survivor::{Mode, Progress, survive};
 
@@ -100,13 +100,12 @@ pub(super) fn list(
     handles: bool,
 ) -> io::Result<Items> {
     let api = &mpit.api;
-    let (events, sources) = api.events_and_sources().unwrap_or((0, 0));
     let numbers = [
         (Kind::Cvar, api.cvar_get_num().unwrap_or(0)),
         (Kind::Pvar, api.pvar_get_num().unwrap_or(0)),
         (Kind::Category, api.category_get_num().unwrap_or(0)),
-        (Kind::Event, events),
-        (Kind::Source, sources),
+        (Kind::Event, api.events().and_then(EventApi::event_get_num).unwrap_or(0)),
+        (Kind::Source, api.events().and_then(EventApi::source_get_num).unwrap_or(0)),
     ];
     let items: Vec<(Kind, usize)> = numbers
         .into_iter()
@@ -363,7 +362,7 @@ impl Asker<'_> {
     }
 
     fn event(&self, index: usize) -> Event {
-        match self.mpit.api.event(index) {
+        match self.mpit.api.events().and_then(|events| events.event(index)) {
             Ok(event) => Event {
                 index,
                 name: Some(event.name),
@@ -378,7 +377,7 @@ impl Asker<'_> {
     }
 
     fn source(&self, index: usize) -> Source {
-        match self.mpit.api.source(index) {
+        match self.mpit.api.events().and_then(|events| events.source(index)) {
             Ok(source) => Source {
                 index,
                 name: Some(source.name),

@@ -182,7 +182,7 @@ fn list(
         cvars: Vec::new(),
         pvars: Vec::new(),
         categories: Vec::new(),
-        has_events: mpit.api.events_and_sources().is_some(),
+        has_events: mpit.api.events().is_ok(),
         events: Vec::new(),
         sources: Vec::new(),
         switches: Vec::new(),

@@ -4,6 +4,7 @@ use std::ffi::{c_char, c_int, c_void};
 use std::mem;
 use std::ptr;
 
+use super::event_info::EventApi;
 use crate::abi::{Abi, Library};
 use crate::next::Address;
 
@@ -23,6 +24,20 @@ impl std::fmt::Display for Failure {
     }
 }
 
+/// What a function of the library returned.
+pub(super) fn check(abi: &Abi, call: &'static str, code: c_int) -> Result<(), Failure> {
+    if code == 0 { Ok(()) } else { Err(Failure { call, error: abi.error(code) }) }
+}
+
+/// What a function that counts something says.
+pub(super) fn number(
+    call: impl FnOnce(*mut c_int) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    let mut number: c_int = 0;
+    call(&raw mut number)?;
+    Ok(usize::try_from(number).unwrap_or(0))
+}
+
 macro_rules! functions {
     ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
         $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
@@ -30,7 +45,7 @@ macro_rules! functions {
         /// The functions that the library has.
         pub(crate) struct Api {
             abi: &'static Abi,
-            pub(super) events: Option<EventApi>,
+            events: Option<EventApi>,
             $(pub(super) $field: $type,)*
         }
 
@@ -102,83 +117,6 @@ functions! {
     );
 }
 
-/// The functions of MPI 4.0 that tell what events there are.
-pub(super) struct EventApi {
-    pub(super) event_get_num: unsafe extern "C" fn(*mut c_int) -> c_int,
-    pub(super) event_get_info: EventGetInfo,
-    pub(super) source_get_num: unsafe extern "C" fn(*mut c_int) -> c_int,
-    pub(super) source_get_info: SourceGetInfo,
-}
-
-type EventGetInfo = unsafe extern "C" fn(
-    c_int,
-    *mut c_char,
-    *mut c_int,
-    *mut c_int,
-    *mut c_void,
-    *mut isize,
-    *mut c_int,
-    *mut Raw,
-    *mut c_void,
-    *mut c_char,
-    *mut c_int,
-    *mut c_int,
-) -> c_int;
-
-type SourceGetInfo = unsafe extern "C" fn(
-    c_int,
-    *mut c_char,
-    *mut c_int,
-    *mut c_char,
-    *mut c_int,
-    *mut c_int,
-    *mut i64,
-    *mut i64,
-    *mut c_void,
-) -> c_int;
-
-impl EventApi {
-    pub(super) fn find(library: &Library) -> Option<EventApi> {
-        let get_num = |name| {
-            // SAFETY: the prototype in MPI 4.1, 15.3.8.
-            library.function(name).map(|address| unsafe {
-                mem::transmute::<Address, unsafe extern "C" fn(*mut c_int) -> c_int>(address)
-            })
-        };
-        let event = library.function(c"PMPI_T_event_get_info")?;
-        let source = library.function(c"PMPI_T_source_get_info")?;
-        Some(EventApi {
-            event_get_num: get_num(c"PMPI_T_event_get_num")?,
-            // SAFETY: the prototype in MPI 4.1, 15.3.8.
-            event_get_info: unsafe { mem::transmute::<Address, EventGetInfo>(event) },
-            source_get_num: get_num(c"PMPI_T_source_get_num")?,
-            // SAFETY: the prototype in MPI 4.1, 15.3.8.
-            source_get_info: unsafe { mem::transmute::<Address, SourceGetInfo>(source) },
-        })
-    }
-}
-
-/// Where a function that tells of an event or a source writes what is not wanted: MPICH takes null for
-/// few of the pointers. No room for any text.
-#[derive(Default)]
-pub(super) struct Unwanted {
-    text: c_char,
-    length: c_int,
-}
-
-impl Unwanted {
-    /// A text and its length, for those that are not wanted.
-    pub(super) fn text(
-        &mut self,
-        text: *mut c_char,
-        length: *mut c_int,
-    ) -> (*mut c_char, *mut c_int) {
-        self.length = 0;
-        let length = if length.is_null() { &raw mut self.length } else { length };
-        (if text.is_null() { &raw mut self.text } else { text }, length)
-    }
-}
-
 /// What `MPI_T_pvar_get_info` says, in the library's own constants.
 #[derive(Default)]
 pub(crate) struct PvarInfo {
@@ -234,7 +172,13 @@ pub(super) const COUNT_AT_MOST: c_int = 1 << 24;
 
 impl Api {
     pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), Failure> {
-        if code == 0 { Ok(()) } else { Err(Failure { call, error: self.abi.error(code) }) }
+        check(self.abi, call, code)
+    }
+
+    /// What tells of events; libraries before MPI 4.0 have none.
+    pub(crate) fn events(&self) -> Result<&EventApi, Failure> {
+        let lacking = || Failure { call: "MPI_T events", error: "not in this library".into() };
+        self.events.as_ref().ok_or_else(lacking)
     }
 
     pub(super) fn init_thread(&self, level: c_int) -> Result<(), Failure> {
@@ -252,11 +196,8 @@ impl Api {
 
     /// How many performance variables there are now; the number grows while the program runs.
     pub(crate) fn pvar_get_num(&self) -> Result<usize, Failure> {
-        let mut number: c_int = 0;
-        // SAFETY: `number` can be written.
-        let code = unsafe { (self.t_pvar_get_num)(&raw mut number) };
-        self.check("MPI_T_pvar_get_num", code)?;
-        Ok(usize::try_from(number).unwrap_or(0))
+        // SAFETY: the pointer is to an int.
+        number(|n| self.check("MPI_T_pvar_get_num", unsafe { (self.t_pvar_get_num)(n) }))
     }
 
     /// What the library says about variable `index`, which is below the current number: beyond it

@@ -1,14 +1,12 @@
-//! What `MPI_T` tells about control variables, enumerations, categories and events, and the values
-//! of control variables.
+//! What `MPI_T` tells about control variables, enumerations and categories, and the values of control
+//! variables.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use gyan_results::{Datatype, Item};
 
-use super::api::{
-    Api, COUNT_AT_MOST, EventApi, Failure, Raw, Unwanted, bytes_of, index_of, sized_text,
-};
+use super::api::{Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, sized_text};
 
 /// What `MPI_T_cvar_get_info` says, in the library's own constants.
 #[derive(Default)]
@@ -35,23 +33,6 @@ pub(crate) struct Category {
     pub(crate) categories: Vec<usize>,
 }
 
-/// What `MPI_T_event_get_info` says, in the library's own constants.
-pub(crate) struct EventInfo {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) verbosity: c_int,
-    pub(crate) bind: c_int,
-    pub(crate) elements: usize,
-}
-
-/// What `MPI_T_source_get_info` says.
-pub(crate) struct SourceInfo {
-    pub(crate) name: String,
-    pub(crate) description: String,
-    pub(crate) ordering: c_int,
-    pub(crate) ticks_per_second: i64,
-}
-
 /// A handle on a control variable.
 pub(crate) struct CvarHandle {
     raw: Raw,
@@ -59,13 +40,6 @@ pub(crate) struct CvarHandle {
     _object: Option<Box<usize>>,
     /// Number of elements.
     pub(crate) count: usize,
-}
-
-/// What a function that counts something says.
-fn number(call: impl FnOnce(*mut c_int) -> Result<(), Failure>) -> Result<usize, Failure> {
-    let mut number: c_int = 0;
-    call(&raw mut number)?;
-    Ok(usize::try_from(number).unwrap_or(0))
 }
 
 impl Api {
@@ -319,89 +293,5 @@ impl Api {
                 categories,
             )?,
         })
-    }
-
-    /// How many events and sources of events there are; none before MPI 4.0.
-    pub(crate) fn events_and_sources(&self) -> Option<(usize, usize)> {
-        let EventApi { event_get_num, source_get_num, .. } = self.events.as_ref()?;
-        // SAFETY: the pointer is to an int.
-        let events =
-            number(|n| self.check("MPI_T_event_get_num", unsafe { event_get_num(n) })).ok()?;
-        // SAFETY: the pointer is to an int.
-        let sources =
-            number(|n| self.check("MPI_T_source_get_num", unsafe { source_get_num(n) })).ok()?;
-        Some((events, sources))
-    }
-
-    /// Event type `index`, which is below the current number.
-    pub(crate) fn event(&self, index: usize) -> Result<EventInfo, Failure> {
-        const CALL: &str = "MPI_T_event_get_info";
-        let lacking = || Failure { call: CALL, error: "not in this library".into() };
-        let events = self.events.as_ref().ok_or_else(lacking)?;
-        let (mut verbosity, mut bind, mut elements): (c_int, c_int, c_int) = (0, 0, 0);
-        let mut enumeration: Raw = ptr::null_mut();
-        let mut info = |name, name_length, description, description_length| {
-            elements = 0;
-            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
-            let (name, name_length) = one.text(name, name_length);
-            let (description, description_length) = other.text(description, description_length);
-            // SAFETY: every pointer is to a variable of its type or null; with no room for
-            // elements only their number is given (MPI 4.1, 15.3.8).
-            let code = unsafe {
-                (events.event_get_info)(
-                    index_of(index),
-                    name,
-                    name_length,
-                    &raw mut verbosity,
-                    ptr::null_mut(),
-                    ptr::null_mut(),
-                    &raw mut elements,
-                    &raw mut enumeration,
-                    ptr::null_mut(),
-                    description,
-                    description_length,
-                    &raw mut bind,
-                )
-            };
-            self.check(CALL, code)
-        };
-        let name = sized_text(|name, length| info(name, length, ptr::null_mut(), ptr::null_mut()))?;
-        let description =
-            sized_text(|text, length| info(ptr::null_mut(), ptr::null_mut(), text, length))?;
-        let elements = usize::try_from(elements).unwrap_or(0);
-        Ok(EventInfo { name, description, verbosity, bind, elements })
-    }
-
-    /// Source `index`, which is below the current number.
-    pub(crate) fn source(&self, index: usize) -> Result<SourceInfo, Failure> {
-        const CALL: &str = "MPI_T_source_get_info";
-        let lacking = || Failure { call: CALL, error: "not in this library".into() };
-        let events = self.events.as_ref().ok_or_else(lacking)?;
-        let mut ordering: c_int = 0;
-        let (mut ticks_per_second, mut max_ticks): (i64, i64) = (0, 0);
-        let mut info = |name, name_length, description, description_length| {
-            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
-            let (name, name_length) = one.text(name, name_length);
-            let (description, description_length) = other.text(description, description_length);
-            // SAFETY: every pointer is to a variable of its type or null.
-            let code = unsafe {
-                (events.source_get_info)(
-                    index_of(index),
-                    name,
-                    name_length,
-                    description,
-                    description_length,
-                    &raw mut ordering,
-                    &raw mut ticks_per_second,
-                    &raw mut max_ticks,
-                    ptr::null_mut(),
-                )
-            };
-            self.check(CALL, code)
-        };
-        let name = sized_text(|name, length| info(name, length, ptr::null_mut(), ptr::null_mut()))?;
-        let description =
-            sized_text(|text, length| info(ptr::null_mut(), ptr::null_mut(), text, length))?;
-        Ok(SourceInfo { name, description, ordering, ticks_per_second })
     }
 }

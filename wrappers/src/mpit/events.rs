@@ -10,9 +10,9 @@ use std::ptr;
 
 use gyan_results::Datatype;
 
-use super::api::{EventApi, Failure, Raw, Unwanted, index_of, sized_text};
+use super::api::{Failure, Raw, index_of};
+use super::event_info::{EventApi, EventInfo};
 use crate::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
-use crate::memory::word;
 use crate::next::Address;
 
 /// What is told of the instances of an event. Called by the library from any thread and any context: it
@@ -50,15 +50,6 @@ pub(crate) struct EventType {
     pub(crate) elements: Vec<Option<Datatype>>,
 }
 
-/// What the library says of a source of events.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Source {
-    pub(crate) name: String,
-    pub(crate) ticks_per_second: i64,
-    /// The time behind which its clock begins again.
-    pub(crate) max_ticks: i64,
-}
-
 /// The registration of a listener for an event.
 pub(crate) struct Registration {
     raw: Raw,
@@ -88,7 +79,7 @@ macro_rules! functions {
         pub(crate) struct EventFunctions {
             abi: &'static Abi,
             info_null: usize,
-            told: EventApi,
+            pub(crate) told: EventApi,
             $($field: $type,)*
         }
 
@@ -139,107 +130,12 @@ impl EventFunctions {
         Some(FUNCTIONS.get_or_init(|| found))
     }
 
-    fn check(&self, call: &'static str, code: c_int) -> Result<(), Failure> {
-        if code == 0 { Ok(()) } else { Err(Failure { call, error: self.abi.error(code) }) }
-    }
-
-    /// How many event types there are now; the number grows while the program runs.
-    pub(crate) fn number_of_events(&self) -> Result<usize, Failure> {
-        let mut number: c_int = 0;
-        // SAFETY: `number` can be written.
-        let code = unsafe { (self.told.event_get_num)(&raw mut number) };
-        self.check("MPI_T_event_get_num", code)?;
-        Ok(usize::try_from(number).unwrap_or(0))
-    }
-
-    /// How many sources there are now.
-    pub(crate) fn number_of_sources(&self) -> Result<usize, Failure> {
-        let mut number: c_int = 0;
-        // SAFETY: `number` can be written.
-        let code = unsafe { (self.told.source_get_num)(&raw mut number) };
-        self.check("MPI_T_source_get_num", code)?;
-        Ok(usize::try_from(number).unwrap_or(0))
-    }
-
     /// Event type `index`, which is below the current number.
     pub(crate) fn event_type(&self, library: &Library, index: usize) -> Result<EventType, Failure> {
-        const CALL: &str = "MPI_T_event_get_info";
-        const ELEMENTS_AT_MOST: c_int = 1024;
-        let (mut verbosity, mut bind): (c_int, c_int) = (0, 0);
-        let mut enumeration: Raw = ptr::null_mut();
-        let mut info = |name, name_length, datatypes, displacements, elements| {
-            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
-            let (name, name_length) = one.text(name, name_length);
-            let (description, description_length) = other.text(ptr::null_mut(), ptr::null_mut());
-            // SAFETY: every pointer is to a variable of its type or null, and the two arrays have room
-            // for as many elements as the call says.
-            let code = unsafe {
-                (self.told.event_get_info)(
-                    index_of(index),
-                    name,
-                    name_length,
-                    &raw mut verbosity,
-                    datatypes,
-                    displacements,
-                    elements,
-                    &raw mut enumeration,
-                    ptr::null_mut(),
-                    description,
-                    description_length,
-                    &raw mut bind,
-                )
-            };
-            self.check(CALL, code)
-        };
-        let null = ptr::null_mut();
-        let name = sized_text(|name, length| {
-            let mut none: c_int = 0;
-            info(name, length, ptr::null_mut(), ptr::null_mut(), &raw mut none)
-        })?;
-        let mut number: c_int = 0;
-        info(null, ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), &raw mut number)?;
-        number = number.clamp(0, ELEMENTS_AT_MOST);
-        let room = usize::try_from(number).unwrap_or(0);
-        // Words: libraries whose handles are ints fill the first half of them.
-        let mut datatypes: Vec<usize> = vec![0; room];
-        let mut displacements: Vec<isize> = vec![0; room];
-        if room > 0 {
-            let datatypes = datatypes.as_mut_ptr().cast();
-            info(null, ptr::null_mut(), datatypes, displacements.as_mut_ptr(), &raw mut number)?;
-        }
-        let at = datatypes.as_ptr() as usize;
-        let elements = (0..room).map(|element| {
-            // SAFETY: the array has room for so many words, which are handles or 0.
-            let handle = unsafe { word(at, self.abi.handle_bytes, element) };
-            library.datatype(handle)
-        });
-        Ok(EventType { index, name, bind: self.abi.bind(bind), elements: elements.collect() })
-    }
-
-    /// Source `index`, which is below the current number.
-    pub(crate) fn source(&self, index: usize) -> Result<Source, Failure> {
-        let (mut ordering, mut ticks_per_second, mut max_ticks): (c_int, i64, i64) = (0, 0, 0);
-        let name = sized_text(|name, length| {
-            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
-            let (name, length) = one.text(name, length);
-            let (description, description_length) = other.text(ptr::null_mut(), ptr::null_mut());
-            // SAFETY: every pointer is to a variable of its type or null, `length` is that of `name`.
-            let code = unsafe {
-                (self.told.source_get_info)(
-                    index_of(index),
-                    name,
-                    length,
-                    description,
-                    description_length,
-                    &raw mut ordering,
-                    &raw mut ticks_per_second,
-                    &raw mut max_ticks,
-                    ptr::null_mut(),
-                )
-            };
-            self.check("MPI_T_source_get_info", code)
-        })?;
-        Ok(Source { name, ticks_per_second, max_ticks })
+        const ELEMENTS_AT_MOST: usize = 1024;
+        let EventInfo { name, bind, elements, .. } = self.told.event(index)?;
+        let elements = self.told.datatypes(library, index, elements.min(ELEMENTS_AT_MOST))?;
+        Ok(EventType { index, name, bind: self.abi.bind(bind), elements })
     }
 
     /// The time of source `index`, which is below the current number; none when it does not tell.
@@ -267,7 +163,7 @@ impl EventFunctions {
         let code = unsafe {
             (self.handle_alloc)(index_of(index), address.cast(), self.info_null, &raw mut raw)
         };
-        self.check("MPI_T_event_handle_alloc", code)?;
+        self.told.check("MPI_T_event_handle_alloc", code)?;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let mut registration = Registration { raw, _object: boxed, levels: [false; 4] };
         let mut refused = None;
@@ -280,7 +176,7 @@ impl EventFunctions {
             let code = unsafe {
                 (self.register_callback)(raw, level, self.info_null, user_data, happened::<L>)
             };
-            match self.check("MPI_T_event_register_callback", code) {
+            match self.told.check("MPI_T_event_register_callback", code) {
                 Ok(()) => *taken = true,
                 Err(failure) => refused = Some(failure),
             }

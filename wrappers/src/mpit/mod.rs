@@ -7,6 +7,7 @@
 
 mod api;
 mod describe;
+mod event_info;
 mod events;
 mod handle;
 pub(crate) mod readers;
@@ -14,9 +15,8 @@ mod variable;
 
 pub(crate) use api::{Api, Failure};
 pub(crate) use describe::Enumeration;
-pub(crate) use events::{
-    Element, EventFunctions, EventType, Instance, Listener, Registration, Source,
-};
+pub(crate) use event_info::{EventApi, SourceInfo};
+pub(crate) use events::{Element, EventFunctions, EventType, Instance, Listener, Registration};
 pub(crate) use handle::{PvarHandle, Session};
 pub(crate) use variable::Variable;
 

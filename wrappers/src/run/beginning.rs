@@ -162,7 +162,6 @@ impl Beginning {
             series: config.series.map(|interval| {
                 (clock::whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)
             }),
-            comms: config.watch.is_some(),
             begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
             events: config.events,
         };

@@ -13,7 +13,7 @@ use gyan_results::{
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
-use crate::sampler::{Findings, Sampler};
+use crate::sampler::Findings;
 use crate::{boundary, clock, governor, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
@@ -75,7 +75,9 @@ impl Run {
     /// Writes the profile as it is now; `reads`: what variables are now is part of it.
     pub(super) fn write_so_far(&mut self, how: End, reads: bool) {
         let asked = Instant::now();
-        self.names = self.sampler.as_ref().map(Sampler::names_of_comms).unwrap_or_default();
+        if reads {
+            self.ask_names();
+        }
         let findings = match &mut self.sampler {
             Some(sampler) if reads => sampler.so_far(&self.library, &mut self.config.wanted),
             Some(sampler) => sampler.so_far_unread(&self.library),
@@ -84,16 +86,23 @@ impl Run {
         let earlier = self.earlier.clone();
         self.earlier.take_in(&findings);
         let mut profile = self.profile(asked, findings.coverage, how, Vec::new());
-        self.earlier = earlier;
         self.write(&mut profile, asked);
+        self.earlier = earlier;
+    }
+
+    /// Asks for the names of communicators, which hits of the watch are on.
+    fn ask_names(&mut self) {
+        if let Some(sampler) = self.sampler.as_ref().filter(|_| watcher::is_on()) {
+            self.names = sampler.names_of_comms();
+        }
     }
 
     /// Ends it and writes the profile. What is left for another start.
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
-        watcher::end();
         let ended = Instant::now();
-        self.names = self.sampler.as_ref().map(Sampler::names_of_comms).unwrap_or_default();
+        self.ask_names();
+        watcher::end();
         let mut warnings = Vec::new();
         let (findings, mpit) = match self.sampler.take() {
             Some(sampler) => {

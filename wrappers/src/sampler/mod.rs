@@ -59,8 +59,6 @@ pub(crate) struct Sampler {
     series: Option<Series>,
     /// The variable that is compared at receives, by index.
     watched: Option<usize>,
-    /// Communicators are followed, whether variables bind to them or not.
-    follows_comms: bool,
     /// When the run began, on the clock.
     begun: u64,
     callbacks: Option<Callbacks>,
@@ -126,8 +124,6 @@ pub(crate) struct Limits {
     pub(crate) objects: usize,
     /// The interval of a series in ticks, and its bytes.
     pub(crate) series: Option<(u64, usize)>,
-    /// Whether communicators are followed, whether variables bind to them or not.
-    pub(crate) comms: bool,
     /// When the run began, on the clock.
     pub(crate) begun: u64,
     /// Who is to call back.
@@ -170,7 +166,6 @@ impl Sampler {
             phases: Phases::new(limits.elements),
             begun: limits.begun,
             watched: None,
-            follows_comms: limits.comms,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
         sampler.discover(library, wanted, 0, Moment::Start)?;
@@ -224,7 +219,7 @@ impl Sampler {
             // When this fails, so does the look at the end, which says so.
             let _ = self.discover(library, wanted, known, Moment::Later);
         }
-        let follows = kind == Kind::Comm && (self.follows_comms || self.callbacks.is_some());
+        let follows = kind == Kind::Comm && (self.watched.is_some() || self.callbacks.is_some());
         if !follows && self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
             return;
         }

@@ -232,21 +232,19 @@ fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
     } else {
         noted_by_entry
     };
-    let worst = || Worst {
-        value,
-        source: receive.source,
-        tag: receive.tag,
-        comm: receive.comm,
-        longest_from: readers::largest(receive.comm),
-        ..Worst::default()
-    };
     let mut looked = false;
     let may_look = || {
         looked = governor::is_unlimited() || governor::allows(begun, LAST_STACK.get(), STACK.get());
         looked
     };
-    let noted =
-        with_sites(|sites| sites.as_mut()?.hit(Call { function, address }, value, worst, may_look));
+    let call = Call { function, address };
+    let noted = with_sites(|sites| sites.as_mut()?.hit(call, value, may_look));
+    if let Some(noted) = noted {
+        let Receive { comm, source, tag } = receive;
+        let longest_from = readers::largest(comm);
+        let worst = Worst { value, source, tag, comm, longest_from, name: None };
+        with_sites(|sites| sites.as_mut().map(|sites| sites.is_worst(noted, worst)));
+    }
     let ticks = clock::now().wrapping_sub(begun);
     if looked {
         STACK.set(governor::learned(STACK.get(), ticks as f64));

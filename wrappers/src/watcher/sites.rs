@@ -102,13 +102,13 @@ impl Sites {
         }
     }
 
-    /// Notes a hit of a call. `worst` is asked when no hit of the site was as large; `may_look` tells
-    /// whether the stack may be looked at, and is not asked at the first hit of a site.
+    /// Notes a hit of a call. `may_look` tells whether the stack may be looked at, and is not asked at
+    /// the first hit of a site. When no hit of the site was as large, what is to be told of it:
+    /// [`Sites::is_worst`].
     pub(super) fn hit(
         &mut self,
         call: Call,
         value: u64,
-        worst: impl FnOnce() -> Worst,
         may_look: impl FnOnce() -> bool,
     ) -> Option<Noted> {
         let known = self.places.get(call).map(|place| place.site);
@@ -132,9 +132,18 @@ impl Sites {
             site.look();
         }
         (value > site.worst.value).then(|| {
-            site.worst = worst();
+            site.worst = Worst { value, ..Worst::default() };
             Noted { site: index, hits: site.hits }
         })
+    }
+
+    /// Tells more of the hit that was noted, unless another thread's was larger in between.
+    pub(super) fn is_worst(&mut self, noted: Noted, worst: Worst) {
+        if let Some(site) = self.known.get_mut(noted.site)
+            && site.worst.value == worst.value
+        {
+            site.worst = worst;
+        }
     }
 
     /// What a receive that was noted turned out to receive.
@@ -275,11 +284,16 @@ mod tests {
     #[test]
     fn hits_are_counted_by_function_and_place_and_the_largest_is_kept() {
         let mut sites = Sites::new("queue");
-        let worst = |value, tag| Worst { value, tag: Some(tag), comm: Some(7), ..Worst::default() };
+        let mut hit = |call, value, tag| {
+            if let Some(noted) = sites.hit(call, value, || false) {
+                let worst = Worst { value, tag: Some(tag), comm: Some(7), ..Worst::default() };
+                sites.is_worst(noted, worst);
+            }
+        };
         for value in [3, 9, 4] {
-            sites.hit(call(10), value, || worst(value, 1), || false);
+            hit(call(10), value, 1);
         }
-        sites.hit(Call { function: MPI_Irecv, address: 10 }, 1, || worst(1, 2), || false);
+        hit(Call { function: MPI_Irecv, address: 10 }, 1, 2);
         let watch = described(&sites);
         assert_eq!((watch.hits, watch.hits_elsewhere, watch.sites.len()), (4, 0, 2));
         let site = &watch.sites[0];
@@ -293,12 +307,11 @@ mod tests {
     #[test]
     fn what_a_receive_got_belongs_to_the_hit_that_was_noted_last() {
         let mut sites = Sites::new("queue");
-        let worst = |value| Worst { value, ..Worst::default() };
-        let first = sites.hit(call(10), 5, || worst(5), || false).unwrap();
-        assert!(sites.hit(call(10), 5, || worst(5), || false).is_none());
+        let first = sites.hit(call(10), 5, || false).unwrap();
+        assert!(sites.hit(call(10), 5, || false).is_none());
         sites.received(first, 1, 2);
         assert_eq!(described(&sites).sites[0].worst.source, None);
-        let third = sites.hit(call(10), 6, || worst(6), || false).unwrap();
+        let third = sites.hit(call(10), 6, || false).unwrap();
         sites.received(third, 3, 4);
         assert_eq!(described(&sites).sites[0].worst.source, Some(3));
     }
@@ -307,7 +320,7 @@ mod tests {
     fn hits_of_too_many_places_are_still_counted() {
         let mut sites = Sites::new("queue");
         for address in 0..SITES_AT_MOST + 5 {
-            sites.hit(call(address), 1, Worst::default, || false);
+            sites.hit(call(address), 1, || false);
         }
         let watch = described(&sites);
         assert_eq!((watch.sites.len(), watch.hits_elsewhere), (SITES_AT_MOST, 5));
@@ -317,8 +330,8 @@ mod tests {
     #[test]
     fn the_name_of_a_communicator_that_went_stays() {
         let mut sites = Sites::new("queue");
-        let worst = || Worst { value: 1, comm: Some(7), ..Worst::default() };
-        sites.hit(call(1), 1, worst, || false);
+        let noted = sites.hit(call(1), 1, || false).unwrap();
+        sites.is_worst(noted, Worst { value: 1, comm: Some(7), ..Worst::default() });
         assert!(sites.mention(7) && !sites.mention(8));
         sites.goes(7, "halo");
         assert!(!sites.mention(7));

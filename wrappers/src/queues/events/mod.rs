@@ -16,7 +16,7 @@ use std::sync::atomic::Ordering;
 use gyan_results::{EventCount, Messages};
 
 use crate::abi::{Bind, Library, inquiry};
-use crate::mpit::{EventFunctions, EventType, Mpit, Registration, Source};
+use crate::mpit::{EventFunctions, EventType, Mpit, Registration, SourceInfo};
 use crate::quirks;
 use instances::{Instances, measured_ticks};
 use meaning::Reading;
@@ -29,7 +29,7 @@ pub(crate) struct Events {
     world: Option<usize>,
     types: Vec<EventType>,
     meanings: Vec<Option<Reading>>,
-    sources: Vec<Source>,
+    sources: Vec<SourceInfo>,
     listening: Vec<Listening>,
     /// Counts of communicators that are gone, one row for each name.
     finished: Vec<EventCount>,
@@ -55,7 +55,7 @@ impl Events {
     /// when the library has no events.
     pub(crate) fn begin(_: &Mpit, library: &Library, begun: u64) -> Option<Events> {
         let functions = EventFunctions::of(library)?;
-        let number = functions.number_of_events().unwrap_or(0);
+        let number = functions.told.event_get_num().unwrap_or(0);
         if number == 0 {
             return None;
         }
@@ -97,8 +97,8 @@ impl Events {
     }
 
     fn look_at_sources(&mut self) {
-        for index in 0..self.functions.number_of_sources().unwrap_or(0) {
-            match self.functions.source(index) {
+        for index in 0..self.functions.told.source_get_num().unwrap_or(0) {
+            match self.functions.told.source(index) {
                 Ok(source) => {
                     source::compare(self.functions, index, &source);
                     self.sources.push(source);
@@ -106,7 +106,7 @@ impl Events {
                 Err(failure) => {
                     self.skip(format!("source {index} of events: {failure}"));
                     // Its place is kept: callbacks tell of sources by index.
-                    self.sources.push(Source::default());
+                    self.sources.push(SourceInfo::default());
                 }
             }
         }
@@ -153,7 +153,7 @@ impl Events {
 
     /// The end: nobody is called back any more. What was counted stays.
     pub(crate) fn end(&mut self, _: &Mpit) {
-        if let Ok(number) = self.functions.number_of_events()
+        if let Ok(number) = self.functions.told.event_get_num()
             && number > self.types.len()
             && !self.types.is_empty()
         {

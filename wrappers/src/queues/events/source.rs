@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::clock;
-use crate::mpit::{EventFunctions, Source};
+use crate::mpit::{EventFunctions, SourceInfo};
 use crate::number::Real;
 
 /// The clock of each source that has one; of those beyond, gyan's is used.
@@ -35,7 +35,7 @@ impl SourceClock {
     }
 
     /// Compares it with gyan's; not when it cannot be asked for the time.
-    fn compare(&self, events: &EventFunctions, index: usize, source: &Source) {
+    fn compare(&self, events: &EventFunctions, index: usize, source: &SourceInfo) {
         let before = clock::now();
         let Some(time) = events.source_time(index) else { return };
         let after = clock::now();
@@ -104,7 +104,7 @@ pub(super) fn clock_of(index: usize) -> Option<&'static SourceClock> {
 }
 
 /// Compares the clock of source `index` with gyan's; not when it cannot be asked for the time.
-pub(super) fn compare(events: &EventFunctions, index: usize, source: &Source) {
+pub(super) fn compare(events: &EventFunctions, index: usize, source: &SourceInfo) {
     if let Some(clock) = place(index) {
         clock.compare(events, index, source);
     }
