@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    RankProfile, ReadError, Reduction, SUMMARY_FILE, Summary, rank_of_file_name, read_rank,
-    read_summary,
+    RankProfile, ReadError, Reduction, SUMMARY_FILE, Summary, rank_of_file_name,
+    rank_of_live_file_name, read_profile, read_summary,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
 use crate::error::{Error, reason};
+use crate::killed;
 use crate::view::printable;
 
 /// Profiles that one thread reduces before their reductions are merged.
@@ -59,24 +60,52 @@ pub(crate) fn summarize(directory: &Path) -> Result<Summary, Error> {
 
 /// Whether `directory` holds profiles of ranks; false when there is no such directory.
 pub(crate) fn has_profiles(directory: &Path) -> bool {
-    rank_files(directory).is_ok_and(|files| !files.is_empty())
+    all_rank_files(directory).is_ok_and(|files| !files.is_empty())
 }
 
-/// The names of the rank profiles, by rank.
+/// The names of the rank profiles, by rank; those of live files where ranks have no profile, or a later
+/// process of the rank had one.
 pub(crate) fn rank_files(directory: &Path) -> Result<Vec<String>, Error> {
+    let mut files: BTreeMap<u32, String> = BTreeMap::new();
+    for (rank, name) in all_rank_files(directory)? {
+        let chosen = match files.remove(&rank) {
+            Some(other) => later(directory, other, name),
+            None => name,
+        };
+        files.insert(rank, chosen);
+    }
+    Ok(files.into_values().collect())
+}
+
+/// The ranks and the names of all profiles and live files.
+pub(crate) fn all_rank_files(directory: &Path) -> Result<Vec<(u32, String)>, Error> {
     let io_error = |error: &io::Error| {
         Error::io(directory, error, "name the run directory of a program that ran under gyan")
     };
-    let mut files = BTreeMap::new();
+    let mut files = Vec::new();
     for entry in fs::read_dir(directory).map_err(|error| io_error(&error))? {
         let name = entry.map_err(|error| io_error(&error))?.file_name();
         if let Some(name) = name.to_str()
-            && let Some(rank) = rank_of_file_name(name)
+            && let Some(rank) = rank_of(name)
         {
-            files.insert(rank, name.to_owned());
+            files.push((rank, name.to_owned()));
         }
     }
-    Ok(files.into_values().collect())
+    Ok(files)
+}
+
+/// The rank that a file tells of, by its name.
+fn rank_of(name: &str) -> Option<u32> {
+    rank_of_file_name(name).or_else(|| rank_of_live_file_name(name))
+}
+
+/// Of the profile and the live file of one rank the one that was written later.
+fn later(directory: &Path, one: String, other: String) -> String {
+    let when = |name: &str| {
+        let job = read_profile(&directory.join(name)).ok()?.job;
+        Some((job.started, job.elapsed_s))
+    };
+    if when(&one) >= when(&other) { one } else { other }
 }
 
 fn reduce(directory: &Path, files: &[String]) -> Reduction {
@@ -104,11 +133,14 @@ fn reduce(directory: &Path, files: &[String]) -> Reduction {
 }
 
 fn read(directory: &Path, file: &str) -> Result<RankProfile, String> {
-    let profile = read_rank(&directory.join(file)).map_err(|error| match error {
+    let mut profile = read_profile(&directory.join(file)).map_err(|error| match error {
         ReadError::Io(error) => format!("cannot be read: {}", reason(&error)),
         other => other.to_string(),
     })?;
-    if rank_of_file_name(file) == Some(profile.rank) {
+    if rank_of_live_file_name(file).is_some() {
+        killed::tell(&mut profile);
+    }
+    if rank_of(file) == Some(profile.rank) {
         Ok(profile)
     } else {
         Err(format!("is the profile of rank {}; give it back its name", profile.rank))

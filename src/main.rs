@@ -10,6 +10,7 @@ mod directory;
 mod doctor;
 mod error;
 mod executable;
+mod killed;
 mod launcher;
 mod library;
 mod mpi;

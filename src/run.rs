@@ -213,8 +213,8 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
     let old: Vec<PathBuf> = iter::once(output)
         .chain(nested.iter().map(PathBuf::as_path))
         .flat_map(|place| {
-            let names = directory::rank_files(place).unwrap_or_default();
-            names.into_iter().map(|name| place.join(name))
+            let files = directory::all_rank_files(place).unwrap_or_default();
+            files.into_iter().map(|(_, name)| place.join(name))
         })
         .collect();
     if old.is_empty() {

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use gyan_results::{Ending, RankProfile};
+use gyan_results::Ending;
 
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, counts, profiles};
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, counts, lives, profiles};
 
 const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
@@ -13,32 +13,35 @@ const RANKS: usize = 2;
 /// What a program that ends in one way leaves.
 struct Way {
     arguments: &'static [&'static str],
-    /// How the ranks end that leave a profile; none for those that cannot.
-    how: Option<(Ending, i32)>,
-    /// The least of them. Launchers kill the others.
+    /// How the ranks end that leave a profile. Those that are killed leave their live files.
+    how: (Ending, i32),
+    /// The least of them that leave a profile. Launchers kill the others.
     ranks: usize,
 }
 
-const fn way(arguments: &'static [&'static str], how: Option<(Ending, i32)>, ranks: usize) -> Way {
+const fn way(arguments: &'static [&'static str], how: (Ending, i32), ranks: usize) -> Way {
     Way { arguments, how, ranks }
 }
 
-const FINALIZE: Option<(Ending, i32)> = Some((Ending::Finalize, 0));
+const FINALIZE: (Ending, i32) = (Ending::Finalize, 0);
+const KILLED: (Ending, i32) = (Ending::Killed, 0);
+/// Enough that what is known is written down at each of the few calls.
+const AT_ONCE: [(&str, &str); 1] = [("GYAN_BUDGET", "100%")];
 
 const WAYS: [Way; 17] = [
     way(&["finalize"], FINALIZE, 2),
-    way(&["abort", "3"], Some((Ending::Abort, 3)), 1),
-    way(&["exit", "4"], Some((Ending::Exit, 4)), 1),
-    way(&["exit", "0"], Some((Ending::Exit, 0)), 1),
-    way(&["return", "5"], Some((Ending::Exit, 5)), 1),
-    way(&["_exit", "6"], None, 0),
+    way(&["abort", "3"], (Ending::Abort, 3), 1),
+    way(&["exit", "4"], (Ending::Exit, 4), 1),
+    way(&["exit", "0"], (Ending::Exit, 0), 1),
+    way(&["return", "5"], (Ending::Exit, 5), 1),
+    way(&["_exit", "6"], KILLED, 0),
     // abort(), a fault, and what schedulers send.
-    way(&["signal", "6"], None, 0),
-    way(&["signal", "11"], None, 0),
-    way(&["signal", "15"], None, 0),
-    way(&["signal", "9"], None, 0),
-    way(&["handled", "15"], None, 0),
-    way(&["handled", "2"], None, 0),
+    way(&["signal", "6"], KILLED, 0),
+    way(&["signal", "11"], KILLED, 0),
+    way(&["signal", "15"], KILLED, 0),
+    way(&["signal", "9"], KILLED, 0),
+    way(&["handled", "15"], KILLED, 0),
+    way(&["handled", "2"], KILLED, 0),
     way(&["atexit"], FINALIZE, 2),
     way(&["atexit-late"], FINALIZE, 2),
     way(&["twice"], FINALIZE, 2),
@@ -78,30 +81,28 @@ fn assert_ends_as_without(with: &Profiled, mpi: Mpi, file: &Path, arguments: &[&
     );
 }
 
-fn left(run: &Profiled) -> Vec<RankProfile> {
-    if run.directory.is_dir() { profiles(&run.directory) } else { Vec::new() }
-}
-
 #[test]
 fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
     for mpi in MPIS {
         let file = mpi.program("endings");
         for Way { arguments, how, ranks } in WAYS {
             let what = format!("{} {arguments:?}", mpi.name);
-            let with = Profiled::preloaded(mpi, RANKS, &file, arguments, &[]);
+            let with = Profiled::preloaded(mpi, RANKS, &file, arguments, &AT_ONCE);
             assert_ends_as_without(&with, mpi, &file, arguments);
             assert!(written(&with).len() >= RANKS, "{what}");
             assert!(with.outcome.notices().len() <= 1, "{what} {}", with.outcome.stderr);
-            let profiles = left(&with);
+            let (profiles, lives) = (with.profiles(), lives(&with.directory));
             assert!(profiles.len() >= ranks, "{what}: {} profiles", profiles.len());
+            assert_eq!(profiles.len() + lives.len(), RANKS, "{what}: nothing is lost");
             for profile in &profiles {
-                let end = Some((profile.end.how, profile.end.code));
+                let end = (profile.end.how, profile.end.code);
                 assert_eq!(end, how, "{what} rank {}", profile.rank);
+                assert_eq!(counts(profile)["MPI_Barrier"], 1, "{what} rank {}", profile.rank);
+            }
+            for profile in profiles.iter().chain(&lives) {
                 // All that the program did before is there.
-                let counts = counts(profile);
                 let function = if profile.rank == 0 { "MPI_Recv" } else { "MPI_Send" };
-                assert_eq!(counts[function], 5, "{what} rank {}", profile.rank);
-                assert_eq!(counts["MPI_Barrier"], 1, "{what} rank {}", profile.rank);
+                assert_eq!(counts(profile)[function], 5, "{what} rank {}", profile.rank);
             }
         }
     }
@@ -115,7 +116,7 @@ fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
         let with = Profiled::preloaded(mpi, RANKS, &file, &["fatal"], &[]);
         assert_ends_as_without(&with, mpi, &file, &["fatal"]);
         assert_ne!(with.outcome.code, 0, "{mpi:?}");
-        for profile in left(&with) {
+        for profile in profiles(&with.directory) {
             assert_eq!(profile.end.how, Ending::Exit, "{mpi:?} rank {}", profile.rank);
         }
     }
@@ -126,6 +127,7 @@ fn the_report_says_how_ranks_ended() {
     for (arguments, expected) in [
         (["abort", "3"], "ended by MPI_Abort with code 3: rank 1"),
         (["exit", "4"], "ended without MPI_Finalize, exit code 4: rank"),
+        (["signal", "9"], "killed, or crashed, without MPI_Finalize: rank 0-1; known until"),
     ] {
         let run = Profiled::run(OPENMPI, RANKS, &["endings", arguments[0], arguments[1]], &[]);
         let report =

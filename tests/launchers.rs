@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, Mpi, NOBODY_IS_LEFT, Outcome, command, counts, gyan, libgyan, profiles, receives, run,
-    truth,
+    BED, Mpi, NOBODY_IS_LEFT, Outcome, command, counts, gyan, libgyan, only_run_directory,
+    profiles, receives, run, run_directories, truth,
 };
 use crate::matrix::{self, Column};
 use crate::slurm::Slurm;
@@ -21,23 +21,6 @@ fn mpi(name: &str) -> Mpi {
 
 fn gyan_run() -> [String; 2] {
     [gyan().get_program().to_str().unwrap().to_owned(), "run".into()]
-}
-
-/// The run directories in `here`; names that lead to another of them do not count.
-fn run_directories(here: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(here).unwrap().map(|entry| entry.unwrap());
-    let mut directories: Vec<PathBuf> = entries
-        .filter(|entry| entry.file_type().unwrap().is_dir())
-        .map(|entry| entry.path())
-        .collect();
-    directories.sort();
-    directories
-}
-
-fn only_run_directory(here: &Path) -> PathBuf {
-    let directories = run_directories(here);
-    let [directory] = &directories[..] else { panic!("not one run directory: {directories:?}") };
-    directory.clone()
 }
 
 fn name(directory: &Path) -> &str {

@@ -5,7 +5,11 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, command, libgyan, profiles, run};
+use gyan_results::Ending;
+
+use crate::common::{
+    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, lives, only_run_directory, profiles, run,
+};
 
 /// The program `limits`, which comes to the same end without gyan and with it. The latter.
 fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
@@ -32,11 +36,19 @@ fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
             let here = TempDir::new().unwrap();
             let with = at_limit(mpi, here.path(), arguments);
             let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
-            assert!(line.contains(reason) && line.ends_with(remedy), "{mpi:?}: {line}");
-            for entry in fs::read_dir(&here).unwrap() {
-                let left = fs::read_dir(entry.unwrap().path()).unwrap().count();
-                assert_eq!(left, 0, "{mpi:?} {arguments:?}: half a file was left");
+            assert!(line.contains(reason) && line.contains(remedy), "{mpi:?}: {line}");
+            // The live file had its room before, and has all of it.
+            let directory = only_run_directory(here.path());
+            assert!(line.ends_with("rank-000000.live"), "{mpi:?}: {line}");
+            let lives = lives(&directory);
+            assert_eq!(lives.len(), 2, "{mpi:?} {arguments:?}");
+            assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "half a file was left");
+            for live in lives {
+                assert_eq!(live.end.how, Ending::Finalize, "{mpi:?} {arguments:?}");
+                assert_eq!(counts(&live)["MPI_Barrier"], 1, "{mpi:?} {arguments:?}");
             }
+            let report = run(gyan().arg("report").arg(&directory));
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {arguments:?}");
         }
     }
 }
@@ -53,12 +65,15 @@ fn with_no_address_space_left_to_take_the_profiles_are_complete() {
 }
 
 #[test]
-fn a_current_directory_that_is_gone_is_one_line_unless_the_profiles_go_elsewhere() {
+fn a_program_that_goes_to_another_directory_has_its_profiles_where_it_began() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();
+        // Which is gone then.
         let with = at_limit(mpi, here.path(), &["directory"]);
         let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
-        assert!(line.contains("No such file or directory"), "{mpi:?}: {line}");
+        let directory = only_run_directory(here.path());
+        assert!(line.ends_with(&directory.display().to_string()), "{mpi:?}: {line}");
+        assert_eq!(profiles(&directory).len(), 2, "{mpi:?}");
         let output = here.path().join("profile");
         let mut words = mpi.mpirun(2);
         words.extend([mpi.program("limits").display().to_string(), "directory".into()]);

@@ -21,6 +21,7 @@ mod languages;
 mod launchers;
 mod launching;
 mod limits;
+mod live;
 mod matrix;
 mod native;
 mod objects;

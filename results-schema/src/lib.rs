@@ -10,6 +10,7 @@
 
 mod datatype;
 mod diagnosis;
+mod live;
 mod messages;
 mod number;
 #[cfg(test)]
@@ -31,6 +32,9 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use live::{
+    LiveLayout, LiveRecord, live_file_name, parse_live, rank_of_live_file_name, read_live,
+};
 pub use messages::{
     Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
     PeerQueues, Stack, Traffic, Watch, WatchSite,
@@ -41,7 +45,9 @@ pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
     Skipped, Tool,
 };
-pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
+pub use read::{
+    ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
+};
 pub use readings::Measure;
 pub use reduction::Reduction;
 pub use rows::{
@@ -67,6 +73,8 @@ pub use write::{
 
 /// The tag of a rank profile of this version.
 pub const RANK_SCHEMA: &str = "gyan.rank/1";
+/// The tag of a live file of this version.
+pub const LIVE_SCHEMA: &str = "gyan.live/1";
 /// The tag of a summary of this version.
 pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 /// The tag of a listing of variables of this version.

@@ -132,8 +132,13 @@ pub enum Ending {
     /// `exit`, or the return from `main`, before `MPI_Finalize`, with the code of the process.
     Exit,
     /// It had not ended: the program asked for the profile by `MPI_Pcontrol(2)`, and another was not
-    /// written later.
+    /// written later; or a live file of a process that is there.
     Running,
+    /// A signal, `_exit` or a crash of the node: the process is gone, and its live file is what was known
+    /// before.
+    Killed,
+    /// No end is known: a live file of a process on another node, which may be there still.
+    Unknown,
 }
 
 /// A class of performance variables (MPI 4.1, 15.3.7).
@@ -357,7 +362,7 @@ pub struct Overhead {
     /// Seconds that gyan added to `MPI_Init`, `mpit_init_s` excluded.
     pub init_s: f64,
     /// Seconds that gyan spent reading variables in between: at calls, when objects came and went,
-    /// and between phases.
+    /// and between phases; and writing to the live file.
     #[serde(default)]
     pub sampling_s: f64,
     /// Seconds that gyan spent counting and timing calls, summed over all threads: their numbers

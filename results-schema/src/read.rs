@@ -81,6 +81,18 @@ pub fn parse_rank(bytes: &[u8]) -> Result<RankProfile, ReadError> {
     Ok(profile)
 }
 
+/// Reads what a file of a run directory knows of one rank: its profile, or its live file, by its name.
+///
+/// # Errors
+/// As for [`read_rank`] and [`read_live`](crate::read_live).
+pub fn read_profile(path: &Path) -> Result<RankProfile, ReadError> {
+    if path.extension().is_some_and(|extension| extension == "live") {
+        crate::live::read_live(path)
+    } else {
+        read_rank(path)
+    }
+}
+
 /// Reads a summary.
 ///
 /// # Errors
@@ -113,7 +125,7 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, Re
     serde_json::from_slice(bytes).map_err(|error| damage(&error))
 }
 
-fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {
+pub(crate) fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {
     if found == known {
         return Ok(());
     }

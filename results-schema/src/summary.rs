@@ -64,7 +64,7 @@ pub struct Summary {
 
 /// Which ranks a summary holds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Ranks {
     /// Size of `MPI_COMM_WORLD`.
     pub expected: u32,
@@ -88,7 +88,7 @@ impl Ranks {
 
 /// A rank that did not end by `MPI_Finalize`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct BadEnding {
     /// The rank.
     pub rank: u32,
@@ -96,6 +96,9 @@ pub struct BadEnding {
     pub how: Ending,
     /// With which code.
     pub code: i32,
+    /// Seconds from the start to what is known last.
+    #[serde(default)]
+    pub elapsed_s: f64,
 }
 
 /// A file of the run directory that is not part of the summary.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gyan_results::{Call, Number, Pvar, RankProfile, Values, read_rank};
+use gyan_results::{Call, Number, Pvar, RankProfile, Values, read_profile};
 use tempfile::TempDir;
 use wait_timeout::ChildExt;
 
@@ -447,16 +447,46 @@ pub(crate) fn truth(directory: &Path, rank: u32) -> Vec<Vec<String>> {
 
 /// The profiles in a run directory, by rank.
 pub(crate) fn profiles(directory: &Path) -> Vec<RankProfile> {
+    files_of_ranks(directory, "json")
+}
+
+/// What the live files in a run directory know, by rank.
+pub(crate) fn lives(directory: &Path) -> Vec<RankProfile> {
+    files_of_ranks(directory, "live")
+}
+
+fn files_of_ranks(directory: &Path, extension: &str) -> Vec<RankProfile> {
     let mut profiles: Vec<RankProfile> = fs::read_dir(directory)
         .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.file_name() != Some(OsStr::new("summary.json")))
         // Further runs of the same job.
         .filter(|path| !path.is_dir())
-        .map(|path| read_rank(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display())))
+        .filter(|path| path.extension() == Some(OsStr::new(extension)))
+        .map(|path| {
+            read_profile(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+        })
         .collect();
     profiles.sort_by_key(|profile| profile.rank);
     profiles
+}
+
+/// The run directories in `here`; names that lead to another of them do not count.
+pub(crate) fn run_directories(here: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(here).unwrap().map(|entry| entry.unwrap());
+    let mut directories: Vec<PathBuf> = entries
+        .filter(|entry| entry.file_type().unwrap().is_dir())
+        .map(|entry| entry.path())
+        .collect();
+    directories.sort();
+    directories
+}
+
+/// The one of them.
+pub(crate) fn only_run_directory(here: &Path) -> PathBuf {
+    let directories = run_directories(here);
+    let [directory] = &directories[..] else { panic!("not one run directory: {directories:?}") };
+    directory.clone()
 }
 
 /// The counts of a profile by function.

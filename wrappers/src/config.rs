@@ -18,6 +18,8 @@ pub(crate) struct Config {
     pub(crate) job_id: Option<String>,
     pub(crate) record_command: bool,
     pub(crate) wanted: Wanted,
+    /// Where the live file is.
+    pub(crate) live: Live,
     /// What gyan may cost, as a share of the run; none for no limit.
     pub(crate) budget: Option<f64>,
     /// The interval of the series, when there is to be one.
@@ -50,6 +52,7 @@ impl Default for Config {
             job_id: None,
             record_command: true,
             wanted: Wanted::default(),
+            live: Live::InOutput,
             budget: Some(0.005),
             series: None,
             series_bytes: 1 << 20,
@@ -66,6 +69,16 @@ impl Default for Config {
             warnings: Vec::new(),
         }
     }
+}
+
+/// Where what is known so far is kept, in case that the process is killed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Live {
+    Off,
+    /// In the run directory.
+    InOutput,
+    /// In a directory of the run inside this one.
+    In(PathBuf),
 }
 
 /// What may be said on stderr.
@@ -149,6 +162,19 @@ pub(crate) const TABLE: &[Setting] = &[
                   directory",
         set: |config, value| {
             config.record_command = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_LIVE",
+        default: "the run directory",
+        meaning: "where a process that is killed leaves what was known so far: a directory, in which the run \
+                  gets one of its own, such as `/dev/shm`; `off`: nowhere",
+        set: |config, value| {
+            config.live = match value {
+                "off" => Live::Off,
+                _ => Live::In(value.into()),
+            };
             Ok(())
         },
     },

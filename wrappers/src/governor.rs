@@ -20,6 +20,9 @@ const CREDIT_S: f64 = 0.2;
 const HORIZON_S: f64 = 1.0;
 /// When too much was spent, this part of the budget goes on: nothing is ever blind.
 const LEAST: f64 = 1.0 / 4.0;
+/// The part of the budget that is for snapshots, and their share of the time without a budget.
+const SNAPSHOTS: f64 = 1.0 / 4.0;
+const SNAPSHOTS_AT_MOST: f64 = 0.1;
 /// The end takes as long as the start and this part of it.
 const END_BY_START: f64 = 1.25;
 /// All functions are looked at after this time, to see which are called more rarely than before.
@@ -152,6 +155,16 @@ pub(crate) fn gap(now: u64) -> f64 {
 pub(crate) fn between_readings(now: u64, cost: f64) -> f64 {
     let variables = VARIABLES.get().max(1) as f64;
     apart(cost * variables, rate(now) * 0.5)
+}
+
+/// Ticks that are to lie between two snapshots, of which one takes `cost`: a quarter of the budget is for
+/// them, and half of the credit, so that nothing is lost of a program that dies young.
+pub(crate) fn between_snapshots(cost: f64) -> f64 {
+    if is_unlimited() {
+        return apart(cost, SNAPSHOTS_AT_MOST);
+    }
+    let has_credit = (SPENT.get() as f64) < 0.5 * BUDGET.get() * clock::ticks(CREDIT_S);
+    if has_credit { 0.0 } else { apart(cost, BUDGET.get() * SNAPSHOTS) }
 }
 
 fn apart(ticks: f64, share: f64) -> f64 {

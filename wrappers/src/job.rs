@@ -1,10 +1,11 @@
 //! Which run is this? What the launcher, the command line and the node say, without communication.
 
+use std::env;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::config::{Config, launcher};
+use crate::config::{Config, Live, launcher};
 use crate::output::Place;
 
 /// The run that this process belongs to. Processes that `MPI_Comm_spawn` starts have an
@@ -20,6 +21,8 @@ pub(crate) struct Job {
     pub(crate) started: String,
     /// Where the profiles go.
     pub(crate) place: Place,
+    /// Where the live files are; none for nowhere.
+    pub(crate) live: Option<Place>,
 }
 
 impl Job {
@@ -35,12 +38,18 @@ impl Job {
         };
         let name = file_name_of(&program());
         let mode = config.mode;
+        let named = |parent: &Path, kind| {
+            Place::named(&absolute(parent), mode, kind, &name, &file_name_of(&id))
+        };
         let place = match &config.output {
-            Some(directory) if spawned => {
-                Place::named(directory, mode, "spawned", &name, &file_name_of(&id))
-            }
-            Some(directory) => Place::chosen(directory, mode),
-            None => Place::named(Path::new(""), mode, "gyan", &name, &file_name_of(&id)),
+            Some(directory) if spawned => named(directory, "spawned"),
+            Some(directory) => Place::chosen(&absolute(directory), mode),
+            None => named(Path::new(""), "gyan"),
+        };
+        let live = match &config.live {
+            Live::Off => None,
+            Live::InOutput => Some(place.clone()),
+            Live::In(directory) => Some(named(directory, "gyan")),
         };
         Job {
             id,
@@ -49,8 +58,15 @@ impl Job {
             pid,
             started: timestamp(SystemTime::now()),
             place,
+            live,
         }
     }
+}
+
+/// Where `directory` is, also when the program changes to another one later. As it is where the
+/// directory that the program is in is not there any more.
+fn absolute(directory: &Path) -> PathBuf {
+    env::current_dir().map_or_else(|_| directory.to_owned(), |here| here.join(directory))
 }
 
 /// The name of this node.

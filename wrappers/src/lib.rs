@@ -36,6 +36,7 @@ mod governor;
 mod job;
 mod lifecycle;
 mod listing;
+mod live;
 mod loaded;
 mod locks;
 mod memory;

@@ -23,12 +23,10 @@ impl Stopwatch {
     pub(crate) fn start(scope: &Scope, function: Function, samples: bool) -> Option<Stopwatch> {
         let ledger = scope.times()?;
         let mut begun = clock::now();
+        let samples = samples && run::is_sample_due(begun);
         // Not where it would be in the way of a measurement that was prepared.
-        if samples && run::is_sample_due(begun) && !ledger.is_warm(function) {
-            boundary::contain("sampling", || run::sample(begun));
-            let ended = clock::now();
-            run::sampled(ended.wrapping_sub(begun));
-            begun = ended;
+        if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
+            begun = look(samples, begun);
         }
         Some(Stopwatch { ledger, function, begun })
     }
@@ -44,4 +42,20 @@ impl Stopwatch {
             governor::learn_behind(clock::now().wrapping_sub(ended) as f64);
         }
     }
+}
+
+/// Samples variables, and writes down what is known, when either is due. When that is done.
+#[cold]
+fn look(samples: bool, begun: u64) -> u64 {
+    let mut ended = begun;
+    if samples {
+        boundary::contain("sampling", || run::sample(begun));
+        ended = clock::now();
+        run::sampled(ended.wrapping_sub(begun));
+    }
+    if run::is_snapshot_due(ended) {
+        boundary::contain("writing the live file", || run::snapshot(ended));
+        ended = clock::now();
+    }
+    ended
 }

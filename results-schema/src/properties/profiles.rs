@@ -3,6 +3,8 @@
 
 #[path = "../../../fuzz/bodies/rank_profile.rs"]
 mod fuzzed;
+#[path = "../../../fuzz/bodies/live_file.rs"]
+mod fuzzed_live;
 
 use std::fs;
 use std::path::Path;
@@ -231,6 +233,13 @@ proptest! {
     }
 
     #[test]
+    fn a_live_file_is_refused_or_read_as_it_was_written(
+        bytes in proptest::collection::vec(any::<u8>(), 0..60),
+    ) {
+        fuzzed_live::live_file(&bytes);
+    }
+
+    #[test]
     fn damaged_profiles_are_read_or_refused_with_one_line(
         damages in proptest::collection::vec(
             (any::<proptest::sample::Index>(), any::<u8>(), 0..4_u8), 1..4,
@@ -270,10 +279,14 @@ proptest! {
 
 #[test]
 fn the_inputs_of_the_fuzzer_are_read_or_refused_with_one_line() {
-    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/rank_profile");
-    let inputs: Vec<_> = fs::read_dir(corpus).unwrap().collect();
-    assert!(!inputs.is_empty());
-    for input in inputs {
-        fuzzed::rank_profile(&fs::read(input.unwrap().path()).unwrap());
+    for (target, body) in
+        [("rank_profile", fuzzed::rank_profile as fn(&[u8])), ("live_file", fuzzed_live::live_file)]
+    {
+        let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);
+        let inputs: Vec<_> = fs::read_dir(corpus).unwrap().collect();
+        assert!(!inputs.is_empty());
+        for input in inputs {
+            body(&fs::read(input.unwrap().path()).unwrap());
+        }
     }
 }

@@ -15,8 +15,9 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::{
-    BadEnding, Clock, CoverageSummary, CvarSetting, Ending, Job, LeftOut, Mpi, Number, RankProfile,
-    Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, readings,
+    BadEnding, Clock, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi, Number,
+    RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool,
+    Warning, readings,
 };
 use absence::Rows;
 use calls::CallReduction;
@@ -125,7 +126,8 @@ impl JobReduction {
         let elapsed_s = profile.job.elapsed_s;
         let mut ended_badly = BTreeMap::new();
         if profile.end.how != Ending::Finalize {
-            let ending = BadEnding { rank, how: profile.end.how, code: profile.end.code };
+            let End { how, code } = profile.end;
+            let ending = BadEnding { rank, how, code, elapsed_s };
             ended_badly.insert(rank, ending);
         }
         let mut pvars = Pvars::default();

@@ -107,18 +107,36 @@ fn subtitle(summary: &Summary) -> Vec<String> {
 /// How the ranks ended that did not by `MPI_Finalize`, those of one kind in one line.
 fn endings(ended: &[BadEnding]) -> impl Iterator<Item = String> {
     let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
-    for BadEnding { rank, how, code } in ended {
+    let mut known_until: BTreeMap<String, (f64, f64)> = BTreeMap::new();
+    for BadEnding { rank, how, code, elapsed_s } in ended {
         let kind = match how {
             Ending::Finalize => continue,
             Ending::Abort => format!("ended by MPI_Abort with code {code}"),
             Ending::Exit => format!("ended without MPI_Finalize, exit code {code}"),
-            Ending::Running => {
-                "as it was at MPI_Pcontrol(2), no later profile was written".to_owned()
-            }
+            Ending::Running => "as it was while it ran, no later profile was written".to_owned(),
+            Ending::Killed => "killed, or crashed, without MPI_Finalize".to_owned(),
+            Ending::Unknown => "no end is known: killed, or still running".to_owned(),
         };
+        if matches!(how, Ending::Running | Ending::Killed | Ending::Unknown) {
+            let (first, last) = known_until.entry(kind.clone()).or_insert((*elapsed_s, *elapsed_s));
+            (*first, *last) = (first.min(*elapsed_s), last.max(*elapsed_s));
+        }
         kinds.entry(kind).or_default().push(*rank);
     }
-    kinds.into_iter().map(|(kind, on)| format!("{kind}: rank {}", ranges(&on)))
+    kinds.into_iter().map(move |(kind, on)| {
+        let until = known_until.get(&kind).map(|(first, last)| until(*first, *last));
+        format!("{kind}: rank {}{}", ranges(&on), until.unwrap_or_default())
+    })
+}
+
+/// Until when ranks are known that did not tell their end.
+fn until(first: f64, last: f64) -> String {
+    let (first, last) = (seconds(first), seconds(last));
+    if first == last {
+        format!("; known until {last} of the run")
+    } else {
+        format!("; known until {first} to {last} of the run")
+    }
 }
 
 fn in_mpi(in_mpi: &InMpiSummary) -> String {

@@ -1,19 +1,21 @@
 //! Which directory is the run's? Its name, who made it, and who may look into it.
 
+use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
-use std::path::{Path, PathBuf};
+use std::path::{Display, Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gyan_results::{rank_of_file_name, read_rank};
+use gyan_results::{rank_of_file_name, rank_of_live_file_name, read_profile};
 
 /// How long one program of a job waits for another to make the run directory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the profiles of a run go.
+#[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) directory: PathBuf,
     /// The permissions of what is made, before the process's umask.
@@ -23,6 +25,7 @@ pub(crate) struct Place {
 }
 
 /// The directories of the programs of one job: `<kind>-<program>-<id>`.
+#[derive(Clone)]
 struct Family {
     kind: &'static str,
     id: String,
@@ -120,6 +123,13 @@ impl Place {
     }
 }
 
+/// `path` as a user who is where the program is names it.
+pub(crate) fn shown(path: &Path) -> Display<'_> {
+    let here = env::current_dir().ok();
+    let inside = here.and_then(|here| path.strip_prefix(here).ok());
+    inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or(path).display()
+}
+
 /// Makes `directory` unless it is there. What it is in is as `mkdir -p` makes it.
 pub(super) fn make(directory: &Path, mode: u32) -> io::Result<()> {
     let mut builder = DirBuilder::new();
@@ -173,12 +183,16 @@ impl Family {
 /// Whether the profiles in `directory` are of `job`.
 fn holds(directory: &Path, job: &str) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
-    let is_profile = |name: &OsStr| name.to_str().and_then(rank_of_file_name).is_some();
+    let is_profile = |name: &OsStr| {
+        name.to_str().is_some_and(|name| {
+            rank_of_file_name(name).or_else(|| rank_of_live_file_name(name)).is_some()
+        })
+    };
     let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
     let profile = entries
         .flatten()
         .filter(is_file)
         .find(|entry| is_profile(&entry.file_name()))
-        .and_then(|entry| read_rank(&entry.path()).ok());
+        .and_then(|entry| read_profile(&entry.path()).ok());
     profile.is_some_and(|profile| profile.job.id == job)
 }

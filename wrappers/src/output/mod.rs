@@ -1,10 +1,10 @@
-//! Where the profile of this rank goes: a file of its own in the run directory, complete or not
-//! there at all. Nothing is written through a link, and nothing is replaced but what an earlier job
+//! Where the profile of this rank goes, and its live file: a file of its own in the run directory, complete
+//! or not there at all. Nothing is written through a link, and nothing is replaced but what an earlier job
 //! of the same user left.
 
 mod directory;
 
-pub(crate) use directory::Place;
+pub(crate) use directory::{Place, shown};
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -14,7 +14,9 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gyan_results::{Overhead, RankProfile, rank_file_name, read_rank, write_rank};
+use gyan_results::{
+    Overhead, RankProfile, live_file_name, rank_file_name, read_profile, write_rank,
+};
 
 use crate::{notice, writing};
 
@@ -24,24 +26,69 @@ const PLACES: u32 = 10_000;
 const NAMES: u32 = 8;
 
 /// Writes the profile under a temporary name, then gives it its own. `measure` fills in the
-/// overhead behind the writing of all else. The directory in which it is.
+/// overhead behind the writing of all else; `live`: the live file of this process. The directory in which
+/// it is.
 pub(crate) fn write(
     place: &Place,
     profile: &mut RankProfile,
+    live: Option<&Path>,
     measure: impl FnOnce(&mut Overhead),
 ) -> io::Result<PathBuf> {
+    let write = |mut file, profile: &mut RankProfile| {
+        write_rank(&mut file, profile, measure)?;
+        close(file)
+    };
+    make(place, Kind::Profile, profile, live, write).map(|(directory, ())| directory)
+}
+
+/// Has a live file filled, then gives it its name; `live`: an earlier one of this process, which it
+/// replaces. The file, and what `work` made of it.
+pub(crate) fn write_live<T>(
+    place: &Place,
+    profile: &mut RankProfile,
+    live: Option<&Path>,
+    work: impl FnOnce(File, &mut RankProfile) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
+    let name = Kind::Live.name(profile.rank);
+    make(place, Kind::Live, profile, live, work)
+        .map(|(directory, made)| (directory.join(name), made))
+}
+
+/// What there is of a rank.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Profile,
+    Live,
+}
+
+impl Kind {
+    fn name(self, rank: u32) -> String {
+        match self {
+            Kind::Profile => rank_file_name(rank),
+            Kind::Live => live_file_name(rank),
+        }
+    }
+}
+
+fn make<T>(
+    place: &Place,
+    kind: Kind,
+    profile: &mut RankProfile,
+    live: Option<&Path>,
+    work: impl FnOnce(File, &mut RankProfile) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
     writing::without_signals(|| {
         let (directory, _naming) = place.settle(&profile.job.id)?;
         directory::make(&directory, place.mode)?;
-        let name = rank_file_name(profile.rank);
-        let (mut file, temporary) = create(&directory, &name, place.mode)?;
+        let (file, temporary) = create(&directory, &kind.name(profile.rank), place.mode)?;
         let written = file.metadata().and_then(|metadata| {
-            place.check_owner(&directory, metadata.uid())?;
-            write_rank(&mut file, profile, measure)?;
-            close(file)?;
             let owner = metadata.uid();
-            Publication { temporary: &temporary, directory: &directory, profile, owner }
-                .publish(&name, place.mode)
+            place.check_owner(&directory, owner)?;
+            let made = work(file, profile)?;
+            let directory = &directory;
+            let publication =
+                Publication { temporary: &temporary, directory, kind, profile, live, owner };
+            Ok((publication.publish(place.mode)?, made))
         });
         // It has another name now, or failed.
         let _ = fs::remove_file(&temporary);
@@ -53,7 +100,12 @@ pub(crate) fn write(
 /// others write to.
 fn create(directory: &Path, name: &str, mode: u32) -> io::Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
-    options.write(true).create_new(true).mode(mode & 0o666).custom_flags(libc::O_NOFOLLOW);
+    options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(mode & 0o666)
+        .custom_flags(libc::O_NOFOLLOW);
     let mut tries = 0;
     loop {
         tries += 1;
@@ -81,11 +133,14 @@ fn close(file: File) -> io::Result<()> {
     }
 }
 
-/// A profile that is to have its name.
+/// A file that is to have its name.
 struct Publication<'a> {
     temporary: &'a Path,
     directory: &'a Path,
+    kind: Kind,
     profile: &'a RankProfile,
+    /// The live file of this process.
+    live: Option<&'a Path>,
     /// Whom what this process writes there belongs to.
     owner: u32,
 }
@@ -99,8 +154,9 @@ enum Found {
 }
 
 impl Publication<'_> {
-    /// Gives the profile its name in `directory`, or in `directory/again-<n>` when that is taken.
-    fn publish(&self, name: &str, mode: u32) -> io::Result<PathBuf> {
+    /// Gives the file its name in `directory`, or in `directory/again-<n>` when that of the profile or of
+    /// the live file is taken there.
+    fn publish(&self, mode: u32) -> io::Result<PathBuf> {
         let mut why = None;
         for number in 1..PLACES {
             let place = match number {
@@ -111,37 +167,63 @@ impl Publication<'_> {
                 continue;
             }
             directory::make(&place, mode)?;
-            let path = place.join(name);
-            if let Err(what) = self.give_name(&path)? {
+            if let Err(what) = self.give_name(&place)? {
                 why.get_or_insert(what);
                 continue;
             }
-            if let Some(why) = why {
-                notice::say(&format!(
-                    "{}: {why} and stays; the profile of rank {} is in {}",
-                    self.directory.join(name).display(),
-                    self.profile.rank,
-                    place.display()
-                ));
+            if self.kind == Kind::Profile {
+                self.tidy(&place);
+                if let Some((name, why)) = why {
+                    notice::say(&format!(
+                        "{}: {why} and stays; the profile of rank {} is in {}",
+                        shown(&self.directory.join(name)),
+                        self.profile.rank,
+                        shown(&place)
+                    ));
+                }
             }
             return Ok(place);
         }
         Err(io::Error::other("too many processes of this job had this rank"))
     }
 
-    /// Gives the profile the name `path`, or says what is there and stays.
-    fn give_name(&self, path: &Path) -> io::Result<Result<(), String>> {
-        if let Found::Kept(what) = self.found_at(path) {
+    /// The live file beside a profile is of an earlier job that was killed, or this process's own, which
+    /// is removed by who has it.
+    fn tidy(&self, place: &Path) {
+        let live = place.join(Kind::Live.name(self.profile.rank));
+        if self.live != Some(live.as_path()) {
+            let _ = fs::remove_file(live);
+        }
+    }
+
+    /// Gives the file its name in `place`, or says what is there and stays.
+    fn give_name(&self, place: &Path) -> io::Result<Result<(), (String, String)>> {
+        let path = place.join(self.kind.name(self.profile.rank));
+        if let Err(what) = self.is_free(place) {
             return Ok(Err(what));
         }
-        if fs::hard_link(self.temporary, path).is_ok() {
+        if fs::hard_link(self.temporary, &path).is_ok() {
             return Ok(Ok(()));
         }
         // Another was quicker, or it is of an earlier job, or this file system has no links.
-        if let Found::Kept(what) = self.found_at(path) {
+        if let Err(what) = self.is_free(place) {
             return Ok(Err(what));
         }
         fs::rename(self.temporary, path).map(Ok)
+    }
+
+    /// Whether nothing of this rank is in `place` that stays, or else what.
+    fn is_free(&self, place: &Path) -> Result<(), (String, String)> {
+        for kind in [Kind::Profile, Kind::Live] {
+            let name = kind.name(self.profile.rank);
+            let path = place.join(&name);
+            if self.live != Some(path.as_path())
+                && let Found::Kept(what) = self.found_at(&path)
+            {
+                return Err((name, what));
+            }
+        }
+        Ok(())
     }
 
     /// A job script may give one id to several runs, and what Open MPI 5 starts as one rank may run
@@ -157,7 +239,7 @@ impl Publication<'_> {
         if metadata.uid() != self.owner {
             return kept("belongs to another user");
         }
-        let (Ok(other), own) = (read_rank(path), self.profile) else {
+        let (Ok(other), own) = (read_profile(path), self.profile) else {
             return kept("is no profile that this gyan can read");
         };
         let is_same_process = (other.pid, &other.host) == (own.pid, &own.host);
@@ -188,6 +270,8 @@ fn is_directory_or_free(path: &Path) -> bool {
 mod tests {
     use std::thread;
 
+    use gyan_results::read_rank;
+
     use super::*;
 
     /// A profile of `rank` of `job`, by the process `pid`.
@@ -202,7 +286,7 @@ mod tests {
     /// Where a profile of `program` went below `parent`.
     fn written(parent: &Path, program: &str, mut profile: RankProfile) -> String {
         let place = Place::named(parent, 0o700, "gyan", program, &profile.job.id);
-        let directory = write(&place, &mut profile, |_| ()).unwrap();
+        let directory = write(&place, &mut profile, None, |_| ()).unwrap();
         let read = read_rank(&directory.join(rank_file_name(profile.rank))).unwrap();
         assert_eq!(read.pid, profile.pid);
         directory.strip_prefix(parent).unwrap().display().to_string()
@@ -216,7 +300,7 @@ mod tests {
             let mut profile = profile(job, 0, pid);
             // Each job on a day of its own.
             profile.job.started = format!("2026-01-0{job}T00:00:00Z");
-            write(&place, &mut profile, |_| ()).unwrap();
+            write(&place, &mut profile, None, |_| ()).unwrap();
             let read = |path: &str| read_rank(&here.path().join(path)).ok().map(|read| read.pid);
             [read("rank-000000.json"), read("again-2/rank-000000.json")]
         };
@@ -256,7 +340,7 @@ mod tests {
             let place = Place::chosen(here.path(), 0o700);
             let mut profile = profile("1", 0, 10);
             profile.job.started = "2099-01-01T00:00:00Z".into();
-            let directory = write(&place, &mut profile, |_| ()).unwrap();
+            let directory = write(&place, &mut profile, None, |_| ()).unwrap();
             assert_eq!(directory, here.path().join("again-3"), "{kind}");
             assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
             assert_eq!(taken.symlink_metadata().unwrap().ino(), before, "{kind}");
@@ -270,7 +354,7 @@ mod tests {
         let elsewhere = here.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, here.path().join("gyan-a-1")).unwrap();
-        let error = write(&place("1"), &mut profile("1", 0, 10), |_| ()).unwrap_err();
+        let error = write(&place("1"), &mut profile("1", 0, 10), None, |_| ()).unwrap_err();
         assert_eq!(error.to_string(), "it is a link that gyan did not make");
         let foreign = here.path().join("gyan-a-2");
         fs::create_dir(&foreign).unwrap();
@@ -278,7 +362,7 @@ mod tests {
             notice::say("skipped: no right to give a directory away");
             return;
         }
-        let error = write(&place("2"), &mut profile("2", 0, 10), |_| ()).unwrap_err();
+        let error = write(&place("2"), &mut profile("2", 0, 10), None, |_| ()).unwrap_err();
         assert_eq!(error.to_string(), "it belongs to another user");
         // Nor is one taken for that of another program of the job.
         fs::create_dir(here.path().join("gyan-b-3")).unwrap();
@@ -301,8 +385,8 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         let place = Place::chosen(&here.path().join("a/b"), 0o700);
-        write(&place, &mut profile("1", 0, 1), |_| ()).unwrap();
-        write(&place, &mut profile("1", 0, 2), |_| ()).unwrap();
+        write(&place, &mut profile("1", 0, 1), None, |_| ()).unwrap();
+        write(&place, &mut profile("1", 0, 2), None, |_| ()).unwrap();
         for directory in ["a/b", "a/b/again-2"] {
             assert_eq!(mode(&here.path().join(directory)), 0o700);
             assert_eq!(mode(&here.path().join(directory).join("rank-000000.json")), 0o600);

@@ -216,7 +216,10 @@ impl Beginning {
                 names: BTreeMap::new(),
                 earlier: Earlier::default(),
                 phases: Phases::new(self.clock.ticks()),
+                live: None,
+                snapshot_ticks: 0.0,
                 told: false,
+                said: None,
                 overhead,
             },
         };
@@ -225,6 +228,7 @@ impl Beginning {
         boundary::open(threaded);
         let measuring = Instant::now();
         governor::learn(export::costs());
+        run.begin_live();
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);

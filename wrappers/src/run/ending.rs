@@ -1,19 +1,21 @@
 //! How the run ends: what is read for the last time, and what is written then.
 
 use std::ffi::{c_int, c_void};
+use std::io;
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::Once;
 use std::time::Instant;
 
 use gyan_results::{
-    Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, PhasePvar, Pvar,
-    RANK_SCHEMA, RankProfile, Series, Tool,
+    Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead, PhasePvar,
+    Pvar, RANK_SCHEMA, RankProfile, Series, Tool,
 };
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
-use crate::sampler::Findings;
+use crate::live::Live;
+use crate::sampler::{Findings, Look};
 use crate::{boundary, clock, governor, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
@@ -42,7 +44,7 @@ pub(crate) fn end_run() -> Option<Kept> {
 pub(crate) fn aborts(code: i32) {
     super::with_run(|run| {
         if run.is_of_this_process() {
-            run.write_so_far(End { how: Ending::Abort, code }, true);
+            run.write_so_far(End { how: Ending::Abort, code }, Look::Whole);
         }
     });
 }
@@ -62,32 +64,43 @@ extern "C" fn exits(code: c_int, _argument: *mut c_void) {
     boundary::contain("ending without MPI_Finalize", || {
         // The thread may be inside a call of MPI that ends the process, or others in any call, with
         // locks that variables would wait for.
-        let reads = boundary::is_alone_in_program();
+        let look = if boundary::is_alone_in_program() { Look::Whole } else { Look::Nothing };
         super::with_run_soon(|run| {
             if run.is_of_this_process() {
-                run.write_so_far(End { how: Ending::Exit, code }, reads);
+                run.write_so_far(End { how: Ending::Exit, code }, look);
             }
         });
     });
 }
 
 impl Run {
-    /// Writes the profile as it is now; `reads`: what variables are now is part of it.
-    pub(super) fn write_so_far(&mut self, how: End, reads: bool) {
+    /// Writes the profile as it is now.
+    pub(super) fn write_so_far(&mut self, how: End, look: Look) {
         let asked = Instant::now();
-        if reads {
+        self.so_far(asked, how, look, |run, mut profile| run.write(&mut profile, asked));
+    }
+
+    /// Does something with the profile as it is at the moment `asked`.
+    pub(super) fn so_far<T>(
+        &mut self,
+        asked: Instant,
+        how: End,
+        look: Look,
+        work: impl FnOnce(&mut Run, RankProfile) -> T,
+    ) -> T {
+        if look == Look::Whole {
             self.ask_names();
         }
         let findings = match &mut self.sampler {
-            Some(sampler) if reads => sampler.so_far(&self.library, &mut self.config.wanted),
-            Some(sampler) => sampler.so_far_unread(&self.library),
+            Some(sampler) => sampler.so_far(look, &self.library, &mut self.config.wanted),
             None => Findings::default(),
         };
         let earlier = self.earlier.clone();
         self.earlier.take_in(&findings);
-        let mut profile = self.profile(asked, findings.coverage, how, Vec::new());
-        self.write(&mut profile, asked);
+        let profile = self.profile(asked, findings.coverage, how, Vec::new());
+        let done = work(self, profile);
         self.earlier = earlier;
+        done
     }
 
     /// Asks for the names of communicators, which hits of the watch are on.
@@ -129,7 +142,7 @@ impl Run {
             self.told = true;
             let size = self.size;
             let ranks = if size == 1 { "rank" } else { "ranks" };
-            let directory = directory.display();
+            let directory = output::shown(&directory);
             notice::say(&format!(
                 "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
             ));
@@ -198,37 +211,67 @@ impl Run {
         }
     }
 
-    /// Writes the profile. The directory in which it is.
-    fn write(&self, profile: &mut RankProfile, ended: Instant) -> Option<PathBuf> {
-        let place = &self.job.place;
+    /// What fills in the overhead of a profile of so many seconds, which was asked for at the moment `asked`.
+    pub(super) fn measures(
+        &self,
+        elapsed_s: f64,
+        asked: Instant,
+    ) -> impl FnOnce(&mut Overhead) + use<> {
         let sampling_s = clock::seconds(SAMPLING.get() as f64);
         let finalize_s = self.overhead.finalize_s;
         let (calls, timed) = self.phases.numbers();
         let wrappers_s = clock::seconds(governor::wrappers(calls.saturating_sub(timed), timed));
         let events_s = clock::seconds(self.earlier.callbacks as f64);
-        let elapsed_s = profile.job.elapsed_s;
-        let written = output::write(place, profile, |overhead| {
+        move |overhead| {
             overhead.sampling_s = sampling_s;
             overhead.wrappers_s = wrappers_s;
             overhead.events_s = events_s;
-            overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
+            overhead.finalize_s = finalize_s + asked.elapsed().as_secs_f64();
             let running =
                 overhead.sampling_s + overhead.wrappers_s + overhead.events_s + overhead.finalize_s;
             overhead.share = (overhead.init_s + running) / elapsed_s;
             overhead.running_share = running / elapsed_s;
-        });
-        if let Err(error) = &written {
-            let remedy = match error.raw_os_error() {
-                Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-                Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
-                _ => "set GYAN_OUTPUT to a directory that can",
-            };
-            notice::say(&format!(
-                "{}: the profile cannot be written: {error}; {remedy}",
-                place.directory.display()
-            ));
         }
-        written.ok()
+    }
+
+    /// Writes the profile. The directory in which it is.
+    fn write(&mut self, profile: &mut RankProfile, asked: Instant) -> Option<PathBuf> {
+        let measure = self.measures(profile.job.elapsed_s, asked);
+        let live = self.live.as_ref().map(Live::path);
+        match output::write(&self.job.place, profile, live, measure) {
+            Ok(directory) => {
+                if profile.end.how != Ending::Running {
+                    self.end_live();
+                }
+                Some(directory)
+            }
+            Err(error) => {
+                // The live file has its room on the disk already.
+                let _ = self.keep(profile);
+                self.cannot_write(&error);
+                None
+            }
+        }
+    }
+
+    /// Says, once, that nothing can be written where the profiles are to go.
+    pub(super) fn cannot_write(&mut self, error: &io::Error) {
+        let remedy = match error.raw_os_error() {
+            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+            Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
+            _ => "set GYAN_OUTPUT to a directory that can",
+        };
+        let mut text = format!(
+            "{}: the profile cannot be written: {error}; {remedy}",
+            output::shown(&self.job.place.directory)
+        );
+        if let Some(live) = &self.live {
+            text = format!("{text}; what is known is in {}", output::shown(live.path()));
+        }
+        if self.said.as_ref() != Some(&text) {
+            notice::say(&text);
+            self.said = Some(text);
+        }
     }
 }
 

@@ -2,9 +2,11 @@
 
 mod beginning;
 mod ending;
+mod snapshot;
 
 pub(crate) use beginning::{Beginning, Start};
 pub(crate) use ending::{aborts, end_run};
+pub(crate) use snapshot::{is_snapshot_due, snapshot};
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
@@ -15,12 +17,13 @@ use gyan_results::{CvarSetting, End, Ending, Overhead};
 use crate::abi::Library;
 use crate::config::Config;
 use crate::job::Job;
+use crate::live::Live;
 use crate::locks::lock_soon;
 use crate::mpit::Mpit;
 use crate::number::Whole;
 use crate::objects::Kind;
 use crate::phases::{self, Phases};
-use crate::sampler::Sampler;
+use crate::sampler::{Look, Sampler};
 use crate::{clock, governor, thread};
 use ending::Earlier;
 
@@ -57,8 +60,13 @@ pub(crate) struct Run {
     /// What was read until an earlier end.
     earlier: Earlier,
     phases: Phases,
+    live: Option<Live>,
+    /// Ticks that writing the live file takes.
+    snapshot_ticks: f64,
     /// Whether the user was told where the profiles are.
     told: bool,
+    /// What the user was told of that which cannot be written.
+    said: Option<String>,
     overhead: Overhead,
 }
 
@@ -191,7 +199,7 @@ impl Run {
         let now = clock::now();
         let flushes = matches!(change, phases::Change::Level(2));
         if flushes {
-            self.write_so_far(End { how: Ending::Running, code: 0 }, true);
+            self.write_so_far(End { how: Ending::Running, code: 0 }, Look::Whole);
         } else if let Some(next) = self.phases.change(change) {
             let read = self.sampler.as_mut().is_some_and(|sampler| {
                 sampler.change_phase(now, next.phase, next.counts, next.must_read)

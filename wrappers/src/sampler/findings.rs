@@ -8,7 +8,7 @@ use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values};
 
 use super::series::Series;
 use super::watch::{Cell, Watch};
-use super::{Findings, Finished, Moment, Sampled, Sampler};
+use super::{Findings, Finished, Look, Moment, Sampled, Sampler};
 use crate::abi::{Library, inquiry};
 use crate::mpit::Mpit;
 use crate::objects::{Kind, Object, Registry};
@@ -74,33 +74,38 @@ impl Sampler {
     }
 
     /// What is known now, while the run goes on.
-    pub(crate) fn so_far(&mut self, library: &Library, wanted: &mut Wanted) -> Findings {
-        // When this fails, so does the look at the end, which says so.
-        let _ = self.discover(library, wanted, self.exported, Moment::Later);
-        let now = clock::now();
-        self.read_all(now);
-        let stretch = self.phases.stretch;
-        self.change_phase(now, stretch.phase, stretch.counts, true);
+    pub(crate) fn so_far(
+        &mut self,
+        look: Look,
+        library: &Library,
+        wanted: &mut Wanted,
+    ) -> Findings {
+        if look != Look::Nothing {
+            // When this fails, so does the look at the end, which says so.
+            let _ = self.discover(library, wanted, self.exported, Moment::Later);
+        }
+        if look == Look::Whole {
+            let now = clock::now();
+            self.read_all(now);
+            let stretch = self.phases.stretch;
+            self.change_phase(now, stretch.phase, stretch.counts, true);
+        }
+        for sampled in &mut self.sampled {
+            sampled.settle_samples(&mut self.phases);
+        }
         let mut all = self.finished.clone();
         // The end will ask for the names anew.
-        let mut objects = self.objects.clone();
+        let mut objects = (look == Look::Whole).then(|| self.objects.clone());
         let mut names = BTreeMap::new();
         for sampled in &self.sampled {
-            let name = name_of(&mut objects, sampled, &mut names);
-            let may_be_read = sampled.known.may_be_read_in_between();
+            let name = match &mut objects {
+                Some(objects) => name_of(objects, sampled, &mut names),
+                None => sampled.object.as_ref().map(|object| object.description.clone()),
+            };
+            let may_be_read = look != Look::Nothing && sampled.known.may_be_read_in_between();
             let read = || sampled.handle.read(&self.mpit.api, &self.session).ok();
             let end = if may_be_read { read() } else { None };
             all.push(sampled.finished(end.as_deref(), name, self.elements));
-        }
-        self.findings(library, all)
-    }
-
-    /// What is known without a reading now.
-    pub(crate) fn so_far_unread(&mut self, library: &Library) -> Findings {
-        let mut all = self.finished.clone();
-        for sampled in &self.sampled {
-            let name = sampled.object.as_ref().map(|object| object.description.clone());
-            all.push(sampled.finished(None, name, self.elements));
         }
         self.findings(library, all)
     }

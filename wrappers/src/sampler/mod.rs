@@ -117,6 +117,17 @@ pub(crate) fn early_names(mpit: &Mpit, library: &Library) -> Vec<Option<String>>
         .collect()
 }
 
+/// How much is looked at for what is known while the run goes on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Look {
+    /// As at the end: also what objects are called, and what belongs to the phase.
+    Whole,
+    /// What variables are now.
+    Values,
+    /// What was read before.
+    Nothing,
+}
+
 /// What limits a profile.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {

@@ -124,9 +124,8 @@ impl Sampled {
         }
     }
 
-    /// A stretch ends: takes in what was read in it, and what it grew by. `next`: whether the next is
-    /// to be read.
-    pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
+    /// Takes in what was sampled.
+    pub(super) fn settle_samples(&mut self, phases: &mut Phases) {
         let key = self.key();
         if let Some(watch) = &mut self.watch {
             // Nothing is known of the time since.
@@ -136,6 +135,13 @@ impl Sampled {
                 phases.add_samples(key, &samples);
             }
         }
+    }
+
+    /// A stretch ends: takes in what was read in it, and what it grew by. `next`: whether the next is
+    /// to be read.
+    pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
+        let key = self.key();
+        self.settle_samples(phases);
         let class = self.known.effective(self.variable.class);
         let before = std::mem::take(&mut self.mark);
         let was_read = phases.stretch.read && !matches!(before, Mark::Unknown);

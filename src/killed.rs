@@ -1,0 +1,60 @@
+//! What a live file does not say: whether its process is still there.
+
+use std::fs;
+use std::time::SystemTime;
+
+use gyan_results::{Ending, RankProfile};
+
+/// A clock that was set since is off by less.
+const TOLERANCE_S: f64 = 2.0;
+/// `USER_HZ`, in which `/proc` tells times: 100 on every processor that Linux has MPI for.
+const TICKS_PER_SECOND: f64 = 100.0;
+
+/// Tells how a rank ended whose live file is all that it left.
+pub(crate) fn tell(profile: &mut RankProfile) {
+    if profile.end.how != Ending::Running {
+        return;
+    }
+    let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    profile.end.how = match () {
+        () if here.trim() != profile.host => Ending::Unknown,
+        () if is_there(profile) => Ending::Running,
+        () => Ending::Killed,
+    };
+}
+
+/// Whether the process is there; a later one may have its number.
+fn is_there(profile: &RankProfile) -> bool {
+    let Some(age_s) = age_s(profile.pid) else { return false };
+    let Ok(started) = humantime::parse_rfc3339(&profile.job.started) else { return true };
+    let since = SystemTime::now().duration_since(started).unwrap_or_default();
+    age_s + TOLERANCE_S >= since.as_secs_f64()
+}
+
+/// For how long a process has been there.
+fn age_s(pid: u32) -> Option<f64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    // The program's name, in parentheses, may hold anything.
+    let (_, rest) = stat.rsplit_once(')')?;
+    let mut fields = rest.split_ascii_whitespace();
+    // A zombie has ended.
+    if fields.next()? == "Z" {
+        return None;
+    }
+    let started: f64 = fields.nth(18)?.parse().ok()?;
+    let uptime = fs::read_to_string("/proc/uptime").ok()?;
+    let uptime: f64 = uptime.split_ascii_whitespace().next()?.parse().ok()?;
+    Some(uptime - started / TICKS_PER_SECOND)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_that_is_there_has_an_age() {
+        let age = age_s(std::process::id()).unwrap();
+        assert!((0.0..3600.0).contains(&age), "{age}");
+        assert_eq!(age_s(u32::MAX), None);
+    }
+}

@@ -1,0 +1,108 @@
+//! What is known so far goes to the live file while the program runs, so that it is there when the process
+//! is killed.
+
+#![forbid(unsafe_code)]
+
+use std::io;
+use std::time::Instant;
+
+use gyan_results::{End, Ending, RankProfile};
+
+use super::{RUN, Run, SAMPLING, holding};
+use crate::live::Live;
+use crate::number::Whole;
+use crate::sampler::Look;
+use crate::{clock, governor, notice, output};
+
+/// The clock at which the live file is to be written next.
+static DUE: Whole = Whole::new(u64::MAX);
+
+/// Whether the live file is to be written at a call at `now`.
+#[inline]
+pub(crate) fn is_snapshot_due(now: u64) -> bool {
+    now >= DUE.get()
+}
+
+/// Writes the live file, unless another thread is at the run.
+#[cold]
+pub(crate) fn snapshot(now: u64) {
+    holding(|| RUN.try_lock().ok(), |run| run.snapshot(now));
+}
+
+impl Run {
+    /// Makes the live file, when the user wants one.
+    pub(super) fn begin_live(&mut self) {
+        if self.job.live.is_some() && self.take_snapshot() {
+            self.snapshot_due();
+        }
+    }
+
+    fn snapshot(&mut self, now: u64) {
+        DUE.set(u64::MAX);
+        if !self.is_of_this_process() || !self.take_snapshot() {
+            return;
+        }
+        let ticks = clock::now().wrapping_sub(now) as f64;
+        self.snapshot_ticks = governor::learned(self.snapshot_ticks, ticks);
+        SAMPLING.add_shared(clock::whole(self.snapshot_ticks));
+        governor::spend(self.snapshot_ticks);
+        self.snapshot_due();
+    }
+
+    fn snapshot_due(&self) {
+        let apart = governor::between_snapshots(self.snapshot_ticks);
+        DUE.set(clock::now().saturating_add(clock::whole(apart)));
+    }
+
+    /// Writes what is known. Whether that could be done.
+    fn take_snapshot(&mut self) -> bool {
+        let asked = Instant::now();
+        let how = End { how: Ending::Running, code: 0 };
+        let kept = self.so_far(asked, how, Look::Values, |run, mut profile| {
+            run.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
+            run.keep(&mut profile)
+        });
+        if let Err(error) = &kept {
+            self.has_no_live_file(error);
+        }
+        kept.is_ok()
+    }
+
+    /// Keeps what is known in the live file, a larger one when it has no room.
+    pub(super) fn keep(&mut self, profile: &mut RankProfile) -> io::Result<()> {
+        let Some(place) = &self.job.live else { return Ok(()) };
+        if let Some(live) = &mut self.live
+            && live.write(&serde_json::to_vec(profile)?)
+        {
+            return Ok(());
+        }
+        self.live = Some(Live::begin(place, profile, self.live.as_ref())?);
+        Ok(())
+    }
+
+    /// The profile is complete: nobody needs the live file any more.
+    pub(super) fn end_live(&mut self) {
+        DUE.set(u64::MAX);
+        if let Some(live) = self.live.take() {
+            live.remove();
+        }
+    }
+
+    /// A disk that is full and a directory that cannot be written to are as bad for the profile. A file
+    /// system that cannot map files is not.
+    fn has_no_live_file(&mut self, error: &io::Error) {
+        let Some(place) = &self.job.live else { return };
+        let own_place = place.directory != self.job.place.directory;
+        match error.raw_os_error() {
+            Some(libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOMEM) => {
+                let text = "what is known so far is not kept in a live file";
+                self.config.warnings.push(format!("{text}: {error}"));
+            }
+            _ if own_place => notice::say(&format!(
+                "{}: the live file cannot be written: {error}; set GYAN_LIVE to a directory that can",
+                output::shown(&place.directory)
+            )),
+            _ => self.cannot_write(error),
+        }
+    }
+}
