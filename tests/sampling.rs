@@ -198,7 +198,8 @@ fn a_series_covers_the_whole_run_in_as_few_bytes_as_allowed() {
                 let profile = &run.profiles()[0];
                 assert_series(profile, &what);
                 let series = profile.series.as_ref().unwrap();
-                assert!((series.interval_s - 0.001).abs() < 1e-9, "{what}");
+                // By a clock that is measured better at the end than at the start.
+                assert!((series.interval_s - 0.001).abs() < 1e-7, "{what}: {}", series.interval_s);
                 let (ends, elapsed) = (&series.end_s, profile.job.elapsed_s);
                 // Two times 300 ms or more of it are probing.
                 let last = *ends.last().unwrap();

@@ -22,7 +22,7 @@ const HORIZON_S: f64 = 1.0;
 const LEAST: f64 = 1.0 / 4.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
 const SNAPSHOTS: f64 = 1.0 / 4.0;
-const SNAPSHOTS_AT_MOST: f64 = 0.1;
+const SNAPSHOTS_AT_MOST: f64 = 0.005;
 /// The end takes as long as the start and this part of it.
 const END_BY_START: f64 = 1.25;
 /// All functions are looked at after this time, to see which are called more rarely than before.
