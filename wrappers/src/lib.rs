@@ -33,6 +33,7 @@ mod export;
 #[cfg(test)]
 mod fuzzed;
 mod governor;
+mod guard;
 mod job;
 mod lifecycle;
 mod listing;

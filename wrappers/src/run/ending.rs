@@ -14,7 +14,7 @@ use gyan_results::{
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
 use crate::sampler::Findings;
-use crate::{boundary, clock, governor, notice, output, store, thread, watcher};
+use crate::{boundary, clock, governor, guard, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -79,7 +79,9 @@ impl Run {
             self.ask_names();
         }
         let findings = match &mut self.sampler {
-            Some(sampler) if reads => sampler.so_far(&self.library, &mut self.config.wanted),
+            Some(sampler) if reads => {
+                guard::inside(|| sampler.so_far(&self.library, &mut self.config.wanted))
+            }
             Some(sampler) => sampler.so_far_unread(&self.library),
             None => Findings::default(),
         };
@@ -107,7 +109,7 @@ impl Run {
         let (findings, mpit) = match self.sampler.take() {
             Some(sampler) => {
                 let wanted = &mut self.config.wanted;
-                let (findings, mpit) = sampler.end(&self.library, wanted);
+                let (findings, mpit) = guard::inside(|| sampler.end(&self.library, wanted));
                 for warning in wanted.unmatched() {
                     notice::say(&warning);
                     warnings.push(warning);
@@ -153,6 +155,7 @@ impl Run {
         let clock = clock::described();
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
+        all.extend(guard::crash());
         if clock.slow {
             let ns = clock.read_s * 1e9;
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));

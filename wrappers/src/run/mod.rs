@@ -21,7 +21,7 @@ use crate::number::Whole;
 use crate::objects::Kind;
 use crate::phases::{self, Phases};
 use crate::sampler::Sampler;
-use crate::{clock, governor, thread};
+use crate::{clock, governor, guard, thread};
 use ending::Earlier;
 
 /// The clock at which variables are to be sampled next.
@@ -160,7 +160,7 @@ impl Run {
         if self.is_of_this_process()
             && let Some(sampler) = &mut self.sampler
         {
-            work(sampler, &self.library, &mut self.config);
+            guard::inside(|| work(sampler, &self.library, &mut self.config));
         }
         spent(clock::now().wrapping_sub(begun));
     }
@@ -172,7 +172,8 @@ impl Run {
 
     fn sample(&mut self, now: u64) {
         if let Some(sampler) = &mut self.sampler {
-            SAMPLE_DUE.set(sampler.sample(now));
+            let due = guard::inside(|| sampler.sample(now));
+            SAMPLE_DUE.set(if guard::is_off() { u64::MAX } else { due });
         }
     }
 
@@ -194,7 +195,8 @@ impl Run {
             self.write_so_far(End { how: Ending::Running, code: 0 }, true);
         } else if let Some(next) = self.phases.change(change) {
             let read = self.sampler.as_mut().is_some_and(|sampler| {
-                sampler.change_phase(now, next.phase, next.counts, next.must_read)
+                let change = || sampler.change_phase(now, next.phase, next.counts, next.must_read);
+                guard::inside(change)
             });
             self.phases.go_on(next.phase, now, read);
             if next.must_read {

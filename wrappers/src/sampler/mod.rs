@@ -23,7 +23,7 @@ use crate::objects::{Kind, Object, Registry};
 use crate::queues::{Callbacks, Told};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Wanted;
-use crate::{clock, watcher};
+use crate::{clock, guard, watcher};
 
 pub(crate) use phases::Phase;
 use phases::{Mark, Phases};
@@ -370,8 +370,8 @@ impl Sampler {
             Err(error) => {
                 let early = self.early_names.get(index).cloned().flatten();
                 let reason = match early {
-                    Some(_) => format!("{CLOSED} ({error})"),
-                    None => error,
+                    Some(_) if !guard::is_off() => format!("{CLOSED} ({error})"),
+                    _ => error,
                 };
                 return self.skip(index, early, reason);
             }
