@@ -1,5 +1,6 @@
 //! How the run ends: what is read for the last time, and what is written then.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;
@@ -7,8 +8,8 @@ use std::sync::Once;
 use std::time::Instant;
 
 use gyan_results::{
-    Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, PhasePvar, Pvar,
-    RANK_SCHEMA, RankProfile, Series, Tool,
+    Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, PhasePvar,
+    Pvar, RANK_SCHEMA, RankProfile, Series, Tool,
 };
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
@@ -235,21 +236,52 @@ impl Run {
     }
 }
 
+/// Where rows of a list are, to be found among many: by phase, name, class and object.
+#[derive(Default)]
+struct Places(BTreeMap<(usize, String, &'static str, Option<String>), usize>);
+
+impl Places {
+    /// The place of such a row; `next` for the first.
+    fn of(
+        &mut self,
+        phase: usize,
+        name: &str,
+        class: Class,
+        object: &Option<String>,
+        next: usize,
+    ) -> usize {
+        let key = (phase, name.to_owned(), class.name(), object.clone());
+        *self.0.entry(key).or_insert(next)
+    }
+}
+
 impl Earlier {
     /// Adds what was read to what was until an earlier end.
     fn take_in(&mut self, findings: &Findings) {
         self.events.clone_from(&findings.told.events);
         self.messages.clone_from(&findings.told.messages);
         self.callbacks = findings.told.ticks;
+        let mut known = Places::default();
+        for (place, pvar) in self.pvars.iter().enumerate() {
+            known.of(0, &pvar.name, pvar.class, &pvar.object, place);
+        }
         for pvar in &findings.pvars {
-            if !self.pvars.iter_mut().any(|earlier| earlier.continued(pvar)) {
-                self.pvars.push(pvar.clone());
+            let place = known.of(0, &pvar.name, pvar.class, &pvar.object, self.pvars.len());
+            match self.pvars.get_mut(place) {
+                Some(earlier) => _ = earlier.continued(pvar),
+                None => self.pvars.push(pvar.clone()),
             }
         }
+        let mut known = Places::default();
+        for (place, (phase, pvar)) in self.phases.iter().enumerate() {
+            known.of(*phase, &pvar.name, pvar.class, &pvar.object, place);
+        }
         for (phase, pvar) in &findings.phases {
-            let known = self.phases.iter_mut().filter(|(known, _)| known == phase);
-            if !known.into_iter().any(|(_, earlier)| earlier.continued(pvar)) {
-                self.phases.push((*phase, pvar.clone()));
+            let next = self.phases.len();
+            match self.phases.get_mut(known.of(*phase, &pvar.name, pvar.class, &pvar.object, next))
+            {
+                Some((_, earlier)) => _ = earlier.continued(pvar),
+                None => self.phases.push((*phase, pvar.clone())),
             }
         }
         match (&mut self.series, &findings.series) {

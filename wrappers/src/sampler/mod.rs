@@ -27,7 +27,7 @@ use crate::{clock, guard, watcher};
 
 pub(crate) use phases::Phase;
 use phases::{Mark, Phases};
-use series::{Key, Series};
+use series::{Key, Series, key};
 use watch::Watch;
 
 /// What the reason begins with why a variable of a closed component was not read.
@@ -47,6 +47,8 @@ pub(crate) struct Sampler {
     sampled: Vec<Sampled>,
     /// Variables of objects that are gone.
     finished: Vec<Finished>,
+    /// Both of them, to be found among many.
+    known: BTreeSet<Key>,
     /// How many objects are in `finished`, and how many are not because that were too many.
     finished_objects: usize,
     forgotten_objects: u64,
@@ -158,6 +160,7 @@ impl Sampler {
             bound: BTreeMap::new(),
             sampled: Vec::new(),
             finished: Vec::new(),
+            known: BTreeSet::new(),
             finished_objects: 0,
             forgotten_objects: 0,
             skipped: BTreeMap::new(),
@@ -341,6 +344,7 @@ impl Sampler {
         } else {
             self.forgotten_objects += 1;
             for sampled in going {
+                self.known.remove(&sampled.key());
                 sampled.handle.free(&self.mpit.api, &self.session);
             }
         }
@@ -407,12 +411,13 @@ impl Sampler {
             None => String::new(),
         };
         for object in objects {
-            if self.has(index, object.as_ref()) {
+            if self.known.contains(&key(index, object.as_ref())) {
                 continue;
             }
             match self.take(library, wanted, &variable, object.as_ref(), moment) {
                 Ok(sampled) => {
                     self.publish(&sampled);
+                    self.known.insert(sampled.key());
                     self.sampled.push(sampled);
                 }
                 Err(why) => reason = why,
@@ -431,16 +436,7 @@ impl Sampler {
     }
 
     fn is_read(&self, index: usize) -> bool {
-        self.sampled.iter().any(|sampled| sampled.variable.index == index)
-            || self.finished.iter().any(|finished| finished.key.0 == index)
-    }
-
-    fn has(&self, index: usize, object: Option<&Object>) -> bool {
-        let order = object.map(|object| object.order);
-        self.sampled.iter().any(|sampled| {
-            sampled.variable.index == index
-                && sampled.object.as_ref().map(|object| object.order) == order
-        })
+        self.known.range((index, 0)..=(index, usize::MAX)).next().is_some()
     }
 
     /// Takes a handle on `variable` for `object`, or says why not.
