@@ -15,6 +15,7 @@ mod launcher;
 mod library;
 mod mpi;
 mod probe;
+mod quirks;
 mod reduce;
 mod render;
 mod report;

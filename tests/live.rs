@@ -203,6 +203,22 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
     }
 }
 
+/// Memory that is no more in the file is a signal to who writes there.
+#[test]
+fn a_live_file_that_somebody_cuts_short_harms_nobody() {
+    for mpi in MPIS {
+        let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        open(&waiting.directory().join(live_file_name(0))).set_len(0).unwrap();
+        fs::write(waiting.here.path().join("go"), "").unwrap();
+        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        let profiles = profiles(&waiting.directory());
+        assert_eq!(counts(&profiles[0])["MPI_Barrier"], 2, "{mpi:?}");
+        let warnings = &profiles[0].warnings;
+        let expected = "what is known so far is not kept in a live file: it was cut short (SIGBUS)";
+        assert!(warnings.iter().any(|warning| warning == expected), "{mpi:?}: {warnings:?}");
+    }
+}
+
 fn open(path: &Path) -> fs::File {
     OpenOptions::new().write(true).open(path).unwrap()
 }

@@ -5,7 +5,7 @@
 
 #include "fake.h"
 
-enum what { RAISE, DROP, SET };
+enum what { RAISE, DROP, SET, SHOW };
 /* Where an event is raised. */
 enum where { HERE, IN_THREAD, IN_SIGNAL };
 
@@ -81,8 +81,10 @@ void action_declared(struct words *words)
             wrong(words, "is no variable that was declared before", name);
         while (word_is_number(words) && action->raising.number < MANY)
             action->raising.elements[action->raising.number++] = word_integer(words, "is no value");
+    } else if (word_is(words, "show")) {
+        action->what = SHOW;
     } else {
-        wrong(words, "is none of raise, drop, set", word_next(words));
+        wrong(words, "is none of raise, drop, set, show", word_next(words));
     }
 }
 
@@ -144,6 +146,9 @@ void actions_at(const char *function, MPI_Comm comm)
             break;
         case SET:
             pvar_set(action->pvar, action->raising.elements, action->raising.number);
+            break;
+        case SHOW:
+            pvars_shown();
             break;
         }
     }

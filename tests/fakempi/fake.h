@@ -48,6 +48,9 @@ void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2))
 /* A line of the log. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/* A name in memory of its own, in which \xHH stands for a byte. */
+char *unescaped(const char *word);
+
 /* names.c: the standard's names of constants, without the prefix that all of a kind have. */
 
 struct name {
@@ -63,6 +66,8 @@ int size_of(MPI_Datatype datatype);
 void write_value(MPI_Datatype datatype, long long value, void *to);
 /* Gives a text to a caller as MPI_T does (MPI 4.1, 15.3.3). */
 void give_text(const char *text, char *to, int *length);
+/* Gives a number to a caller, who may not want it. */
+void give(int *to, int value);
 
 /* world.c */
 
@@ -78,6 +83,21 @@ void reached(const char *function, MPI_Comm comm);
 void action_declared(struct words *words);
 void actions_at(const char *function, MPI_Comm comm);
 
+/* faults.c */
+
+void fault_declared(struct words *words);
+/* A function of MPI_T is called, for what has this name: what the script says for it happens. The error that
+ * it is to give, or MPI_SUCCESS. */
+int fault_at(const char *function, const char *name);
+
+/* cvars.c */
+
+void cvar_declared(struct words *words);
+void enumeration_declared(struct words *words);
+MPI_T_enum enumeration_wanted(struct words *words);
+/* Index of a variable; -1 when there is none of that name. */
+int cvar_index(const char *name);
+
 /* messages.c */
 
 int unexpected_messages(void);
@@ -89,6 +109,8 @@ void pvar_declared(struct words *words);
 /* Index of a variable; -1 when there is none of that name. */
 int pvar_index(const char *name);
 void pvar_set(int index, const long long *values, int number);
+/* Variables that were hidden are there from now on. */
+void pvars_shown(void);
 
 /* events.c */
 
@@ -119,5 +141,6 @@ void queue_event(enum queue_event what, int source, int tag, MPI_Comm comm);
 /* mpit.c */
 
 bool mpit_is_initialized(void);
+void category_declared(struct words *words);
 
 #endif

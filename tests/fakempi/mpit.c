@@ -1,12 +1,48 @@
-/* Start and end of MPI_T; control variables, categories and enumerations, of which there are none. */
+/* Start and end of MPI_T; categories. */
+#include <stdlib.h>
+#include <string.h>
+
 #include "fake.h"
 
 /* How often it was initialised and not ended. */
 static int users;
 
+static struct category {
+    char *name;
+    int number[3];
+    int members[3][MANY];
+} categories[MANY];
+static int number_of_categories;
+
 bool mpit_is_initialized(void)
 {
     return users > 0;
+}
+
+void category_declared(struct words *words)
+{
+    enum { CVARS, PVARS, CATEGORIES, NOTHING } kind = NOTHING;
+    if (number_of_categories == MANY)
+        wrong(words, "is one category too many", "category");
+    struct category *category = &categories[number_of_categories++];
+    category->name = unescaped(word_wanted(words, "has no name"));
+    while (words->next < words->number) {
+        if (word_is(words, "cvars")) {
+            kind = CVARS;
+        } else if (word_is(words, "pvars")) {
+            kind = PVARS;
+        } else if (word_is(words, "categories")) {
+            kind = CATEGORIES;
+        } else {
+            const char *word = word_next(words);
+            int index = kind == CVARS   ? cvar_index(word)
+                        : kind == PVARS ? pvar_index(word)
+                                        : atoi(word);
+            if (kind == NOTHING || index < 0)
+                wrong(words, "is nothing that was declared before", word);
+            category->members[kind][category->number[kind]++] = index;
+        }
+    }
 }
 
 int PMPI_T_init_thread(int required, int *provided)
@@ -20,6 +56,9 @@ BOTH_NAMES(MPI_T_init_thread);
 
 int PMPI_T_finalize(void)
 {
+    int fault = fault_at("MPI_T_finalize", "");
+    if (fault)
+        return fault;
     if (!users)
         return MPI_T_ERR_NOT_INITIALIZED;
     users--;
@@ -27,112 +66,61 @@ int PMPI_T_finalize(void)
 }
 BOTH_NAMES(MPI_T_finalize);
 
-int PMPI_T_cvar_get_num(int *number)
-{
-    *number = 0;
-    return MPI_SUCCESS;
-}
-BOTH_NAMES(MPI_T_cvar_get_num);
-
-int PMPI_T_cvar_get_info(int index, char *name, int *name_length, int *verbosity,
-                         MPI_Datatype *datatype, MPI_T_enum *enumeration, char *description,
-                         int *description_length, int *bind, int *scope)
-{
-    (void)name, (void)name_length, (void)verbosity, (void)datatype, (void)enumeration;
-    (void)description, (void)description_length, (void)bind, (void)scope;
-    note("misuse: control variable %d of none", index);
-    return MPI_T_ERR_INVALID_INDEX;
-}
-BOTH_NAMES(MPI_T_cvar_get_info);
-
-int PMPI_T_cvar_handle_alloc(int index, void *object, MPI_T_cvar_handle *handle, int *count)
-{
-    (void)object, (void)handle, (void)count;
-    note("misuse: a handle on control variable %d of none", index);
-    return MPI_T_ERR_INVALID_INDEX;
-}
-BOTH_NAMES(MPI_T_cvar_handle_alloc);
-
-int PMPI_T_cvar_handle_free(MPI_T_cvar_handle *handle)
-{
-    (void)handle;
-    note("misuse: a handle of a control variable that there is not is freed");
-    return MPI_T_ERR_INVALID_HANDLE;
-}
-BOTH_NAMES(MPI_T_cvar_handle_free);
-
-int PMPI_T_cvar_read(MPI_T_cvar_handle handle, void *buffer)
-{
-    (void)handle, (void)buffer;
-    note("misuse: a control variable that there is not is read");
-    return MPI_T_ERR_INVALID_HANDLE;
-}
-BOTH_NAMES(MPI_T_cvar_read);
-
-int PMPI_T_cvar_write(MPI_T_cvar_handle handle, const void *buffer)
-{
-    (void)handle, (void)buffer;
-    note("misuse: a control variable that there is not is written");
-    return MPI_T_ERR_INVALID_HANDLE;
-}
-BOTH_NAMES(MPI_T_cvar_write);
-
-int PMPI_T_enum_get_info(MPI_T_enum enumeration, int *number, char *name, int *name_length)
-{
-    (void)enumeration, (void)number, (void)name, (void)name_length;
-    note("misuse: an enumeration that there is not");
-    return MPI_T_ERR_INVALID_HANDLE;
-}
-BOTH_NAMES(MPI_T_enum_get_info);
-
-int PMPI_T_enum_get_item(MPI_T_enum enumeration, int index, int *value, char *name, int *name_length)
-{
-    (void)enumeration, (void)index, (void)value, (void)name, (void)name_length;
-    note("misuse: an item of an enumeration that there is not");
-    return MPI_T_ERR_INVALID_HANDLE;
-}
-BOTH_NAMES(MPI_T_enum_get_item);
-
 int PMPI_T_category_get_num(int *number)
 {
-    *number = 0;
+    *number = number_of_categories;
     return MPI_SUCCESS;
 }
 BOTH_NAMES(MPI_T_category_get_num);
 
-int PMPI_T_category_get_info(int index, char *name, int *name_length, char *description,
-                             int *description_length, int *cvars, int *pvars, int *categories)
+static struct category *category_at(int index)
 {
-    (void)name, (void)name_length, (void)description, (void)description_length;
-    (void)cvars, (void)pvars, (void)categories;
-    note("misuse: category %d of none", index);
-    return MPI_T_ERR_INVALID_INDEX;
+    if (index >= 0 && index < number_of_categories)
+        return &categories[index];
+    note("misuse: category %d of %d", index, number_of_categories);
+    return NULL;
+}
+
+int PMPI_T_category_get_info(int index, char *name, int *name_length, char *description,
+                             int *description_length, int *cvars, int *pvars, int *subcategories)
+{
+    const struct category *category = category_at(index);
+    int fault = fault_at("MPI_T_category_get_info", category ? category->name : "?");
+    if (fault || !category)
+        return fault ? fault : MPI_T_ERR_INVALID_INDEX;
+    give_text(category->name, name, name_length);
+    give_text("a category of the script", description, description_length);
+    give(cvars, category->number[0]);
+    give(pvars, category->number[1]);
+    give(subcategories, category->number[2]);
+    return MPI_SUCCESS;
 }
 BOTH_NAMES(MPI_T_category_get_info);
 
-static int members(int index)
+static int members(int index, int kind, int length, int indices[])
 {
-    note("misuse: members of category %d of none", index);
-    return MPI_T_ERR_INVALID_INDEX;
+    const struct category *category = category_at(index);
+    if (!category)
+        return MPI_T_ERR_INVALID_INDEX;
+    for (int i = 0; i < length && i < category->number[kind]; i++)
+        indices[i] = category->members[kind][i];
+    return MPI_SUCCESS;
 }
 
 int PMPI_T_category_get_cvars(int index, int length, int indices[])
 {
-    (void)length, (void)indices;
-    return members(index);
+    return members(index, 0, length, indices);
 }
 BOTH_NAMES(MPI_T_category_get_cvars);
 
 int PMPI_T_category_get_pvars(int index, int length, int indices[])
 {
-    (void)length, (void)indices;
-    return members(index);
+    return members(index, 1, length, indices);
 }
 BOTH_NAMES(MPI_T_category_get_pvars);
 
 int PMPI_T_category_get_categories(int index, int length, int indices[])
 {
-    (void)length, (void)indices;
-    return members(index);
+    return members(index, 2, length, indices);
 }
 BOTH_NAMES(MPI_T_category_get_categories);

@@ -15,6 +15,7 @@ const struct name classes[] = {
     {"AGGREGATE", MPI_T_PVAR_CLASS_AGGREGATE},
     {"TIMER", MPI_T_PVAR_CLASS_TIMER},
     {"GENERIC", MPI_T_PVAR_CLASS_GENERIC},
+    {"UNHEARD_OF", 4711},
     {0},
 };
 const struct name datatypes[] = {
@@ -24,12 +25,15 @@ const struct name datatypes[] = {
     {"MPI_UINT32_T", MPI_UINT32_T}, {"MPI_INT64_T", MPI_INT64_T},
     {"MPI_UINT64_T", MPI_UINT64_T}, {"MPI_COUNT", MPI_COUNT},
     {"MPI_CHAR", MPI_CHAR},         {"MPI_DOUBLE", MPI_DOUBLE},
+    /* What MPI_T does not allow. */
+    {"MPI_LONG_DOUBLE", MPI_LONG_DOUBLE},
     {0},
 };
 const struct name bindings[] = {
     {"NO_OBJECT", MPI_T_BIND_NO_OBJECT}, {"MPI_COMM", MPI_T_BIND_MPI_COMM},
     {"MPI_WIN", MPI_T_BIND_MPI_WIN},     {"MPI_FILE", MPI_T_BIND_MPI_FILE},
-    {"MPI_REQUEST", MPI_T_BIND_MPI_REQUEST}, {0},
+    {"MPI_REQUEST", MPI_T_BIND_MPI_REQUEST}, {"UNHEARD_OF", 4711},
+    {0},
 };
 const struct name levels[] = {
     {"NONE", MPI_T_CB_REQUIRE_NONE},
@@ -70,6 +74,12 @@ void write_value(MPI_Datatype datatype, long long value, void *to)
     else
         /* The bytes of an integer of this machine that count come first. */
         memcpy(to, &value, size_of(datatype));
+}
+
+void give(int *to, int value)
+{
+    if (to)
+        *to = value;
 }
 
 void give_text(const char *text, char *to, int *length)

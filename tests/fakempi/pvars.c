@@ -1,12 +1,17 @@
 /* Performance variables: those of the script. Every handle reads the variable itself, as in MPICH. */
+#define _GNU_SOURCE
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "fake.h"
 
 static struct pvar {
-    char name[256];
+    char *name;
     int class, bind, count;
+    /* Elements that a reading has. */
+    int written;
+    MPI_T_enum enumeration;
     MPI_Datatype datatype;
     bool continuous, readonly, atomic;
     /* The queue whose length it is. */
@@ -14,6 +19,24 @@ static struct pvar {
     long long values[MANY];
 } *pvars;
 static int number_of_pvars;
+/* The first of those that are hidden, which are the last; -1 for none. */
+static int first_hidden = -1;
+
+/* How many there are, as the library tells. */
+static int exported(void)
+{
+    return first_hidden >= 0 ? first_hidden : number_of_pvars;
+}
+
+void pvars_shown(void)
+{
+    first_hidden = -1;
+}
+
+static const char *name_of_pvar(int index)
+{
+    return index >= 0 && index < number_of_pvars ? pvars[index].name : "?";
+}
 
 struct MPIR_T_pvar_handle_s {
     bool is_alive, is_running;
@@ -35,10 +58,11 @@ void pvar_declared(struct words *words)
     pvars = realloc(pvars, (number_of_pvars + 1) * sizeof *pvars);
     struct pvar *pvar = &pvars[number_of_pvars];
     *pvar = (struct pvar){.bind = MPI_T_BIND_NO_OBJECT, .count = 1};
-    const char *name = word_wanted(words, "has no name");
-    if (strlen(name) >= sizeof pvar->name)
-        wrong(words, "is too long a name", name);
-    strcpy(pvar->name, name);
+    long long copies = 1;
+    bool hidden = false;
+    char *name = unescaped(word_wanted(words, "has no name"));
+    pvar->name = name;
+    pvar->enumeration = MPI_T_ENUM_NULL;
     pvar->class = value_of(words, classes, "is no class");
     pvar->datatype = value_of(words, datatypes, "is no datatype");
     for (;;) {
@@ -57,6 +81,14 @@ void pvar_declared(struct words *words)
             pvar->readonly = true;
         } else if (word_is(words, "atomic")) {
             pvar->atomic = true;
+        } else if (word_is(words, "enum")) {
+            pvar->enumeration = enumeration_wanted(words);
+        } else if (word_is(words, "writes")) {
+            pvar->written = word_integer(words, "is no number of elements");
+        } else if (word_is(words, "hidden")) {
+            hidden = true;
+        } else if (word_is(words, "copies")) {
+            copies = word_integer(words, "is no number of variables");
         } else if (word_is(words, "shows")) {
             pvar->shows = word_is(words, "unexpected") ? unexpected_messages
                           : word_is(words, "posted")   ? posted_receives
@@ -67,7 +99,19 @@ void pvar_declared(struct words *words)
             break;
         }
     }
-    number_of_pvars++;
+    if (hidden && first_hidden < 0)
+        first_hidden = number_of_pvars;
+    if (!hidden && first_hidden >= 0)
+        wrong(words, "comes behind one that is hidden", name);
+    if (copies > 1) {
+        pvars = realloc(pvars, (number_of_pvars + copies) * sizeof *pvars);
+        for (long long copy = copies - 1; copy >= 0; copy--) {
+            pvars[number_of_pvars + copy] = pvars[number_of_pvars];
+            if (asprintf(&pvars[number_of_pvars + copy].name, "%s_%lld", name, copy) < 0)
+                die("no memory");
+        }
+    }
+    number_of_pvars += copies;
 }
 
 int pvar_index(const char *name)
@@ -88,24 +132,20 @@ int PMPI_T_pvar_get_num(int *number)
 {
     if (!mpit_is_initialized())
         return MPI_T_ERR_NOT_INITIALIZED;
-    *number = number_of_pvars;
-    return MPI_SUCCESS;
+    *number = exported();
+    return fault_at("MPI_T_pvar_get_num", "");
 }
 BOTH_NAMES(MPI_T_pvar_get_num);
-
-/* Takes what a caller does not want, too. */
-static void give(int *to, int value)
-{
-    if (to)
-        *to = value;
-}
 
 int PMPI_T_pvar_get_info(int index, char *name, int *name_length, int *verbosity, int *class,
                          MPI_Datatype *datatype, MPI_T_enum *enumeration, char *description,
                          int *description_length, int *bind, int *readonly, int *continuous, int *atomic)
 {
-    if (index < 0 || index >= number_of_pvars) {
-        note("misuse: performance variable %d of %d", index, number_of_pvars);
+    int fault = fault_at("MPI_T_pvar_get_info", name_of_pvar(index));
+    if (fault)
+        return fault;
+    if (index < 0 || index >= exported()) {
+        note("misuse: performance variable %d of %d", index, exported());
         return MPI_T_ERR_INVALID_INDEX;
     }
     const struct pvar *pvar = &pvars[index];
@@ -115,7 +155,7 @@ int PMPI_T_pvar_get_info(int index, char *name, int *name_length, int *verbosity
     give(class, pvar->class);
     give(datatype, pvar->datatype);
     if (enumeration)
-        *enumeration = MPI_T_ENUM_NULL;
+        *enumeration = pvar->enumeration;
     give(bind, pvar->bind);
     give(readonly, pvar->readonly);
     give(continuous, pvar->continuous);
@@ -133,6 +173,9 @@ BOTH_NAMES(MPI_T_pvar_get_index);
 
 int PMPI_T_pvar_session_create(MPI_T_pvar_session *session)
 {
+    int fault = fault_at("MPI_T_pvar_session_create", "");
+    if (fault)
+        return fault;
     struct session *made = calloc(1, sizeof *made);
     made->is_alive = true;
     *session = (MPI_T_pvar_session)made;
@@ -142,6 +185,9 @@ BOTH_NAMES(MPI_T_pvar_session_create);
 
 int PMPI_T_pvar_session_free(MPI_T_pvar_session *freed)
 {
+    int fault = fault_at("MPI_T_pvar_session_free", "");
+    if (fault)
+        return fault;
     struct session *session = (struct session *)*freed;
     if (!session || !session->is_alive || session->handles) {
         note("misuse: a session is freed with %d handles", session ? session->handles : -1);
@@ -157,8 +203,11 @@ BOTH_NAMES(MPI_T_pvar_session_free);
 int PMPI_T_pvar_handle_alloc(MPI_T_pvar_session in, int index, void *object,
                              MPI_T_pvar_handle *handle, int *count)
 {
+    int fault = fault_at("MPI_T_pvar_handle_alloc", name_of_pvar(index));
+    if (fault)
+        return fault;
     struct session *session = (struct session *)in;
-    if (!session || !session->is_alive || index < 0 || index >= number_of_pvars) {
+    if (!session || !session->is_alive || index < 0 || index >= exported()) {
         note("misuse: a handle on performance variable %d", index);
         return MPI_T_ERR_INVALID_INDEX;
     }
@@ -197,6 +246,9 @@ int PMPI_T_pvar_handle_free(MPI_T_pvar_session session, MPI_T_pvar_handle *handl
 {
     if (!is_of(session, *handle, "free"))
         return MPI_T_ERR_INVALID_HANDLE;
+    int fault = fault_at("MPI_T_pvar_handle_free", name_of_pvar((*handle)->pvar));
+    if (fault)
+        return fault;
     (*handle)->is_alive = false;
     (*handle)->session->handles--;
     *handle = MPI_T_PVAR_HANDLE_NULL;
@@ -208,6 +260,9 @@ static int run(MPI_T_pvar_session session, MPI_T_pvar_handle handle, bool runnin
 {
     if (!is_of(session, handle, what))
         return MPI_T_ERR_INVALID_HANDLE;
+    int fault = fault_at(what, name_of_pvar(handle->pvar));
+    if (fault)
+        return fault;
     if (pvars[handle->pvar].continuous)
         return MPI_T_ERR_PVAR_NO_STARTSTOP;
     handle->is_running = running;
@@ -216,13 +271,13 @@ static int run(MPI_T_pvar_session session, MPI_T_pvar_handle handle, bool runnin
 
 int PMPI_T_pvar_start(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return run(session, handle, true, "start");
+    return run(session, handle, true, "MPI_T_pvar_start");
 }
 BOTH_NAMES(MPI_T_pvar_start);
 
 int PMPI_T_pvar_stop(MPI_T_pvar_session session, MPI_T_pvar_handle handle)
 {
-    return run(session, handle, false, "stop");
+    return run(session, handle, false, "MPI_T_pvar_stop");
 }
 BOTH_NAMES(MPI_T_pvar_stop);
 
@@ -231,12 +286,16 @@ int PMPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void 
     if (!is_of(session, handle, "read"))
         return MPI_T_ERR_INVALID_HANDLE;
     const struct pvar *pvar = &pvars[handle->pvar];
+    int fault = fault_at("MPI_T_pvar_read", pvar->name);
+    if (fault)
+        return fault;
     if (pvar->bind == MPI_T_BIND_MPI_COMM && !is_alive(*handle->object)) {
         note("misuse: %s of a communicator that is gone is read", pvar->name);
         return MPI_T_ERR_INVALID_HANDLE;
     }
-    for (int i = 0; i < pvar->count; i++) {
-        long long value = pvar->shows ? (i ? 0 : pvar->shows()) : pvar->values[i];
+    int written = pvar->written ? pvar->written : pvar->count;
+    for (int i = 0; i < written; i++) {
+        long long value = pvar->shows ? (i ? 0 : pvar->shows()) : pvar->values[i % MANY];
         write_value(pvar->datatype, value, (char *)buffer + i * size_of(pvar->datatype));
     }
     return MPI_SUCCESS;

@@ -5,8 +5,19 @@
  *   strangers                         the process that MPI_Comm_dup makes a communicator of is none of
  *                                     MPI_COMM_WORLD, as after MPI_Comm_accept
  *
+ *   enum NAME [ITEM VALUE...]         an enumeration
+ *   cvar NAME DATATYPE [bind OBJECT] [count N] [value N...] [text WORD] [scope SCOPE] [enum NAME]
  *   pvar NAME CLASS DATATYPE [bind OBJECT] [count N] [value N...] [continuous] [readonly] [atomic]
- *        [shows unexpected|posted]    a variable; `shows`: it is the length of that queue
+ *        [shows unexpected|posted] [enum NAME] [writes N] [hidden] [copies N]
+ *        a variable; `shows`: it is the length of that queue; `writes`: a reading has so many elements,
+ *        whatever its handle says; `hidden`, for the last ones: it is not there before `show`; `copies`: so
+ *        many of them, NAME_0 and so on
+ *   category NAME [cvars NAME...] [pvars NAME...] [categories INDEX...]
+ *
+ *   fault FUNCTION [of NAME] [call N] segv|bus|ill|fpe|abort|overflow|hang
+ *   fault FUNCTION [of NAME] [call N] error ERROR
+ *        what happens when a function of MPI_T is called, for what has this name or for anything: at each
+ *        call, or at the Nth; `overflow` is that of the stack
  *
  *   source NAME [unordered] [ticks N] [max N] [step N] [no-timestamp]
  *        a source of events, with so many ticks a second (1000000000 when it is not said) until it begins
@@ -24,10 +35,12 @@
  *   at FUNCTION [call N] raise EVENT [times N] [elements N...] [level LEVEL] [time N] [in thread|signal]
  *   at FUNCTION [call N] drop EVENT N
  *   at FUNCTION [call N] set PVAR N...
+ *   at FUNCTION [call N] show
  *        what happens when the program calls a function: at each call, or at the Nth
  *
  * CLASS, OBJECT and LEVEL are the standard's names without MPI_T_PVAR_CLASS_, MPI_T_BIND_ and
- * MPI_T_CB_REQUIRE_; a DATATYPE has its whole name. */
+ * MPI_T_CB_REQUIRE_; a DATATYPE has its whole name, and so has an ERROR. In the NAME of a variable, an
+ * enumeration or a category \xHH stands for a byte. */
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -57,7 +70,8 @@ static const struct {
 } declarations[] = {
     {"library", library_declared}, {"pvar", pvar_declared},           {"source", source_declared},
     {"event", event_declared},     {"callbacks", callbacks_declared}, {"at", action_declared},
-    {"strangers", strangers_declared},
+    {"strangers", strangers_declared}, {"cvar", cvar_declared},       {"enum", enumeration_declared},
+    {"category", category_declared}, {"fault", fault_declared},
 };
 
 void die(const char *format, ...)
@@ -114,6 +128,22 @@ bool word_is(struct words *words, const char *word)
         return false;
     words->next++;
     return true;
+}
+
+char *unescaped(const char *word)
+{
+    char *name = malloc(strlen(word) + 1), *to = name;
+    for (; *word; to++) {
+        unsigned byte;
+        if (sscanf(word, "\\x%2x", &byte) == 1) {
+            *to = byte;
+            word += 4;
+        } else {
+            *to = *word++;
+        }
+    }
+    *to = '\0';
+    return name;
 }
 
 static bool number_of(const char *word, long long *value)

@@ -1,5 +1,6 @@
 /* Rank 1 sends 7 messages to rank 0 before a barrier; rank 0 receives them behind it. Then each writes its
- * process id into the file waits.RANK, and waits for a file called "go": at most two minutes.
+ * process id into the file waits.RANK, and waits for a file called "go": at most two minutes. Then another
+ * barrier.
  * Expect: 7 MPI_Send on rank 1, 7 MPI_Recv on rank 0, none of which had to wait. */
 #include <mpi.h>
 #include <stdio.h>
@@ -26,6 +27,7 @@ int main(int argc, char **argv)
     fclose(file);
     for (int i = 0; access("go", F_OK) != 0 && i < SECONDS * 100; i++)
         usleep(10000);
+    MPI_Barrier(MPI_COMM_WORLD);
     MPI_Finalize();
     return 0;
 }

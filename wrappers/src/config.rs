@@ -10,6 +10,7 @@ use crate::selection::Wanted;
 
 /// What the user asked for.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // settings that are on or off
 pub(crate) struct Config {
     pub(crate) on: bool,
     pub(crate) output: Option<PathBuf>,
@@ -39,6 +40,8 @@ pub(crate) struct Config {
     pub(crate) enable: Vec<String>,
     pub(crate) list: Option<PathBuf>,
     pub(crate) list_before_init: bool,
+    /// A listing tries everything that a run does with a variable.
+    pub(crate) list_tries: bool,
     /// Settings that could not be understood; each names the variable.
     pub(crate) warnings: Vec<String>,
 }
@@ -66,6 +69,7 @@ impl Default for Config {
             enable: Vec::new(),
             list: None,
             list_before_init: false,
+            list_tries: false,
             warnings: Vec::new(),
         }
     }
@@ -185,6 +189,18 @@ pub(crate) const TABLE: &[Setting] = &[
                   leading `-` leaves a name out",
         set: |config, value| {
             config.wanted.pvars.extend("GYAN_PVARS", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_QUIRKS",
+        default: "",
+        meaning: "a file of performance variables that are never touched, as `gyan doctor --probe` \
+                  writes it: a name with `*` and `?`, or `index N`, on each line",
+        set: |config, value| {
+            let text = std::fs::read(value).map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&text);
+            config.wanted.exclusions.extend(value, &text, &mut config.warnings);
             Ok(())
         },
     },
@@ -368,6 +384,16 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "set by `gyan varlist -m`: list before `MPI_Init`",
         set: |config, value| {
             config.list_before_init = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_LIST_TRIES",
+        default: "off",
+        meaning: "set by `gyan doctor --probe`: a listing also starts, reads and stops what does not \
+                  run by itself",
+        set: |config, value| {
+            config.list_tries = switch(value)?;
             Ok(())
         },
     },

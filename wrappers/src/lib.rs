@@ -29,10 +29,12 @@ mod config;
 mod cvar_settings;
 mod cvars;
 mod enable;
+mod exclusions;
 mod export;
 #[cfg(test)]
 mod fuzzed;
 mod governor;
+mod guard;
 mod job;
 mod lifecycle;
 mod listing;

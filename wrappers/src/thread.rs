@@ -8,6 +8,7 @@
 use std::cell::Cell;
 use std::ops::Deref;
 
+use crate::guard;
 use crate::store::Ledger;
 
 /// All of it is 0 when a thread starts.
@@ -23,6 +24,10 @@ pub(crate) struct Thread {
     /// Where the call returns to that came last on another path than the fast one; 0 when that is not
     /// known.
     pub(crate) caller: Cell<usize>,
+    /// How far it is with a guarded scope.
+    pub(crate) guard_stage: Cell<guard::Stage>,
+    /// The guarded call of the library that it is in; null for none.
+    pub(crate) guard: Cell<*mut guard::Record>,
 }
 
 /// This thread; stays in it.
@@ -84,7 +89,15 @@ mod place {
 
     thread_local! {
         static THREAD: Thread = const {
-            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), holds_run: Cell::new(false), caller: Cell::new(0) }
+            Thread {
+                ledger: Cell::new(None),
+                own: Cell::new(None),
+                inside: Cell::new(false),
+                holds_run: Cell::new(false),
+                caller: Cell::new(0),
+                guard_stage: Cell::new(guard::Stage::None),
+                guard: Cell::new(std::ptr::null_mut()),
+            }
         };
     }
 

@@ -1,11 +1,15 @@
 //! A file as memory.
 
+use std::ffi::c_int;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::ptr;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 use memmap2::MmapMut;
+
+use crate::guard;
 
 /// A file that is mapped as a whole.
 pub(super) struct Mapping(MmapMut);
@@ -20,18 +24,35 @@ impl Mapping {
             0 => {}
             error => return Err(io::Error::from_raw_os_error(error)),
         }
-        // SAFETY: the file is this process's own, under a name that nobody else knows yet; whoever cuts it
-        // short later takes the risk that this process meets SIGBUS. Its memory is only written to, as
-        // bytes, and never read, so that it does not matter who else writes there.
+        // SAFETY: the file is this process's own, under a name that nobody else knows yet. Its memory is
+        // only written to, as bytes, and never read, so that it does not matter who else writes there; that
+        // it can be cut short is what `write` is guarded for.
         unsafe { MmapMut::map_mut(file) }.map(Mapping)
     }
 
-    /// Writes `bytes` at `at`, behind all that was written before.
-    pub(super) fn write(&mut self, at: usize, bytes: &[u8]) {
+    /// Writes `bytes` at `at`, behind all that was written before. Fails where the file was cut short
+    /// (SIGBUS), in a scope of the guard.
+    pub(super) fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
+        let place = self.0.get_mut(at..at.saturating_add(bytes.len()));
+        let to = place.ok_or(io::ErrorKind::InvalidInput)?.as_mut_ptr();
+        let function: Copy = copy;
         compiler_fence(Ordering::SeqCst);
-        if let Some(to) = self.0.get_mut(at..at.saturating_add(bytes.len())) {
-            to.copy_from_slice(bytes);
-        }
+        // SAFETY: there is room for so many bytes in the mapping, which is none of what `bytes` is in; of the
+        // frame that a crash leaves nothing is needed.
+        let result = unsafe { guard::attempt(function, (to, bytes.as_ptr(), bytes.len())) };
         compiler_fence(Ordering::SeqCst);
+        result
+            .map(|_| ())
+            .map_err(|signal| io::Error::other(format!("the file is not what it was ({signal})")))
     }
+}
+
+type Copy = unsafe extern "C" fn(*mut u8, *const u8, usize) -> c_int;
+
+/// # Safety
+/// As for `copy_nonoverlapping`.
+unsafe extern "C" fn copy(to: *mut u8, from: *const u8, bytes: usize) -> c_int {
+    // SAFETY: the caller's.
+    unsafe { ptr::copy_nonoverlapping(from, to, bytes) };
+    0
 }

@@ -2,8 +2,9 @@
 //! is killed leaves what it wrote last. Two records are written in turn; how they are laid out, and how they
 //! are read, is `gyan_results`' matter.
 //!
-//! A record is written without a call of the system. The file has all its room from the start: a page
-//! that the file system cannot give when it is touched would be a signal (SIGBUS) and no error.
+//! A record is written without a call of the system but for the guard. The file has all its room from the
+//! start: a page that the file system cannot give when it is touched would be a signal (SIGBUS) and no error.
+//! When it comes all the same, because somebody cut the file short, the guard makes an error of it.
 
 mod mapping;
 
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{LiveLayout, RankProfile};
 
+use crate::guard;
 use crate::output::{self, Place};
 use mapping::Mapping;
 
@@ -45,18 +47,21 @@ impl Live {
                 let room = (text.len() * TIMES + MORE).next_multiple_of(PAGE);
                 let layout = LiveLayout::with_room(room);
                 let mut mapping = Mapping::of(&file, layout.size())?;
-                mapping.write(0, &layout.header());
-                write(&mut mapping, layout, 1, &text);
+                guard::inside(|| {
+                    mapping.write(0, &layout.header())?;
+                    write(&mut mapping, layout, 1, &text)
+                })?;
                 Ok((layout, mapping))
             })?;
         Ok(Live { layout, mapping, path, sequence: 1 })
     }
 
     /// Writes another record; false when there is no room for it.
-    pub(crate) fn write(&mut self, text: &[u8]) -> bool {
-        let written = write(&mut self.mapping, self.layout, self.sequence + 1, text);
+    pub(crate) fn write(&mut self, text: &[u8]) -> io::Result<bool> {
+        let next = self.sequence + 1;
+        let written = guard::inside(|| write(&mut self.mapping, self.layout, next, text))?;
         self.sequence += u64::from(written);
-        written
+        Ok(written)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -74,9 +79,14 @@ impl Live {
 }
 
 /// The text first, then what says that it is there.
-fn write(mapping: &mut Mapping, layout: LiveLayout, sequence: u64, text: &[u8]) -> bool {
-    let Some(record) = layout.record(sequence, text) else { return false };
-    mapping.write(record.at, text);
-    mapping.write(record.about_at, &record.about);
-    true
+fn write(
+    mapping: &mut Mapping,
+    layout: LiveLayout,
+    sequence: u64,
+    text: &[u8],
+) -> io::Result<bool> {
+    let Some(record) = layout.record(sequence, text) else { return Ok(false) };
+    mapping.write(record.at, text)?;
+    mapping.write(record.about_at, &record.about)?;
+    Ok(true)
 }

@@ -6,6 +6,7 @@ use std::ptr;
 
 use super::event_info::EventApi;
 use crate::abi::{Abi, Library};
+use crate::guard::{self, About};
 use crate::next::Address;
 
 /// `MPI_T_pvar_session`, `MPI_T_pvar_handle`, `MPI_T_enum`: pointers in every library.
@@ -24,9 +25,24 @@ impl std::fmt::Display for Failure {
     }
 }
 
-/// What a function of the library returned.
-pub(super) fn check(abi: &Abi, call: &'static str, code: c_int) -> Result<(), Failure> {
-    if code == 0 { Ok(()) } else { Err(Failure { call, error: abi.error(code) }) }
+/// Calls a function of the library, guarded.
+///
+/// # Safety
+/// As for `function` itself with these arguments.
+pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+    abi: &Abi,
+    call: &'static str,
+    about: About,
+    function: F,
+    arguments: Arguments,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let error = match unsafe { guard::call(call, about, function, arguments) } {
+        Ok(0) => return Ok(()),
+        Ok(code) => abi.error(code),
+        Err(lost) => lost.to_string(),
+    };
+    Err(Failure { call, error })
 }
 
 /// What a function that counts something says.
@@ -171,8 +187,19 @@ pub(super) fn index_of(index: usize) -> c_int {
 pub(super) const COUNT_AT_MOST: c_int = 1 << 24;
 
 impl Api {
-    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), Failure> {
-        check(self.abi, call, code)
+    /// Calls a function of the library, guarded.
+    ///
+    /// # Safety
+    /// As for `function` itself with these arguments.
+    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+        &self,
+        call: &'static str,
+        about: About,
+        function: F,
+        arguments: Arguments,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { ask(self.abi, call, about, function, arguments) }
     }
 
     /// What tells of events; libraries before MPI 4.0 have none.
@@ -184,20 +211,21 @@ impl Api {
     pub(super) fn init_thread(&self, level: c_int) -> Result<(), Failure> {
         // Open MPI does not write it in a nested call, so it has a value before.
         let mut provided = level;
+        let (call, about) = ("MPI_T_init_thread", About::Interface);
         // SAFETY: `provided` can be written.
-        let code = unsafe { (self.t_init_thread)(level, &raw mut provided) };
-        self.check("MPI_T_init_thread", code)
+        unsafe { self.ask(call, about, self.t_init_thread, (level, &raw mut provided)) }
     }
 
     pub(super) fn finalize(&self) {
         // SAFETY: pairs with the one successful init_thread. Its result changes nothing.
-        unsafe { (self.t_finalize)() };
+        _ = unsafe { self.ask("MPI_T_finalize", About::Interface, self.t_finalize, ()) };
     }
 
     /// How many performance variables there are now; the number grows while the program runs.
     pub(crate) fn pvar_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_pvar_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| self.check("MPI_T_pvar_get_num", unsafe { (self.t_pvar_get_num)(n) }))
+        number(|n| unsafe { self.ask(call, about, self.t_pvar_get_num, (n,)) })
     }
 
     /// What the library says about variable `index`, which is below the current number: beyond it
@@ -205,6 +233,7 @@ impl Api {
     /// [`pvar_description`](Self::pvar_description).
     pub(crate) fn pvar_get_info(&self, index: usize) -> Result<PvarInfo, Failure> {
         const CALL: &str = "MPI_T_pvar_get_info";
+        let about = About::Pvar(index, None);
         let index = index_of(index);
         let null = ptr::null_mut::<c_int>();
         let mut info = PvarInfo::default();
@@ -214,24 +243,28 @@ impl Api {
         info.name = sized_text(|name, length| {
             // SAFETY: every pointer is to a variable of its type or null, which stands for
             // nothing wanted (MPI 4.1, 15.3.3), and `length` is that of `name`.
-            let code = unsafe {
-                (self.t_pvar_get_info)(
-                    index,
-                    name,
-                    length,
-                    &raw mut info.verbosity,
-                    &raw mut info.class,
-                    (&raw mut datatype).cast(),
-                    ptr::null_mut(),
-                    ptr::null_mut(),
-                    null,
-                    &raw mut info.bind,
-                    &raw mut readonly,
-                    &raw mut continuous,
-                    &raw mut atomic,
+            unsafe {
+                self.ask(
+                    CALL,
+                    about,
+                    self.t_pvar_get_info,
+                    (
+                        index,
+                        name,
+                        length,
+                        &raw mut info.verbosity,
+                        &raw mut info.class,
+                        (&raw mut datatype).cast(),
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        null,
+                        &raw mut info.bind,
+                        &raw mut readonly,
+                        &raw mut continuous,
+                        &raw mut atomic,
+                    ),
                 )
-            };
-            self.check(CALL, code)
+            }
         })?;
         info.datatype = usize::try_from(datatype).unwrap_or(0);
         // Bit masks in MPICH and Intel MPI: anything but 0 is true.
@@ -242,17 +275,18 @@ impl Api {
 
     pub(super) fn pvar_session_create(&self) -> Result<Raw, Failure> {
         let mut session: Raw = ptr::null_mut();
+        let (call, about) = ("MPI_T_pvar_session_create", About::Interface);
         // SAFETY: `session` can be written.
-        let code = unsafe { (self.t_pvar_session_create)(&raw mut session) };
-        self.check("MPI_T_pvar_session_create", code)?;
+        unsafe { self.ask(call, about, self.t_pvar_session_create, (&raw mut session,)) }?;
         Ok(session)
     }
 
     /// # Safety
     /// `session` is from `pvar_session_create` and is not used again.
     pub(super) unsafe fn pvar_session_free(&self, mut session: Raw) {
+        let (call, about) = ("MPI_T_pvar_session_free", About::Interface);
         // SAFETY: the caller's promise.
-        unsafe { (self.t_pvar_session_free)(&raw mut session) };
+        _ = unsafe { self.ask(call, about, self.t_pvar_session_free, (&raw mut session,)) };
     }
 
     /// A handle on variable `index` and its number of elements.
@@ -264,43 +298,51 @@ impl Api {
     pub(super) unsafe fn pvar_handle_alloc(
         &self,
         session: Raw,
-        index: usize,
+        (index, name): (usize, &str),
         object: *mut c_void,
     ) -> Result<(Raw, usize), Failure> {
+        let (call, about) = ("MPI_T_pvar_handle_alloc", About::Pvar(index, Some(name)));
         let mut handle: Raw = ptr::null_mut();
         // Open MPI does not write the count of a variable that is switched off.
         let mut count: c_int = 1;
         let index = index_of(index);
-        // SAFETY: the caller's promise; `handle` and `count` can be written.
-        let code = unsafe {
-            (self.t_pvar_handle_alloc)(session, index, object, &raw mut handle, &raw mut count)
-        };
+        let arguments = (session, index, object, &raw mut handle, &raw mut count);
         // On an error the handle is not to be looked at, even when it was written.
-        self.check("MPI_T_pvar_handle_alloc", code)?;
+        // SAFETY: the caller's promise; `handle` and `count` can be written.
+        unsafe { self.ask(call, about, self.t_pvar_handle_alloc, arguments) }?;
         Ok((handle, usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0)))
     }
 
     /// # Safety
     /// `handle` is from `pvar_handle_alloc` in the same `session` and is not used again.
-    pub(super) unsafe fn pvar_handle_free(&self, session: Raw, mut handle: Raw) {
+    pub(super) unsafe fn pvar_handle_free(&self, about: About, session: Raw, mut handle: Raw) {
+        let (call, arguments) = ("MPI_T_pvar_handle_free", (session, &raw mut handle));
         // SAFETY: the caller's promise.
-        unsafe { (self.t_pvar_handle_free)(session, &raw mut handle) };
+        _ = unsafe { self.ask(call, about, self.t_pvar_handle_free, arguments) };
     }
 
     /// # Safety
     /// `session` and `handle` are alive, the variable is not continuous and not running.
-    pub(super) unsafe fn pvar_start(&self, session: Raw, handle: Raw) -> Result<(), Failure> {
+    pub(super) unsafe fn pvar_start(
+        &self,
+        about: About,
+        session: Raw,
+        handle: Raw,
+    ) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
-        let code = unsafe { (self.t_pvar_start)(session, handle) };
-        self.check("MPI_T_pvar_start", code)
+        unsafe { self.ask("MPI_T_pvar_start", about, self.t_pvar_start, (session, handle)) }
     }
 
     /// # Safety
     /// `session` and `handle` are alive, the variable is not continuous and is running.
-    pub(super) unsafe fn pvar_stop(&self, session: Raw, handle: Raw) -> Result<(), Failure> {
+    pub(super) unsafe fn pvar_stop(
+        &self,
+        about: About,
+        session: Raw,
+        handle: Raw,
+    ) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
-        let code = unsafe { (self.t_pvar_stop)(session, handle) };
-        self.check("MPI_T_pvar_stop", code)
+        unsafe { self.ask("MPI_T_pvar_stop", about, self.t_pvar_stop, (session, handle)) }
     }
 
     /// # Safety
@@ -308,12 +350,13 @@ impl Api {
     /// variable runs; `buffer` has room for all of its elements.
     pub(super) unsafe fn pvar_read(
         &self,
+        about: About,
         session: Raw,
         handle: Raw,
         buffer: *mut c_void,
     ) -> Result<(), Failure> {
+        let (call, arguments) = ("MPI_T_pvar_read", (session, handle, buffer));
         // SAFETY: the caller's promise.
-        let code = unsafe { (self.t_pvar_read)(session, handle, buffer) };
-        self.check("MPI_T_pvar_read", code)
+        unsafe { self.ask(call, about, self.t_pvar_read, arguments) }
     }
 }

@@ -6,8 +6,9 @@ use std::ptr;
 
 use gyan_results::Datatype;
 
-use super::api::{Failure, Raw, check, index_of, number, sized_text};
+use super::api::{Failure, Raw, ask, index_of, number, sized_text};
 use crate::abi::{Abi, Library};
+use crate::guard::{self, About};
 use crate::memory::word;
 use crate::next::Address;
 
@@ -91,20 +92,33 @@ impl EventApi {
         })
     }
 
-    pub(super) fn check(&self, call: &'static str, code: c_int) -> Result<(), Failure> {
-        check(self.abi, call, code)
+    /// Calls a function of the library, guarded.
+    ///
+    /// # Safety
+    /// As for `function` itself with these arguments.
+    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+        &self,
+        call: &'static str,
+        about: About,
+        function: F,
+        arguments: Arguments,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { ask(self.abi, call, about, function, arguments) }
     }
 
     /// How many event types there are now; the number grows while the program runs.
     pub(crate) fn event_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_event_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| self.check("MPI_T_event_get_num", unsafe { (self.event_get_num)(n) }))
+        number(|n| unsafe { self.ask(call, about, self.event_get_num, (n,)) })
     }
 
     /// How many sources there are now.
     pub(crate) fn source_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_source_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| self.check("MPI_T_source_get_num", unsafe { (self.source_get_num)(n) }))
+        number(|n| unsafe { self.ask(call, about, self.source_get_num, (n,)) })
     }
 
     /// Event type `index`, which is below the current number.
@@ -119,23 +133,27 @@ impl EventApi {
             let mut enumeration: Raw = ptr::null_mut();
             // SAFETY: every pointer is to a variable of its type or null; with no room for
             // elements only their number is given (MPI 4.1, 15.3.8).
-            let code = unsafe {
-                (self.event_get_info)(
-                    index_of(index),
-                    name,
-                    name_length,
-                    &raw mut verbosity,
-                    ptr::null_mut(),
-                    ptr::null_mut(),
-                    &raw mut elements,
-                    &raw mut enumeration,
-                    ptr::null_mut(),
-                    description,
-                    description_length,
-                    &raw mut bind,
+            unsafe {
+                self.ask(
+                    "MPI_T_event_get_info",
+                    About::Event(index),
+                    self.event_get_info,
+                    (
+                        index_of(index),
+                        name,
+                        name_length,
+                        &raw mut verbosity,
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        &raw mut elements,
+                        &raw mut enumeration,
+                        ptr::null_mut(),
+                        description,
+                        description_length,
+                        &raw mut bind,
+                    ),
                 )
-            };
-            self.check("MPI_T_event_get_info", code)
+            }
         };
         let name = sized_text(|name, length| info(name, length, null(), ptr::null_mut()))?;
         let description = sized_text(|text, length| info(null(), ptr::null_mut(), text, length))?;
@@ -162,23 +180,27 @@ impl EventApi {
         let mut enumeration: Raw = ptr::null_mut();
         // SAFETY: every pointer is to a variable of its type or null, and the two arrays have room for as
         // many elements as the call says.
-        let code = unsafe {
-            (self.event_get_info)(
-                index_of(index),
-                name,
-                name_length,
-                &raw mut verbosity,
-                handles.as_mut_ptr().cast(),
-                displacements.as_mut_ptr(),
-                &raw mut room,
-                &raw mut enumeration,
-                ptr::null_mut(),
-                description,
-                description_length,
-                &raw mut bind,
+        unsafe {
+            self.ask(
+                "MPI_T_event_get_info",
+                About::Event(index),
+                self.event_get_info,
+                (
+                    index_of(index),
+                    name,
+                    name_length,
+                    &raw mut verbosity,
+                    handles.as_mut_ptr().cast(),
+                    displacements.as_mut_ptr(),
+                    &raw mut room,
+                    &raw mut enumeration,
+                    ptr::null_mut(),
+                    description,
+                    description_length,
+                    &raw mut bind,
+                ),
             )
-        };
-        self.check("MPI_T_event_get_info", code)?;
+        }?;
         let at = handles.as_ptr() as usize;
         let datatypes = (0..elements).map(|element| {
             // SAFETY: the array has room for so many words, which are handles or 0.
@@ -197,20 +219,24 @@ impl EventApi {
             let (name, name_length) = one.text(name, name_length);
             let (description, description_length) = other.text(description, description_length);
             // SAFETY: every pointer is to a variable of its type or null.
-            let code = unsafe {
-                (self.source_get_info)(
-                    index_of(index),
-                    name,
-                    name_length,
-                    description,
-                    description_length,
-                    &raw mut source.ordering,
-                    &raw mut source.ticks_per_second,
-                    &raw mut source.max_ticks,
-                    ptr::null_mut(),
+            unsafe {
+                self.ask(
+                    "MPI_T_source_get_info",
+                    About::Source(index),
+                    self.source_get_info,
+                    (
+                        index_of(index),
+                        name,
+                        name_length,
+                        description,
+                        description_length,
+                        &raw mut source.ordering,
+                        &raw mut source.ticks_per_second,
+                        &raw mut source.max_ticks,
+                        ptr::null_mut(),
+                    ),
                 )
-            };
-            self.check("MPI_T_source_get_info", code)
+            }
         };
         let name = sized_text(|name, length| info(name, length, null(), ptr::null_mut()))?;
         let description = sized_text(|text, length| info(null(), ptr::null_mut(), text, length))?;

@@ -12,7 +12,9 @@ use gyan_results::Datatype;
 
 use super::api::{Failure, Raw, index_of};
 use super::event_info::{EventApi, EventInfo};
+use super::handle::leave_to_library;
 use crate::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
+use crate::guard::{self, About};
 use crate::next::Address;
 
 /// What is told of the instances of an event. Called by the library from any thread and any context: it
@@ -55,7 +57,9 @@ pub(crate) struct Registration {
     raw: Raw,
     /// MPICH keeps the address that it is given, so the object's handle lives in a box of its own
     /// as long as this does. A machine word: libraries whose handles are ints read its lower half.
-    _object: Option<Box<usize>>,
+    object: Option<Box<usize>>,
+    /// Index of the event type.
+    index: usize,
     /// The levels that the library took the callback for.
     levels: [bool; CALLBACK_SAFETIES.len()],
 }
@@ -104,12 +108,14 @@ macro_rules! functions {
 
 functions! {
     handle_alloc: HandleAlloc = c"PMPI_T_event_handle_alloc"(c_int, *mut c_void, usize, *mut Raw);
-    handle_free: HandleFree = c"PMPI_T_event_handle_free"(Raw, *mut c_void, FreeCallback);
+    handle_free: HandleFree = c"PMPI_T_event_handle_free"(
+        Raw, *mut c_void, *const c_void
+    );
     register_callback: RegisterCallback = c"PMPI_T_event_register_callback"(
-        Raw, c_int, usize, *mut c_void, Callback
+        Raw, c_int, usize, *mut c_void, *const c_void
     );
     set_dropped_handler: SetDroppedHandler = c"PMPI_T_event_set_dropped_handler"(
-        Raw, DroppedCallback
+        Raw, *const c_void
     );
     event_read: EventRead = c"PMPI_T_event_read"(Raw, c_int, *mut c_void);
     event_get_timestamp: EventGetTimestamp = c"PMPI_T_event_get_timestamp"(Raw, *mut i64);
@@ -141,9 +147,11 @@ impl EventFunctions {
     /// The time of source `index`, which is below the current number; none when it does not tell.
     pub(crate) fn source_time(&self, index: usize) -> Option<i64> {
         let mut time: i64 = 0;
+        let (call, about) = ("MPI_T_source_get_timestamp", About::Source(index));
+        let arguments = (index_of(index), &raw mut time);
         // SAFETY: `time` can be written.
-        let code = unsafe { (self.source_get_timestamp)(index_of(index), &raw mut time) };
-        (code == 0).then_some(time)
+        let asked = unsafe { self.told.ask(call, about, self.source_get_timestamp, arguments) };
+        asked.ok().map(|()| time)
     }
 
     /// Lets `listener` be told of event type `index`, which is below the current number: of the object
@@ -158,25 +166,27 @@ impl EventFunctions {
         let mut boxed = object.map(Box::new);
         let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
         let mut raw: Raw = ptr::null_mut();
+        let (call, about) = ("MPI_T_event_handle_alloc", About::Event(index));
+        let arguments = (index_of(index), address.cast(), self.info_null, &raw mut raw);
         // SAFETY: the event type was enumerated just before; the box goes into the registration, so its
         // content stays where it is; `raw` can be written.
-        let code = unsafe {
-            (self.handle_alloc)(index_of(index), address.cast(), self.info_null, &raw mut raw)
-        };
-        self.told.check("MPI_T_event_handle_alloc", code)?;
+        if let Err(failure) = unsafe { self.told.ask(call, about, self.handle_alloc, arguments) } {
+            leave_to_library(boxed);
+            return Err(failure);
+        }
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
-        let mut registration = Registration { raw, _object: boxed, levels: [false; 4] };
+        let mut registration = Registration { raw, object: boxed, index, levels: [false; 4] };
         let mut refused = None;
         // The callback is fit for the highest level, so for every one, and is registered for each: MPICH
         // takes the callback of the lowest level that is enough for the instance, the development version
         // of Open MPI that of the highest level that the instance needs. Either takes one of them.
         for (taken, level) in registration.levels.iter_mut().zip(self.abi.callback_safeties) {
+            let call = "MPI_T_event_register_callback";
+            let callback = happened::<L> as Callback as *const c_void;
+            let arguments = (raw, level, self.info_null, user_data, callback);
             // SAFETY: the registration is alive, the listener lives for ever, and the callback takes it for
             // what it is.
-            let code = unsafe {
-                (self.register_callback)(raw, level, self.info_null, user_data, happened::<L>)
-            };
-            match self.told.check("MPI_T_event_register_callback", code) {
+            match unsafe { self.told.ask(call, about, self.register_callback, arguments) } {
                 Ok(()) => *taken = true,
                 Err(failure) => refused = Some(failure),
             }
@@ -188,19 +198,23 @@ impl EventFunctions {
             return Err(failure);
         }
         // Without it the instances that are lost are not known; those that are not are counted all the same.
+        let call = "MPI_T_event_set_dropped_handler";
+        let arguments = (raw, dropped::<L> as DroppedCallback as *const c_void);
         // SAFETY: the registration is alive.
-        unsafe { (self.set_dropped_handler)(raw, dropped::<L>) };
+        _ = unsafe { self.told.ask(call, about, self.set_dropped_handler, arguments) };
         Ok(registration)
     }
 
     /// Ends a registration, while its object is still alive. The listener is told when it is not called
     /// any more.
     pub(crate) fn free<L: Listener>(&self, registration: Registration, listener: &'static L) {
-        let Registration { raw, _object: object, .. } = registration;
+        let Registration { raw, object, index, .. } = registration;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
+        let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
+        let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);
         // SAFETY: the registration is alive and used for the last time; the listener lives for ever.
-        unsafe { (self.handle_free)(raw, user_data, is_free::<L>) };
-        drop(object);
+        _ = unsafe { self.told.ask(call, about, self.handle_free, arguments) };
+        leave_to_library(object);
     }
 }
 
@@ -269,7 +283,7 @@ unsafe extern "C" fn happened<L: Listener>(
     // SAFETY: the pointer is that of a listener, which lives for ever.
     let listener = unsafe { user_data.cast::<L>().as_ref() };
     if let (Some(listener), Some(events)) = (listener, FUNCTIONS.get()) {
-        listener.happened(&Instance { raw: instance, events });
+        guard::uncovered(|| listener.happened(&Instance { raw: instance, events }));
     }
 }
 
@@ -284,7 +298,7 @@ unsafe extern "C" fn dropped<L: Listener>(
 ) {
     // SAFETY: as for `happened`.
     if let Some(listener) = unsafe { user_data.cast::<L>().as_ref() } {
-        listener.lost(u64::try_from(number).unwrap_or(0));
+        guard::uncovered(|| listener.lost(u64::try_from(number).unwrap_or(0)));
     }
 }
 
@@ -297,6 +311,6 @@ unsafe extern "C" fn is_free<L: Listener>(
 ) {
     // SAFETY: as for `happened`.
     if let Some(listener) = unsafe { user_data.cast::<L>().as_ref() } {
-        listener.is_free();
+        guard::uncovered(|| listener.is_free());
     }
 }

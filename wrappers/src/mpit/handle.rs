@@ -1,12 +1,14 @@
 //! A session, and handles on variables in it, each bound to an object that outlives it.
 
+use std::mem;
 use std::ptr;
 
 use gyan_results::Datatype;
 
 use super::api::{Api, Failure, Raw, bytes_of};
-use super::readers;
 use super::variable::Variable;
+use super::{landing, readers};
+use crate::guard::{self, About};
 
 /// A session of performance experiments (MPI 4.1, 15.3.7).
 pub(crate) struct Session {
@@ -16,9 +18,12 @@ pub(crate) struct Session {
 /// A handle on a variable.
 pub(crate) struct PvarHandle {
     raw: Raw,
+    /// Index and name of the variable.
+    index: usize,
+    name: Box<str>,
     /// MPICH keeps the address that it is given, so the object's handle lives in a box of its own
     /// as long as this does. A machine word: libraries whose handles are ints read its lower half.
-    _object: Option<Box<usize>>,
+    object: Option<Box<usize>>,
     datatype: Datatype,
     /// Number of elements.
     pub(crate) count: usize,
@@ -57,13 +62,22 @@ impl Session {
     ) -> Result<PvarHandle, Failure> {
         let mut boxed = object.map(Box::new);
         let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let of = (variable.index, variable.name.as_str());
         // SAFETY: the session is alive; the variable was enumerated just before; the box goes
         // into the handle, so its content stays where it is.
-        let (raw, count) =
-            unsafe { api.pvar_handle_alloc(self.raw, variable.index, address.cast()) }?;
+        let allocated = unsafe { api.pvar_handle_alloc(self.raw, of, address.cast()) };
+        let (raw, count) = match allocated {
+            Ok(allocated) => allocated,
+            Err(failure) => {
+                leave_to_library(boxed);
+                return Err(failure);
+            }
+        };
         Ok(PvarHandle {
             raw,
-            _object: boxed,
+            index: variable.index,
+            name: variable.name.as_str().into(),
+            object: boxed,
             datatype: variable.datatype,
             count,
             startable: !variable.continuous,
@@ -87,7 +101,7 @@ impl PvarHandle {
             return Ok(());
         }
         // SAFETY: both are alive, and the variable is neither continuous nor running.
-        unsafe { api.pvar_start(session.raw, self.raw) }?;
+        unsafe { api.pvar_start(self.about(), session.raw, self.raw) }?;
         self.running = true;
         Ok(())
     }
@@ -98,16 +112,15 @@ impl PvarHandle {
             return Ok(());
         }
         // SAFETY: both are alive, and the variable is not continuous and is running.
-        unsafe { api.pvar_stop(session.raw, self.raw) }?;
+        unsafe { api.pvar_stop(self.about(), session.raw, self.raw) }?;
         self.running = false;
         Ok(())
     }
 
     /// The bytes of every element.
     pub(crate) fn read(&self, api: &Api, session: &Session) -> Result<Vec<u8>, Failure> {
-        let mut words = Vec::new();
-        self.read_into(api, session, &mut words)?;
-        Ok(bytes_of(&words, self.count * self.datatype.size()))
+        let length = self.count * self.datatype.size();
+        self.landed(api, session, |words| bytes_of(words, length))
     }
 
     /// Reads every element into `words`, which grows at the first time and stays.
@@ -117,22 +130,45 @@ impl PvarHandle {
         session: &Session,
         words: &mut Vec<u64>,
     ) -> Result<(), Failure> {
-        // At least 8 bytes an element and some to spare, because libraries have been seen to
-        // write 8 bytes whatever they say.
-        const WORDS_TO_SPARE: usize = 8;
-        let wanted = self.count.max(1) + WORDS_TO_SPARE;
-        if words.len() < wanted {
-            words.resize(wanted, 0);
-        }
-        // SAFETY: session, handle and object are alive, the variable was started or is
-        // continuous, and the buffer is larger than all elements.
-        unsafe { api.pvar_read(session.raw, self.raw, words.as_mut_ptr().cast()) }
+        self.landed(api, session, |landed| {
+            words.clear();
+            words.extend_from_slice(landed);
+        })
+    }
+
+    fn landed<T>(
+        &self,
+        api: &Api,
+        session: &Session,
+        then: impl FnOnce(&[u64]) -> T,
+    ) -> Result<T, Failure> {
+        // Libraries have been seen to write 8 bytes an element whatever they say.
+        let words = self.count.max(1);
+        let read = |place: *mut u64| {
+            // SAFETY: session, handle and object are alive, the variable was started or is
+            // continuous, and there is room for more than all elements.
+            unsafe { api.pvar_read(self.about(), session.raw, self.raw, place.cast()) }
+        };
+        landing::land(words, read, then)
     }
 
     /// Gives the handle back, while its object is still alive.
     pub(crate) fn free(self, api: &Api, session: &Session) {
         readers::retract(self.raw);
         // SAFETY: the handle was allocated in this session and `self` is gone.
-        unsafe { api.pvar_handle_free(session.raw, self.raw) };
+        unsafe { api.pvar_handle_free(self.about(), session.raw, self.raw) };
+        leave_to_library(self.object);
+    }
+
+    fn about(&self) -> About<'_> {
+        About::Pvar(self.index, Some(&self.name))
+    }
+}
+
+/// Lets go of the object's handle that the library was given the address of: for good when the library
+/// crashed, because then it may still look there.
+pub(super) fn leave_to_library(object: Option<Box<usize>>) {
+    if guard::is_off() {
+        mem::forget(object);
     }
 }

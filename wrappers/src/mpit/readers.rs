@@ -11,6 +11,7 @@ use gyan_results::{Datatype, Number};
 
 use super::api::{Api, Raw};
 use super::handle::{PvarHandle, Session};
+use crate::guard;
 
 /// Objects whose handles are published at a time.
 const SLOTS: usize = 256;
@@ -181,7 +182,7 @@ impl Slot {
         let read = READ.load(Ordering::Relaxed);
         let (session, handle) =
             (SESSION.load(Ordering::Relaxed), self.handle.load(Ordering::Relaxed));
-        if read.is_null() || handle.is_null() {
+        if read.is_null() || handle.is_null() || guard::is_off() {
             return false;
         }
         // SAFETY: the address of MPI_T_pvar_read, which was stored as such.

@@ -17,7 +17,7 @@ use crate::phases::Phases;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
-    boundary, clock, cvars, enable, export, governor, listing, notice, references, unwinding,
+    boundary, clock, cvars, enable, export, governor, guard, listing, notice, references, unwinding,
 };
 
 /// What is known between the start of the initialisation and its end.
@@ -86,17 +86,19 @@ impl Beginning {
         let mpit_init = mpit_begun.elapsed();
         let early_names = match &mpit {
             Ok(Some(mpit)) if !late && config.list.is_none() => {
-                sampler::early_names(mpit, &library)
+                guard::inside(|| sampler::early_names(mpit, &library, &config.wanted.exclusions))
             }
             _ => Vec::new(),
         };
         let cvars = match &mpit {
             // A listing reads everything by itself, in forks that may die of it.
             Ok(Some(mpit)) if config.list.is_none() || !settings.is_empty() => {
-                if late {
-                    settings = cvars::check_late(mpit, &library, &mut config);
-                }
-                cvars::write_and_record(mpit, &library, &settings, &mut config)
+                guard::inside(|| {
+                    if late {
+                        settings = cvars::check_late(mpit, &library, &mut config);
+                    }
+                    cvars::write_and_record(mpit, &library, &settings, &mut config)
+                })
             }
             _ => Vec::new(),
         };
@@ -167,13 +169,14 @@ impl Beginning {
         };
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {
-            enable::verify(mpit, &library, &mut config);
+            guard::inside(|| enable::verify(mpit, &library, &mut config));
         }
-        let (sampler, without_sampler) =
-            match sampler_of(mpit, &library, &mut config, early_names, limits, is_world) {
-                Ok(sampler) => (Some(sampler), None),
-                Err(why) => (None, Some(why)),
-            };
+        let (sampler, without_sampler) = match guard::inside(|| {
+            sampler_of(mpit, &library, &mut config, early_names, limits, is_world)
+        }) {
+            Ok(sampler) => (Some(sampler), None),
+            Err(why) => (None, Some(why)),
+        };
         if late {
             let text = "the start was missed: calls and readings before the first call that gyan \
                         saw are missing";
@@ -193,6 +196,7 @@ impl Beginning {
             Some(mut run) => {
                 run.sampler = sampler;
                 run.without_sampler = without_sampler;
+                run.samples = 0;
                 run.overhead.mpit_init_s += overhead.mpit_init_s;
                 run.overhead.init_s += overhead.init_s;
                 if is_world {
@@ -218,6 +222,7 @@ impl Beginning {
                 phases: Phases::new(self.clock.ticks()),
                 live: None,
                 snapshot_ticks: 0.0,
+                samples: 0,
                 told: false,
                 said: None,
                 overhead,

@@ -1,5 +1,6 @@
 //! How the run ends: what is read for the last time, and what is written then.
 
+use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::path::PathBuf;
@@ -8,15 +9,15 @@ use std::sync::Once;
 use std::time::Instant;
 
 use gyan_results::{
-    Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead, PhasePvar,
-    Pvar, RANK_SCHEMA, RankProfile, Series, Tool,
+    Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
+    PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Tool,
 };
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
 use crate::live::Live;
 use crate::sampler::{Findings, Look};
-use crate::{boundary, clock, governor, notice, output, store, thread, watcher};
+use crate::{boundary, clock, governor, guard, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -91,8 +92,11 @@ impl Run {
         if look == Look::Whole {
             self.ask_names();
         }
+        let guards = look == Look::Whole || self.guards();
         let findings = match &mut self.sampler {
-            Some(sampler) => sampler.so_far(look, &self.library, &mut self.config.wanted),
+            Some(sampler) => guard::inside_if(guards, || {
+                sampler.so_far(look, &self.library, &mut self.config.wanted)
+            }),
             None => Findings::default(),
         };
         let earlier = self.earlier.clone();
@@ -120,7 +124,7 @@ impl Run {
         let (findings, mpit) = match self.sampler.take() {
             Some(sampler) => {
                 let wanted = &mut self.config.wanted;
-                let (findings, mpit) = sampler.end(&self.library, wanted);
+                let (findings, mpit) = guard::inside(|| sampler.end(&self.library, wanted));
                 for warning in wanted.unmatched() {
                     notice::say(&warning);
                     warnings.push(warning);
@@ -166,6 +170,7 @@ impl Run {
         let clock = clock::described();
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
+        all.extend(guard::crash());
         if clock.slow {
             let ns = clock.read_s * 1e9;
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
@@ -275,21 +280,58 @@ impl Run {
     }
 }
 
+/// Where rows of a list are, to be found among many: by phase, name, class and object.
+#[derive(Default)]
+struct Places(BTreeMap<(usize, String, &'static str, Option<String>), usize>);
+
+impl Places {
+    /// The place of such a row; `next` for the first.
+    fn of(
+        &mut self,
+        phase: usize,
+        name: &str,
+        class: Class,
+        object: Option<&str>,
+        next: usize,
+    ) -> usize {
+        let key = (phase, name.to_owned(), class.name(), object.map(str::to_owned));
+        *self.0.entry(key).or_insert(next)
+    }
+}
+
 impl Earlier {
     /// Adds what was read to what was until an earlier end.
     fn take_in(&mut self, findings: &Findings) {
         self.events.clone_from(&findings.told.events);
         self.messages.clone_from(&findings.told.messages);
         self.callbacks = findings.told.ticks;
+        let mut known = Places::default();
+        for (place, pvar) in self.pvars.iter().enumerate() {
+            known.of(0, &pvar.name, pvar.class, pvar.object.as_deref(), place);
+        }
         for pvar in &findings.pvars {
-            if !self.pvars.iter_mut().any(|earlier| earlier.continued(pvar)) {
-                self.pvars.push(pvar.clone());
+            let place =
+                known.of(0, &pvar.name, pvar.class, pvar.object.as_deref(), self.pvars.len());
+            match self.pvars.get_mut(place) {
+                Some(earlier) => _ = earlier.continued(pvar),
+                None => self.pvars.push(pvar.clone()),
             }
         }
+        let mut known = Places::default();
+        for (place, (phase, pvar)) in self.phases.iter().enumerate() {
+            known.of(*phase, &pvar.name, pvar.class, pvar.object.as_deref(), place);
+        }
         for (phase, pvar) in &findings.phases {
-            let known = self.phases.iter_mut().filter(|(known, _)| known == phase);
-            if !known.into_iter().any(|(_, earlier)| earlier.continued(pvar)) {
-                self.phases.push((*phase, pvar.clone()));
+            let next = self.phases.len();
+            match self.phases.get_mut(known.of(
+                *phase,
+                &pvar.name,
+                pvar.class,
+                pvar.object.as_deref(),
+                next,
+            )) {
+                Some((_, earlier)) => _ = earlier.continued(pvar),
+                None => self.phases.push((*phase, pvar.clone())),
             }
         }
         match (&mut self.series, &findings.series) {

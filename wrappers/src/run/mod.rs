@@ -24,11 +24,16 @@ use crate::number::Whole;
 use crate::objects::Kind;
 use crate::phases::{self, Phases};
 use crate::sampler::{Look, Sampler};
-use crate::{clock, governor, thread};
+use crate::{clock, governor, guard, thread};
 use ending::Earlier;
 
 /// The clock at which variables are to be sampled next.
 static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
+
+/// So many samples and changes of phase are guarded, from the start or from the last object that came on:
+/// the system calls for it take far longer than the readings, which are of variables that were read under
+/// guard when their handles were taken.
+const GUARDED_AT_FIRST: u32 = 16;
 
 /// Ticks that gyan spent reading variables in between.
 static SAMPLING: Whole = Whole::new(0);
@@ -63,6 +68,9 @@ pub(crate) struct Run {
     live: Option<Live>,
     /// Ticks that writing the live file takes.
     snapshot_ticks: f64,
+    /// How many samples and changes of phase there were since variables came, up to
+    /// [`GUARDED_AT_FIRST`].
+    samples: u32,
     /// Whether the user was told where the profiles are.
     told: bool,
     /// What the user was told of that which cannot be written.
@@ -168,7 +176,7 @@ impl Run {
         if self.is_of_this_process()
             && let Some(sampler) = &mut self.sampler
         {
-            work(sampler, &self.library, &mut self.config);
+            guard::inside(|| work(sampler, &self.library, &mut self.config));
         }
         spent(clock::now().wrapping_sub(begun));
     }
@@ -178,14 +186,24 @@ impl Run {
         self.job.pid == std::process::id()
     }
 
+    /// Whether what is read next, in between, is guarded.
+    fn guards(&mut self) -> bool {
+        let guards = self.samples < GUARDED_AT_FIRST;
+        self.samples += u32::from(guards);
+        guards
+    }
+
     fn sample(&mut self, now: u64) {
+        let guards = self.guards();
         if let Some(sampler) = &mut self.sampler {
-            SAMPLE_DUE.set(sampler.sample(now));
+            let due = guard::inside_if(guards, || sampler.sample(now));
+            SAMPLE_DUE.set(if guard::is_off() { u64::MAX } else { due });
         }
     }
 
     /// There may be new variables to sample.
-    fn sample_soon(&self) {
+    fn sample_soon(&mut self) {
+        self.samples = 0;
         if self.sampler.is_some() && !self.phases.is_off() {
             SAMPLE_DUE.set(0);
         }
@@ -201,8 +219,10 @@ impl Run {
         if flushes {
             self.write_so_far(End { how: Ending::Running, code: 0 }, Look::Whole);
         } else if let Some(next) = self.phases.change(change) {
+            let guards = self.guards();
             let read = self.sampler.as_mut().is_some_and(|sampler| {
-                sampler.change_phase(now, next.phase, next.counts, next.must_read)
+                let change = || sampler.change_phase(now, next.phase, next.counts, next.must_read);
+                guard::inside_if(guards, change)
             });
             self.phases.go_on(next.phase, now, read);
             if next.must_read {

@@ -72,7 +72,7 @@ impl Run {
     pub(super) fn keep(&mut self, profile: &mut RankProfile) -> io::Result<()> {
         let Some(place) = &self.job.live else { return Ok(()) };
         if let Some(live) = &mut self.live
-            && live.write(&serde_json::to_vec(profile)?)
+            && live.write(&serde_json::to_vec(profile)?)?
         {
             return Ok(());
         }
@@ -93,16 +93,21 @@ impl Run {
     fn has_no_live_file(&mut self, error: &io::Error) {
         let Some(place) = &self.job.live else { return };
         let own_place = place.directory != self.job.place.directory;
-        match error.raw_os_error() {
-            Some(libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOMEM) => {
+        let cannot_map = matches!(
+            error.raw_os_error(),
+            Some(libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOMEM)
+        );
+        let was_cut = error.kind() == io::ErrorKind::UnexpectedEof;
+        match () {
+            () if cannot_map || was_cut => {
                 let text = "what is known so far is not kept in a live file";
                 self.config.warnings.push(format!("{text}: {error}"));
             }
-            _ if own_place => notice::say(&format!(
+            () if own_place => notice::say(&format!(
                 "{}: the live file cannot be written: {error}; set GYAN_LIVE to a directory that can",
                 output::shown(&place.directory)
             )),
-            _ => self.cannot_write(error),
+            () => self.cannot_write(error),
         }
     }
 }

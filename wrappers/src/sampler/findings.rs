@@ -15,7 +15,7 @@ use crate::objects::{Kind, Object, Registry};
 use crate::queues::Callbacks;
 use crate::quirks::{self, Remedy};
 use crate::selection::Wanted;
-use crate::{advice, clock, enable};
+use crate::{advice, clock, enable, guard};
 
 impl Sampler {
     /// Reads a variable for the last time and gives its handle back.
@@ -41,7 +41,9 @@ impl Sampler {
         library: &Library,
         wanted: &mut Wanted,
     ) -> (Findings, Option<Mpit>) {
-        if let Err(failure) = self.discover(library, wanted, 0, Moment::Later) {
+        if let Err(failure) = self.discover(library, wanted, 0, Moment::Later)
+            && !guard::is_off()
+        {
             let reason = format!("variables that appeared later: {failure}");
             self.skipped
                 .insert(self.exported, Skipped { index: self.exported, name: None, reason });
@@ -147,6 +149,7 @@ fn name_of(
     Some(name.clone())
 }
 
+/// `finished` is sorted.
 fn described(series: &Series, finished: &[Finished], begun: u64) -> gyan_results::Series {
     let (ends, columns) = series.columns();
     let seconds = |end: &u64| clock::seconds(end.wrapping_sub(begun) as f64);
@@ -154,7 +157,8 @@ fn described(series: &Series, finished: &[Finished], begun: u64) -> gyan_results
         cells.iter().map(|cell| (cell.n > 0).then(|| pick(cell))).collect()
     };
     let columns = columns.filter_map(|(key, cells)| {
-        let pvar = &finished.iter().find(|known| known.key == key)?.pvar;
+        let place = finished.binary_search_by_key(&key, |known| known.key).ok()?;
+        let pvar = &finished.get(place)?.pvar;
         Some(SeriesColumn {
             name: pvar.name.clone(),
             class: pvar.class,

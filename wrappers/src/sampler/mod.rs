@@ -18,16 +18,17 @@ use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, Ski
 
 use crate::abi::{Bind, Library, inquiry};
 use crate::config::{EventsFrom, WatchFor};
+use crate::exclusions::Exclusions;
 use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable, readers};
 use crate::objects::{Kind, Object, Registry};
 use crate::queues::{Callbacks, Told};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Wanted;
-use crate::{clock, watcher};
+use crate::{clock, exclusions, guard, watcher};
 
 pub(crate) use phases::Phase;
 use phases::{Mark, Phases};
-use series::{Key, Series};
+use series::{Key, Series, key};
 use watch::Watch;
 
 /// What the reason begins with why a variable of a closed component was not read.
@@ -47,6 +48,8 @@ pub(crate) struct Sampler {
     sampled: Vec<Sampled>,
     /// Variables of objects that are gone.
     finished: Vec<Finished>,
+    /// Both of them, to be found among many.
+    known: BTreeSet<Key>,
     /// How many objects are in `finished`, and how many are not because that were too many.
     finished_objects: usize,
     forgotten_objects: u64,
@@ -110,10 +113,17 @@ enum Moment {
 }
 
 /// The names of all variables, before `MPI_Init`.
-pub(crate) fn early_names(mpit: &Mpit, library: &Library) -> Vec<Option<String>> {
+pub(crate) fn early_names(
+    mpit: &Mpit,
+    library: &Library,
+    exclusions: &Exclusions,
+) -> Vec<Option<String>> {
     let number = mpit.api.pvar_get_num().unwrap_or(0);
     (0..number)
-        .map(|index| mpit.variable(library, index).ok().map(|variable| variable.name))
+        .map(|index| {
+            let variable = || mpit.variable(library, index).ok();
+            if exclusions.has_index(index) { None } else { Some(variable()?.name) }
+        })
         .collect()
 }
 
@@ -169,6 +179,7 @@ impl Sampler {
             bound: BTreeMap::new(),
             sampled: Vec::new(),
             finished: Vec::new(),
+            known: BTreeSet::new(),
             finished_objects: 0,
             forgotten_objects: 0,
             skipped: BTreeMap::new(),
@@ -352,6 +363,7 @@ impl Sampler {
         } else {
             self.forgotten_objects += 1;
             for sampled in going {
+                self.known.remove(&sampled.key());
                 sampled.handle.free(&self.mpit.api, &self.session);
             }
         }
@@ -376,13 +388,16 @@ impl Sampler {
         object: Option<&Object>,
         moment: Moment,
     ) {
+        if wanted.exclusions.has_index(index) {
+            return self.skip(index, None, exclusions::REASON.into());
+        }
         let variable = match self.mpit.variable(library, index) {
             Ok(variable) => variable,
             Err(error) => {
                 let early = self.early_names.get(index).cloned().flatten();
                 let reason = match early {
-                    Some(_) => format!("{CLOSED} ({error})"),
-                    None => error,
+                    Some(_) if !guard::is_off() => format!("{CLOSED} ({error})"),
+                    _ => error,
                 };
                 return self.skip(index, early, reason);
             }
@@ -390,6 +405,9 @@ impl Sampler {
         let name = Some(variable.name.clone());
         if !wanted.pvars.selects(&variable.name, variable.class) {
             return self.skip(index, name, "not selected by GYAN_PVARS".into());
+        }
+        if wanted.exclusions.has_name(&variable.name) {
+            return self.skip(index, name, exclusions::REASON.into());
         }
         let known = quirks::known(library, &variable);
         if let Some(reason) = known.reason_to_skip(false) {
@@ -418,12 +436,13 @@ impl Sampler {
             None => String::new(),
         };
         for object in objects {
-            if self.has(index, object.as_ref()) {
+            if self.known.contains(&key(index, object.as_ref())) {
                 continue;
             }
             match self.take(library, wanted, &variable, object.as_ref(), moment) {
                 Ok(sampled) => {
                     self.publish(&sampled);
+                    self.known.insert(sampled.key());
                     self.sampled.push(sampled);
                 }
                 Err(why) => reason = why,
@@ -442,16 +461,7 @@ impl Sampler {
     }
 
     fn is_read(&self, index: usize) -> bool {
-        self.sampled.iter().any(|sampled| sampled.variable.index == index)
-            || self.finished.iter().any(|finished| finished.key.0 == index)
-    }
-
-    fn has(&self, index: usize, object: Option<&Object>) -> bool {
-        let order = object.map(|object| object.order);
-        self.sampled.iter().any(|sampled| {
-            sampled.variable.index == index
-                && sampled.object.as_ref().map(|object| object.order) == order
-        })
+        self.known.range((index, 0)..=(index, usize::MAX)).next().is_some()
     }
 
     /// Takes a handle on `variable` for `object`, or says why not.

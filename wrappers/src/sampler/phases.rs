@@ -76,10 +76,11 @@ impl Phases {
         self.accounts.entry((self.stretch.phase, key)).or_default()
     }
 
-    /// What is known of the variables that were sampled or changed.
+    /// What is known of the variables that were sampled or changed; `finished` is sorted.
     pub(super) fn pvars(&self, finished: &[Finished]) -> Vec<(Phase, PhasePvar)> {
         let of = |((phase, key), account): (&(Phase, Key), &Account)| {
-            let Finished { pvar, states, .. } = finished.iter().find(|known| known.key == *key)?;
+            let place = finished.binary_search_by_key(key, |known| known.key).ok()?;
+            let Finished { pvar, states, .. } = finished.get(place)?;
             let changed = |delta: &&Vec<Number>| delta.iter().any(|number| !number.is_zero());
             let delta = account.delta.as_ref().filter(changed);
             let samples = account.samples.samples(states);

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use super::phases::{Mark, Phase, Phases, Stretch};
-use super::series::{Key, Series};
+use super::series::{Key, Series, key};
 use super::{Sampled, Sampler};
 use crate::mpit::{Api, Session};
 use crate::{clock, governor};
@@ -108,7 +108,7 @@ impl Sampler {
 
 impl Sampled {
     pub(super) fn key(&self) -> Key {
-        (self.variable.index, self.object.as_ref().map_or(0, |object| object.order))
+        key(self.variable.index, self.object.as_ref())
     }
 
     /// Reads it, when it is sampled.

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::watch::Cell;
+use crate::objects::Object;
 
 /// Records are not merged into fewer than these, however little room there is.
 const RECORDS_AT_LEAST: usize = 8;
@@ -27,6 +28,11 @@ pub(super) struct Series {
 
 /// A variable, by its index, and an object, by its order.
 pub(super) type Key = (usize, usize);
+
+/// The key of a variable that binds to `object`, or to nothing.
+pub(super) fn key(index: usize, object: Option<&Object>) -> Key {
+    (index, object.map_or(0, |object| object.order))
+}
 
 impl Series {
     /// A record for each `interval` from `now` on, in `room` bytes.

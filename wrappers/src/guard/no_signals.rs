@@ -1,0 +1,28 @@
+//! For processors that the guard has no trampoline for: calls are made as they are.
+
+use std::ffi::c_int;
+
+use super::Function;
+
+/// There is nothing to note.
+pub(crate) struct Record;
+
+pub(super) fn install() -> bool {
+    false
+}
+
+pub(super) fn restore() {}
+
+/// # Safety
+/// As for `function` itself.
+pub(super) unsafe fn guarded<Arguments, F: Function<Arguments>>(
+    function: F,
+    arguments: Arguments,
+) -> Result<c_int, &'static str> {
+    // SAFETY: the caller's promise.
+    Ok(unsafe { function.direct(arguments) })
+}
+
+pub(crate) fn uncovered<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
