@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gyan_results::RankProfile;
+use gyan_results::{RankProfile, Variables};
 use tempfile::TempDir;
 
-use crate::common::{Outcome, command, libgyan, profiles, root, run, target};
+use crate::common::{Outcome, command, gyan, libgyan, profiles, root, run, target};
 
 /// What a run of a program with this MPI left behind.
 pub(crate) struct Faked {
@@ -29,6 +29,24 @@ impl Faked {
     /// The same without gyan.
     pub(crate) fn alone(script: &str, program: &[&str]) -> Faked {
         Faked::started(script, program, &[])
+    }
+
+    /// `gyan <words> --mpi` with the library, doing what `script` says.
+    pub(crate) fn gyan(script: &str, words: &[&str]) -> Outcome {
+        let keep = TempDir::new().unwrap();
+        let file = keep.path().join("script");
+        fs::write(&file, script).unwrap();
+        let mut command = gyan();
+        command.args(words).arg("--mpi").arg(library().join("libmpi.so.12"));
+        run(command.current_dir(keep.path()).env("FAKEMPI", &file))
+    }
+
+    /// What `gyan varlist` tells of the library.
+    pub(crate) fn listed(script: &str) -> (Outcome, Variables) {
+        let outcome = Faked::gyan(script, &["varlist", "--json"]);
+        let listing = serde_json::from_str(&outcome.stdout);
+        let listing = listing.unwrap_or_else(|error| panic!("{error}: {outcome:?}"));
+        (outcome, listing)
     }
 
     fn started(script: &str, program: &[&str], settings: &[(&str, &str)]) -> Faked {

@@ -15,6 +15,7 @@ mod environment;
 mod events;
 mod fakempi;
 mod harmless;
+mod hostile;
 mod hpcc;
 mod install;
 mod languages;

@@ -240,6 +240,9 @@ void queue_event(enum queue_event what, int source, int tag, MPI_Comm comm)
 
 int PMPI_T_source_get_num(int *number)
 {
+    int fault = fault_at("MPI_T_source_get_num", "");
+    if (fault)
+        return fault;
     *number = number_of_sources;
     return MPI_SUCCESS;
 }
@@ -257,6 +260,9 @@ int PMPI_T_source_get_info(int index, char *name, int *name_length, char *descri
                            int *description_length, MPI_T_source_order *ordering, MPI_Count *ticks,
                            MPI_Count *max_ticks, MPI_Info *info)
 {
+    int fault = fault_at("MPI_T_source_get_info", "");
+    if (fault)
+        return fault;
     /* As MPICH does, although the standard lets a caller leave out what it does not want. */
     if (!name || !name_length || !description || !description_length || !ordering || !ticks || !max_ticks)
         return MPI_T_ERR_INVALID;
@@ -276,6 +282,9 @@ BOTH_NAMES(MPI_T_source_get_info);
 
 int PMPI_T_source_get_timestamp(int index, MPI_Count *timestamp)
 {
+    int fault = fault_at("MPI_T_source_get_timestamp", "");
+    if (fault)
+        return fault;
     if (!is_source(index))
         return MPI_T_ERR_INVALID_INDEX;
     if (sources[index].no_timestamp)
@@ -287,6 +296,9 @@ BOTH_NAMES(MPI_T_source_get_timestamp);
 
 int PMPI_T_event_get_num(int *number)
 {
+    int fault = fault_at("MPI_T_event_get_num", "");
+    if (fault)
+        return fault;
     *number = number_of_events;
     return MPI_SUCCESS;
 }
@@ -305,6 +317,9 @@ int PMPI_T_event_get_info(int index, char *name, int *name_length, int *verbosit
                           MPI_T_enum *enumeration, MPI_Info *info, char *description,
                           int *description_length, int *bind)
 {
+    int fault = fault_at("MPI_T_event_get_info", "");
+    if (fault)
+        return fault;
     /* As MPICH does, although the standard lets a caller leave out what it does not want. */
     if (!name_length || !verbosity || !enumeration || !description_length || !bind)
         return MPI_T_ERR_INVALID;
@@ -341,6 +356,9 @@ BOTH_NAMES(MPI_T_event_get_index);
 int PMPI_T_event_handle_alloc(int index, void *object, MPI_Info info,
                               MPI_T_event_registration *registration)
 {
+    int fault = fault_at("MPI_T_event_handle_alloc", "");
+    if (fault)
+        return fault;
     if (!is_event(index))
         return MPI_T_ERR_INVALID_INDEX;
     const struct event *event = &events[index];
@@ -375,6 +393,9 @@ static bool is_registration(MPI_T_event_registration registration, const char *w
 int PMPI_T_event_handle_free(MPI_T_event_registration registration, void *user_data,
                              MPI_T_event_free_cb_function *function)
 {
+    int fault = fault_at("MPI_T_event_handle_free", "");
+    if (fault)
+        return fault;
     if (!is_registration(registration, "free"))
         return MPI_T_ERR_INVALID_HANDLE;
     if (registration->object && !is_alive(*registration->object))
@@ -390,6 +411,9 @@ BOTH_NAMES(MPI_T_event_handle_free);
 int PMPI_T_event_register_callback(MPI_T_event_registration registration, MPI_T_cb_safety level,
                                    MPI_Info info, void *user_data, MPI_T_event_cb_function *function)
 {
+    int fault = fault_at("MPI_T_event_register_callback", "");
+    if (fault)
+        return fault;
     if (!is_registration(registration, "callback"))
         return MPI_T_ERR_INVALID_HANDLE;
     const struct event *event = &events[registration->event];

@@ -6,8 +6,8 @@ use std::ptr;
 use gyan_results::Datatype;
 
 use super::api::{Api, Failure, Raw, bytes_of};
-use super::readers;
 use super::variable::Variable;
+use super::{landing, readers};
 use crate::guard::{self, About};
 
 /// A session of performance experiments (MPI 4.1, 15.3.7).
@@ -119,9 +119,8 @@ impl PvarHandle {
 
     /// The bytes of every element.
     pub(crate) fn read(&self, api: &Api, session: &Session) -> Result<Vec<u8>, Failure> {
-        let mut words = Vec::new();
-        self.read_into(api, session, &mut words)?;
-        Ok(bytes_of(&words, self.count * self.datatype.size()))
+        let length = self.count * self.datatype.size();
+        self.landed(api, session, |words| bytes_of(words, length))
     }
 
     /// Reads every element into `words`, which grows at the first time and stays.
@@ -131,16 +130,26 @@ impl PvarHandle {
         session: &Session,
         words: &mut Vec<u64>,
     ) -> Result<(), Failure> {
-        // At least 8 bytes an element and some to spare, because libraries have been seen to
-        // write 8 bytes whatever they say.
-        const WORDS_TO_SPARE: usize = 8;
-        let wanted = self.count.max(1) + WORDS_TO_SPARE;
-        if words.len() < wanted {
-            words.resize(wanted, 0);
-        }
-        // SAFETY: session, handle and object are alive, the variable was started or is
-        // continuous, and the buffer is larger than all elements.
-        unsafe { api.pvar_read(self.about(), session.raw, self.raw, words.as_mut_ptr().cast()) }
+        self.landed(api, session, |landed| {
+            words.clear();
+            words.extend_from_slice(landed);
+        })
+    }
+
+    fn landed<T>(
+        &self,
+        api: &Api,
+        session: &Session,
+        then: impl FnOnce(&[u64]) -> T,
+    ) -> Result<T, Failure> {
+        // Libraries have been seen to write 8 bytes an element whatever they say.
+        let words = self.count.max(1);
+        let read = |place: *mut u64| {
+            // SAFETY: session, handle and object are alive, the variable was started or is
+            // continuous, and there is room for more than all elements.
+            unsafe { api.pvar_read(self.about(), session.raw, self.raw, place.cast()) }
+        };
+        landing::land(words, read, then)
     }
 
     /// Gives the handle back, while its object is still alive.

@@ -10,6 +10,7 @@ mod describe;
 mod event_info;
 mod events;
 mod handle;
+mod landing;
 pub(crate) mod readers;
 mod variable;
 

@@ -1,0 +1,92 @@
+//! Where readings are written to: memory with room behind it and then a page that nobody may touch, so
+//! that a library that writes more elements than it said harms nobody, and crashes in its own code when it
+//! goes too far.
+
+use std::io;
+use std::ptr;
+use std::slice;
+use std::sync::{Mutex, PoisonError};
+
+/// Words that a library may write beyond what it said.
+const ROOM: usize = 8192;
+/// The size of a page, or several of them.
+const PAGES: usize = 64 * 1024;
+
+static LANDING: Mutex<Landing> = Mutex::new(Landing { place: ptr::null_mut(), words: 0 });
+
+/// A mapping; of no words at first.
+struct Landing {
+    place: *mut u64,
+    /// Before the page that nobody may touch.
+    words: usize,
+}
+
+// SAFETY: the mapping is the whole process's.
+unsafe impl Send for Landing {}
+
+/// Lets `read` write at least `wanted` words, all 0 before, and gives them to `then`.
+pub(super) fn land<E, T>(
+    wanted: usize,
+    read: impl FnOnce(*mut u64) -> Result<(), E>,
+    then: impl FnOnce(&[u64]) -> T,
+) -> Result<T, E> {
+    let mut landing = LANDING.lock().unwrap_or_else(PoisonError::into_inner);
+    if landing.words < wanted + ROOM && landing.grow(wanted + ROOM).is_err() {
+        // Without memory for it there is still some of another kind.
+        let mut words = vec![0_u64; wanted];
+        read(words.as_mut_ptr())?;
+        return Ok(then(&words));
+    }
+    // SAFETY: so many words can be written.
+    unsafe { landing.place.write_bytes(0, wanted) };
+    read(landing.place)?;
+    // SAFETY: so many words can be read, and nobody writes to them while the lock is held.
+    Ok(then(unsafe { slice::from_raw_parts(landing.place, wanted) }))
+}
+
+impl Landing {
+    fn grow(&mut self, words: usize) -> io::Result<()> {
+        let bytes = (words * size_of::<u64>()).next_multiple_of(PAGES);
+        let (all, flags) = (bytes + PAGES, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        // SAFETY: a new anonymous mapping takes nothing away from anybody.
+        let place = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0) };
+        if place == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        // SAFETY: the first part of the mapping just made.
+        if unsafe { libc::mprotect(place, bytes, libc::PROT_READ | libc::PROT_WRITE) } != 0 {
+            let error = io::Error::last_os_error();
+            // SAFETY: the mapping just made, which nobody uses.
+            unsafe { libc::munmap(place, all) };
+            return Err(error);
+        }
+        if self.words > 0 {
+            let before = self.words * size_of::<u64>() + PAGES;
+            // SAFETY: the former mapping, which nobody uses while the lock is held.
+            unsafe { libc::munmap(self.place.cast(), before) };
+        }
+        (self.place, self.words) = (place.cast(), bytes / size_of::<u64>());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_0_before_and_there_is_room_for_more_than_was_said() {
+        let fill = |words: usize| {
+            move |place: *mut u64| {
+                // SAFETY: there is room for as many.
+                unsafe { place.write_bytes(0xff, words) };
+                Ok::<(), ()>(())
+            }
+        };
+        let is_full = |words: &[u64]| words.iter().all(|word| *word == u64::MAX);
+        assert_eq!(land(2, fill(2 + ROOM), is_full), Ok(true));
+        assert_eq!(land(2, fill(0), |words| words == [0, 0]), Ok(true));
+        assert_eq!(land(100_000, fill(100_000 + ROOM), |words| words.len()), Ok(100_000));
+        assert_eq!(land(1, |_| Err("no"), |_| ()), Err("no"));
+    }
+}
