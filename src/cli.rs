@@ -228,6 +228,7 @@ pub(crate) struct VarlistOptions {
 Examples:
   gyan doctor                          the MPI on PATH: can gyan see into it, and how far?
   gyan doctor -- mpirun -n 2 ./app     the same for a program, which ends at its MPI_Init
+  gyan doctor --probe -- mpirun -n 1 ./app   which variables kill? a file that runs leave alone
   gyan doctor --json | jq '.checks[] | select(.verdict == \"obstacle\")'
 
 Exit codes: 0 all is well; 1 something is in the way; 2 usage or I/O error.")]
@@ -235,6 +236,11 @@ pub(crate) struct DoctorOptions {
     /// As JSON, schema gyan.doctor/1
     #[arg(long)]
     pub(crate) json: bool,
+    /// Try every performance variable in processes of their own, and write those that kill or hang to a
+    /// file for GYAN_QUIRKS [default: gyan-quirks.txt]
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
+          default_missing_value = "gyan-quirks.txt")]
+    pub(crate) probe: Option<PathBuf>,
     /// A program, with its launcher: start it and see whether it comes as far as MPI_Init
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,

@@ -9,7 +9,7 @@ use crate::cli::DoctorOptions;
 use crate::error::{Error, reason};
 use crate::executable::{self, Executable, Kind};
 use crate::launcher::{self, Launcher};
-use crate::{DONE, INCOMPLETE, mpi, probe, render, run, symbols, varlist, view};
+use crate::{DONE, INCOMPLETE, mpi, probe, quirks, render, run, symbols, varlist, view};
 
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     let library = run::library();
@@ -21,11 +21,14 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     let output = output_directory();
     checks.push(writable(&output));
     let listing = match library {
-        Ok(_) if options.command.is_empty() => of_path(&mut checks),
+        Ok(_) if options.command.is_empty() => of_path(options, &mut checks),
         Ok(library) => of_program(options, &library, &output, &mut checks)?,
         Err(_) => None,
     };
     checks.extend(listing.as_ref().and_then(messages));
+    if let (Some(path), Some(listing)) = (&options.probe, &listing) {
+        checks.push(quirks::write(listing, path)?);
+    }
     let diagnosis = diagnosis(options, checks, listing);
     let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
     if options.json {
@@ -119,7 +122,7 @@ fn writable(output: &Path) -> Check {
 }
 
 /// The MPIs that the environment leads to, and the listing of the first.
-fn of_path(checks: &mut Vec<Check>) -> Option<Variables> {
+fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables> {
     let (compiler, launcher) = (mpi::compiler(), mpi::launcher());
     let shown = |what: &str, lead: Option<&mpi::Lead>| match lead {
         Some(mpi::Lead { command, library: Some(library) }) => {
@@ -140,7 +143,7 @@ fn of_path(checks: &mut Vec<Check>) -> Option<Variables> {
         let others: Vec<String> = others.iter().map(|path| path.display().to_string()).collect();
         checks.push(ok("loader path", format!("LD_LIBRARY_PATH has {}", others.join(", "))));
     }
-    let listing = varlist::listing();
+    let listing = varlist::listing(options.probe.is_some());
     match &listing {
         Ok(listing) => {
             let kind = launcher.and_then(|lead| launcher::launcher(lead.command.as_os_str()));
@@ -223,7 +226,7 @@ fn of_program(
     }
     checks.push(ok("program", described(&program)));
     let here = output.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
-    let outcome = probe::probe(&options.command, launcher, library, here)?;
+    let outcome = probe::probe(&options.command, launcher, library, here, options.probe.is_some())?;
     let Some(listing) = outcome.listing else {
         checks.push(probe::explain(&program, launcher, &outcome));
         return Ok(None);

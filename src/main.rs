@@ -14,6 +14,7 @@ mod launcher;
 mod library;
 mod mpi;
 mod probe;
+mod quirks;
 mod reduce;
 mod render;
 mod report;

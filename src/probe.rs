@@ -36,12 +36,14 @@ struct Image {
     libraries: Vec<String>,
 }
 
-/// Runs the program. `here` is for the files of the probe: a directory that the ranks can write to.
+/// Runs the program. `here` is for the files of the probe: a directory that the ranks can write to. `tries`:
+/// the listing tries everything that a run does with a variable.
 pub(crate) fn probe(
     words: &[OsString],
     launcher: Option<Launcher>,
     library: &Path,
     here: &Path,
+    tries: bool,
 ) -> Result<Outcome, Error> {
     let directory = temporary(here)?;
     let path = |name: &str| directory.path().join(name);
@@ -49,6 +51,7 @@ pub(crate) fn probe(
         ("LD_PRELOAD", run::preload(library)),
         ("GYAN", "on".into()),
         ("GYAN_LIST", path("listing").into()),
+        ("GYAN_LIST_TRIES", if tries { "on" } else { "off" }.into()),
         ("LD_DEBUG", "files".into()),
         ("LD_DEBUG_OUTPUT", path("loaded").into()),
     ];

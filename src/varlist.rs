@@ -85,6 +85,8 @@ impl When {
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Surroundings {
     AsTheyAre,
+    /// With gyan's setting to try everything.
+    Trying,
     /// Without what changes it from the library's defaults.
     Default,
 }
@@ -181,9 +183,11 @@ fn compiled(pattern: &str) -> Result<Regex, Error> {
 }
 
 /// The listing of the MPI library on PATH, after `MPI_Init`.
-pub(crate) fn listing() -> Result<Variables, Error> {
+/// With `tries` everything that a run does with a variable is tried.
+pub(crate) fn listing(tries: bool) -> Result<Variables, Error> {
     let options = VarlistOptions::default();
-    ask(&options, When::AfterInit, Surroundings::AsTheyAre)?.ok_or_else(Error::said)
+    let surroundings = if tries { Surroundings::Trying } else { Surroundings::AsTheyAre };
+    ask(&options, When::AfterInit, surroundings)?.ok_or_else(Error::said)
 }
 
 /// The listing of the library that the options name; none on a rank that is not the one to print.
@@ -200,6 +204,9 @@ fn ask(
     } else {
         in_program(options, when, &output)?
     };
+    if surroundings == Surroundings::Trying {
+        command.env("GYAN_LIST_TRIES", "on");
+    }
     if surroundings == Surroundings::Default {
         for (name, _) in env::vars_os() {
             let name = name.to_string_lossy().into_owned();

@@ -37,6 +37,8 @@ pub(crate) struct Config {
     pub(crate) enable: Vec<String>,
     pub(crate) list: Option<PathBuf>,
     pub(crate) list_before_init: bool,
+    /// A listing tries everything that a run does with a variable.
+    pub(crate) list_tries: bool,
     /// Settings that could not be understood; each names the variable.
     pub(crate) warnings: Vec<String>,
 }
@@ -63,6 +65,7 @@ impl Default for Config {
             enable: Vec::new(),
             list: None,
             list_before_init: false,
+            list_tries: false,
             warnings: Vec::new(),
         }
     }
@@ -159,6 +162,18 @@ pub(crate) const TABLE: &[Setting] = &[
                   leading `-` leaves a name out",
         set: |config, value| {
             config.wanted.pvars.extend("GYAN_PVARS", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_QUIRKS",
+        default: "",
+        meaning: "a file of performance variables that are never touched, as `gyan doctor --probe` \
+                  writes it: a name with `*` and `?`, or `index N`, on each line",
+        set: |config, value| {
+            let text = std::fs::read(value).map_err(|error| error.to_string())?;
+            let text = String::from_utf8_lossy(&text);
+            config.wanted.exclusions.extend(value, &text, &mut config.warnings);
             Ok(())
         },
     },
@@ -342,6 +357,16 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "set by `gyan varlist -m`: list before `MPI_Init`",
         set: |config, value| {
             config.list_before_init = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_LIST_TRIES",
+        default: "off",
+        meaning: "set by `gyan doctor --probe`: a listing also starts, reads and stops what does not \
+                  run by itself",
+        set: |config, value| {
+            config.list_tries = switch(value)?;
             Ok(())
         },
     },

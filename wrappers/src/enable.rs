@@ -153,7 +153,9 @@ impl Row {
 pub(crate) fn verify(mpit: &Mpit, library: &Library, config: &mut Config) {
     let number = mpit.api.pvar_get_num().unwrap_or(0);
     let there = |row: &Row| {
-        let mut variables = (0..number).filter_map(|index| mpit.variable(library, index).ok());
+        let mut variables = (0..number)
+            .filter(|index| !config.wanted.exclusions.has_index(*index))
+            .filter_map(|index| mpit.variable(library, index).ok());
         variables.any(|variable| row.owns(&variable.name))
     };
     for row in rows(library.implementation, library.version) {

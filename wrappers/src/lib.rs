@@ -29,6 +29,7 @@ mod config;
 mod cvar_settings;
 mod cvars;
 mod enable;
+mod exclusions;
 mod export;
 #[cfg(test)]
 mod fuzzed;

@@ -6,11 +6,15 @@
 use gyan_results::Class;
 use wildmatch::WildMatch;
 
+use crate::exclusions::Exclusions;
+
 /// Which variables are wanted, and which of them are sampled while the program runs.
 #[derive(Debug, Default)]
 pub(crate) struct Wanted {
     pub(crate) pvars: Selection,
     pub(crate) sampled: Selection,
+    /// Those that must not be touched.
+    pub(crate) exclusions: Exclusions,
 }
 
 impl Wanted {

@@ -185,7 +185,10 @@ impl About<'_> {
             About::Pvar(_, Some(name)) => format!("leave the variable out: GYAN_PVARS=-{name}"),
             About::Cvar(..) => "do without control variables: GYAN_CVARS_RECORD=none".into(),
             About::Event(_) | About::Source(_) => "do without events: unset GYAN_EVENTS".into(),
-            About::Pvar(_, None) | About::Category(_) | About::Interface => {
+            About::Pvar(_, None) => {
+                "gyan doctor --probe writes a file for GYAN_QUIRKS that leaves it out".into()
+            }
+            About::Category(_) | About::Interface => {
                 "report it to the makers of the MPI library, or run without gyan: GYAN=off".into()
             }
         }

@@ -8,6 +8,7 @@ use gyan_results::{Category, Cvar, Event, Item, Moment, PvarInfo, Source, Values
 use serde::{Deserialize, Serialize};
 
 use crate::abi::{Bind, Library};
+use crate::config::Config;
 use crate::cvar_settings;
 use crate::mpit::{Enumeration, EventApi, Mpit, Session};
 use crate::quirks;
@@ -39,13 +40,22 @@ enum Step {
     GetInfo,
     EnumItem,
     HandleAlloc,
+    Start,
     Read,
+    Stop,
     HandleFree,
 }
 
 impl Step {
-    const ALL: [Step; 5] =
-        [Step::GetInfo, Step::EnumItem, Step::HandleAlloc, Step::Read, Step::HandleFree];
+    const ALL: [Step; 7] = [
+        Step::GetInfo,
+        Step::EnumItem,
+        Step::HandleAlloc,
+        Step::Start,
+        Step::Read,
+        Step::Stop,
+        Step::HandleFree,
+    ];
 
     /// The function of `MPI_T`.
     fn call(self, kind: Kind) -> String {
@@ -53,7 +63,9 @@ impl Step {
             Step::GetInfo => "get_info",
             Step::EnumItem => return "MPI_T_enum_get_item".into(),
             Step::HandleAlloc => "handle_alloc",
+            Step::Start => "start",
             Step::Read => "read",
+            Step::Stop => "stop",
             Step::HandleFree => "handle_free",
         };
         format!("MPI_T_{}_{what}", kind.in_calls())
@@ -111,7 +123,9 @@ pub(super) fn list(
         .into_iter()
         .flat_map(|(kind, number)| (0..number).map(move |index| (kind, index)))
         .collect();
-    let asker = Asker { library, mpit, moment, handles, session: Session::create(api).ok() };
+    let tries = Config::from_env().list_tries;
+    let session = Session::create(api).ok();
+    let asker = Asker { library, mpit, moment, handles, tries, session };
     let survived = survive(items.len(), |item, mode, progress, out| match items.get(item) {
         Some((kind, index)) => asker.ask(*kind, *index, mode, progress, out),
         None => Ok(()),
@@ -205,6 +219,8 @@ struct Asker<'a> {
     mpit: &'a Mpit,
     moment: Moment,
     handles: bool,
+    /// Also what does not run by itself is started, which can have effects, and so read.
+    tries: bool,
     session: Option<Session>,
 }
 
@@ -324,19 +340,30 @@ impl Asker<'_> {
             return problem(pvar, "the library gives no session".into());
         };
         progress.step(Step::HandleAlloc as usize);
-        let handle = match session.handle(api, &variable, object) {
+        let mut handle = match session.handle(api, &variable, object) {
             Ok(handle) => handle,
             Err(failure) => return problem(pvar, failure.to_string()),
         };
         pvar.count = Some(handle.count);
-        // What does not run by itself would have to be started, which can have effects.
-        if variable.continuous {
+        if self.tries {
+            progress.step(Step::Start as usize);
+            if let Err(failure) = handle.start(api, session) {
+                return problem(pvar, failure.to_string());
+            }
+        }
+        if variable.continuous || self.tries {
             progress.step(Step::Read as usize);
             match handle.read(api, session) {
                 Ok(bytes) => {
                     pvar.value = Some(Values::from_bytes(variable.datatype, &bytes, usize::MAX));
                 }
                 Err(failure) => pvar.problem = Some(failure.to_string()),
+            }
+        }
+        if self.tries {
+            progress.step(Step::Stop as usize);
+            if let Err(failure) = handle.stop(api, session) {
+                pvar.problem = Some(failure.to_string());
             }
         }
         progress.step(Step::HandleFree as usize);

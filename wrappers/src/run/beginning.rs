@@ -86,7 +86,7 @@ impl Beginning {
         let mpit_init = mpit_begun.elapsed();
         let early_names = match &mpit {
             Ok(Some(mpit)) if !late && config.list.is_none() => {
-                guard::inside(|| sampler::early_names(mpit, &library))
+                guard::inside(|| sampler::early_names(mpit, &library, &config.wanted.exclusions))
             }
             _ => Vec::new(),
         };

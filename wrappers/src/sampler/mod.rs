@@ -18,12 +18,13 @@ use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, Ski
 
 use crate::abi::{Bind, Library, inquiry};
 use crate::config::{EventsFrom, WatchFor};
+use crate::exclusions::Exclusions;
 use crate::mpit::{Failure, Mpit, PvarHandle, Session, Variable, readers};
 use crate::objects::{Kind, Object, Registry};
 use crate::queues::{Callbacks, Told};
 use crate::quirks::{self, Known, Remedy};
 use crate::selection::Wanted;
-use crate::{clock, guard, watcher};
+use crate::{clock, exclusions, guard, watcher};
 
 pub(crate) use phases::Phase;
 use phases::{Mark, Phases};
@@ -112,10 +113,17 @@ enum Moment {
 }
 
 /// The names of all variables, before `MPI_Init`.
-pub(crate) fn early_names(mpit: &Mpit, library: &Library) -> Vec<Option<String>> {
+pub(crate) fn early_names(
+    mpit: &Mpit,
+    library: &Library,
+    exclusions: &Exclusions,
+) -> Vec<Option<String>> {
     let number = mpit.api.pvar_get_num().unwrap_or(0);
     (0..number)
-        .map(|index| mpit.variable(library, index).ok().map(|variable| variable.name))
+        .map(|index| {
+            let variable = || mpit.variable(library, index).ok();
+            if exclusions.has_index(index) { None } else { Some(variable()?.name) }
+        })
         .collect()
 }
 
@@ -369,6 +377,9 @@ impl Sampler {
         object: Option<&Object>,
         moment: Moment,
     ) {
+        if wanted.exclusions.has_index(index) {
+            return self.skip(index, None, exclusions::REASON.into());
+        }
         let variable = match self.mpit.variable(library, index) {
             Ok(variable) => variable,
             Err(error) => {
@@ -383,6 +394,9 @@ impl Sampler {
         let name = Some(variable.name.clone());
         if !wanted.pvars.selects(&variable.name, variable.class) {
             return self.skip(index, name, "not selected by GYAN_PVARS".into());
+        }
+        if wanted.exclusions.has_name(&variable.name) {
+            return self.skip(index, name, exclusions::REASON.into());
         }
         let known = quirks::known(library, &variable);
         if let Some(reason) = known.reason_to_skip(false) {
