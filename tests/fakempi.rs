@@ -49,6 +49,31 @@ impl Faked {
         (outcome, listing)
     }
 
+    /// `gyan doctor --probe` with `program`, and the file that it wrote.
+    pub(crate) fn probed(script: &str, program: &[&str]) -> (Outcome, String) {
+        let keep = TempDir::new().unwrap();
+        let file = keep.path().join("script");
+        fs::write(&file, script).unwrap();
+        let mut command = gyan();
+        command.args(["doctor", "--probe", "--"]).arg(built(program[0])).args(&program[1..]);
+        let outcome = run(command.current_dir(keep.path()).env("FAKEMPI", &file));
+        let written = fs::read_to_string(keep.path().join("gyan-quirks.txt")).unwrap_or_default();
+        (outcome, written)
+    }
+
+    /// Runs `program` under gyan with a setting that names a file of this text.
+    pub(crate) fn run_with_file(
+        script: &str,
+        program: &[&str],
+        setting: &str,
+        text: &str,
+    ) -> Faked {
+        let keep = TempDir::new().unwrap();
+        let file = keep.path().join("file");
+        fs::write(&file, text).unwrap();
+        Faked::run(script, program, &[(setting, &file.display().to_string())])
+    }
+
     fn started(script: &str, program: &[&str], settings: &[(&str, &str)]) -> Faked {
         let keep = TempDir::new().unwrap();
         let directory = keep.path().join("profile");

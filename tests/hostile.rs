@@ -6,8 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use gyan_results::{Number, Pvar, RankProfile, Values};
 use serde_json::json;
+use tempfile::TempDir;
 
-use crate::common::{elements, pvar, target};
+use crate::common::{
+    self, MPICH_PVARS, MPIS, OPENMPI, Profiled, command, elements, gyan, pvar, target,
+};
 use crate::fakempi::Faked;
 
 const PROGRAM: [&str; 4] = ["fake_events", "5", "3", "2"];
@@ -191,7 +194,8 @@ fn a_crash_in_any_other_call_is_named_and_survived() {
         |(call, ..)| (format!("segv in {call}"), "the program goes on".into()),
         |(call, about, script)| {
             let script = format!("{script}\nfault {call} segv");
-            let settings = [("GYAN_CVARS_RECORD", "all"), ("GYAN_EVENTS", "mpi_t")];
+            let events = if script.contains("event") { "mpi_t" } else { "off" };
+            let settings = [("GYAN_CVARS_RECORD", "all"), ("GYAN_EVENTS", events)];
             crash(&script, &settings, &format!("{call}{about}"), "SIGSEGV");
         },
     );
@@ -397,4 +401,88 @@ fn categories_in_a_cycle_are_listed_once() {
     let tree = Faked::gyan(script, &["varlist", "-g"]);
     assert_eq!(tree.code, 0, "{}", tree.stderr);
     assert_eq!(tree.stdout.matches("knob").count(), 1, "{}", tree.stdout);
+}
+
+#[test]
+fn what_kills_or_hangs_is_found_beforehand_and_left_alone() {
+    let script = format!(
+        "{THREE}
+        pvar worse LEVEL MPI_INT value 4
+        pvar stuck LEVEL MPI_INT value 5
+        pvar refused LEVEL MPI_INT value 6
+        pvar nameless LEVEL MPI_INT value 7
+        fault MPI_T_pvar_start of bad segv
+        fault MPI_T_pvar_read of worse abort
+        fault MPI_T_pvar_stop of stuck hang
+        fault MPI_T_pvar_handle_alloc of refused error MPI_T_ERR_OUT_OF_HANDLES
+        fault MPI_T_pvar_get_info of nameless bus"
+    );
+    let (outcome, file) = Faked::probed(&script, &PROGRAM);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("4 of 7 performance variables kill or hang"), "{outcome:?}");
+    let (comments, lines): (Vec<&str>, Vec<&str>) =
+        file.lines().partition(|line| line.starts_with('#'));
+    assert_eq!(
+        lines,
+        [
+            "bad  # crashes inside the library (SIGSEGV) in MPI_T_pvar_start",
+            "worse  # crashes inside the library (SIGABRT) in MPI_T_pvar_read",
+            "stuck  # hangs inside the library (over 10 s) in MPI_T_pvar_stop",
+            "index 6  # crashes inside the library (SIGBUS) in MPI_T_pvar_get_info",
+        ]
+    );
+    assert!(
+        comments.iter().any(|line| line.starts_with("# no harm: refused  # MPI_T_pvar_handle"))
+    );
+    // A user adds a line, and another that makes no sense.
+    let edited = format!("{file}l?st\nthis is nonsense\n");
+    let run = Faked::run_with_file(&script, &PROGRAM, "GYAN_QUIRKS", &edited);
+    let profile = run.profile();
+    knows(&profile, [Whole, Skipped, Skipped]);
+    assert_eq!(run.lines("fault"), Vec::<&str>::new());
+    let left_out = profile.coverage.skipped.iter();
+    let left_out =
+        left_out.filter(|skipped| skipped.reason == "left out by the file of GYAN_QUIRKS");
+    assert_eq!(left_out.count(), 5);
+    let [warning] = &profile.warnings[..] else { panic!("{:?}", profile.warnings) };
+    let line = file.lines().count() + 2;
+    assert!(warning.starts_with("GYAN_QUIRKS: ") && warning.contains(&format!(":{line}: this is")));
+}
+
+#[test]
+fn a_probe_overwrites_no_file_and_finds_nothing_in_a_sound_library() {
+    for mpi in [MPICH_PVARS, OPENMPI] {
+        let here = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(1);
+        words.push(mpi.program("exit_code").display().to_string());
+        let probe = || {
+            let mut command = gyan();
+            command.args(["doctor", "--probe=quirks", "--"]).args(&words);
+            common::run(command.current_dir(&here))
+        };
+        let outcome = probe();
+        assert_eq!(outcome.code, 0, "{}{}", outcome.stdout, outcome.stderr);
+        assert!(outcome.stdout.contains("performance variables kills or hangs"), "{outcome:?}");
+        let file = fs::read_to_string(here.path().join("quirks")).unwrap();
+        assert!(file.lines().count() > 3 || mpi == MPICH_PVARS, "{file}");
+        assert!(file.lines().all(|line| line.starts_with('#')), "{file}");
+        let again = probe();
+        assert_eq!(again.code, 2);
+        assert!(again.stderr.contains("quirks: file exists; name another file"), "{again:?}");
+        assert_eq!(fs::read_to_string(here.path().join("quirks")).unwrap(), file);
+    }
+}
+
+#[test]
+fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
+    for mpi in MPIS {
+        let settings = [("GYAN_BUDGET", "none")];
+        let with = Profiled::run(mpi, 1, &["handlers"], &settings);
+        let alone = common::run(&mut command(
+            &[mpi.mpirun(1), vec![mpi.program("handlers").display().to_string()]].concat(),
+        ));
+        assert_eq!((with.outcome.code, alone.code), (0, 0), "{}", with.outcome.stderr);
+        assert_eq!(with.outcome.stdout, alone.stdout, "{mpi:?}");
+        assert_eq!(with.profiles().len(), 1);
+    }
 }

@@ -10,6 +10,7 @@ use crate::selection::Wanted;
 
 /// What the user asked for.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // settings that are on or off
 pub(crate) struct Config {
     pub(crate) on: bool,
     pub(crate) output: Option<PathBuf>,

@@ -109,11 +109,11 @@ pub(super) fn restore() {
 
 /// Gives this thread a stack for handlers, unless it has one.
 fn take_stack() {
-    // SAFETY: a stack of zeros is a valid one, and asking for the present one writes it alone.
+    // SAFETY: a stack of zeros is a valid one.
     let mut stack: libc::stack_t = unsafe { mem::zeroed() };
-    if unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) } != 0
-        || stack.ss_flags & libc::SS_DISABLE == 0
-    {
+    // SAFETY: asks for the present one, into a place that can be written.
+    let asked = unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) };
+    if asked != 0 || stack.ss_flags & libc::SS_DISABLE == 0 {
         return;
     }
     let stack = libc::stack_t {
@@ -227,24 +227,33 @@ fn is_fault(info: &libc::siginfo_t) -> bool {
 /// and its frame is still there.
 unsafe fn go_on_behind_the_call(context: *mut libc::ucontext_t, stack: usize) {
     let behind = gyan_guarded_crashed as *const c_void as usize;
-    // SAFETY: the caller's promise; of the mask the kernel has the first 64 bits alone, whatever the type
-    // says.
-    unsafe {
-        let mask = MASK.place().cast::<u64>().read();
-        (&raw mut (*context).uc_sigmask).cast::<u64>().write(mask);
-        let machine = &raw mut (*context).uc_mcontext;
-        #[cfg(target_arch = "x86_64")]
-        {
-            let registers = (&raw mut (*machine).gregs).cast::<libc::greg_t>();
-            registers.offset(libc::REG_RIP as isize).write(behind.cast_signed() as libc::greg_t);
-            registers.offset(libc::REG_RSP as isize).write(stack.cast_signed() as libc::greg_t);
-        }
-        #[cfg(target_arch = "aarch64")]
-        {
-            (*machine).pc = behind as u64;
-            (*machine).sp = stack as u64;
+    // SAFETY: the caller's promise.
+    let context = unsafe { &mut *context };
+    // SAFETY: written when the handlers were installed.
+    let mask = unsafe { MASK.place().cast::<u64>().read() };
+    // SAFETY: of the mask the kernel has the first 64 bits alone, whatever the type says.
+    unsafe { (&raw mut context.uc_sigmask).cast::<u64>().write(mask) };
+    let machine = &mut context.uc_mcontext;
+    #[cfg(target_arch = "x86_64")]
+    for (register, value) in [(libc::REG_RIP, behind), (libc::REG_RSP, stack)] {
+        let place = usize::try_from(register).ok().and_then(|place| machine.gregs.get_mut(place));
+        if let Some(place) = place {
+            *place = value.cast_signed() as libc::greg_t;
         }
     }
+    #[cfg(target_arch = "aarch64")]
+    {
+        machine.pc = behind as u64;
+        machine.sp = stack as u64;
+    }
+}
+
+fn set_of(signal: c_int) -> libc::sigset_t {
+    // SAFETY: a set of zeros is the empty one.
+    let mut set: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: the set is valid.
+    unsafe { libc::sigaddset(&raw mut set, signal) };
+    set
 }
 
 /// Does what would have happened without gyan.
@@ -281,14 +290,12 @@ unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
     // As the kernel would have: what is blocked now is as before when the handler returns.
-    // SAFETY: changes the mask of this thread; the sets are valid.
-    unsafe {
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const former.sa_mask, ptr::null_mut());
-        if former.sa_flags & libc::SA_NODEFER != 0 {
-            let mut own: libc::sigset_t = mem::zeroed();
-            libc::sigaddset(&raw mut own, signal);
-            libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, ptr::null_mut());
-        }
+    // SAFETY: changes the mask of this thread; the set is valid.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const former.sa_mask, ptr::null_mut()) };
+    if former.sa_flags & libc::SA_NODEFER != 0 {
+        let own = set_of(signal);
+        // SAFETY: as above.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, ptr::null_mut()) };
     }
     if former.sa_flags & libc::SA_SIGINFO != 0 {
         // SAFETY: with this flag the handler has this type.
@@ -298,5 +305,167 @@ unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
         // SAFETY: without that flag the handler has this type.
         let handler = unsafe { mem::transmute::<usize, Plain>(former.sa_sigaction) };
         handler(signal);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hint::black_box;
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    /// What comes of its arguments, which all matter.
+    #[allow(clippy::many_single_char_names)]
+    unsafe extern "C" fn digits(
+        a: c_int,
+        b: *mut c_void,
+        c: usize,
+        d: c_int,
+        e: usize,
+        f: usize,
+        g: usize,
+        h: *mut c_void,
+        i: c_int,
+        j: usize,
+        k: usize,
+        l: usize,
+        m: c_int,
+    ) -> c_int {
+        let number = |word: usize| c_int::try_from(word).unwrap();
+        let (b, c, e, f) = (number(b as usize), number(c), number(e), number(f));
+        let (g, h, j, k, l) = (number(g), number(h as usize), number(j), number(k), number(l));
+        let all = [b, c, d, e, f, g, h, i, j, k, l, m];
+        all.into_iter().fold(a, |sum, number| sum.wrapping_mul(3).wrapping_add(number))
+    }
+
+    unsafe extern "C" fn write_to_null() -> c_int {
+        // SAFETY: that it cannot be written is what is tried.
+        unsafe { black_box(ptr::null_mut::<c_int>()).write_volatile(1) };
+        0
+    }
+
+    unsafe extern "C" fn block_and_abort() -> c_int {
+        let set = set_of(libc::SIGUSR1);
+        // SAFETY: the set is valid. What is blocked is to be as before.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()) };
+        // SAFETY: that it does not come back is what is tried.
+        unsafe { libc::abort() }
+    }
+
+    unsafe extern "C" fn illegal() -> c_int {
+        // SAFETY: sends a signal to this thread.
+        unsafe { libc::raise(libc::SIGILL) };
+        0
+    }
+
+    fn fill_the_stack(depth: c_int) -> c_int {
+        let frame = black_box([depth; 4096]);
+        if depth < 0 { 0 } else { fill_the_stack(black_box(depth + 1)) + frame[7] }
+    }
+
+    unsafe extern "C" fn overflow() -> c_int {
+        fill_the_stack(0)
+    }
+
+    const SA_RESTORER: c_int = 0x0400_0000;
+
+    fn actions() -> Vec<(usize, c_int)> {
+        let action = |signal| {
+            // SAFETY: an action of zeros is a valid one.
+            let mut action: libc::sigaction = unsafe { mem::zeroed() };
+            // SAFETY: asks for an action, into a place that can be written.
+            unsafe { libc::sigaction(signal, ptr::null(), &raw mut action) };
+            // The C library adds one of its own whenever an action is set.
+            (action.sa_sigaction, action.sa_flags & !SA_RESTORER)
+        };
+        CRASHES.into_iter().map(action).collect()
+    }
+
+    fn blocked() -> u64 {
+        let mut set = set_of(libc::SIGUSR1);
+        // SAFETY: the set can be written.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut set) };
+        // SAFETY: the set is longer; the kernel has 64 signals.
+        unsafe { (&raw const set).cast::<u64>().read() }
+    }
+
+    static HEARD: AtomicUsize = AtomicUsize::new(0);
+
+    extern "C" fn hears(_: c_int) {
+        HEARD.fetch_add(1, Ordering::Relaxed);
+    }
+
+    type Digits = unsafe extern "C" fn(
+        c_int,
+        *mut c_void,
+        usize,
+        c_int,
+        usize,
+        usize,
+        usize,
+        *mut c_void,
+        c_int,
+        usize,
+        usize,
+        usize,
+        c_int,
+    ) -> c_int;
+
+    type Plain = unsafe extern "C" fn() -> c_int;
+
+    // One test: the handlers are the whole process's.
+    #[test]
+    fn a_crash_comes_back_and_all_else_is_as_before() {
+        // The program has a handler of its own for one of the signals.
+        let handler = hears as extern "C" fn(c_int) as usize;
+        // SAFETY: the handler does what a handler may do.
+        let own = unsafe { libc::signal(libc::SIGFPE, handler) };
+        let (actions_before, blocked_before) = (actions(), blocked());
+        assert!(install());
+        assert!(!install());
+        thread::here().guard_stage.set(Stage::Guarded);
+        assert_ne!(actions(), actions_before);
+        let word = |word: usize| word as *mut c_void;
+        let arguments = (1, word(2), 3, 4, 5, 6, 7, word(8), 9, 10, 11, 12, -13);
+        let function: Digits = digits;
+        // SAFETY: takes anything.
+        let expected = unsafe { function.direct(arguments) };
+        // SAFETY: takes anything.
+        assert_eq!(unsafe { guarded(function, arguments) }.ok(), Some(expected));
+        let crashes: [(Plain, &str); 4] = [
+            (write_to_null, "SIGSEGV"),
+            (block_and_abort, "SIGABRT"),
+            (illegal, "SIGILL"),
+            (overflow, "SIGSEGV"),
+        ];
+        // Again and again: nothing is used up.
+        for (crash, signal) in crashes.into_iter().chain(crashes) {
+            // SAFETY: that they crash is what is tried.
+            assert_eq!(unsafe { guarded(crash, ()) }.err(), Some(signal));
+            assert_eq!(blocked(), blocked_before);
+        }
+        // What another thread raises is the program's, and so is what this one does outside of a call.
+        // SAFETY: the program's handler comes back.
+        std::thread::spawn(|| unsafe { libc::raise(libc::SIGFPE) }).join().unwrap();
+        assert_eq!(HEARD.load(Ordering::Relaxed), 1);
+        // SAFETY: as above.
+        unsafe { libc::raise(libc::SIGFPE) };
+        assert_eq!(HEARD.load(Ordering::Relaxed), 2);
+        thread::here().guard_stage.set(Stage::None);
+        restore();
+        assert_eq!(actions(), actions_before);
+        // A handler that the program sets meanwhile stays, and gyan's comes no more.
+        assert!(install());
+        // SAFETY: the default action is always allowed.
+        unsafe { libc::signal(libc::SIGFPE, libc::SIG_DFL) };
+        restore();
+        let set = actions();
+        assert_eq!(set[3].0, libc::SIG_DFL);
+        assert!(install());
+        assert_eq!(actions()[3], set[3]);
+        restore();
+        // SAFETY: what was there before.
+        unsafe { libc::signal(libc::SIGFPE, own) };
     }
 }

@@ -86,7 +86,7 @@ mod tests {
         let is_full = |words: &[u64]| words.iter().all(|word| *word == u64::MAX);
         assert_eq!(land(2, fill(2 + ROOM), is_full), Ok(true));
         assert_eq!(land(2, fill(0), |words| words == [0, 0]), Ok(true));
-        assert_eq!(land(100_000, fill(100_000 + ROOM), |words| words.len()), Ok(100_000));
+        assert_eq!(land(100_000, fill(100_000 + ROOM), <[u64]>::len), Ok(100_000));
         assert_eq!(land(1, |_| Err("no"), |_| ()), Err("no"));
     }
 }

@@ -247,10 +247,10 @@ impl Places {
         phase: usize,
         name: &str,
         class: Class,
-        object: &Option<String>,
+        object: Option<&str>,
         next: usize,
     ) -> usize {
-        let key = (phase, name.to_owned(), class.name(), object.clone());
+        let key = (phase, name.to_owned(), class.name(), object.map(str::to_owned));
         *self.0.entry(key).or_insert(next)
     }
 }
@@ -263,10 +263,11 @@ impl Earlier {
         self.callbacks = findings.told.ticks;
         let mut known = Places::default();
         for (place, pvar) in self.pvars.iter().enumerate() {
-            known.of(0, &pvar.name, pvar.class, &pvar.object, place);
+            known.of(0, &pvar.name, pvar.class, pvar.object.as_deref(), place);
         }
         for pvar in &findings.pvars {
-            let place = known.of(0, &pvar.name, pvar.class, &pvar.object, self.pvars.len());
+            let place =
+                known.of(0, &pvar.name, pvar.class, pvar.object.as_deref(), self.pvars.len());
             match self.pvars.get_mut(place) {
                 Some(earlier) => _ = earlier.continued(pvar),
                 None => self.pvars.push(pvar.clone()),
@@ -274,12 +275,17 @@ impl Earlier {
         }
         let mut known = Places::default();
         for (place, (phase, pvar)) in self.phases.iter().enumerate() {
-            known.of(*phase, &pvar.name, pvar.class, &pvar.object, place);
+            known.of(*phase, &pvar.name, pvar.class, pvar.object.as_deref(), place);
         }
         for (phase, pvar) in &findings.phases {
             let next = self.phases.len();
-            match self.phases.get_mut(known.of(*phase, &pvar.name, pvar.class, &pvar.object, next))
-            {
+            match self.phases.get_mut(known.of(
+                *phase,
+                &pvar.name,
+                pvar.class,
+                pvar.object.as_deref(),
+                next,
+            )) {
                 Some((_, earlier)) => _ = earlier.continued(pvar),
                 None => self.phases.push((*phase, pvar.clone())),
             }
