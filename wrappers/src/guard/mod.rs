@@ -102,6 +102,12 @@ pub(crate) fn inside<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
+/// Does `work`, in which calls of the library are guarded when `guards`.
+pub(crate) fn inside_if<T>(guards: bool, work: impl FnOnce() -> T) -> T {
+    let _scope = guards.then(Scope::enter);
+    work()
+}
+
 /// Why a call has no result.
 #[derive(Debug)]
 pub(crate) enum Lost {

@@ -196,6 +196,7 @@ impl Beginning {
             Some(mut run) => {
                 run.sampler = sampler;
                 run.without_sampler = without_sampler;
+                run.samples = 0;
                 run.overhead.mpit_init_s += overhead.mpit_init_s;
                 run.overhead.init_s += overhead.init_s;
                 if is_world {
@@ -219,6 +220,7 @@ impl Beginning {
                 names: BTreeMap::new(),
                 earlier: Earlier::default(),
                 phases: Phases::new(self.clock.ticks()),
+                samples: 0,
                 told: false,
                 overhead,
             },

@@ -27,6 +27,11 @@ use ending::Earlier;
 /// The clock at which variables are to be sampled next.
 static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
 
+/// So many samples and changes of phase are guarded, from the start or from the last object that came on:
+/// the system calls for it take far longer than the readings, which are of variables that were read under
+/// guard when their handles were taken.
+const GUARDED_AT_FIRST: u32 = 16;
+
 /// Ticks that gyan spent reading variables in between.
 static SAMPLING: Whole = Whole::new(0);
 
@@ -57,6 +62,9 @@ pub(crate) struct Run {
     /// What was read until an earlier end.
     earlier: Earlier,
     phases: Phases,
+    /// How many samples and changes of phase there were since variables came, up to
+    /// [`GUARDED_AT_FIRST`].
+    samples: u32,
     /// Whether the user was told where the profiles are.
     told: bool,
     overhead: Overhead,
@@ -170,15 +178,24 @@ impl Run {
         self.job.pid == std::process::id()
     }
 
+    /// Whether what is read next, in between, is guarded.
+    fn guards(&mut self) -> bool {
+        let guards = self.samples < GUARDED_AT_FIRST;
+        self.samples += u32::from(guards);
+        guards
+    }
+
     fn sample(&mut self, now: u64) {
+        let guards = self.guards();
         if let Some(sampler) = &mut self.sampler {
-            let due = guard::inside(|| sampler.sample(now));
+            let due = guard::inside_if(guards, || sampler.sample(now));
             SAMPLE_DUE.set(if guard::is_off() { u64::MAX } else { due });
         }
     }
 
     /// There may be new variables to sample.
-    fn sample_soon(&self) {
+    fn sample_soon(&mut self) {
+        self.samples = 0;
         if self.sampler.is_some() && !self.phases.is_off() {
             SAMPLE_DUE.set(0);
         }
@@ -194,9 +211,10 @@ impl Run {
         if flushes {
             self.write_so_far(End { how: Ending::Running, code: 0 }, true);
         } else if let Some(next) = self.phases.change(change) {
+            let guards = self.guards();
             let read = self.sampler.as_mut().is_some_and(|sampler| {
                 let change = || sampler.change_phase(now, next.phase, next.counts, next.must_read);
-                guard::inside(change)
+                guard::inside_if(guards, change)
             });
             self.phases.go_on(next.phase, now, read);
             if next.must_read {
