@@ -390,6 +390,22 @@ mod tests {
         unsafe { (&raw const set).cast::<u64>().read() }
     }
 
+    fn stack() -> libc::stack_t {
+        // SAFETY: a stack of zeros is a valid one.
+        let mut stack: libc::stack_t = unsafe { mem::zeroed() };
+        // SAFETY: asks for the present one, into a place that can be written.
+        unsafe { libc::sigaltstack(ptr::null(), &raw mut stack) };
+        stack
+    }
+
+    /// The stack for handlers that there was before.
+    fn change_stack(to: libc::stack_t) -> libc::stack_t {
+        let before = stack();
+        // SAFETY: none, or one that there was before.
+        unsafe { libc::sigaltstack(&raw const to, ptr::null_mut()) };
+        before
+    }
+
     static HEARD: AtomicUsize = AtomicUsize::new(0);
 
     extern "C" fn hears(_: c_int) {
@@ -421,8 +437,12 @@ mod tests {
         let handler = hears as extern "C" fn(c_int) as usize;
         // SAFETY: the handler does what a handler may do.
         let own = unsafe { libc::signal(libc::SIGFPE, handler) };
+        // A thread without a stack for handlers: Rust gives one to its own.
+        let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
+        let of_rust = change_stack(none);
         let (actions_before, blocked_before) = (actions(), blocked());
         assert!(install());
+        assert_eq!(stack().ss_flags, 0);
         assert!(!install());
         thread::here().guard_stage.set(Stage::Guarded);
         assert_ne!(actions(), actions_before);
@@ -455,6 +475,8 @@ mod tests {
         thread::here().guard_stage.set(Stage::None);
         restore();
         assert_eq!(actions(), actions_before);
+        assert_eq!(stack().ss_flags, libc::SS_DISABLE);
+        change_stack(of_rust);
         // A handler that the program sets meanwhile stays, and gyan's comes no more.
         assert!(install());
         // SAFETY: the default action is always allowed.
