@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gyan_results::{Ending, RankProfile};
 
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, counts, profiles};
+use crate::common::{MPICH, Mpi, NOBODY_IS_LEFT, OPENMPI, Profiled, counts, libgyan, profiles};
 
 const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
@@ -25,7 +25,7 @@ const fn way(arguments: &'static [&'static str], how: Option<(Ending, i32)>, ran
 
 const FINALIZE: Option<(Ending, i32)> = Some((Ending::Finalize, 0));
 
-const WAYS: [Way; 17] = [
+const WAYS: [Way; 20] = [
     way(&["finalize"], FINALIZE, 2),
     way(&["abort", "3"], Some((Ending::Abort, 3)), 1),
     way(&["exit", "4"], Some((Ending::Exit, 4)), 1),
@@ -36,7 +36,10 @@ const WAYS: [Way; 17] = [
     way(&["signal", "6"], None, 0),
     way(&["signal", "11"], None, 0),
     way(&["signal", "15"], None, 0),
+    way(&["signal", "2"], None, 0),
     way(&["signal", "9"], None, 0),
+    way(&["all", "9"], None, 0),
+    way(&["all", "15"], None, 0),
     way(&["handled", "15"], None, 0),
     way(&["handled", "2"], None, 0),
     way(&["atexit"], FINALIZE, 2),
@@ -58,17 +61,23 @@ fn written(run: &Profiled) -> Vec<&str> {
 /// Which rank ends first, and so what the launcher makes of it, may be chance: MPICH's gives the code of
 /// the rank that left or that of the one which it killed then. Without gyan it has to come about too.
 fn assert_ends_as_without(with: &Profiled, mpi: Mpi, file: &Path, arguments: &[&str]) {
+    assert_ends_as(with, mpi, &format!("{arguments:?}"), || {
+        Profiled::run_file(mpi, RANKS, file, arguments, &[])
+    });
+}
+
+fn assert_ends_as(with: &Profiled, mpi: Mpi, what: &str, without: impl Fn() -> Profiled) {
     const TRIES: usize = 20;
     let mut seen = Vec::new();
     for _ in 0..TRIES {
-        let without = Profiled::run_file(mpi, RANKS, file, arguments, &[]);
+        let without = without();
         let (code, lines) = (without.outcome.code, written(&without));
         if (code, &lines) == (with.outcome.code, &written(with)) {
             return;
         }
         seen.push(format!("{code} {lines:?}"));
     }
-    let what = format!("{} {arguments:?}", mpi.name);
+    let what = format!("{} {what}", mpi.name);
     let Profiled { outcome, .. } = with;
     panic!(
         "{what}: {} {:?}, without gyan {seen:?}\n{}",
@@ -131,5 +140,130 @@ fn the_report_says_how_ranks_ended() {
         let report =
             crate::common::run(crate::common::gyan().arg("report").arg(&run.directory)).stdout;
         assert!(report.contains(expected), "{arguments:?}\n{report}");
+    }
+}
+
+/// What a launcher does with a job that takes too long, and a program of which each rank is killed.
+#[test]
+fn a_rank_that_hangs_is_killed_as_without_gyan() {
+    let seconds = "2";
+    for mpi in MPIS {
+        let file = mpi.program("endings");
+        let limit = [("MPIEXEC_TIMEOUT", seconds)];
+        let with = Profiled::preloaded(mpi, RANKS, &file, &["hang"], &limit);
+        assert_ends_as(&with, mpi, "a hang that the launcher ends", || {
+            Profiled::run_file(mpi, RANKS, &file, &["hang"], &limit)
+        });
+        assert_ne!(with.outcome.code, 0, "{mpi:?}");
+        let file = file.display().to_string();
+        let words = ["-s", "KILL", seconds, &file, "hang"];
+        let timeout = Path::new("timeout");
+        let with = Profiled::preloaded(mpi, RANKS, timeout, &words, &[]);
+        assert_ends_as_without(&with, mpi, timeout, &words);
+        assert_ne!(with.outcome.code, 0, "{mpi:?}");
+    }
+}
+
+/// Exceptions of C++ that an error handler throws through MPI and gyan.
+#[test]
+fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
+    for mpi in MPIS {
+        let file = mpi.cxx_program("thrown");
+        let with = Profiled::preloaded(mpi, RANKS, &file, &[], &[]);
+        assert_ends_as_without(&with, mpi, &file, &[]);
+        assert_eq!(with.outcome.stdout.matches("caught 20").count(), RANKS, "{mpi:?}");
+        for profile in with.profiles() {
+            let counts = counts(&profile);
+            assert_eq!((counts["MPI_Send"], counts["MPI_Comm_size"]), (20, 20), "{mpi:?}");
+        }
+    }
+}
+
+#[test]
+fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
+    for mpi in MPIS {
+        for (level, calls) in [("0", 20), ("3", 40)] {
+            let file = mpi.program("jumps");
+            let arguments = [level, "0"];
+            let with = Profiled::preloaded(mpi, RANKS, &file, &arguments, &[]);
+            assert_ends_as_without(&with, mpi, &file, &arguments);
+            if mpi == MPICH && level == "3" {
+                // Its lock stays held, which it finds at the second error.
+                assert_eq!(with.outcome.code, 1, "no longer so: {}", with.outcome.stderr);
+                continue;
+            }
+            assert_eq!(with.outcome.code, 0, "{mpi:?}: {}", with.outcome.stderr);
+            for profile in with.profiles() {
+                let counts = counts(&profile);
+                let found = ["MPI_Send", "MPI_Comm_size", "MPI_Barrier"].map(|name| counts[name]);
+                assert_eq!(found, [calls, calls, 2], "{mpi:?} level {level}");
+                assert_eq!(profile.warnings, [""; 0], "{mpi:?} level {level}");
+            }
+        }
+    }
+}
+
+/// Where MPI makes many calls itself, gyan looks rarely whether one of them was left.
+#[test]
+fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
+    for mpi in MPIS {
+        let with = Profiled::run(mpi, RANKS, &["jumps", "0", "500"], &[]);
+        assert_eq!(with.outcome.code, 0, "{mpi:?}: {}", with.outcome.stderr);
+        for profile in with.profiles() {
+            let [warning] = &profile.warnings[..] else { panic!("{:?}", profile.warnings) };
+            let (left, rest) =
+                warning.split_once(" calls of MPI were left by longjmp; of ").unwrap();
+            let doubtful: u64 = rest.split_once(' ').unwrap().0.parse().unwrap();
+            assert_eq!(left, "1");
+            let counts = counts(&profile);
+            let of = |name| counts.get(name).copied().unwrap_or(0);
+            // Twenty each, and the barrier at the end.
+            let counted = of("MPI_Send") + of("MPI_Comm_size") + of("MPI_Barrier") - 1;
+            assert!(counted < 41 && counted + doubtful >= 41, "{counted}, {warning}");
+        }
+    }
+}
+
+#[test]
+fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
+    for mpi in MPIS {
+        let file = mpi.program("cancelled");
+        for kind in ["deferred", "asynchronous"] {
+            let alone = |settings: &[(&str, &str)]| {
+                Profiled::run_file(mpi, 1, &file, &[kind], &[&[NOBODY_IS_LEFT], settings].concat())
+            };
+            let library = libgyan().display().to_string();
+            let with = alone(&[("LD_PRELOAD", &library)]);
+            let without = alone(&[]);
+            let ends = |run: &Profiled| (run.outcome.code, run.outcome.stdout.clone());
+            assert_eq!(ends(&with), ends(&without), "{mpi:?} {kind}");
+            let [profile] = &with.profiles()[..] else { panic!("{mpi:?} {kind}: no profile") };
+            assert_eq!(profile.end.how, Ending::Exit);
+            assert!(counts(profile)["MPI_Recv"] >= 5, "{mpi:?} {kind}");
+            assert_eq!(counts(profile)["MPI_Isend"], 5, "{mpi:?} {kind}");
+        }
+    }
+}
+
+/// A part of a program with its MPI is unloaded. gyan keeps the MPI loaded.
+#[test]
+fn a_program_goes_on_when_its_mpi_is_unloaded() {
+    for mpi in MPIS {
+        let part = mpi.compiled("unloading", &["-shared", "-fPIC", "-DPART"]);
+        let file = mpi.compiled("unloading", &["-Wl,--as-needed"]);
+        for (finalize, how) in [("1", Ending::Finalize), ("0", Ending::Exit)] {
+            let arguments = [&part.display().to_string(), "1", finalize];
+            let alone = |settings: &[(&str, &str)]| {
+                let settings = [&[NOBODY_IS_LEFT], settings].concat();
+                Profiled::run_file(mpi, 1, &file, &arguments, &settings)
+            };
+            let library = libgyan().display().to_string();
+            let (with, without) = (alone(&[("LD_PRELOAD", &library)]), alone(&[]));
+            assert_eq!(with.outcome.stdout, "worked: 0\ngoes on\n", "{mpi:?}");
+            assert_eq!(with.outcome.stdout, without.outcome.stdout, "{mpi:?}");
+            assert_eq!(with.outcome.code, without.outcome.code, "{mpi:?}");
+            let [profile] = &with.profiles()[..] else { panic!("{mpi:?}: no profile") };
+            assert_eq!((profile.end.how, counts(profile)["MPI_Allreduce"]), (how, 1), "{mpi:?}");
+        }
     }
 }

@@ -34,6 +34,7 @@ mod export;
 mod fuzzed;
 mod governor;
 mod job;
+mod jumps;
 mod lifecycle;
 mod listing;
 mod loaded;

@@ -202,6 +202,7 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
         // The program's error, and the library's to report.
         return boundary::uncounted(forward);
     }
+    boundary::settle();
     store::count(function);
     if world {
         users.world = World::Gone;

@@ -14,7 +14,7 @@ use gyan_results::{
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
 use crate::sampler::Findings;
-use crate::{boundary, clock, governor, notice, output, store, thread, watcher};
+use crate::{boundary, clock, governor, jumps, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -60,6 +60,7 @@ unsafe extern "C" {
 
 extern "C" fn exits(code: c_int, _argument: *mut c_void) {
     boundary::contain("ending without MPI_Finalize", || {
+        boundary::settle();
         // The thread may be inside a call of MPI that ends the process, or others in any call, with
         // locks that variables would wait for.
         let reads = boundary::is_alone_in_program();
@@ -153,6 +154,7 @@ impl Run {
         let clock = clock::described();
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
+        all.extend(jumps::described());
         if clock.slow {
             let ns = clock.read_s * 1e9;
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
