@@ -22,6 +22,7 @@
 
 mod abi;
 mod advice;
+mod allocation;
 mod boundary;
 mod bytes;
 mod clock;

@@ -13,8 +13,8 @@ use gyan_results::{
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
-use crate::sampler::Findings;
-use crate::{boundary, clock, governor, jumps, notice, output, store, thread, watcher};
+use crate::sampler::{Findings, Sampler};
+use crate::{allocation, boundary, clock, governor, jumps, notice, output, store, thread, watcher};
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -76,6 +76,9 @@ impl Run {
     /// Writes the profile as it is now; `reads`: what variables are now is part of it.
     pub(super) fn write_so_far(&mut self, how: End, reads: bool) {
         let asked = Instant::now();
+        if !self.is_memory_enough() {
+            return;
+        }
         if reads {
             self.ask_names();
         }
@@ -91,6 +94,20 @@ impl Run {
         self.earlier = earlier;
     }
 
+    /// Whether there is memory for a profile. Else it says that there will be none.
+    fn is_memory_enough(&self) -> bool {
+        let readings = self.sampler.as_ref().map_or(0, Sampler::readings);
+        let enough = allocation::is_enough_at_the_end_for(readings);
+        if !enough {
+            notice::say(&format!(
+                "the profile of rank {} cannot be written: there is not enough memory; raise the \
+                 limit of address space (ulimit -v)",
+                self.rank
+            ));
+        }
+        enough
+    }
+
     /// Asks for the names of communicators, which hits of the watch are on.
     fn ask_names(&mut self) {
         if let Some(sampler) = self.sampler.as_ref().filter(|_| watcher::is_on()) {
@@ -102,6 +119,9 @@ impl Run {
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
         let ended = Instant::now();
+        if !self.is_memory_enough() {
+            return Kept { mpit: None, run: None };
+        }
         self.ask_names();
         watcher::end();
         let mut warnings = Vec::new();
@@ -155,6 +175,13 @@ impl Run {
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
         all.extend(jumps::described());
+        if allocation::is_short() {
+            all.push(
+                "memory ran out: what came from then on was not sampled, and calls of functions that \
+                 were new then are not timed"
+                    .into(),
+            );
+        }
         if clock.slow {
             let ns = clock.read_s * 1e9;
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));

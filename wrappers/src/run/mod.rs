@@ -3,7 +3,7 @@
 mod beginning;
 mod ending;
 
-pub(crate) use beginning::{Beginning, Start};
+pub(crate) use beginning::{Beginning, Start, say_memory_is_short};
 pub(crate) use ending::{aborts, end_run};
 
 use std::collections::BTreeMap;
@@ -21,7 +21,7 @@ use crate::number::Whole;
 use crate::objects::Kind;
 use crate::phases::{self, Phases};
 use crate::sampler::Sampler;
-use crate::{clock, governor, thread};
+use crate::{allocation, clock, governor, thread};
 use ending::Earlier;
 
 /// The clock at which variables are to be sampled next.
@@ -127,6 +127,10 @@ fn thread_level(library: &Library) -> (bool, &'static str) {
 impl Run {
     /// An object has come.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
+        let variables = self.sampler.as_ref().map_or(0, Sampler::variables);
+        if !allocation::is_enough_for(variables) {
+            return;
+        }
         self.sampled(|sampler, library, config| {
             sampler.object_comes(library, &mut config.wanted, kind, handle);
         });
@@ -171,6 +175,11 @@ impl Run {
     }
 
     fn sample(&mut self, now: u64) {
+        // What is sampled may take memory.
+        if allocation::is_short() {
+            SAMPLE_DUE.set(u64::MAX);
+            return;
+        }
         if let Some(sampler) = &mut self.sampler {
             SAMPLE_DUE.set(sampler.sample(now));
         }
