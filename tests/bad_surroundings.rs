@@ -4,9 +4,10 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
+use gyan_results::Ending;
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, command, libgyan, run};
+use crate::common::{MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, run};
 
 fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
     let mut words = mpi.mpirun(2);
@@ -100,6 +101,26 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
     }
 }
 
+/// What was asked for before stays, and is whole.
+#[test]
+fn a_disk_that_gets_full_while_the_program_runs() {
+    let Some(disk) = Disk::new("size=256k") else { return };
+    for mpi in MPIS {
+        let output = disk.0.path().join(format!("profile-{}", mpi.name));
+        let filler = disk.0.path().join("filler");
+        let mut words = mpi.mpirun(1);
+        words.extend([&mpi.program("filling"), &filler].map(|path| path.display().to_string()));
+        let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output));
+        assert_eq!((with.code, with.stdout.as_str()), (0, "full\n"), "{mpi:?}: {}", with.stderr);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        let [profile] = &profiles(&output)[..] else { panic!("{mpi:?}: no profile") };
+        let end = (profile.end.how, counts(profile)["MPI_Barrier"]);
+        assert_eq!(end, (Ending::Running, 1), "{mpi:?}");
+        fs::remove_file(filler).unwrap();
+    }
+}
+
 #[test]
 fn a_disk_on_which_no_directory_can_be_made() {
     let Some(disk) = Disk::new("nr_inodes=1") else { return };
@@ -149,5 +170,34 @@ fn a_setting_that_makes_no_sense_is_one_line() {
         assert_eq!(with.code, 0);
         let expected = "gyan: GYAN_ELEMENTS=many: is no number of elements; ignored";
         assert_eq!(with.notices(), [expected]);
+    }
+}
+
+/// The time of the day is set back while the program runs, or, which no system does, that since it started.
+#[test]
+fn clocks_that_go_backwards() {
+    for mpi in MPIS {
+        let clocks = mpi.preloadable("backwards", &[]);
+        for which in ["real", "all"] {
+            let directory = TempDir::new().unwrap();
+            let output = directory.path().join("profile");
+            let preload = format!("{}:{}", libgyan().display(), clocks.display());
+            let program = mpi.program("exit_code").display().to_string();
+            // The launcher keeps its clocks.
+            let words = [
+                mpi.mpirun(1),
+                ["env", &format!("LD_PRELOAD={preload}"), &format!("TEST_CLOCK={which}"), &program]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ];
+            let with = run(command(&words.concat()).env("GYAN_OUTPUT", &output));
+            assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{which}: {}", with.stderr);
+            let [profile] = &profiles(&output)[..] else { panic!("{mpi:?} {which}") };
+            let says =
+                profile.warnings.iter().any(|warning| warning.contains("the clock went back"));
+            assert_eq!((profile.job.elapsed_s > 0.0, says), (which == "real", which == "all"));
+            let report = run(gyan().arg("report").arg(&output));
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {which}");
+        }
     }
 }

@@ -4,6 +4,7 @@ use std::ffi::{c_int, c_void};
 use std::path::PathBuf;
 use std::ptr;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gyan_results::{
@@ -15,6 +16,9 @@ use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
 use crate::sampler::{Findings, Sampler};
 use crate::{allocation, boundary, clock, governor, jumps, notice, output, store, thread, watcher};
+
+/// Whether the user knows why a profile could not be written.
+static SAID_WHY_UNWRITTEN: AtomicBool = AtomicBool::new(false);
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -175,6 +179,9 @@ impl Run {
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
         all.extend(jumps::described());
+        if elapsed_s <= 0.0 {
+            all.push("the clock went back: no time in this profile is right".into());
+        }
         if allocation::is_short() {
             all.push(
                 "memory ran out: what came from then on was not sampled, and calls of functions that \
@@ -195,7 +202,8 @@ impl Run {
         });
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| watcher::described(&names));
-        let in_mpi = InMpi { time_s, time_error_s: variance.sqrt(), share: time_s / elapsed_s };
+        let in_mpi =
+            InMpi { time_s, time_error_s: variance.sqrt(), share: share(time_s, elapsed_s) };
         RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -243,10 +251,13 @@ impl Run {
             overhead.finalize_s = finalize_s + ended.elapsed().as_secs_f64();
             let running =
                 overhead.sampling_s + overhead.wrappers_s + overhead.events_s + overhead.finalize_s;
-            overhead.share = (overhead.init_s + running) / elapsed_s;
-            overhead.running_share = running / elapsed_s;
+            overhead.share = share(overhead.init_s + running, elapsed_s);
+            overhead.running_share = share(running, elapsed_s);
         });
-        if let Err(error) = &written {
+        // Once: a program may ask for its profile again and again.
+        if let Err(error) = &written
+            && !SAID_WHY_UNWRITTEN.swap(true, Ordering::Relaxed)
+        {
             let remedy = match error.raw_os_error() {
                 Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
                 Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
@@ -259,6 +270,11 @@ impl Run {
         }
         written.ok()
     }
+}
+
+/// The part of a whole that is 0 when the clock went back.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 impl Earlier {
