@@ -6,9 +6,15 @@ use std::path::Path;
 use gyan_results::{Ending, RankProfile};
 
 use crate::common::{MPICH, Mpi, NOBODY_IS_LEFT, OPENMPI, Profiled, counts, libgyan, profiles};
+use crate::faults::inject;
 
 const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
+
+/// Of the table of faults.
+const GROUP: &str = "endings";
+const AS_WITHOUT: &str = "the same exit code and output as without gyan";
+const AND_COUNTED: &str = "as without gyan, and every call is counted";
 
 /// What a program that ends in one way leaves.
 struct Way {
@@ -97,6 +103,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
         let file = mpi.program("endings");
         for Way { arguments, how, ranks } in WAYS {
             let what = format!("{} {arguments:?}", mpi.name);
+            let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), AS_WITHOUT);
             let with = Profiled::preloaded(mpi, RANKS, &file, arguments, &[]);
             assert_ends_as_without(&with, mpi, &file, arguments);
             assert!(written(&with).len() >= RANKS, "{what}");
@@ -112,6 +119,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
                 assert_eq!(counts[function], 5, "{what} rank {}", profile.rank);
                 assert_eq!(counts["MPI_Barrier"], 1, "{what} rank {}", profile.rank);
             }
+            fault.survived();
         }
     }
 }
@@ -120,6 +128,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
 #[test]
 fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
     for mpi in MPIS {
+        let fault = inject(GROUP, "`fatal`", AS_WITHOUT);
         let file = mpi.program("endings");
         let with = Profiled::preloaded(mpi, RANKS, &file, &["fatal"], &[]);
         assert_ends_as_without(&with, mpi, &file, &["fatal"]);
@@ -127,6 +136,7 @@ fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
         for profile in left(&with) {
             assert_eq!(profile.end.how, Ending::Exit, "{mpi:?} rank {}", profile.rank);
         }
+        fault.survived();
     }
 }
 
@@ -148,6 +158,8 @@ fn the_report_says_how_ranks_ended() {
 fn a_rank_that_hangs_is_killed_as_without_gyan() {
     let seconds = "2";
     for mpi in MPIS {
+        let fault =
+            inject(GROUP, "`hang`, killed by the launcher and by `timeout -s KILL`", AS_WITHOUT);
         let file = mpi.program("endings");
         let limit = [("MPIEXEC_TIMEOUT", seconds)];
         let with = Profiled::preloaded(mpi, RANKS, &file, &["hang"], &limit);
@@ -161,6 +173,7 @@ fn a_rank_that_hangs_is_killed_as_without_gyan() {
         let with = Profiled::preloaded(mpi, RANKS, timeout, &words, &[]);
         assert_ends_as_without(&with, mpi, timeout, &words);
         assert_ne!(with.outcome.code, 0, "{mpi:?}");
+        fault.survived();
     }
 }
 
@@ -168,6 +181,7 @@ fn a_rank_that_hangs_is_killed_as_without_gyan() {
 #[test]
 fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
     for mpi in MPIS {
+        let fault = inject(GROUP, "exceptions of C++ through MPI and gyan", AND_COUNTED);
         let file = mpi.cxx_program("thrown");
         let with = Profiled::preloaded(mpi, RANKS, &file, &[], &[]);
         assert_ends_as_without(&with, mpi, &file, &[]);
@@ -176,6 +190,7 @@ fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
             let counts = counts(&profile);
             assert_eq!((counts["MPI_Send"], counts["MPI_Comm_size"]), (20, 20), "{mpi:?}");
         }
+        fault.survived();
     }
 }
 
@@ -183,6 +198,7 @@ fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
 fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
     for mpi in MPIS {
         for (level, calls) in [("0", 20), ("3", 40)] {
+            let fault = inject(GROUP, "`longjmp` out of calls", AND_COUNTED);
             let file = mpi.program("jumps");
             let arguments = [level, "0"];
             let with = Profiled::preloaded(mpi, RANKS, &file, &arguments, &[]);
@@ -190,6 +206,7 @@ fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
             if mpi == MPICH && level == "3" {
                 // Its lock stays held, which it finds at the second error.
                 assert_eq!(with.outcome.code, 1, "no longer so: {}", with.outcome.stderr);
+                fault.survived();
                 continue;
             }
             assert_eq!(with.outcome.code, 0, "{mpi:?}: {}", with.outcome.stderr);
@@ -199,6 +216,7 @@ fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
                 assert_eq!(found, [calls, calls, 2], "{mpi:?} level {level}");
                 assert_eq!(profile.warnings, [""; 0], "{mpi:?} level {level}");
             }
+            fault.survived();
         }
     }
 }
@@ -207,6 +225,11 @@ fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
 #[test]
 fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
     for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "`longjmp` behind many calls that MPI made itself",
+            "the profile says how many calls may be missing",
+        );
         let with = Profiled::run(mpi, RANKS, &["jumps", "0", "500"], &[]);
         assert_eq!(with.outcome.code, 0, "{mpi:?}: {}", with.outcome.stderr);
         for profile in with.profiles() {
@@ -221,6 +244,7 @@ fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
             let counted = of("MPI_Send") + of("MPI_Comm_size") + of("MPI_Barrier") - 1;
             assert!(counted < 41 && counted + doubtful >= 41, "{counted}, {warning}");
         }
+        fault.survived();
     }
 }
 
@@ -229,6 +253,8 @@ fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
     for mpi in MPIS {
         let file = mpi.program("cancelled");
         for kind in ["deferred", "asynchronous"] {
+            let what = format!("`pthread_cancel` in a receive, {kind}");
+            let fault = inject(GROUP, &what, AS_WITHOUT);
             let alone = |settings: &[(&str, &str)]| {
                 Profiled::run_file(mpi, 1, &file, &[kind], &[&[NOBODY_IS_LEFT], settings].concat())
             };
@@ -241,6 +267,7 @@ fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
             assert_eq!(profile.end.how, Ending::Exit);
             assert!(counts(profile)["MPI_Recv"] >= 5, "{mpi:?} {kind}");
             assert_eq!(counts(profile)["MPI_Isend"], 5, "{mpi:?} {kind}");
+            fault.survived();
         }
     }
 }
@@ -252,6 +279,7 @@ fn a_program_goes_on_when_its_mpi_is_unloaded() {
         let part = mpi.compiled("unloading", &["-shared", "-fPIC", "-DPART"]);
         let file = mpi.compiled("unloading", &["-Wl,--as-needed"]);
         for (finalize, how) in [("1", Ending::Finalize), ("0", Ending::Exit)] {
+            let fault = inject(GROUP, "`dlclose` of the MPI", AS_WITHOUT);
             let arguments = [&part.display().to_string(), "1", finalize];
             let alone = |settings: &[(&str, &str)]| {
                 let settings = [&[NOBODY_IS_LEFT], settings].concat();
@@ -264,6 +292,7 @@ fn a_program_goes_on_when_its_mpi_is_unloaded() {
             assert_eq!(with.outcome.code, without.outcome.code, "{mpi:?}");
             let [profile] = &with.profiles()[..] else { panic!("{mpi:?}: no profile") };
             assert_eq!((profile.end.how, counts(profile)["MPI_Allreduce"]), (how, 1), "{mpi:?}");
+            fault.survived();
         }
     }
 }

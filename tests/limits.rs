@@ -8,9 +8,15 @@ use tempfile::TempDir;
 
 use crate::common::{MPIS, Mpi, Outcome, command, libgyan, profiles, run};
 use crate::fakempi::Faked;
+use crate::faults::inject;
+
+/// Of the table of faults.
+const GROUP: &str = "limits";
 
 /// The program `limits`, which comes to the same end without gyan and with it. The latter.
 fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
+    let what = "the same exit code and output as without gyan";
+    let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), what);
     let mut words = mpi.mpirun(2);
     words.push(mpi.program("limits").display().to_string());
     words.extend(arguments.iter().map(|word| (*word).to_owned()));
@@ -20,6 +26,7 @@ fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
     assert_eq!(with.code, bare.code, "{mpi:?} {arguments:?}: {}", with.stderr);
     // MPICH's UCX writes to stdout that it cannot open files, with times.
     assert_eq!(with.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {with:?}");
+    fault.survived();
     with
 }
 
@@ -106,6 +113,8 @@ fn wherever_memory_runs_out_the_application_goes_on() {
     let (mut off, mut unwritten, mut written) = (0, 0, 0);
     for step in 0..64 {
         let bytes = least + mapped() + LOADER + step * STEP;
+        let what = "the same exit code and output as without gyan, and one line";
+        let fault = inject(GROUP, "memory that runs out at one of many limits (`RLIMIT_AS`)", what);
         let with = Faked::limited(bytes, &script, &program, &[("LD_PRELOAD", &libgyan)]);
         let Outcome { code, stdout, stderr } = &with.outcome;
         assert_eq!((*code, stdout), (0, &whole), "{bytes} bytes: {stderr}");
@@ -117,6 +126,7 @@ fn wherever_memory_runs_out_the_application_goes_on() {
             _ if line.contains("cannot be written: there is not enough memory") => unwritten += 1,
             _ => panic!("{bytes} bytes: {line}"),
         }
+        fault.survived();
     }
     assert!(off > 0 && unwritten > 0 && written > 0, "{off} {unwritten} {written}");
 }
