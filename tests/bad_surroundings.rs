@@ -204,7 +204,7 @@ fn clocks_that_go_backwards() {
     for mpi in MPIS {
         let clocks = mpi.preloadable("backwards", &[]);
         for which in ["real", "all"] {
-            let what = "the same output as without gyan, and a profile that can be read";
+            let what = "the application goes on, and its profile can be read";
             let fault = inject(GROUP, &format!("clocks that go backwards: {which}"), what);
             let directory = TempDir::new().unwrap();
             let output = directory.path().join("profile");

@@ -15,7 +15,7 @@ const GROUP: &str = "limits";
 
 /// The program `limits`, which comes to the same end without gyan and with it. The latter.
 fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
-    let what = "the same exit code and output as without gyan";
+    let what = "the exit code and the program's own lines are as without gyan";
     let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), what);
     let mut words = mpi.mpirun(2);
     words.push(mpi.program("limits").display().to_string());
