@@ -72,7 +72,11 @@ unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
         let block = unsafe { System.alloc(layout) };
-        if block.is_null() { self.reserve.take(layout) } else { block }
+        if !block.is_null() {
+            return block;
+        }
+        SHORT.store(true, Ordering::Relaxed);
+        self.reserve.take(layout)
     }
 
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
@@ -143,7 +147,6 @@ impl Reserve {
     /// A block; null when there is no room.
     #[cold]
     fn take(&self, layout: Layout) -> *mut u8 {
-        SHORT.store(true, Ordering::Relaxed);
         let mut taken = self.taken.load(Ordering::Acquire);
         loop {
             // The whole is aligned to a page.
