@@ -8,6 +8,11 @@ use gyan_results::{RankProfile, Summary, read_summary};
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
+use crate::faults::inject;
+
+/// Of the table of faults.
+const GROUP: &str = "files";
+const OTHERS: &str = "a clear line, and the other ranks are reduced";
 
 /// A run directory of four ranks.
 fn directory() -> TempDir {
@@ -79,6 +84,7 @@ fn an_empty_directory() {
 
 #[test]
 fn a_truncated_file() {
+    let fault = inject(GROUP, "a profile that is cut in half", OTHERS);
     let directory = directory();
     let path = directory.path().join("rank-000002.json");
     let text = fs::read(&path).unwrap();
@@ -94,6 +100,7 @@ fn a_truncated_file() {
     assert!(lines[0].contains("rank-000002.json: is truncated"), "{}", lines[0]);
     assert!(lines[0].contains("run the program again"), "{}", lines[0]);
     assert!(lines[1].contains("1 of 4 ranks have no usable profile (2)"), "{}", lines[1]);
+    fault.survived();
 }
 
 #[test]
@@ -105,6 +112,7 @@ fn a_file_damaged_by_hand() {
         ("\"rank\":1,", "\"rank\":2,", "is the profile of rank 2"),
         ("{\"schema\"", "schema", "is damaged"),
     ] {
+        let fault = inject(GROUP, &format!("a profile with `{to}` for `{from}`"), OTHERS);
         let directory = directory();
         let path = directory.path().join("rank-000001.json");
         let text = fs::read_to_string(&path).unwrap();
@@ -116,11 +124,13 @@ fn a_file_damaged_by_hand() {
         assert_eq!((summary.ranks.reduced, &summary.ranks.missing[..]), (3, &[1][..]), "{from}");
         let line = outcome.stderr.lines().next().unwrap();
         assert!(line.contains("rank-000001.json") && line.contains(expected), "{line}");
+        fault.survived();
     }
 }
 
 #[test]
 fn a_file_of_a_newer_version() {
+    let fault = inject(GROUP, "a profile of a newer version", OTHERS);
     let directory = directory();
     change(directory.path(), 3, |profile| profile.schema = "gyan.rank/2".into());
     let (outcome, summary) = reduce(directory.path());
@@ -129,10 +139,12 @@ fn a_file_of_a_newer_version() {
     let line = outcome.stderr.lines().next().unwrap();
     assert!(line.contains("rank-000003.json: has schema gyan.rank/2"), "{line}");
     assert!(line.contains("update gyan"), "{line}");
+    fault.survived();
 }
 
 #[test]
 fn two_jobs_in_one_directory() {
+    let fault = inject(GROUP, "a profile of another job", OTHERS);
     let directory = directory();
     change(directory.path(), 0, |profile| {
         profile.job.id = "other".into();
@@ -144,16 +156,19 @@ fn two_jobs_in_one_directory() {
     assert_eq!((summary.ranks.reduced, &summary.ranks.missing[..]), (3, &[0][..]));
     let line = outcome.stderr.lines().next().unwrap();
     assert!(line.contains("belongs to job other, not to the latest job"), "{line}");
+    fault.survived();
 }
 
 #[test]
 fn missing_ranks() {
+    let fault = inject(GROUP, "profiles that are missing", OTHERS);
     let directory = directory();
     fs::remove_file(directory.path().join("rank-000001.json")).unwrap();
     fs::remove_file(directory.path().join("rank-000002.json")).unwrap();
     one_line(directory.path(), 1, &["2 of 4 ranks have no usable profile (1-2)"]);
     let (_, summary) = reduce(directory.path());
     assert_eq!(summary.unwrap().ranks.missing, [1, 2]);
+    fault.survived();
 }
 
 #[test]

@@ -4,9 +4,15 @@ use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 
+use gyan_results::Ending;
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, command, libgyan, run};
+use crate::common::{MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, run};
+use crate::faults::inject;
+
+/// Of the table of faults.
+const GROUP: &str = "surroundings";
+const ONE_LINE: &str = "the same exit code and output as without gyan, and one line";
 
 fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
     let mut words = mpi.mpirun(2);
@@ -17,11 +23,13 @@ fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
 }
 
 fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
+    let fault = inject(GROUP, &format!("the run directory: {reason}"), ONE_LINE);
     let (bare, with) = with_output(mpi, output);
     assert_eq!(with.code, bare.code, "{mpi:?}");
     assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
     let [line] = with.notices()[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
     assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{mpi:?}: {line}");
+    fault.survived();
 }
 
 #[test]
@@ -87,6 +95,11 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
     // A page is there, for the beginning of a profile.
     disk.fill(4096);
     for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "a disk that gets full while the profile is written",
+            "the application goes on, one line, no half a file",
+        );
         let mut words = mpi.mpirun(1);
         words.push(mpi.program("exit_code").display().to_string());
         let with = run(command(&words)
@@ -97,6 +110,33 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
         let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
         assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
         assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
+        fault.survived();
+    }
+}
+
+/// What was asked for before stays, and is whole.
+#[test]
+fn a_disk_that_gets_full_while_the_program_runs() {
+    let Some(disk) = Disk::new("size=256k") else { return };
+    for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "a disk that gets full while the program runs",
+            "the application goes on, one line, an earlier profile stays",
+        );
+        let output = disk.0.path().join(format!("profile-{}", mpi.name));
+        let filler = disk.0.path().join("filler");
+        let mut words = mpi.mpirun(1);
+        words.extend([&mpi.program("filling"), &filler].map(|path| path.display().to_string()));
+        let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output));
+        assert_eq!((with.code, with.stdout.as_str()), (0, "full\n"), "{mpi:?}: {}", with.stderr);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        let [profile] = &profiles(&output)[..] else { panic!("{mpi:?}: no profile") };
+        let end = (profile.end.how, counts(profile)["MPI_Barrier"]);
+        assert_eq!(end, (Ending::Running, 1), "{mpi:?}");
+        fault.survived();
+        fs::remove_file(filler).unwrap();
     }
 }
 
@@ -120,6 +160,11 @@ fn a_file_system_that_is_read_only() {
 #[test]
 fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
     for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "a link in the place of a profile",
+            "it is not followed, and the profile lies beside it",
+        );
         let directory = TempDir::new().unwrap();
         let output = directory.path().join("profile");
         fs::create_dir(&output).unwrap();
@@ -132,6 +177,7 @@ fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
         assert_eq!(fs::read_link(output.join("rank-000000.json")).unwrap(), precious);
         assert_eq!(crate::common::profiles(&output.join("again-2")).len(), 1);
         assert!(with.stderr.contains("rank-000000.json: is no file of gyan's and stays"));
+        fault.survived();
     }
 }
 
@@ -149,5 +195,37 @@ fn a_setting_that_makes_no_sense_is_one_line() {
         assert_eq!(with.code, 0);
         let expected = "gyan: GYAN_ELEMENTS=many: is no number of elements; ignored";
         assert_eq!(with.notices(), [expected]);
+    }
+}
+
+/// The time of the day is set back while the program runs, or, which no system does, that since it started.
+#[test]
+fn clocks_that_go_backwards() {
+    for mpi in MPIS {
+        let clocks = mpi.preloadable("backwards", &[]);
+        for which in ["real", "all"] {
+            let what = "the application goes on, and its profile can be read";
+            let fault = inject(GROUP, &format!("clocks that go backwards: {which}"), what);
+            let directory = TempDir::new().unwrap();
+            let output = directory.path().join("profile");
+            let preload = format!("{}:{}", libgyan().display(), clocks.display());
+            let program = mpi.program("exit_code").display().to_string();
+            // The launcher keeps its clocks.
+            let words = [
+                mpi.mpirun(1),
+                ["env", &format!("LD_PRELOAD={preload}"), &format!("TEST_CLOCK={which}"), &program]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ];
+            let with = run(command(&words.concat()).env("GYAN_OUTPUT", &output));
+            assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{which}: {}", with.stderr);
+            let [profile] = &profiles(&output)[..] else { panic!("{mpi:?} {which}") };
+            let says =
+                profile.warnings.iter().any(|warning| warning.contains("the clock went back"));
+            assert_eq!((profile.job.elapsed_s > 0.0, says), (which == "real", which == "all"));
+            let report = run(gyan().arg("report").arg(&output));
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {which}");
+            fault.survived();
+        }
     }
 }

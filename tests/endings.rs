@@ -5,10 +5,18 @@ use std::path::Path;
 
 use gyan_results::Ending;
 
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, counts, lives, profiles};
+use crate::common::{
+    MPICH, Mpi, NOBODY_IS_LEFT, OPENMPI, Profiled, counts, libgyan, lives, profiles,
+};
+use crate::faults::inject;
 
 const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
+
+/// Of the table of faults.
+const GROUP: &str = "endings";
+const AS_WITHOUT: &str = "the exit code and the program's output are as without gyan";
+const AND_COUNTED: &str = "as without gyan, and every call is counted";
 
 /// What a program that ends in one way leaves.
 struct Way {
@@ -28,7 +36,7 @@ const KILLED: (Ending, i32) = (Ending::Killed, 0);
 /// Enough that what is known is written down at each of the few calls.
 const AT_ONCE: [(&str, &str); 1] = [("GYAN_BUDGET", "100%")];
 
-const WAYS: [Way; 17] = [
+const WAYS: [Way; 20] = [
     way(&["finalize"], FINALIZE, 2),
     way(&["abort", "3"], (Ending::Abort, 3), 1),
     way(&["exit", "4"], (Ending::Exit, 4), 1),
@@ -39,7 +47,10 @@ const WAYS: [Way; 17] = [
     way(&["signal", "6"], KILLED, 0),
     way(&["signal", "11"], KILLED, 0),
     way(&["signal", "15"], KILLED, 0),
+    way(&["signal", "2"], KILLED, 0),
     way(&["signal", "9"], KILLED, 0),
+    way(&["all", "9"], KILLED, 0),
+    way(&["all", "15"], KILLED, 0),
     way(&["handled", "15"], KILLED, 0),
     way(&["handled", "2"], KILLED, 0),
     way(&["atexit"], FINALIZE, 2),
@@ -61,17 +72,23 @@ fn written(run: &Profiled) -> Vec<&str> {
 /// Which rank ends first, and so what the launcher makes of it, may be chance: MPICH's gives the code of
 /// the rank that left or that of the one which it killed then. Without gyan it has to come about too.
 fn assert_ends_as_without(with: &Profiled, mpi: Mpi, file: &Path, arguments: &[&str]) {
+    assert_ends_as(with, mpi, &format!("{arguments:?}"), || {
+        Profiled::run_file(mpi, RANKS, file, arguments, &[])
+    });
+}
+
+fn assert_ends_as(with: &Profiled, mpi: Mpi, what: &str, without: impl Fn() -> Profiled) {
     const TRIES: usize = 20;
     let mut seen = Vec::new();
     for _ in 0..TRIES {
-        let without = Profiled::run_file(mpi, RANKS, file, arguments, &[]);
+        let without = without();
         let (code, lines) = (without.outcome.code, written(&without));
         if (code, &lines) == (with.outcome.code, &written(with)) {
             return;
         }
         seen.push(format!("{code} {lines:?}"));
     }
-    let what = format!("{} {arguments:?}", mpi.name);
+    let what = format!("{} {what}", mpi.name);
     let Profiled { outcome, .. } = with;
     panic!(
         "{what}: {} {:?}, without gyan {seen:?}\n{}",
@@ -87,6 +104,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
         let file = mpi.program("endings");
         for Way { arguments, how, ranks } in WAYS {
             let what = format!("{} {arguments:?}", mpi.name);
+            let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), AS_WITHOUT);
             let with = Profiled::preloaded(mpi, RANKS, &file, arguments, &AT_ONCE);
             assert_ends_as_without(&with, mpi, &file, arguments);
             assert!(written(&with).len() >= RANKS, "{what}");
@@ -104,6 +122,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
                 let function = if profile.rank == 0 { "MPI_Recv" } else { "MPI_Send" };
                 assert_eq!(counts(profile)[function], 5, "{what} rank {}", profile.rank);
             }
+            fault.survived();
         }
     }
 }
@@ -112,6 +131,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
 #[test]
 fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
     for mpi in MPIS {
+        let fault = inject(GROUP, "`fatal`", AS_WITHOUT);
         let file = mpi.program("endings");
         let with = Profiled::preloaded(mpi, RANKS, &file, &["fatal"], &[]);
         assert_ends_as_without(&with, mpi, &file, &["fatal"]);
@@ -119,6 +139,7 @@ fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
         for profile in profiles(&with.directory) {
             assert_eq!(profile.end.how, Ending::Exit, "{mpi:?} rank {}", profile.rank);
         }
+        fault.survived();
     }
 }
 
@@ -133,5 +154,155 @@ fn the_report_says_how_ranks_ended() {
         let report =
             crate::common::run(crate::common::gyan().arg("report").arg(&run.directory)).stdout;
         assert!(report.contains(expected), "{arguments:?}\n{report}");
+    }
+}
+
+/// What a launcher does with a job that takes too long, and a program of which each rank is killed.
+#[test]
+fn a_rank_that_hangs_is_killed_as_without_gyan() {
+    let seconds = "2";
+    for mpi in MPIS {
+        let fault =
+            inject(GROUP, "`hang`, killed by the launcher and by `timeout -s KILL`", AS_WITHOUT);
+        let file = mpi.program("endings");
+        let limit = [("MPIEXEC_TIMEOUT", seconds)];
+        let with = Profiled::preloaded(mpi, RANKS, &file, &["hang"], &limit);
+        assert_ends_as(&with, mpi, "a hang that the launcher ends", || {
+            Profiled::run_file(mpi, RANKS, &file, &["hang"], &limit)
+        });
+        assert_ne!(with.outcome.code, 0, "{mpi:?}");
+        let file = file.display().to_string();
+        let words = ["-s", "KILL", seconds, &file, "hang"];
+        let timeout = Path::new("timeout");
+        let with = Profiled::preloaded(mpi, RANKS, timeout, &words, &[]);
+        assert_ends_as_without(&with, mpi, timeout, &words);
+        assert_ne!(with.outcome.code, 0, "{mpi:?}");
+        fault.survived();
+    }
+}
+
+/// Exceptions of C++ that an error handler throws through MPI and gyan.
+#[test]
+fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
+    for mpi in MPIS {
+        let fault = inject(GROUP, "exceptions of C++ through MPI and gyan", AND_COUNTED);
+        let file = mpi.cxx_program("thrown");
+        let with = Profiled::preloaded(mpi, RANKS, &file, &[], &[]);
+        assert_ends_as_without(&with, mpi, &file, &[]);
+        assert_eq!(with.outcome.stdout.matches("caught 20").count(), RANKS, "{mpi:?}");
+        for profile in with.profiles() {
+            let counts = counts(&profile);
+            assert_eq!((counts["MPI_Send"], counts["MPI_Comm_size"]), (20, 20), "{mpi:?}");
+        }
+        fault.survived();
+    }
+}
+
+#[test]
+fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
+    for mpi in MPIS {
+        for (level, calls) in [("0", 20), ("3", 40)] {
+            // MPICH's lock stays held then, which it finds at the second error.
+            let mpi_ends_it = mpi == MPICH && level == "3";
+            let (name, what) = if mpi_ends_it {
+                ("`longjmp` out of calls where MPI itself ends the program for it", AS_WITHOUT)
+            } else {
+                ("`longjmp` out of calls", AND_COUNTED)
+            };
+            let fault = inject(GROUP, name, what);
+            let file = mpi.program("jumps");
+            let arguments = [level, "0"];
+            let with = Profiled::preloaded(mpi, RANKS, &file, &arguments, &[]);
+            assert_ends_as_without(&with, mpi, &file, &arguments);
+            if mpi_ends_it {
+                assert_eq!(with.outcome.code, 1, "no longer so: {}", with.outcome.stderr);
+                fault.survived();
+                continue;
+            }
+            assert_eq!(with.outcome.code, 0, "{mpi:?}: {}", with.outcome.stderr);
+            for profile in with.profiles() {
+                let counts = counts(&profile);
+                let found = ["MPI_Send", "MPI_Comm_size", "MPI_Barrier"].map(|name| counts[name]);
+                assert_eq!(found, [calls, calls, 2], "{mpi:?} level {level}");
+                assert_eq!(profile.warnings, [""; 0], "{mpi:?} level {level}");
+            }
+            fault.survived();
+        }
+    }
+}
+
+/// Where MPI makes many calls itself, gyan looks rarely whether one of them was left.
+#[test]
+fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
+    for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "`longjmp` behind many calls that MPI made itself",
+            "the profile says how many calls may be missing",
+        );
+        let with = Profiled::run(mpi, RANKS, &["jumps", "0", "500"], &[]);
+        assert_eq!(with.outcome.code, 0, "{mpi:?}: {}", with.outcome.stderr);
+        for profile in with.profiles() {
+            let [warning] = &profile.warnings[..] else { panic!("{:?}", profile.warnings) };
+            let (left, rest) =
+                warning.split_once(" calls of MPI were left by longjmp; of ").unwrap();
+            let doubtful: u64 = rest.split_once(' ').unwrap().0.parse().unwrap();
+            assert_eq!(left, "1");
+            let counts = counts(&profile);
+            let of = |name| counts.get(name).copied().unwrap_or(0);
+            // Twenty each, and the barrier at the end.
+            let counted = of("MPI_Send") + of("MPI_Comm_size") + of("MPI_Barrier") - 1;
+            assert!(counted < 41 && counted + doubtful >= 41, "{counted}, {warning}");
+        }
+        fault.survived();
+    }
+}
+
+#[test]
+fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
+    for mpi in MPIS {
+        let file = mpi.program("cancelled");
+        for kind in ["deferred", "asynchronous"] {
+            let what = format!("`pthread_cancel` in a receive, {kind}");
+            let fault = inject(GROUP, &what, AS_WITHOUT);
+            let alone = |settings: &[(&str, &str)]| {
+                Profiled::run_file(mpi, 1, &file, &[kind], &[&[NOBODY_IS_LEFT], settings].concat())
+            };
+            let library = libgyan().display().to_string();
+            let with = alone(&[("LD_PRELOAD", &library)]);
+            let without = alone(&[]);
+            let ends = |run: &Profiled| (run.outcome.code, run.outcome.stdout.clone());
+            assert_eq!(ends(&with), ends(&without), "{mpi:?} {kind}");
+            let [profile] = &with.profiles()[..] else { panic!("{mpi:?} {kind}: no profile") };
+            assert_eq!(profile.end.how, Ending::Exit);
+            assert!(counts(profile)["MPI_Recv"] >= 5, "{mpi:?} {kind}");
+            assert_eq!(counts(profile)["MPI_Isend"], 5, "{mpi:?} {kind}");
+            fault.survived();
+        }
+    }
+}
+
+/// A part of a program with its MPI is unloaded. gyan keeps the MPI loaded.
+#[test]
+fn a_program_goes_on_when_its_mpi_is_unloaded() {
+    for mpi in MPIS {
+        let part = mpi.compiled("unloading", &["-shared", "-fPIC", "-DPART"]);
+        let file = mpi.compiled("unloading", &["-Wl,--as-needed"]);
+        for (finalize, how) in [("1", Ending::Finalize), ("0", Ending::Exit)] {
+            let fault = inject(GROUP, "`dlclose` of the MPI", AS_WITHOUT);
+            let arguments = [&part.display().to_string(), "1", finalize];
+            let alone = |settings: &[(&str, &str)]| {
+                let settings = [&[NOBODY_IS_LEFT], settings].concat();
+                Profiled::run_file(mpi, 1, &file, &arguments, &settings)
+            };
+            let library = libgyan().display().to_string();
+            let (with, without) = (alone(&[("LD_PRELOAD", &library)]), alone(&[]));
+            assert_eq!(with.outcome.stdout, "worked: 0\ngoes on\n", "{mpi:?}");
+            assert_eq!(with.outcome.stdout, without.outcome.stdout, "{mpi:?}");
+            assert_eq!(with.outcome.code, without.outcome.code, "{mpi:?}");
+            let [profile] = &with.profiles()[..] else { panic!("{mpi:?}: no profile") };
+            assert_eq!((profile.end.how, counts(profile)["MPI_Allreduce"]), (how, 1), "{mpi:?}");
+            fault.survived();
+        }
     }
 }

@@ -26,6 +26,17 @@ impl Faked {
         Faked::started(script, program, &[settings, &[("LD_PRELOAD", &libgyan)]].concat())
     }
 
+    /// Runs `program` with no more address space than that, under gyan when `settings` preload it.
+    pub(crate) fn limited(
+        bytes: u64,
+        script: &str,
+        program: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Faked {
+        let limit = ["prlimit".to_owned(), format!("--as={bytes}")];
+        Faked::behind(&limit, script, program, settings)
+    }
+
     /// The same without gyan.
     pub(crate) fn alone(script: &str, program: &[&str]) -> Faked {
         Faked::started(script, program, &[])
@@ -75,11 +86,21 @@ impl Faked {
     }
 
     fn started(script: &str, program: &[&str], settings: &[(&str, &str)]) -> Faked {
+        Faked::behind(&[], script, program, settings)
+    }
+
+    fn behind(
+        front: &[String],
+        script: &str,
+        program: &[&str],
+        settings: &[(&str, &str)],
+    ) -> Faked {
         let keep = TempDir::new().unwrap();
         let directory = keep.path().join("profile");
         let (file, log) = (keep.path().join("script"), keep.path().join("log"));
         fs::write(&file, script).unwrap();
-        let mut command = command(&[built(program[0])]);
+        let program_file = [built(program[0]).display().to_string()];
+        let mut command = command(&[front, &program_file].concat());
         command.args(&program[1..]).current_dir(keep.path());
         command.env("FAKEMPI", &file).env("FAKEMPI_LOG", &log).env("GYAN_OUTPUT", &directory);
         command.envs(settings.iter().copied());
@@ -99,6 +120,11 @@ impl Faked {
 
     pub(crate) fn misuses(&self) -> Vec<&str> {
         self.lines("misuse")
+    }
+
+    /// Whether a profile was written.
+    pub(crate) fn has_profile(&self) -> bool {
+        self.directory.is_dir() && !profiles(&self.directory).is_empty()
     }
 
     /// What was noted behind this word.

@@ -72,7 +72,9 @@ fn survive<T>(name: &str, rows: &[T], what: impl Fn(&T) -> (String, String), eac
 /// Runs the program under gyan with `script`. It must be as without gyan, and its calls must be counted.
 fn run(script: &str, settings: &[(&str, &str)]) -> (Faked, RankProfile) {
     let alone = Faked::alone(script, &PROGRAM);
-    let run = Faked::run(script, &PROGRAM, settings);
+    // A live file has what is known written down at any time, with readings of its own.
+    let settings = [settings, &[("GYAN_LIVE", "off")]].concat();
+    let run = Faked::run(script, &PROGRAM, &settings);
     assert_eq!(alone.outcome.code, 0, "{}", alone.outcome.stderr);
     assert_eq!(alone.outcome.stdout, run.outcome.stdout);
     assert_eq!(run.misuses(), Vec::<&str>::new());

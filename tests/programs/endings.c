@@ -6,6 +6,8 @@
  *   return CODE      return from main without MPI_Finalize
  *   _exit CODE       _exit
  *   signal NUMBER    the default action of a signal, on rank 1 while rank 0 waits
+ *   all NUMBER       the same on both
+ *   hang             rank 1 goes on for good while rank 0 waits
  *   handled NUMBER   the same with a handler that writes "handled" to stdout and leaves by _exit(7)
  *   atexit           MPI_Finalize in a handler of atexit that is registered before MPI_Init
  *   atexit-late      the same, registered behind MPI_Init
@@ -80,7 +82,7 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
 
     int alone = !strcmp(way, "abort") || !strcmp(way, "signal") || !strcmp(way, "handled") ||
-                !strcmp(way, "fatal");
+                !strcmp(way, "hang") || !strcmp(way, "fatal");
     if (alone && rank == 0)
         wait_for_good();
     if (strcmp(way, "abort") == 0)
@@ -93,7 +95,9 @@ int main(int argc, char **argv)
         _exit(number);
     if (strcmp(way, "handled") == 0)
         signal(number, handled);
-    if (strcmp(way, "signal") == 0 || strcmp(way, "handled") == 0)
+    while (strcmp(way, "hang") == 0)
+        pause();
+    if (!strcmp(way, "signal") || !strcmp(way, "all") || !strcmp(way, "handled"))
         kill(getpid(), number);
     if (strcmp(way, "fatal") == 0)
         MPI_Send(&x, 1, MPI_INT, 4711, 0, MPI_COMM_WORLD);

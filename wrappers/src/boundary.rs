@@ -4,12 +4,12 @@
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::store::{self, Ledger};
 use crate::table::Function;
 use crate::thread::{self, Here};
-use crate::{lifecycle, notice, objects};
+use crate::{jumps, lifecycle, notice, objects};
 
 /// Before the first initialisation: nothing is known of this process.
 const COLD: u8 = 0;
@@ -27,6 +27,9 @@ const WATCHED: u8 = 5;
 // Plain loads and stores: with one thread no other is there to race with, and with several the
 // value does not change between start and end.
 static GATE: AtomicU8 = AtomicU8::new(COLD);
+
+/// The thread that MPI was initialised in, of which most programs make all their calls: its `Here`.
+static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -46,6 +49,7 @@ fn ledger_here() -> &'static Ledger {
 
 /// Counts from now on; `threaded` when any thread may call MPI.
 pub(crate) fn open(threaded: bool) {
+    FIRST_THREAD.store(thread::here().place(), Ordering::Relaxed);
     GATE.store(if threaded { THREADED } else { OPEN }, Ordering::Relaxed);
 }
 
@@ -210,6 +214,9 @@ pub(crate) fn enter(function: Function) -> Scope {
         }
         _ => other_caller(),
     };
+    if !matches!(caller, Caller::Nobody) {
+        thread::here().uncounted.set(function.0 + 1);
+    }
     Scope { function, caller }
 }
 
@@ -224,8 +231,10 @@ fn other_caller() -> Caller {
             GATE.store(INSIDE, Ordering::Relaxed);
             Caller::Alone
         }
+        INSIDE if has_left(false) => Caller::Alone,
         gate @ (THREADED | COLD) => {
-            if thread::here().inside.replace(true) {
+            let nested = thread::here().inside.replace(true);
+            if nested && !(gate == THREADED && has_left(false)) {
                 Caller::Nobody
             } else if gate == COLD {
                 Caller::Early
@@ -234,6 +243,38 @@ fn other_caller() -> Caller {
             }
         }
         _ => Caller::Nobody,
+    }
+}
+
+/// Whether this thread has left the call that it is inside of, as far as the gate and its own flag know.
+/// That call is counted then, if it was not yet.
+#[cold]
+#[inline(never)]
+fn has_left(at_once: bool) -> bool {
+    let here = thread::here();
+    let threaded = GATE.load(Ordering::Relaxed) == THREADED;
+    // Another thread may ask whether MPI is initialised while one is inside.
+    if !threaded && here.place() != FIRST_THREAD.load(Ordering::Relaxed) {
+        return false;
+    }
+    if !jumps::has_left(here, at_once) {
+        return false;
+    }
+    let uncounted = here.uncounted.replace(0);
+    if uncounted > 0 {
+        ledger().count_slowly(Function(uncounted - 1));
+    }
+    true
+}
+
+/// The run is about to end: a call that was left is no longer on the way.
+pub(crate) fn settle() {
+    match GATE.load(Ordering::Relaxed) {
+        INSIDE if has_left(true) => GATE.store(OPEN, Ordering::Relaxed),
+        THREADED if thread::here().inside.get() && has_left(true) => {
+            thread::here().inside.set(false);
+        }
+        _ => {}
     }
 }
 
@@ -274,6 +315,9 @@ impl Scope {
 impl Drop for Scope {
     #[inline]
     fn drop(&mut self) {
+        if !matches!(self.caller, Caller::Nobody) {
+            thread::here().uncounted.set(0);
+        }
         match self.caller {
             Caller::Nobody => {}
             Caller::Alone => {

@@ -22,6 +22,7 @@
 
 mod abi;
 mod advice;
+mod allocation;
 mod boundary;
 mod bytes;
 mod clock;
@@ -36,6 +37,7 @@ mod fuzzed;
 mod governor;
 mod guard;
 mod job;
+mod jumps;
 mod lifecycle;
 mod listing;
 mod live;

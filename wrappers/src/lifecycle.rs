@@ -16,7 +16,7 @@ use crate::export::lacking;
 use crate::next::{Address, Next};
 use crate::run::{self, Beginning, Kept, Run, Start};
 use crate::table::{Function, Handle, Int, Pointer, by_hand};
-use crate::{abi, boundary, clock, store};
+use crate::{abi, allocation, boundary, clock, store};
 
 /// Who uses MPI. The lock is held while somebody starts or ends.
 static USERS: Mutex<Users> = Mutex::new(Users { world: World::Unborn, sessions: 0, kept: None });
@@ -155,7 +155,11 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
     let kept = users.kept.take();
     let (mpit, run) = kept.map_or((None, None), |kept| (kept.mpit, kept.run));
     let beginning = boundary::contain("starting", || Beginning::new(false, mpit, run.as_ref()));
-    let Some(mut beginning) = beginning.flatten() else {
+    let is_short = allocation::is_short();
+    if is_short {
+        run::say_memory_is_short();
+    }
+    let Some(mut beginning) = beginning.flatten().filter(|_| !is_short) else {
         boundary::stay_off();
         drop(users);
         return boundary::uncounted(forward);
@@ -202,6 +206,7 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
         // The program's error, and the library's to report.
         return boundary::uncounted(forward);
     }
+    boundary::settle();
     store::count(function);
     if world {
         users.world = World::Gone;

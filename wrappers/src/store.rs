@@ -14,7 +14,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use crate::number::Whole;
 use crate::table::{Function, LEN, functions};
 use crate::timing::{Times, Timing};
-use crate::{clock, governor};
+use crate::{allocation, clock, governor};
 
 const LEDGERS_AT_MOST: usize = 256;
 /// The row behind the last, for what is not the program's: measuring gyan.
@@ -118,6 +118,9 @@ impl Ledger {
 
     fn timing(&self, function: Function) -> Option<&Timing> {
         let timing = self.timings.get(function.0)?;
+        if allocation::is_short() {
+            return timing.get().map(Box::as_ref);
+        }
         Some(timing.get_or_init(|| Box::new(Timing::new())))
     }
 
@@ -143,6 +146,7 @@ impl Ledger {
     pub(crate) fn timed(&self, function: Function, begun: u64, ended: u64) -> u64 {
         let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
         else {
+            self.put_off(function);
             return 0;
         };
         if timing.warms_up() {
@@ -199,6 +203,8 @@ impl Ledger {
 }
 
 static ALONE: Ledger = Ledger::new();
+/// For threads that come when there is no memory for ledgers of their own.
+static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
 
 /// The ledger while only one thread calls MPI.
@@ -227,6 +233,10 @@ pub(crate) fn new_ledger() -> &'static Ledger {
     let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     match ledgers.last() {
         Some(last) if ledgers.len() >= LEDGERS_AT_MOST => last,
+        _ if allocation::is_short() => {
+            SPARE.shared.store(true, Ordering::Relaxed);
+            &SPARE
+        }
         _ => {
             let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
             ledgers.push(ledger);
@@ -252,7 +262,7 @@ pub(crate) struct Calls {
 pub(crate) fn calls() -> Vec<(Function, Calls)> {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<(Function, Calls)> = Vec::new();
-    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
+    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
         for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
             let Some(account) = ledger.accounts.get(function.0) else { continue };
             let count = account.calls.get();
@@ -296,7 +306,7 @@ impl Calls {
 pub(crate) fn histogram(function: Function) -> Vec<u64> {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut sum: Vec<f64> = Vec::new();
-    for ledger in std::iter::once(&&ALONE).chain(ledgers.iter()) {
+    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
         let Some(timing) = ledger.known_timing(function) else { continue };
         let bars = timing.histogram(ledger.calls(function));
         sum.resize(bars.len(), 0.0);

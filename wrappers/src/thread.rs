@@ -19,6 +19,12 @@ pub(crate) struct Thread {
     pub(crate) own: Cell<Option<&'static Ledger>>,
     /// It is inside MPI or gyan.
     pub(crate) inside: Cell<bool>,
+    /// The function of the call that it is inside of on another path than the fast one, which counts it
+    /// at the end, and 1; 0 when there is none.
+    pub(crate) uncounted: Cell<usize>,
+    /// For `jumps`: calls since the last look, and looks that found nothing.
+    pub(crate) calls_inside: Cell<u32>,
+    pub(crate) looks_in_vain: Cell<u32>,
     /// It holds the run.
     pub(crate) holds_run: Cell<bool>,
     /// Where the call returns to that came last on another path than the fast one; 0 when that is not
@@ -33,6 +39,13 @@ pub(crate) struct Thread {
 /// This thread; stays in it.
 #[derive(Clone, Copy)]
 pub(crate) struct Here(*const Thread);
+
+impl Here {
+    /// Where it is: another for each thread that runs.
+    pub(crate) fn place(self) -> usize {
+        self.0 as usize
+    }
+}
 
 impl Deref for Here {
     type Target = Thread;
@@ -89,15 +102,7 @@ mod place {
 
     thread_local! {
         static THREAD: Thread = const {
-            Thread {
-                ledger: Cell::new(None),
-                own: Cell::new(None),
-                inside: Cell::new(false),
-                holds_run: Cell::new(false),
-                caller: Cell::new(0),
-                guard_stage: Cell::new(guard::Stage::None),
-                guard: Cell::new(std::ptr::null_mut()),
-            }
+            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), uncounted: Cell::new(0), calls_inside: Cell::new(0), looks_in_vain: Cell::new(0), holds_run: Cell::new(false), caller: Cell::new(0), guard_stage: Cell::new(guard::Stage::None), guard: Cell::new(std::ptr::null_mut()) }
         };
     }
 

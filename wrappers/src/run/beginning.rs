@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use gyan_results::{CvarSetting, Moment, Overhead};
 
 use super::ending::watch_exit;
+use super::snapshot::Snapshots;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::abi::{self, Library};
 use crate::config::{Config, Notices};
@@ -17,7 +18,8 @@ use crate::phases::Phases;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
-    boundary, clock, cvars, enable, export, governor, guard, listing, notice, references, unwinding,
+    allocation, boundary, clock, cvars, enable, export, governor, guard, listing, notice,
+    references, unwinding,
 };
 
 /// What is known between the start of the initialisation and its end.
@@ -84,6 +86,9 @@ impl Beginning {
                 .map_err(|failure| failure.to_string()),
         };
         let mpit_init = mpit_begun.elapsed();
+        if !is_memory_for(&mpit) {
+            return None;
+        }
         let early_names = match &mpit {
             Ok(Some(mpit)) if !late && config.list.is_none() => {
                 guard::inside(|| sampler::early_names(mpit, &library, &config.wanted.exclusions))
@@ -142,6 +147,11 @@ impl Beginning {
     pub(crate) fn start(self, start: Start, earlier: Option<Run>) {
         let begun = Instant::now();
         let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
+        if !is_memory_for(&mpit) {
+            say_memory_is_short();
+            boundary::stay_off();
+            return;
+        }
         let world = match start {
             Start::World => library.world(),
             Start::Session(session) => library.world_of_session(session),
@@ -220,11 +230,9 @@ impl Beginning {
                 names: BTreeMap::new(),
                 earlier: Earlier::default(),
                 phases: Phases::new(self.clock.ticks()),
-                live: None,
-                snapshot_ticks: 0.0,
+                snapshots: Snapshots::default(),
                 samples: 0,
                 told: false,
-                said: None,
                 overhead,
             },
         };
@@ -239,6 +247,19 @@ impl Beginning {
             *slot = Some(run);
         }
     }
+}
+
+/// Whether there is memory for the variables of the library.
+fn is_memory_for(mpit: &Result<Option<Mpit>, String>) -> bool {
+    let mpit = mpit.as_ref().ok().and_then(Option::as_ref);
+    allocation::is_enough_for(mpit.map_or(0, sampler::exported))
+}
+
+pub(crate) fn say_memory_is_short() {
+    notice::say(
+        "there is not enough memory for gyan to start: it is off for this run; raise the limit of \
+         address space (ulimit -v)",
+    );
 }
 
 /// What reads variables, or why there is nothing that does.

@@ -16,8 +16,10 @@ use gyan_results::{
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::Notices;
 use crate::live::Live;
-use crate::sampler::{Findings, Look};
-use crate::{boundary, clock, governor, guard, notice, output, store, thread, watcher};
+use crate::sampler::{Findings, Look, Sampler};
+use crate::{
+    allocation, boundary, clock, governor, guard, jumps, notice, output, store, thread, watcher,
+};
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -63,6 +65,7 @@ unsafe extern "C" {
 
 extern "C" fn exits(code: c_int, _argument: *mut c_void) {
     boundary::contain("ending without MPI_Finalize", || {
+        boundary::settle();
         // The thread may be inside a call of MPI that ends the process, or others in any call, with
         // locks that variables would wait for.
         let look = if boundary::is_alone_in_program() { Look::Whole } else { Look::Nothing };
@@ -78,7 +81,10 @@ impl Run {
     /// Writes the profile as it is now.
     pub(super) fn write_so_far(&mut self, how: End, look: Look) {
         let asked = Instant::now();
-        self.so_far(asked, how, look, |run, mut profile| run.write(&mut profile, asked));
+        if !self.is_memory_enough() {
+            return;
+        }
+        self.so_far(asked, how, look, |run, mut profile| _ = run.write(&mut profile, asked));
     }
 
     /// Does something with the profile as it is at the moment `asked`.
@@ -107,6 +113,21 @@ impl Run {
         done
     }
 
+    /// Whether there is memory for a profile. Else it says that there will be none.
+    fn is_memory_enough(&self) -> bool {
+        let readings = self.sampler.as_ref().map_or(0, Sampler::readings);
+        let enough = allocation::is_enough_at_the_end_for(readings);
+        if !enough {
+            notice::say(&format!(
+                "the profile of rank {} cannot be written: there is not enough memory; raise the \
+                 limit of address space (ulimit -v){}",
+                self.rank,
+                self.what_is_left()
+            ));
+        }
+        enough
+    }
+
     /// Asks for the names of communicators, which hits of the watch are on.
     fn ask_names(&mut self) {
         if let Some(sampler) = self.sampler.as_ref().filter(|_| watcher::is_on()) {
@@ -118,6 +139,9 @@ impl Run {
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
         let ended = Instant::now();
+        if !self.is_memory_enough() {
+            return Kept { mpit: None, run: None };
+        }
         self.ask_names();
         watcher::end();
         let mut warnings = Vec::new();
@@ -171,6 +195,17 @@ impl Run {
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
         all.extend(guard::crash());
+        all.extend(jumps::described());
+        if elapsed_s <= 0.0 {
+            all.push("the clock went back: no time in this profile is right".into());
+        }
+        if allocation::is_short() {
+            all.push(
+                "memory ran out: what came from then on was not sampled, and calls of functions that \
+                 were new then are not timed"
+                    .into(),
+            );
+        }
         if clock.slow {
             let ns = clock.read_s * 1e9;
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
@@ -184,7 +219,8 @@ impl Run {
         });
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| watcher::described(&names));
-        let in_mpi = InMpi { time_s, time_error_s: variance.sqrt(), share: time_s / elapsed_s };
+        let in_mpi =
+            InMpi { time_s, time_error_s: variance.sqrt(), share: share(time_s, elapsed_s) };
         RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -234,15 +270,15 @@ impl Run {
             overhead.finalize_s = finalize_s + asked.elapsed().as_secs_f64();
             let running =
                 overhead.sampling_s + overhead.wrappers_s + overhead.events_s + overhead.finalize_s;
-            overhead.share = (overhead.init_s + running) / elapsed_s;
-            overhead.running_share = running / elapsed_s;
+            overhead.share = share(overhead.init_s + running, elapsed_s);
+            overhead.running_share = share(running, elapsed_s);
         }
     }
 
     /// Writes the profile. The directory in which it is.
     fn write(&mut self, profile: &mut RankProfile, asked: Instant) -> Option<PathBuf> {
         let measure = self.measures(profile.job.elapsed_s, asked);
-        let live = self.live.as_ref().map(Live::path);
+        let live = self.snapshots.live.as_ref().map(Live::path);
         match output::write(&self.job.place, profile, live, measure) {
             Ok(directory) => {
                 if profile.end.how != Ending::Running {
@@ -266,17 +302,23 @@ impl Run {
             Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
             _ => "set GYAN_OUTPUT to a directory that can",
         };
-        let mut text = format!(
-            "{}: the profile cannot be written: {error}; {remedy}",
-            output::shown(&self.job.place.directory)
+        let text = format!(
+            "{}: the profile cannot be written: {error}; {remedy}{}",
+            output::shown(&self.job.place.directory),
+            self.what_is_left()
         );
-        if let Some(live) = &self.live {
-            text = format!("{text}; what is known is in {}", output::shown(live.path()));
-        }
-        if self.said.as_ref() != Some(&text) {
+        if self.snapshots.said.as_ref() != Some(&text) {
             notice::say(&text);
-            self.said = Some(text);
+            self.snapshots.said = Some(text);
         }
+    }
+}
+
+impl Run {
+    /// Where the user finds what is known without a profile.
+    fn what_is_left(&self) -> String {
+        let place = self.snapshots.live.as_ref().map(|live| output::shown(live.path()));
+        place.map(|place| format!("; what is known is in {place}")).unwrap_or_default()
     }
 }
 
@@ -297,6 +339,11 @@ impl Places {
         let key = (phase, name.to_owned(), class.name(), object.map(str::to_owned));
         *self.0.entry(key).or_insert(next)
     }
+}
+
+/// The part of a whole that is 0 when the clock went back.
+fn share(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 impl Earlier {

@@ -4,7 +4,7 @@ mod beginning;
 mod ending;
 mod snapshot;
 
-pub(crate) use beginning::{Beginning, Start};
+pub(crate) use beginning::{Beginning, Start, say_memory_is_short};
 pub(crate) use ending::{aborts, end_run};
 pub(crate) use snapshot::{is_snapshot_due, snapshot};
 
@@ -17,15 +17,15 @@ use gyan_results::{CvarSetting, End, Ending, Overhead};
 use crate::abi::Library;
 use crate::config::Config;
 use crate::job::Job;
-use crate::live::Live;
 use crate::locks::lock_soon;
 use crate::mpit::Mpit;
 use crate::number::Whole;
 use crate::objects::Kind;
 use crate::phases::{self, Phases};
 use crate::sampler::{Look, Sampler};
-use crate::{clock, governor, guard, thread};
+use crate::{allocation, clock, governor, guard, thread};
 use ending::Earlier;
+use snapshot::Snapshots;
 
 /// The clock at which variables are to be sampled next.
 static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
@@ -65,16 +65,12 @@ pub(crate) struct Run {
     /// What was read until an earlier end.
     earlier: Earlier,
     phases: Phases,
-    live: Option<Live>,
-    /// Ticks that writing the live file takes.
-    snapshot_ticks: f64,
+    snapshots: Snapshots,
     /// How many samples and changes of phase there were since variables came, up to
     /// [`GUARDED_AT_FIRST`].
     samples: u32,
     /// Whether the user was told where the profiles are.
     told: bool,
-    /// What the user was told of that which cannot be written.
-    said: Option<String>,
     overhead: Overhead,
 }
 
@@ -143,6 +139,10 @@ fn thread_level(library: &Library) -> (bool, &'static str) {
 impl Run {
     /// An object has come.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
+        let variables = self.sampler.as_ref().map_or(0, Sampler::variables);
+        if !allocation::is_enough_for(variables) {
+            return;
+        }
         self.sampled(|sampler, library, config| {
             sampler.object_comes(library, &mut config.wanted, kind, handle);
         });
@@ -194,6 +194,11 @@ impl Run {
     }
 
     fn sample(&mut self, now: u64) {
+        // What is sampled may take memory.
+        if allocation::is_short() {
+            SAMPLE_DUE.set(u64::MAX);
+            return;
+        }
         let guards = self.guards();
         if let Some(sampler) = &mut self.sampler {
             let due = guard::inside_if(guards, || sampler.sample(now));

@@ -11,11 +11,21 @@ use gyan_results::{End, Ending, RankProfile};
 use super::{RUN, Run, SAMPLING, holding};
 use crate::live::Live;
 use crate::number::Whole;
-use crate::sampler::Look;
-use crate::{clock, governor, notice, output};
+use crate::sampler::{Look, Sampler};
+use crate::{allocation, clock, governor, notice, output};
 
 /// The clock at which the live file is to be written next.
 static DUE: Whole = Whole::new(u64::MAX);
+
+/// What there is for the live file of a run.
+#[derive(Default)]
+pub(super) struct Snapshots {
+    pub(super) live: Option<Live>,
+    /// Ticks that writing it takes.
+    ticks: f64,
+    /// What the user was told of that which cannot be written.
+    pub(super) said: Option<String>,
+}
 
 /// Whether the live file is to be written at a call at `now`.
 #[inline]
@@ -43,19 +53,24 @@ impl Run {
             return;
         }
         let ticks = clock::now().wrapping_sub(now) as f64;
-        self.snapshot_ticks = governor::learned(self.snapshot_ticks, ticks);
-        SAMPLING.add_shared(clock::whole(self.snapshot_ticks));
-        governor::spend(self.snapshot_ticks);
+        self.snapshots.ticks = governor::learned(self.snapshots.ticks, ticks);
+        SAMPLING.add_shared(clock::whole(self.snapshots.ticks));
+        governor::spend(self.snapshots.ticks);
         self.snapshot_due();
     }
 
     fn snapshot_due(&self) {
-        let apart = governor::between_snapshots(self.snapshot_ticks);
+        let apart = governor::between_snapshots(self.snapshots.ticks);
         DUE.set(clock::now().saturating_add(clock::whole(apart)));
     }
 
     /// Writes what is known. Whether that could be done.
     fn take_snapshot(&mut self) -> bool {
+        // What cannot be had in the middle of it would end the process.
+        let readings = self.sampler.as_ref().map_or(0, Sampler::readings);
+        if allocation::is_short() || !allocation::is_enough_for(readings) {
+            return false;
+        }
         let asked = Instant::now();
         let how = End { how: Ending::Running, code: 0 };
         let kept = self.so_far(asked, how, Look::Values, |run, mut profile| {
@@ -71,19 +86,19 @@ impl Run {
     /// Keeps what is known in the live file, a larger one when it has no room.
     pub(super) fn keep(&mut self, profile: &mut RankProfile) -> io::Result<()> {
         let Some(place) = &self.job.live else { return Ok(()) };
-        if let Some(live) = &mut self.live
+        if let Some(live) = &mut self.snapshots.live
             && live.write(&serde_json::to_vec(profile)?)?
         {
             return Ok(());
         }
-        self.live = Some(Live::begin(place, profile, self.live.as_ref())?);
+        self.snapshots.live = Some(Live::begin(place, profile, self.snapshots.live.as_ref())?);
         Ok(())
     }
 
     /// The profile is complete: nobody needs the live file any more.
     pub(super) fn end_live(&mut self) {
         DUE.set(u64::MAX);
-        if let Some(live) = self.live.take() {
+        if let Some(live) = self.snapshots.live.take() {
             live.remove();
         }
     }

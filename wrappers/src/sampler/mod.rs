@@ -138,6 +138,11 @@ pub(crate) enum Look {
     Nothing,
 }
 
+/// How many variables the library exports now.
+pub(crate) fn exported(mpit: &Mpit) -> usize {
+    mpit.api.pvar_get_num().unwrap_or(0)
+}
+
 /// What limits a profile.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
@@ -152,6 +157,16 @@ pub(crate) struct Limits {
 }
 
 impl Sampler {
+    /// How many readings of variables there are to take and to keep.
+    pub(crate) fn readings(&self) -> usize {
+        self.sampled.len() + self.finished.len()
+    }
+
+    /// How many variables there are to be read of a new object.
+    pub(crate) fn variables(&self) -> usize {
+        self.exported
+    }
+
     /// Begins, after MPI was initialised: takes a handle on every variable that is wanted and
     /// reads it. `world`: there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
     pub(crate) fn begin(

@@ -1,0 +1,19 @@
+/* To be preloaded: the clocks that are named in TEST_CLOCK, "real" or "all", are ten seconds earlier at
+ * each look. */
+#define _GNU_SOURCE
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+    static atomic_long looks;
+    const char *which = getenv("TEST_CLOCK");
+    int result = syscall(SYS_clock_gettime, clock, time);
+    if (which && (clock == CLOCK_REALTIME || strcmp(which, "all") == 0))
+        time->tv_sec -= 10 * atomic_fetch_add(&looks, 1);
+    return result;
+}
