@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 use std::fs::File;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::atomic::{Ordering, compiler_fence};
@@ -17,7 +17,7 @@ pub(super) struct Mapping(MmapMut);
 impl Mapping {
     /// Gives an empty file `size` bytes on its disk, and maps them.
     pub(super) fn of(file: &File, size: usize) -> io::Result<Mapping> {
-        let length = i64::try_from(size).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let length = i64::try_from(size).map_err(|_| ErrorKind::FileTooLarge)?;
         // SAFETY: posix_fallocate(3) of a file that is open for writing. Where the file system has no such
         // call the C library writes a byte to each of its blocks.
         match unsafe { libc::posix_fallocate(file.as_raw_fd(), 0, length) } {
@@ -34,16 +34,15 @@ impl Mapping {
     /// (SIGBUS), in a scope of the guard.
     pub(super) fn write(&mut self, at: usize, bytes: &[u8]) -> io::Result<()> {
         let place = self.0.get_mut(at..at.saturating_add(bytes.len()));
-        let to = place.ok_or(io::ErrorKind::InvalidInput)?.as_mut_ptr();
+        let to = place.ok_or(ErrorKind::InvalidInput)?.as_mut_ptr();
         let function: Copy = copy;
         compiler_fence(Ordering::SeqCst);
         // SAFETY: there is room for so many bytes in the mapping, which is none of what `bytes` is in; of the
         // frame that a crash leaves nothing is needed.
         let result = unsafe { guard::attempt(function, (to, bytes.as_ptr(), bytes.len())) };
         compiler_fence(Ordering::SeqCst);
-        result
-            .map(|_| ())
-            .map_err(|signal| io::Error::other(format!("the file is not what it was ({signal})")))
+        let cut = |signal| format!("it was cut short ({signal})");
+        result.map(drop).map_err(|signal| io::Error::new(ErrorKind::UnexpectedEof, cut(signal)))
     }
 }
 

@@ -252,7 +252,8 @@ impl Beginning {
 /// Whether there is memory for the variables of the library.
 fn is_memory_for(mpit: &Result<Option<Mpit>, String>) -> bool {
     let mpit = mpit.as_ref().ok().and_then(Option::as_ref);
-    allocation::is_enough_for(mpit.map_or(0, sampler::exported))
+    let exported = || mpit.map_or(0, sampler::exported);
+    allocation::is_enough_for(guard::inside(exported))
 }
 
 pub(crate) fn say_memory_is_short() {
