@@ -5,13 +5,11 @@ use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use gyan_results::{Number, Pvar, RankProfile, Values};
-use serde_json::json;
 use tempfile::TempDir;
 
-use crate::common::{
-    self, MPICH_PVARS, MPIS, OPENMPI, Profiled, command, elements, gyan, pvar, target,
-};
+use crate::common::{self, MPICH_PVARS, MPIS, OPENMPI, Profiled, command, elements, gyan, pvar};
 use crate::fakempi::Faked;
+use crate::faults::inject;
 
 const PROGRAM: [&str; 4] = ["fake_events", "5", "3", "2"];
 
@@ -24,6 +22,9 @@ const CRASHES: [(&str, &str); 6] = [
     ("abort", "SIGABRT"),
     ("overflow", "SIGSEGV"),
 ];
+
+/// What it means that one is survived.
+const CRASHED: &str = "the program goes on, the profile has what was known before";
 
 /// Three variables, of which the second is the one that has a fault.
 const THREE: &str = "
@@ -48,22 +49,19 @@ enum Known {
 use Known::{End, Nothing, Skipped, Start, Unheard, Whole};
 
 /// Tries every row and writes down what became of it; then the first that failed fails the test.
-fn survive<T>(name: &str, rows: &[T], what: impl Fn(&T) -> (String, String), each: impl Fn(&T)) {
+fn survive<T>(rows: &[T], what: impl Fn(&T) -> (String, String), each: impl Fn(&T)) {
     let mut first = None;
-    let mut records = Vec::new();
     for row in rows {
-        let result = catch_unwind(AssertUnwindSafe(|| each(row)));
-        let (fault, what) = what(row);
-        records.push(json!({ "fault": fault, "survived": result.is_ok(), "what": what }));
-        if let Err(panic) = result {
-            eprintln!("{fault}: not survived");
-            first.get_or_insert(panic);
+        let (name, what) = what(row);
+        let fault = inject("hostile", &name, &what);
+        match catch_unwind(AssertUnwindSafe(|| each(row))) {
+            Ok(()) => fault.survived(),
+            Err(panic) => {
+                eprintln!("{name}: not survived");
+                first.get_or_insert(panic);
+            }
         }
     }
-    let directory = target().join("faults");
-    fs::create_dir_all(&directory).unwrap();
-    let text = serde_json::to_string_pretty(&records).unwrap() + "\n";
-    fs::write(directory.join(format!("{name}.json")), text).unwrap();
     if let Some(panic) = first {
         resume_unwind(panic);
     }
@@ -147,12 +145,8 @@ fn a_crash_in_any_call_for_a_variable_is_named_and_survived() {
     let rows: Vec<_> =
         CALLS.iter().flat_map(|call| CRASHES.iter().map(move |crash| (call, crash))).collect();
     survive(
-        "crashes",
         &rows,
-        |((call, _, number, _), (kind, _))| {
-            let what = "the program goes on, the profile has what was known before";
-            (format!("{kind} in {call}, call {number}"), what.into())
-        },
+        |((call, ..), _)| (format!("a crash in {call}"), CRASHED.into()),
         |((call, variable, number, expected), (kind, signal))| {
             let script = format!("{THREE}\nfault {call} of bad call {number} {kind}");
             let profile = crash(&script, &[], &format!("{call} for {variable}"), signal);
@@ -191,9 +185,8 @@ fn a_crash_in_any_other_call_is_named_and_survived() {
         ("MPI_T_event_handle_free", " for event 0", "source here\nevent happens here"),
     ];
     survive(
-        "crashes-elsewhere",
         &rows,
-        |(call, ..)| (format!("segv in {call}"), "the program goes on".into()),
+        |(call, ..)| (format!("a crash in {call}"), CRASHED.into()),
         |(call, about, script)| {
             let script = format!("{script}\nfault {call} segv");
             let events = if script.contains("event") { "mpi_t" } else { "off" };
@@ -214,7 +207,6 @@ fn an_error_of_any_call_is_noted_and_the_rest_is_read() {
         ("MPI_T_pvar_get_num", "MPI_T_ERR_MEMORY", [Unheard; 3]),
     ];
     survive(
-        "errors",
         &rows,
         |(call, error, _)| (format!("{error} of {call}"), "noted, and the rest is read".into()),
         |(call, error, expected)| {
@@ -323,7 +315,6 @@ fn what_is_odd_about_a_variable_is_seen_and_harms_nobody() {
         }),
     ];
     survive(
-        "oddities",
         &rows,
         |(what, ..)| ((*what).into(), "the profile has what the variable is".into()),
         |(_, script, check)| {
@@ -369,7 +360,6 @@ fn a_listing_survives_what_kills_and_what_hangs() {
         .flat_map(|(call, kinds)| kinds.iter().map(move |kind| (*call, *kind)))
         .collect();
     survive(
-        "listings",
         &rows,
         |(call, kind)| (format!("{kind} in {call}"), "the listing names it and goes on".into()),
         |(call, kind)| {

@@ -14,6 +14,7 @@ use crate::common::{
     MPIS, Mpi, OPENMPI, Outcome, Profiled, call, command, counts, gyan, libgyan, lives, profiles,
     run,
 };
+use crate::faults::inject;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 /// Enough that what is known is written down at each of the few calls.
@@ -186,13 +187,21 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
     let path = directory.join(live_file_name(1));
     let whole = fs::read(&path).unwrap();
     let cut = fs::metadata(&path).unwrap().len() / 2;
-    for (what, damage) in [
-        ("has schema gyan.live/2", &(|| write_at(&path, 10, b"2")) as &dyn Fn()),
-        ("neither of its two records is whole", &|| write_at(&path, 32, &[7; 48])),
-        ("its header is not what was written", &|| write_at(&path, 16, &[7; 8])),
-        ("it has ", &|| open(&path).set_len(cut).unwrap()),
+    for (name, what, damage) in [
+        (
+            "of a newer version",
+            "has schema gyan.live/2",
+            &(|| write_at(&path, 10, b"2")) as &dyn Fn(),
+        ),
+        ("that is torn", "neither of its two records is whole", &|| write_at(&path, 32, &[7; 48])),
+        ("with another header", "its header is not what was written", &|| {
+            write_at(&path, 16, &[7; 8]);
+        }),
+        ("that is cut in half", "it has ", &|| open(&path).set_len(cut).unwrap()),
     ] {
         fs::write(&path, &whole).unwrap();
+        let name = format!("a live file {name}");
+        let fault = inject("files", &name, "a clear line, and the other ranks are reduced");
         damage();
         let outcome = report(&directory);
         assert_eq!(outcome.code, 1, "{what}: {}", outcome.stderr);
@@ -200,6 +209,7 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
             outcome.stderr.lines().filter(|line| line.contains("rank-000001.live")).collect();
         assert!(lines.len() == 1 && lines[0].contains(what), "{}", outcome.stderr);
         assert!(outcome.stdout.contains("INCOMPLETE: 1 of 2 ranks"), "{}", outcome.stdout);
+        fault.survived();
     }
 }
 
@@ -208,6 +218,9 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
 fn a_live_file_that_somebody_cuts_short_harms_nobody() {
     for mpi in MPIS {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        let name = "a live file that is cut short while the program runs (SIGBUS)";
+        let fault =
+            inject("surroundings", name, "the application goes on, and its profile says so");
         open(&waiting.directory().join(live_file_name(0))).set_len(0).unwrap();
         fs::write(waiting.here.path().join("go"), "").unwrap();
         assert_eq!(waiting.end(), 0, "{mpi:?}");
@@ -216,6 +229,7 @@ fn a_live_file_that_somebody_cuts_short_harms_nobody() {
         let warnings = &profiles[0].warnings;
         let expected = "what is known so far is not kept in a live file: it was cut short (SIGBUS)";
         assert!(warnings.iter().any(|warning| warning == expected), "{mpi:?}: {warnings:?}");
+        fault.survived();
     }
 }
 
