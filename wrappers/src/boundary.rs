@@ -257,6 +257,10 @@ fn has_left(at_once: bool) -> bool {
     if !threaded && here.place() != FIRST_THREAD.load(Ordering::Relaxed) {
         return false;
     }
+    // A library's routine for Fortran may jump to that for C and leave no frame between two of gyan's.
+    if here.fortran.get() && !at_once {
+        return false;
+    }
     if !jumps::has_left(here, at_once) {
         return false;
     }
@@ -265,6 +269,25 @@ fn has_left(at_once: bool) -> bool {
         ledger().count_slowly(Function(uncounted - 1));
     }
     true
+}
+
+/// While this lives, the thread is inside a call from Fortran.
+pub(crate) struct InFortran {
+    here: Here,
+    before: bool,
+}
+
+impl InFortran {
+    pub(crate) fn enter() -> InFortran {
+        let here = thread::here();
+        InFortran { here, before: here.fortran.replace(true) }
+    }
+}
+
+impl Drop for InFortran {
+    fn drop(&mut self) {
+        self.here.fortran.set(self.before);
+    }
 }
 
 /// The run is about to end: a call that was left is no longer on the way.

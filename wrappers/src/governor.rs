@@ -163,7 +163,7 @@ pub(crate) fn between_snapshots(cost: f64) -> f64 {
     if is_unlimited() {
         return apart(cost, SNAPSHOTS_AT_MOST);
     }
-    let has_credit = (SPENT.get() as f64) < 0.5 * BUDGET.get() * clock::ticks(CREDIT_S);
+    let has_credit = SPENT.get() as f64 + cost < 0.5 * BUDGET.get() * clock::ticks(CREDIT_S);
     if has_credit { 0.0 } else { apart(cost, BUDGET.get() * SNAPSHOTS) }
 }
 

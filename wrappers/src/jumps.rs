@@ -4,7 +4,8 @@
 //! So a call that looks like that is looked at: where no frame of libgyan.so lies further down the
 //! stack, there is no call around it. That takes microseconds, and calls that MPI makes itself are
 //! many, so that the looks become rare while they find nothing. The way of the program's own calls
-//! costs it nothing.
+//! costs it nothing. Inside a call from Fortran there is no look: a library's routine for Fortran may
+//! jump to that for C and leave no frame between two of gyan's.
 
 #![forbid(unsafe_code)]
 

@@ -22,6 +22,8 @@ pub(crate) struct Thread {
     /// The function of the call that it is inside of on another path than the fast one, which counts it
     /// at the end, and 1; 0 when there is none.
     pub(crate) uncounted: Cell<usize>,
+    /// It is inside a call from Fortran.
+    pub(crate) fortran: Cell<bool>,
     /// For `jumps`: calls since the last look, and looks that found nothing.
     pub(crate) calls_inside: Cell<u32>,
     pub(crate) looks_in_vain: Cell<u32>,
@@ -102,7 +104,7 @@ mod place {
 
     thread_local! {
         static THREAD: Thread = const {
-            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), uncounted: Cell::new(0), calls_inside: Cell::new(0), looks_in_vain: Cell::new(0), holds_run: Cell::new(false), caller: Cell::new(0), guard_stage: Cell::new(guard::Stage::None), guard: Cell::new(std::ptr::null_mut()) }
+            Thread { ledger: Cell::new(None), own: Cell::new(None), inside: Cell::new(false), uncounted: Cell::new(0), fortran: Cell::new(false), calls_inside: Cell::new(0), looks_in_vain: Cell::new(0), holds_run: Cell::new(false), caller: Cell::new(0), guard_stage: Cell::new(guard::Stage::None), guard: Cell::new(std::ptr::null_mut()) }
         };
     }
 

@@ -46,7 +46,7 @@ fn parts(overhead: &OverheadSummary) -> String {
     });
     match &overhead.wrappers_s {
         Some(wrappers) => format!(
-            "{start} at the start, {sampling} sampling variables, {} counting and timing calls,{events} \
+            "{start} at the start, {sampling} sampling variables and for the live file, {} counting and timing calls,{events} \
              {end} at the end (largest of all ranks)",
             largest(wrappers)
         ),

@@ -108,9 +108,11 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     }
     let watched = entry.watched(&scope, Language::Fortran, words);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let in_fortran = boundary::InFortran::enter();
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
+    drop(in_fortran);
     Stopwatch::stop(stopwatch.as_ref());
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::mem;
 
 use super::next_or_end;
-use crate::boundary;
+use crate::boundary::{self, InFortran};
 #[cfg(not(feature = "static"))]
 use crate::memory::element;
 use crate::next::{Address, Next};
@@ -38,7 +38,7 @@ macro_rules! after {
 }
 
 macro_rules! entry_points {
-    ($($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, then $then:ident)?;)*) => {
+    ($inside:expr; $($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, then $then:ident)?;)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
@@ -48,8 +48,10 @@ macro_rules! entry_points {
                 // SAFETY: the prototype that the standard gives this function.
                 let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
                 let scope = boundary::enter(values::$function);
+                let inside = $inside;
                 #[allow(clippy::let_unit_value)]
                 let result = next($($arg),*);
+                drop(inside);
                 let is_of_program = scope.is_of_program();
                 drop(scope);
                 if is_of_program {
@@ -62,6 +64,7 @@ macro_rules! entry_points {
 }
 
 entry_points! {
+    None::<InFortran>;
     MPI_Wtime c"MPI_Wtime" as MPI_Wtime() -> f64;
     MPI_Wtick c"MPI_Wtick" as MPI_Wtick() -> f64;
     MPI_Aint_add c"MPI_Aint_add" as MPI_Aint_add(base: Aint, disp: Aint) -> Aint;
@@ -73,6 +76,7 @@ entry_points! {
 // As in `fortran`.
 #[cfg(not(feature = "static"))]
 entry_points! {
+    InFortran::enter();
     mpi_wtime_ c"mpi_wtime_" as MPI_Wtime() -> f64;
     mpi_wtime__ c"mpi_wtime__" as MPI_Wtime() -> f64;
     MPI_WTIME c"MPI_WTIME" as MPI_Wtime() -> f64;

@@ -71,10 +71,14 @@ impl Run {
         if allocation::is_short() || !allocation::is_enough_for(readings) {
             return false;
         }
-        let asked = Instant::now();
+        let (asked, begun) = (Instant::now(), clock::now());
         let how = End { how: Ending::Running, code: 0 };
         let kept = self.so_far(asked, how, Look::Values, |run, mut profile| {
             run.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
+            if run.snapshots.live.is_none() {
+                // Most of what it will take, without the making of the file.
+                run.snapshots.ticks = clock::now().wrapping_sub(begun) as f64;
+            }
             run.keep(&mut profile)
         });
         if let Err(error) = &kept {
