@@ -14,6 +14,8 @@ mod killed;
 mod launcher;
 mod library;
 mod mpi;
+mod pack;
+mod packed;
 mod probe;
 mod quirks;
 mod reduce;
@@ -21,6 +23,7 @@ mod render;
 mod report;
 mod run;
 mod series;
+mod source;
 mod stacks;
 mod symbols;
 mod varlist;
@@ -49,6 +52,8 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Reduce(options) => reduce::reduce(&options),
+        Command::Pack(options) => pack::pack(&options),
+        Command::Unpack(options) => pack::unpack(&options),
         Command::Varlist(options) => varlist::varlist(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::ListLibrary(options) => varlist::list_library(&options),
