@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Pack(PackOptions),
     /// Write the profiles of a pack into a directory
     Unpack(UnpackOptions),
+    /// Write what each rank read as a long table, for pandas, Polars, DuckDB and the like
+    Export(ExportOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
     /// Find out why there is no profile, what the MPI library exports, and what would show more
@@ -188,6 +190,40 @@ pub(crate) struct PackOptions {
     /// Remove the files that are in the pack, when it is complete
     #[arg(long)]
     pub(crate) remove: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan export gyan-app-1234 --format parquet -o variables.parquet
+  gyan export gyan-app-1234.gyan.zst --format parquet --calls -o calls.parquet
+  gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
+pub(crate) struct ExportOptions {
+    /// The run directory, or a pack of it
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// How to write it
+    #[arg(short, long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// Where to [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// The calls of MPI functions instead of the variables
+    #[arg(long)]
+    pub(crate) calls: bool,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Columns, compressed
+    Parquet,
+    /// One line for each row, with a header
+    Csv,
+    /// One JSON object for each row
+    Jsonl,
 }
 
 #[derive(Args)]

@@ -10,6 +10,7 @@ mod directory;
 mod doctor;
 mod error;
 mod executable;
+mod export;
 mod killed;
 mod launcher;
 mod library;
@@ -52,6 +53,7 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Reduce(options) => reduce::reduce(&options),
+        Command::Export(options) => export::export(&options),
         Command::Pack(options) => pack::pack(&options),
         Command::Unpack(options) => pack::unpack(&options),
         Command::Varlist(options) => varlist::varlist(&options),

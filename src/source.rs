@@ -71,7 +71,7 @@ impl Source {
     }
 
     /// What a message calls a profile of this source.
-    fn place(&self, name: &str) -> String {
+    pub(crate) fn place(&self, name: &str) -> String {
         match self {
             Source::Directory(directory) => directory.path.join(name).display().to_string(),
             Source::Pack(pack) => format!("{}: {name}", pack.path.display()),
@@ -229,14 +229,43 @@ impl Source {
                 crate::view::ranges(&ranks.missing),
             );
         }
-        let is_whole = match self {
+        self.warn() && ranks.is_complete()
+    }
+
+    /// Says on stderr what is not in here beside damaged profiles. Whether the source is whole.
+    pub(crate) fn warn(&self) -> bool {
+        match self {
             Source::Directory(directory) => {
                 directory::name_nested(&directory.path);
                 true
             }
             Source::Pack(pack) => pack.warn(),
-        };
-        ranks.is_complete() && is_whole
+        }
+    }
+
+    /// Each profile with its name, in the order of the ranks, read on all cores; stops at an error.
+    pub(crate) fn in_order<E>(
+        &self,
+        mut take: impl FnMut(&str, Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let parts: Vec<usize> = (0..self.parts()).collect();
+        for parts in parts.chunks(rayon::current_num_threads()) {
+            let read = |&part: &usize| {
+                let mut profiles = Vec::new();
+                self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+                profiles
+            };
+            let read: Vec<Vec<(String, Read)>> = parts.par_iter().map(read).collect();
+            for (name, profile) in read.into_iter().flatten() {
+                take(&name, profile)?;
+            }
+        }
+        if let Source::Pack(pack) = self {
+            for (name, why) in pack.lost() {
+                take(name, Err(why.to_owned()))?;
+            }
+        }
+        Ok(())
     }
 }
 
