@@ -69,7 +69,8 @@ def reference(directory):
 
 
 def timed(command):
-    """Seconds and peak memory in MiB of a command and what it starts."""
+    """Seconds and peak memory in MiB of a command and what it starts; no less memory than this process has,
+    whose copy it is for a moment."""
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
