@@ -22,6 +22,7 @@ Examples:
   mpirun -n 4 gyan run ./app           the same from inside the launcher
   gyan report gyan-app-1234            print the report again
   gyan report --format csv DIR         every number, for a spreadsheet
+  gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
@@ -38,6 +39,12 @@ pub(crate) enum Command {
     Report(ReportOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
+    /// Put the profiles of a run directory into one compressed file, which reduce and report read too
+    Pack(PackOptions),
+    /// Write the profiles of a pack into a directory
+    Unpack(UnpackOptions),
+    /// Write what each rank read as a long table, for pandas, Polars, DuckDB and the like
+    Export(ExportOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
     /// Find out why there is no profile, what the MPI library exports, and what would show more
@@ -125,7 +132,7 @@ Examples:
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
 pub(crate) struct ReportOptions {
-    /// The run directory
+    /// The run directory, or a pack of it
     #[arg(value_name = "DIR", required_unless_present = "phase")]
     pub(crate) directory: Option<PathBuf>,
     /// How to print it
@@ -158,9 +165,78 @@ pub(crate) struct ReportOptions {
 
 #[derive(Args)]
 pub(crate) struct ReduceOptions {
+    /// The run directory, or a pack of it
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan pack gyan-app-1234                    to gyan-app-1234.gyan.zst; the directory stays
+  gyan pack --remove gyan-app-1234           the packed files go when the pack is complete
+  gyan report gyan-app-1234.gyan.zst         as of the directory; gyan reduce too
+  zstdcat gyan-app-1234.gyan.zst | jq -c '{rank, host}'   it is JSON Lines")]
+pub(crate) struct PackOptions {
     /// The run directory
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+    /// The pack [default: DIR.gyan.zst]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// Remove the files that are in the pack, when it is complete
+    #[arg(long)]
+    pub(crate) remove: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan export gyan-app-1234 --format parquet -o variables.parquet
+  gyan export gyan-app-1234.gyan.zst --format parquet --calls -o calls.parquet
+  gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
+pub(crate) struct ExportOptions {
+    /// The run directory, or a pack of it
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// How to write it
+    #[arg(short, long, value_enum)]
+    pub(crate) format: ExportFormat,
+    /// Where to [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+    /// The calls of MPI functions instead of the variables
+    #[arg(long)]
+    pub(crate) calls: bool,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Columns, compressed
+    Parquet,
+    /// One line for each row, with a header
+    Csv,
+    /// One JSON object for each row
+    Jsonl,
+}
+
+#[derive(Args)]
+pub(crate) struct UnpackOptions {
+    /// The pack
+    #[arg(value_name = "FILE")]
+    pub(crate) file: PathBuf,
+    /// Where the profiles go [default: the name of the pack without .gyan.zst]
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: Option<PathBuf>,
+    /// Replace profiles of the same ranks
+    #[arg(long)]
+    pub(crate) force: bool,
 }
 
 #[derive(Args, Default)]

@@ -10,10 +10,13 @@ mod directory;
 mod doctor;
 mod error;
 mod executable;
+mod export;
 mod killed;
 mod launcher;
 mod library;
 mod mpi;
+mod pack;
+mod packed;
 mod probe;
 mod quirks;
 mod reduce;
@@ -21,6 +24,7 @@ mod render;
 mod report;
 mod run;
 mod series;
+mod source;
 mod stacks;
 mod symbols;
 mod varlist;
@@ -49,6 +53,9 @@ fn main() -> ExitCode {
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
         Command::Reduce(options) => reduce::reduce(&options),
+        Command::Export(options) => export::export(&options),
+        Command::Pack(options) => pack::pack(&options),
+        Command::Unpack(options) => pack::unpack(&options),
         Command::Varlist(options) => varlist::varlist(&options),
         Command::Doctor(options) => doctor::doctor(&options),
         Command::ListLibrary(options) => varlist::list_library(&options),

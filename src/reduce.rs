@@ -1,4 +1,4 @@
-//! `gyan reduce`: the profiles of a run directory to its `summary.json`.
+//! `gyan reduce`: the profiles of a run directory, or of a pack, to its `summary.json`.
 
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
@@ -7,22 +7,23 @@ use gyan_results::{SUMMARY_FILE, write_summary};
 
 use crate::cli::ReduceOptions;
 use crate::error::Error;
-use crate::{DONE, INCOMPLETE, directory};
+use crate::source::Source;
+use crate::{DONE, INCOMPLETE};
 
 pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {
-    let directory = &options.directory;
-    if !directory::has_profiles(directory) && directory.join(SUMMARY_FILE).exists() {
+    let source = Source::open(&options.directory)?;
+    let path = source.summary_file();
+    if source.is_empty() && path.exists() {
         return Err(Error::new(
-            directory.display(),
+            options.directory.display(),
             format!("holds {SUMMARY_FILE} and no rank profiles"),
             "there is nothing left to reduce",
         ));
     }
-    let summary = directory::summarize(directory)?;
-    let complete = directory::warn_of_gaps(directory, &summary);
-    let path = directory.join(SUMMARY_FILE);
+    let summary = source.summarize()?;
+    let complete = source.warn_of_gaps(&summary);
     // Under a temporary name first: a reader never sees half of it.
-    let temporary = directory.join(format!(".{SUMMARY_FILE}.{}", std::process::id()));
+    let temporary = path.with_file_name(format!(".{SUMMARY_FILE}.{}", std::process::id()));
     let written = File::create_new(&temporary).map(BufWriter::new).and_then(|mut file| {
         write_summary(&mut file, &summary)?;
         file.flush()?;

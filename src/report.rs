@@ -1,4 +1,4 @@
-//! `gyan report`: the numbers of a run directory, in one of several forms.
+//! `gyan report`: the numbers of a run directory or a pack, in one of several forms.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -8,13 +8,15 @@ use wildmatch::WildMatch;
 
 use crate::cli::{Format, ReportOptions};
 use crate::error::Error;
+use crate::source::Source;
 use crate::stacks::{self, Watched};
-use crate::{DONE, INCOMPLETE, directory, render, series, view};
+use crate::{DONE, INCOMPLETE, packed, render, series, view};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let (directory, phase) = directory_and_phase(options)?;
-    let mut summary = directory::summarize(&directory)?;
-    let complete = directory::warn_of_gaps(&directory, &summary);
+    let source = Source::open(&directory)?;
+    let mut summary = source.summarize()?;
+    let complete = source.warn_of_gaps(&summary);
     if let Some(glob) = &options.vars {
         keep(&mut summary, glob)?;
     }
@@ -26,7 +28,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             _ => write_json(out, &summary.cvars),
         })
     } else if let Some(name) = &options.series {
-        series::print(&mut out, &directory, &summary, name, format, all)?
+        series::print(&mut out, &source, &summary, name, format, all)?
     } else if let Some(name) = &options.histogram {
         let histograms = view::histograms(&summary, &WildMatch::new(name));
         if histograms.is_empty() {
@@ -67,13 +69,17 @@ fn directory_and_phase(options: &ReportOptions) -> Result<(PathBuf, Option<&str>
     let phase = options.phase.as_deref();
     match (&options.directory, phase) {
         (Some(directory), phase) => Ok((directory.clone(), phase)),
-        (None, Some(name)) if Path::new(name).is_dir() => Ok((name.into(), Some(""))),
+        (None, Some(name)) if is_run(Path::new(name)) => Ok((name.into(), Some(""))),
         (None, name) => Err(Error::new(
             format!("--phase {}", name.unwrap_or_default()),
             "no run directory",
             "name one: gyan report --phase NAME DIR",
         )),
     }
+}
+
+fn is_run(path: &Path) -> bool {
+    path.is_dir() || packed::is_named_so(path)
 }
 
 /// Prints a summary.

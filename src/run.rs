@@ -18,6 +18,7 @@ use signal_hook::iterator::Signals;
 use crate::cli::{Format, RunOptions};
 use crate::error::Error;
 use crate::launcher::{self, Launcher};
+use crate::source::Source;
 use crate::{DONE, directory, report};
 
 type Variables = Vec<(&'static str, OsString)>;
@@ -152,9 +153,10 @@ fn show(output: &Path) {
         directory::name_nested(output);
         return;
     }
-    match directory::summarize(output) {
-        Ok(summary) => {
-            directory::warn_of_gaps(output, &summary);
+    let source = Source::open(output);
+    match source.and_then(|source| Ok((source.summarize()?, source))) {
+        Ok((summary, source)) => {
+            source.warn_of_gaps(&summary);
             anstream::eprintln!();
             let mut stderr = anstream::stderr().lock();
             // A closed stderr leaves nobody to tell.
@@ -214,7 +216,7 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
         .chain(nested.iter().map(PathBuf::as_path))
         .flat_map(|place| {
             let files = directory::all_rank_files(place).unwrap_or_default();
-            files.into_iter().map(|(_, name)| place.join(name))
+            files.into_iter().map(|file| place.join(file.name()))
         })
         .collect();
     if old.is_empty() {

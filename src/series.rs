@@ -2,7 +2,6 @@
 //! does not hold that: it is one line for each rank.
 
 use std::io::{self, IsTerminal, Write};
-use std::path::Path;
 
 use gyan_results::Summary;
 use wildmatch::WildMatch;
@@ -10,7 +9,8 @@ use wildmatch::WildMatch;
 use crate::cli::Format;
 use crate::error::Error;
 use crate::report::print_view;
-use crate::{directory, render, view};
+use crate::source::Source;
+use crate::{render, view};
 
 /// Parts of a line where there is no terminal to fill.
 const WIDTH: usize = 60;
@@ -20,15 +20,15 @@ const BESIDE: usize = 40;
 /// The outer result is of what is in the run, the inner one of printing it.
 pub(crate) fn print(
     out: &mut impl Write,
-    directory: &Path,
+    source: &Source,
     summary: &Summary,
     glob: &str,
     format: Format,
     all: bool,
 ) -> Result<io::Result<()>, Error> {
-    if !directory::has_profiles(directory) {
+    if source.is_empty() {
         return Err(Error::new(
-            directory.display(),
+            source.path().display(),
             "holds a summary and no rank profiles",
             "a series is in the profiles of the ranks alone",
         ));
@@ -37,16 +37,16 @@ pub(crate) fn print(
     let elapsed_s = summary.job.elapsed_s;
     let width = width();
     // As coarse as they are shown, before the next profile is read: a series can be long.
-    let ranks = directory::of_each(directory, &summary.job.id, |profile| {
+    let ranks = source.of_each(&summary.job.id, |profile| {
         let series = profile.series?;
         let names: Vec<String> = series.columns.iter().map(|column| column.name.clone()).collect();
         let matching = series.columns.iter().filter(|column| pattern.matches(&column.name));
         let of = |column| view::Course::of(profile.rank, &series, column, elapsed_s, width);
         Some((names, matching.filter_map(of).collect::<Vec<_>>()))
-    })?;
+    });
     if ranks.iter().all(Option::is_none) {
         return Err(Error::new(
-            directory.display(),
+            source.path().display(),
             "the run kept no series",
             "run it with gyan run --series 100ms, or set GYAN_SERIES=100ms",
         ));
@@ -65,7 +65,7 @@ pub(crate) fn print(
         return Err(Error::new(format!("--series {glob}"), "no sampled variable matches", remedy));
     }
     let view = view::series(summary, courses, width, all);
-    let profiles = directory::one_by_one(directory, &summary.job.id)?;
+    let profiles = source.one_by_one(&summary.job.id);
     Ok(print_view(out, &view, format, |out| match format {
         Format::Csv => render::series_csv(out, profiles, &pattern),
         _ => render::series_json(out, profiles, &pattern),

@@ -28,6 +28,7 @@ mod live;
 mod matrix;
 mod native;
 mod objects;
+mod packs;
 mod peruse;
 mod phases;
 mod privacy;

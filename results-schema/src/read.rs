@@ -118,11 +118,19 @@ pub fn read_variables(path: &Path) -> Result<Variables, ReadError> {
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], known: &'static str) -> Result<T, ReadError> {
-    // The header alone first: the rest of a newer file may well not parse. It costs a scan, not
-    // a second tree.
-    let header: Header = serde_json::from_slice(bytes).map_err(|error| damage(&error))?;
-    check_schema(&header.schema, known)?;
+    // The header alone first: the rest of a newer file may well not parse. That costs a scan of the
+    // whole, but for files that begin as gyan writes them.
+    if !begins_with_schema(bytes, known) {
+        let header: Header = serde_json::from_slice(bytes).map_err(|error| damage(&error))?;
+        check_schema(&header.schema, known)?;
+    }
     serde_json::from_slice(bytes).map_err(|error| damage(&error))
+}
+
+fn begins_with_schema(bytes: &[u8], known: &str) -> bool {
+    let rest = bytes.strip_prefix(b"{\"schema\":\"");
+    rest.and_then(|rest| rest.strip_prefix(known.as_bytes()))
+        .is_some_and(|rest| rest.starts_with(b"\""))
 }
 
 pub(crate) fn check_schema(found: &str, known: &'static str) -> Result<(), ReadError> {

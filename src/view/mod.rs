@@ -5,6 +5,7 @@ mod difference;
 mod doctor;
 mod environment;
 mod histogram;
+pub(crate) mod long;
 mod numbers;
 mod queues;
 mod report;

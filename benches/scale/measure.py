@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""How fast are rank profiles reduced, and with how much memory? `gyan reduce` of a directory and of a pack,
+beside jq and beside Python (json and numpy) that add up the same, in alternating rounds.
+
+    benches/scale/measure.py generate DIR RANKS [SEED]       rank profiles, made from a fixture
+    benches/scale/measure.py measure DIR --gyan GYAN [--rounds N] [--without jq,python]
+    benches/scale/measure.py reference DIR                   what is measured as "python"
+
+Only the numbers of variables and calls are added up by the others: minimum, maximum, sum and sum of squares.
+They know no versions, no missing ranks and no damaged files, so the comparison is in their favour."""
+
+import argparse
+import json
+import os
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+
+FIXTURE = pathlib.Path(__file__).parents[2] / "tests/fixtures/gyan.rank-1-running"
+
+JQ = """reduce (inputs | (.pvars[] | {k: "\\(.name) \\(.object)", v: (.delta // .end)[]}),
+        (.calls[] | {k: .name, v: .count}, {k: "\\(.name) s", v: (.time_s // 0)})) as $n ({};
+    .[$n.k] |= if . == null then {n: 1, min: $n.v, max: $n.v, sum: $n.v, squares: ($n.v * $n.v)}
+        else {n: (.n + 1), min: ([.min, $n.v] | min), max: ([.max, $n.v] | max),
+              sum: (.sum + $n.v), squares: (.squares + $n.v * $n.v)} end)"""
+
+
+def generate(directory, ranks, seed):
+    dice = random.Random(seed)
+    directory.mkdir(parents=True)
+    templates = [json.loads((FIXTURE / f"rank-00000{rank}.json").read_text()) for rank in range(4)]
+    for rank in range(ranks):
+        profile = templates[rank % 4]
+        profile["rank"], profile["size"] = rank, ranks
+        profile["host"] = f"node{rank // 64:05}"
+        for call in profile["calls"]:
+            call["count"] = dice.randrange(1, 1 << 40)
+            if "time_s" in call:
+                call["time_s"] = dice.random() * 3
+        for pvar in profile["pvars"]:
+            for key in ("end", "delta"):
+                if isinstance(pvar.get(key), list):
+                    whole = all(isinstance(value, int) for value in pvar[key])
+                    pvar[key] = [dice.randrange(1 << 30) if whole else dice.random() for _ in pvar[key]]
+        text = json.dumps(profile, separators=(",", ":"))
+        (directory / f"rank-{rank:06}.json").write_text(text + "\n")
+
+
+def reference(directory):
+    import numpy
+
+    numbers = {}
+    for file in sorted(directory.glob("rank-*.json")):
+        with open(file, "rb") as text:
+            profile = json.load(text)
+        for pvar in profile["pvars"]:
+            values = pvar.get("delta") or pvar["end"]
+            for element, value in enumerate(values):
+                numbers.setdefault((pvar["name"], pvar["object"], element), []).append(value)
+        for call in profile["calls"]:
+            numbers.setdefault((call["name"], "count"), []).append(call["count"])
+            numbers.setdefault((call["name"], "time_s"), []).append(call.get("time_s") or 0)
+    for key, values in sorted(numbers.items(), key=str):
+        values = numpy.array(values)
+        print(key, values.min(), values.argmin(), values.max(), values.argmax(), values.mean(), values.std())
+
+
+def timed(command):
+    """Seconds and peak memory in MiB of a command and what it starts; no less memory than this process has,
+    whose copy it is for a moment."""
+    begun = time.monotonic()
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status != 0:
+        sys.exit(f"{command[0]} ended with {status}")
+    return time.monotonic() - begun, usage.ru_maxrss / 1024
+
+
+def measure(directory, gyan, rounds, without):
+    files = list(directory.glob("rank-*.json"))
+    megabytes = sum(file.stat().st_size for file in files) / 1e6
+    pack = directory.with_name(directory.name + ".gyan.zst")
+    subprocess.run([gyan, "pack", "--force", "-o", pack, directory], check=True, stdout=subprocess.DEVNULL)
+    me, place = [sys.executable, __file__], str(directory)
+    commands = {
+        "gyan reduce, 1 core": ["env", "RAYON_NUM_THREADS=1", gyan, "reduce", place],
+        "gyan reduce": [gyan, "reduce", place],
+        "gyan reduce, pack": [gyan, "reduce", str(pack)],
+        "jq": ["sh", "-c", 'find "$1" -name "rank-*.json" -print0 | xargs -0 cat | jq -n "$2"', "jq", place, JQ],
+        "python": me + ["reference", place],
+    }
+    commands = {name: command for name, command in commands.items() if name not in without}
+    results = {name: [] for name in commands}
+    for turn in range(rounds):
+        names = list(commands)
+        for name in names[turn % len(names):] + names[:turn % len(names)]:
+            results[name].append(timed(commands[name]))
+    print(f"{len(files)} profiles, {megabytes:.1f} MB of JSON, {pack.stat().st_size / 1e6:.2f} MB as a pack, "
+          f"{rounds} rounds, load {os.getloadavg()[0]:.1f}\n")
+    print("| | median s (least to most) | MB/s | profiles/s | peak MiB |\n| :-- | --: | --: | --: | --: |")
+    for name, runs in results.items():
+        seconds = [run[0] for run in runs]
+        median = statistics.median(seconds)
+        print(f"| {name} | {median:.3f} ({min(seconds):.3f} to {max(seconds):.3f}) | {megabytes / median:.0f} "
+              f"| {len(files) / median:.0f} | {max(run[1] for run in runs):.0f} |")
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["generate", "measure", "reference"])
+    parser.add_argument("directory", type=pathlib.Path)
+    parser.add_argument("ranks", type=int, nargs="?", default=100)
+    parser.add_argument("seed", type=int, nargs="?", default=1)
+    parser.add_argument("--gyan", default="gyan")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--without", default="")
+    options = parser.parse_args()
+    if options.what == "generate":
+        generate(options.directory, options.ranks, options.seed)
+    elif options.what == "measure":
+        measure(options.directory, options.gyan, options.rounds, options.without.split(","))
+    else:
+        reference(options.directory)
+
+
+main()

@@ -1,0 +1,237 @@
+//! Long tables as Parquet, in row groups, so that what is held does not grow with the table.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use gyan_results::Number;
+use parquet::basic::Compression;
+use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
+use parquet::schema::parser::parse_message_type;
+
+use super::long::LongWriter;
+use crate::view::long::{Cell, Column, Kind};
+
+/// Rows of a group: some megabytes.
+const GROUP: usize = 1 << 16;
+/// Texts that are kept because they come again.
+const TEXTS_AT_MOST: usize = 1 << 16;
+
+pub(crate) struct LongParquet<W: Write + Send> {
+    writer: SerializedFileWriter<W>,
+    columns: Vec<Buffer>,
+    rows: usize,
+    texts: HashMap<String, ByteArray>,
+}
+
+/// A column of the file, as far as it is not written.
+struct Buffer {
+    /// The column of the table.
+    of: usize,
+    required: bool,
+    values: Buffered,
+    /// For each row 1 where there is a value, else 0.
+    levels: Vec<i16>,
+}
+
+enum Buffered {
+    Text(Vec<ByteArray>),
+    /// Integers that fit: a double has none.
+    Integer(Vec<i64>),
+    Double(Vec<f64>),
+}
+
+impl<W: Write + Send> LongParquet<W> {
+    pub(crate) fn new(out: W, columns: &[Column]) -> io::Result<LongParquet<W>> {
+        let mut schema = "message gyan {\n".to_owned();
+        let mut buffers = Vec::new();
+        for (of, column) in columns.iter().enumerate() {
+            let repetition = if column.required { "REQUIRED" } else { "OPTIONAL" };
+            let mut add = |kind: &str, suffix: &str, values: Buffered| {
+                // Text takes whatever is written into it.
+                let _ = match kind {
+                    "STRING" => {
+                        writeln!(
+                            schema,
+                            "{repetition} BYTE_ARRAY {}{suffix} (STRING);",
+                            column.name
+                        )
+                    }
+                    _ => writeln!(schema, "{repetition} {kind} {}{suffix};", column.name),
+                };
+                let required = column.required;
+                buffers.push(Buffer { of, required, values, levels: Vec::new() });
+            };
+            match column.kind {
+                Kind::Text => add("STRING", "", Buffered::Text(Vec::new())),
+                Kind::Integer => add("INT64", "", Buffered::Integer(Vec::new())),
+                Kind::Double => add("DOUBLE", "", Buffered::Double(Vec::new())),
+                // A double alone would lose what is above 2^53.
+                Kind::Number => {
+                    add("DOUBLE", "", Buffered::Double(Vec::new()));
+                    add("INT64", "_integer", Buffered::Integer(Vec::new()));
+                }
+            }
+        }
+        schema.push('}');
+        let schema = Arc::new(parse_message_type(&schema).map_err(io_error)?);
+        let compression = Compression::ZSTD(parquet::basic::ZstdLevel::default());
+        let properties = WriterProperties::builder().set_compression(compression).build();
+        let writer =
+            SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
+        Ok(LongParquet { writer, columns: buffers, rows: 0, texts: HashMap::new() })
+    }
+
+    fn write_group(&mut self) -> Result<(), ParquetError> {
+        let mut group = self.writer.next_row_group()?;
+        for buffer in &mut self.columns {
+            if let Some(column) = group.next_column()? {
+                buffer.write(column)?;
+            }
+        }
+        group.close()?;
+        self.rows = 0;
+        Ok(())
+    }
+}
+
+impl<W: Write + Send> LongWriter for LongParquet<W> {
+    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
+        if self.texts.len() > TEXTS_AT_MOST {
+            self.texts.clear();
+        }
+        for buffer in &mut self.columns {
+            buffer.push(row.get(buffer.of).unwrap_or(&Cell::Nothing), &mut self.texts);
+        }
+        self.rows += 1;
+        if self.rows == GROUP { self.write_group().map_err(io_error) } else { Ok(()) }
+    }
+
+    fn finish(mut self: Box<Self>) -> io::Result<()> {
+        if self.rows > 0 {
+            self.write_group().map_err(io_error)?;
+        }
+        self.writer.close().map(drop).map_err(io_error)
+    }
+}
+
+impl Buffer {
+    fn push(&mut self, cell: &Cell, texts: &mut HashMap<String, ByteArray>) {
+        let is_there = match (&mut self.values, cell) {
+            (Buffered::Text(values), Cell::Text(text)) => {
+                if let Some(known) = texts.get(text.as_ref()) {
+                    values.push(known.clone());
+                } else {
+                    let bytes = ByteArray::from(text.as_bytes().to_vec());
+                    texts.insert(text.to_string(), bytes.clone());
+                    values.push(bytes);
+                }
+                true
+            }
+            (Buffered::Integer(values), Cell::Number(Number::Integer(integer))) => {
+                let integer = i64::try_from(*integer).ok();
+                values.extend(integer);
+                integer.is_some()
+            }
+            (Buffered::Double(values), Cell::Number(number)) => {
+                values.push(number.as_f64());
+                true
+            }
+            _ => false,
+        };
+        if !is_there && self.required {
+            // Counts of a column that has something in every row: beyond 2^63 there are none.
+            if let Buffered::Integer(values) = &mut self.values {
+                values.push(i64::MAX);
+            }
+        }
+        self.levels.push(i16::from(is_there));
+    }
+
+    fn write(&mut self, mut column: SerializedColumnWriter) -> Result<(), ParquetError> {
+        let levels = (!self.required).then_some(&self.levels[..]);
+        match &mut self.values {
+            Buffered::Text(values) => {
+                column.typed::<ByteArrayType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Buffered::Integer(values) => {
+                column.typed::<Int64Type>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+            Buffered::Double(values) => {
+                column.typed::<DoubleType>().write_batch(values, levels, None)?;
+                values.clear();
+            }
+        }
+        self.levels.clear();
+        column.close()
+    }
+}
+
+fn io_error(error: ParquetError) -> io::Error {
+    match error {
+        // What the file system says comes wrapped.
+        ParquetError::External(error) => match error.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(error) => io::Error::other(error.to_string()),
+        },
+        error => io::Error::other(error.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parquet::file::reader::{FileReader, SerializedFileReader};
+    use parquet::record::RowAccessor;
+
+    use super::*;
+
+    const COLUMNS: [Column; 3] = [
+        Column { name: "variable", kind: Kind::Text, required: true },
+        Column { name: "object", kind: Kind::Text, required: false },
+        Column { name: "delta", kind: Kind::Number, required: false },
+    ];
+
+    #[test]
+    fn what_is_read_back_is_what_was_written() {
+        let mut file = tempfile::tempfile().unwrap();
+        let mut writer = Box::new(LongParquet::new(&mut file, &COLUMNS).unwrap());
+        let numbers = [
+            Number::Integer((1 << 53) + 1),
+            Number::Double(0.5),
+            Number::Integer(u64::MAX.into()),
+            Number::Integer(i64::MIN.into()),
+        ];
+        // More than a row group.
+        let rows = GROUP + 7;
+        for (row, number) in numbers.into_iter().cycle().take(rows).enumerate() {
+            let object = Cell::Text(format!("communicator {}", row % 5).into());
+            let object = if row % 2 == 0 { object } else { Cell::Nothing };
+            writer.row(&[Cell::Text("v".into()), object, Cell::Number(number)]).unwrap();
+        }
+        writer.finish().unwrap();
+        let reader = SerializedFileReader::new(file).unwrap();
+        assert_eq!(reader.metadata().num_row_groups(), 2);
+        let mut read = 0;
+        for (row, number) in reader.get_row_iter(None).unwrap().zip(numbers.into_iter().cycle()) {
+            let row = row.unwrap();
+            assert_eq!(row.get_string(0).unwrap(), "v");
+            let object = row.get_string(1).ok().cloned();
+            let expected = format!("communicator {}", read % 5);
+            assert_eq!(object, (read % 2 == 0).then_some(expected));
+            assert_eq!(Number::Double(row.get_double(2).unwrap()), Number::Double(number.as_f64()));
+            let integer = match number {
+                Number::Integer(integer) => i64::try_from(integer).ok(),
+                Number::Double(_) => None,
+            };
+            assert_eq!(row.get_long(3).ok(), integer, "{number}");
+            read += 1;
+        }
+        assert_eq!(read, rows);
+    }
+}

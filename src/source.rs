@@ -1,0 +1,300 @@
+//! Where profiles come from, a run directory or a pack, and what is made of all of them without
+//! holding more than a few at a time.
+
+use std::io::{self, IsTerminal};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gyan_results::{RankProfile, ReadError, Reduction, SUMMARY_FILE, Summary, read_summary};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::directory::{self, Directory};
+use crate::error::Error;
+use crate::packed::Packed;
+use crate::view::printable;
+
+/// Profiles that one thread reads before what it made of them is merged, and that are compressed
+/// together in a pack: the more, the smaller it is; the fewer, the sooner one is read, and the fewer
+/// are lost when a byte is damaged. It is the same for both, so that doubles are added up in the same
+/// order.
+pub(crate) const PART: usize = 16;
+/// A reduction that takes longer shows its progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// More lines of one kind than this are not printed.
+pub(crate) const LINES_AT_MOST: usize = 8;
+
+/// The profiles of a run.
+pub(crate) enum Source {
+    Directory(Directory),
+    Pack(Packed),
+}
+
+/// A profile, or why there is none, and what it is called within the source.
+type Read = Result<RankProfile, String>;
+
+impl Source {
+    pub(crate) fn open(path: &Path) -> Result<Source, Error> {
+        if path.is_file() {
+            Packed::open(path).map(Source::Pack)
+        } else {
+            Directory::open(path).map(Source::Directory)
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Source::Directory(directory) => &directory.path,
+            Source::Pack(pack) => &pack.path,
+        }
+    }
+
+    /// How many profiles there are, the damaged ones included.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Source::Directory(directory) => directory.files.len(),
+            Source::Pack(pack) => pack.lines(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where `gyan reduce` writes the summary.
+    pub(crate) fn summary_file(&self) -> PathBuf {
+        match self {
+            Source::Directory(directory) => directory.path.join(SUMMARY_FILE),
+            Source::Pack(pack) => crate::packed::beside(&pack.path, SUMMARY_FILE),
+        }
+    }
+
+    /// What a message calls a profile of this source.
+    pub(crate) fn place(&self, name: &str) -> String {
+        match self {
+            Source::Directory(directory) => directory.path.join(name).display().to_string(),
+            Source::Pack(pack) => format!("{}: {name}", pack.path.display()),
+        }
+    }
+
+    fn parts(&self) -> usize {
+        match self {
+            Source::Directory(directory) => directory.files.len().div_ceil(PART),
+            Source::Pack(pack) => pack.frames(),
+        }
+    }
+
+    /// Each profile of a part, in the order of the ranks.
+    fn each_in(&self, part: usize, mut take: impl FnMut(&str, Read)) {
+        match self {
+            Source::Directory(directory) => {
+                for &file in directory.files.chunks(PART).nth(part).unwrap_or_default() {
+                    take(&file.name(), directory.read(file));
+                }
+            }
+            Source::Pack(pack) => pack.each_in(part, |name, text| take(name, text.profile())),
+        }
+    }
+
+    /// What `of` makes of each profile of `job`, in the order of the ranks. What cannot be read is
+    /// left out: [`warn_of_gaps`](Self::warn_of_gaps) has said so.
+    pub(crate) fn of_each<T: Send>(
+        &self,
+        job: &str,
+        of: impl Fn(RankProfile) -> T + Send + Sync,
+    ) -> Vec<T> {
+        let of_part = |part| {
+            let mut made = Vec::new();
+            self.each_in(part, |_, profile| {
+                made.extend(profile.ok().filter(|profile| profile.job.id == job).map(&of));
+            });
+            made
+        };
+        (0..self.parts()).into_par_iter().flat_map_iter(of_part).collect()
+    }
+
+    /// The profiles of `job` one after the other: for what is too much to hold of all of them.
+    pub(crate) fn one_by_one<'a>(&'a self, job: &'a str) -> impl Iterator<Item = RankProfile> + 'a {
+        let profiles: Box<dyn Iterator<Item = RankProfile>> = match self {
+            Source::Directory(directory) => {
+                let files = directory.files.iter();
+                Box::new(files.filter_map(|&file| directory.read(file).ok()))
+            }
+            Source::Pack(_) => Box::new((0..self.parts()).flat_map(|part| {
+                let mut profiles = Vec::new();
+                self.each_in(part, |_, profile| profiles.extend(profile.ok()));
+                profiles
+            })),
+        };
+        profiles.filter(move |profile| profile.job.id == job)
+    }
+
+    /// The profiles, reduced. When there are none, the summary that was left of them.
+    pub(crate) fn summarize(&self) -> Result<Summary, Error> {
+        if self.is_empty() {
+            return self.summary_that_was_left();
+        }
+        let progress = Progress::new(self.len());
+        let mut reduction = self.reduce(0..self.parts(), &progress);
+        progress.finish();
+        if let Source::Pack(pack) = self {
+            for (name, reason) in pack.lost() {
+                reduction.leave_out(name, reason);
+            }
+        }
+        let why_none = reduction.left_out().next().map(|left_out| {
+            Error::new(self.place(&left_out.file), &left_out.reason, "no other profile is here")
+        });
+        match (reduction.finish(), why_none) {
+            (Some(summary), _) => Ok(summary),
+            (None, Some(error)) => Err(error),
+            (None, None) => {
+                Err(Error::new(self.path().display(), "nothing to reduce", "run again"))
+            }
+        }
+    }
+
+    /// In halves, whose reductions are merged as soon as both are there: of the many parts only as
+    /// many are held as there are threads, for each level of halving. The halves are the same
+    /// whatever the threads do, and so are sums of doubles.
+    fn reduce(&self, parts: Range<usize>, progress: &Progress) -> Reduction {
+        if parts.len() > 1 {
+            let middle = parts.start.midpoint(parts.end);
+            let (mut first, second) = rayon::join(
+                || self.reduce(parts.start..middle, progress),
+                || self.reduce(middle..parts.end, progress),
+            );
+            first.merge(second);
+            return first;
+        }
+        let mut reduction = Reduction::default();
+        self.each_in(parts.start, |name, profile| {
+            match profile {
+                Ok(profile) => reduction.add(name, profile),
+                Err(why) => reduction.leave_out(name, &why),
+            }
+            progress.step();
+        });
+        reduction
+    }
+
+    fn summary_that_was_left(&self) -> Result<Summary, Error> {
+        if let Source::Pack(pack) = self
+            && pack.is_cut_short()
+        {
+            let path = pack.path.display();
+            let why = "is cut short before the first whole profile";
+            return Err(Error::new(path, why, "pack the directory again"));
+        }
+        let summary = self.summary_file();
+        match read_summary(&summary) {
+            Ok(summary) => Ok(summary),
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Error::new(
+                    self.path().display(),
+                    "holds no rank profiles (rank-NNNNNN.json)",
+                    "name the run directory of a program that ran under gyan",
+                ))
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let (why, remedy) = text.split_once("; ").unwrap_or((&text, "reduce again"));
+                Err(Error::new(summary.display(), why, remedy))
+            }
+        }
+    }
+
+    /// Says what the summary lacks, on stderr. Whether it is complete.
+    pub(crate) fn warn_of_gaps(&self, summary: &Summary) -> bool {
+        let ranks = &summary.ranks;
+        for left_out in ranks.left_out.iter().take(LINES_AT_MOST) {
+            let line = format!("{}: {}", self.place(&left_out.file), left_out.reason);
+            anstream::eprintln!("gyan: {}", printable(&line));
+        }
+        if ranks.left_out.len() > LINES_AT_MOST {
+            anstream::eprintln!(
+                "gyan: {}: {} more files were left out; gyan reduce lists them in {SUMMARY_FILE}",
+                self.path().display(),
+                ranks.left_out.len() - LINES_AT_MOST,
+            );
+        }
+        if !ranks.missing.is_empty() {
+            anstream::eprintln!(
+                "gyan: {}: {} of {} ranks have no usable profile ({}); they ended before \
+                 MPI_Finalize, could not write, or ran without gyan",
+                self.path().display(),
+                ranks.missing.len(),
+                ranks.expected,
+                crate::view::ranges(&ranks.missing),
+            );
+        }
+        self.warn() && ranks.is_complete()
+    }
+
+    /// Says on stderr what is not in here beside damaged profiles. Whether the source is whole.
+    pub(crate) fn warn(&self) -> bool {
+        match self {
+            Source::Directory(directory) => {
+                directory::name_nested(&directory.path);
+                true
+            }
+            Source::Pack(pack) => pack.warn(),
+        }
+    }
+
+    /// Each profile with its name, in the order of the ranks, read on all cores; stops at an error.
+    pub(crate) fn in_order<E>(
+        &self,
+        mut take: impl FnMut(&str, Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let parts: Vec<usize> = (0..self.parts()).collect();
+        for parts in parts.chunks(rayon::current_num_threads()) {
+            let read = |&part: &usize| {
+                let mut profiles = Vec::new();
+                self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+                profiles
+            };
+            let read: Vec<Vec<(String, Read)>> = parts.par_iter().map(read).collect();
+            for (name, profile) in read.into_iter().flatten() {
+                take(&name, profile)?;
+            }
+        }
+        if let Source::Pack(pack) = self {
+            for (name, why) in pack.lost() {
+                take(name, Err(why.to_owned()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A progress bar for who waits longer than a second in front of a terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    wanted: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(profiles: usize) -> Progress {
+        let hidden = ProgressDrawTarget::hidden();
+        let bar = ProgressBar::with_draw_target(Some(profiles as u64), hidden);
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} profiles, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Progress { bar, begun: Instant::now(), wanted: io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+        if self.wanted && self.bar.is_hidden() && self.begun.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    pub(crate) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}
