@@ -16,10 +16,12 @@ pub(crate) fn tell(profile: &mut RankProfile) {
         return;
     }
     let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    profile.end.how = match () {
-        () if here.trim() != profile.host => Ending::Unknown,
-        () if is_there(profile) => Ending::Running,
-        () => Ending::Killed,
+    profile.end.how = if here.trim() != profile.host {
+        Ending::Unknown
+    } else if is_there(profile) {
+        Ending::Running
+    } else {
+        Ending::Killed
     };
 }
 

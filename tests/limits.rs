@@ -55,6 +55,7 @@ fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
             for live in lives {
                 assert_eq!(live.end.how, Ending::Finalize, "{mpi:?} {arguments:?}");
                 assert_eq!(counts(&live)["MPI_Barrier"], 1, "{mpi:?} {arguments:?}");
+                assert!(live.overhead.finalize_s > 0.0, "{mpi:?} {arguments:?}");
             }
             let report = run(gyan().arg("report").arg(&directory));
             assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {arguments:?}");

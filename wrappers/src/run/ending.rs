@@ -115,8 +115,7 @@ impl Run {
 
     /// Whether there is memory for a profile. Else it says that there will be none.
     fn is_memory_enough(&self) -> bool {
-        let readings = self.sampler.as_ref().map_or(0, Sampler::readings);
-        let enough = allocation::is_enough_at_the_end_for(readings);
+        let enough = allocation::is_enough_at_the_end_for(self.readings());
         if !enough {
             notice::say(&format!(
                 "the profile of rank {} cannot be written: there is not enough memory; raise the \
@@ -126,6 +125,11 @@ impl Run {
             ));
         }
         enough
+    }
+
+    /// How many readings of variables are held.
+    pub(super) fn readings(&self) -> usize {
+        self.sampler.as_ref().map_or(0, Sampler::readings)
     }
 
     /// Asks for the names of communicators, which hits of the watch are on.
@@ -288,7 +292,7 @@ impl Run {
             }
             Err(error) => {
                 // The live file has its room on the disk already.
-                let _ = self.keep(profile);
+                let _ = self.keep(profile, asked);
                 self.cannot_write(&error);
                 None
             }

@@ -11,7 +11,7 @@ use gyan_results::{End, Ending, RankProfile};
 use super::{RUN, Run, SAMPLING, holding};
 use crate::live::Live;
 use crate::number::Whole;
-use crate::sampler::{Look, Sampler};
+use crate::sampler::Look;
 use crate::{allocation, clock, governor, notice, output};
 
 /// The clock at which the live file is to be written next.
@@ -67,19 +67,17 @@ impl Run {
     /// Writes what is known. Whether that could be done.
     fn take_snapshot(&mut self) -> bool {
         // What cannot be had in the middle of it would end the process.
-        let readings = self.sampler.as_ref().map_or(0, Sampler::readings);
-        if allocation::is_short() || !allocation::is_enough_for(readings) {
+        if allocation::is_short() || !allocation::is_enough_for(self.readings()) {
             return false;
         }
         let (asked, begun) = (Instant::now(), clock::now());
         let how = End { how: Ending::Running, code: 0 };
         let kept = self.so_far(asked, how, Look::Values, |run, mut profile| {
-            run.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
             if run.snapshots.live.is_none() {
                 // Most of what it will take, without the making of the file.
                 run.snapshots.ticks = clock::now().wrapping_sub(begun) as f64;
             }
-            run.keep(&mut profile)
+            run.keep(&mut profile, asked)
         });
         if let Err(error) = &kept {
             self.has_no_live_file(error);
@@ -87,8 +85,10 @@ impl Run {
         kept.is_ok()
     }
 
-    /// Keeps what is known in the live file, a larger one when it has no room.
-    pub(super) fn keep(&mut self, profile: &mut RankProfile) -> io::Result<()> {
+    /// Keeps the profile that was asked for at the moment `asked` in the live file, a larger one when it has
+    /// no room.
+    pub(super) fn keep(&mut self, profile: &mut RankProfile, asked: Instant) -> io::Result<()> {
+        self.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
         let Some(place) = &self.job.live else { return Ok(()) };
         if let Some(live) = &mut self.snapshots.live
             && live.write(&serde_json::to_vec(profile)?)?
@@ -117,16 +117,16 @@ impl Run {
             Some(libc::ENODEV | libc::EOPNOTSUPP | libc::EINVAL | libc::ENOMEM)
         );
         let was_cut = error.kind() == io::ErrorKind::UnexpectedEof;
-        match () {
-            () if cannot_map || was_cut => {
-                let text = "what is known so far is not kept in a live file";
-                self.config.warnings.push(format!("{text}: {error}"));
-            }
-            () if own_place => notice::say(&format!(
+        if cannot_map || was_cut {
+            let text = "what is known so far is not kept in a live file";
+            self.config.warnings.push(format!("{text}: {error}"));
+        } else if own_place {
+            notice::say(&format!(
                 "{}: the live file cannot be written: {error}; set GYAN_LIVE to a directory that can",
                 output::shown(&place.directory)
-            )),
-            () => self.cannot_write(error),
+            ));
+        } else {
+            self.cannot_write(error);
         }
     }
 }

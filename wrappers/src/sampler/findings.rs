@@ -91,9 +91,10 @@ impl Sampler {
             self.read_all(now);
             let stretch = self.phases.stretch;
             self.change_phase(now, stretch.phase, stretch.counts, true);
-        }
-        for sampled in &mut self.sampled {
-            sampled.settle_samples(&mut self.phases);
+        } else {
+            for sampled in &mut self.sampled {
+                sampled.settle_samples(&mut self.phases);
+            }
         }
         let mut all = self.finished.clone();
         // The end will ask for the names anew.
