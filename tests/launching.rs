@@ -5,7 +5,7 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, gyan, profiles, run};
+use crate::common::{MPIS, Mpi, Outcome, bag_of, gyan, profiles, run};
 
 /// `gyan run <options> -- mpirun -n <ranks> <program>`
 fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str], ranks: usize, program: &[&str]) -> Outcome {
@@ -15,19 +15,13 @@ fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str], ranks: usize, program: &
     run(&mut command)
 }
 
-fn sorted(text: &str) -> Vec<char> {
-    let mut characters: Vec<char> = text.chars().collect();
-    characters.sort_unstable();
-    characters
-}
-
 #[test]
 fn in_front_of_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();
         let outcome = gyan_run(mpi, &here, &[], 3, &["exit_code"]);
         assert_eq!(outcome.code, 0, "{mpi:?}");
-        assert_eq!(outcome.stdout_of_ranks(), sorted("out\nout\nout\n"), "{mpi:?}");
+        assert_eq!(outcome.stdout_of_ranks(), bag_of("out\nout\nout\n"), "{mpi:?}");
         assert!(outcome.stderr.contains("exit_code: 3 ranks on "), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("MPI_Init "), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("Coverage: "), "{}", outcome.stderr);
@@ -66,7 +60,7 @@ fn behind_the_launcher_it_becomes_the_rank() {
         words.push(mpi.program("exit_code").into());
         let outcome = run(crate::common::command(&words).current_dir(&here));
         assert_eq!(outcome.code, 0, "{mpi:?}");
-        assert_eq!(outcome.stdout_of_ranks(), sorted("out\nout\n"), "{mpi:?}");
+        assert_eq!(outcome.stdout_of_ranks(), bag_of("out\nout\n"), "{mpi:?}");
         assert_eq!(outcome.notices().len(), 1, "{}", outcome.stderr);
         assert_eq!(profiles(&here.path().join("profile")).len(), 2);
     }

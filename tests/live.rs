@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use gyan_results::{Ending, Number, Summary, live_file_name, parse_summary};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::{
@@ -68,9 +69,15 @@ impl Waiting {
         self.here.path().join("profile")
     }
 
-    fn kill(&self, rank: u32) {
-        let pid = rustix::process::Pid::from_raw(self.pid(rank).unwrap()).unwrap();
-        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    fn kill(&self, ranks: &[u32]) {
+        // A launcher that sees the first die would end the others in its own way.
+        let launcher = Pid::from_child(&self.launcher);
+        kill_process(launcher, Signal::STOP).unwrap();
+        for &rank in ranks {
+            let pid = Pid::from_raw(self.pid(rank).unwrap()).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        kill_process(launcher, Signal::CONT).unwrap();
     }
 
     /// The launcher ends when its ranks have.
@@ -126,7 +133,7 @@ fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
 fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
     for mpi in MPIS {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
-        waiting.kill(1);
+        waiting.kill(&[1]);
         waiting.end();
         let summary = summary(&waiting.directory());
         let ranks = &summary.ranks;
@@ -144,8 +151,7 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
 #[test]
 fn the_largest_sample_of_a_queue_outlives_the_process() {
     let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
-    waiting.kill(0);
-    waiting.kill(1);
+    waiting.kill(&[0, 1]);
     waiting.end();
     let name = "pml_ob1_unexpected_msgq_length";
     let [first, _] = &lives(&waiting.directory())[..] else { panic!("not two") };
@@ -180,8 +186,7 @@ fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
 #[test]
 fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
     let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
-    waiting.kill(0);
-    waiting.kill(1);
+    waiting.kill(&[0, 1]);
     waiting.end();
     let directory = waiting.directory();
     let path = directory.join(live_file_name(1));
@@ -245,8 +250,7 @@ fn write_at(path: &Path, at: u64, bytes: &[u8]) {
 #[test]
 fn a_run_after_one_that_was_killed_is_reported_alone() {
     let mut killed = Waiting::start(OPENMPI, &[AT_ONCE]);
-    killed.kill(0);
-    killed.kill(1);
+    killed.kill(&[0, 1]);
     killed.end();
     let again = |words: &[&str]| {
         let mut line = OPENMPI.mpirun(2);
@@ -256,10 +260,11 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
         command.current_dir(&killed.here).env("LD_PRELOAD", libgyan());
         run(command.env("GYAN_OUTPUT", "profile").env(AT_ONCE.0, AT_ONCE.1))
     };
-    again(&["signal", "9"]);
+    let outcome = again(&["signal", "9"]);
     let text = report(&killed.directory()).stdout;
-    assert!(text.contains("endings signal 9: 2 ranks"), "{text}");
-    assert_eq!(again(&["finalize"]).code, 0);
+    assert!(text.contains("endings signal 9: 2 ranks"), "{outcome:?}\n{text}");
+    let outcome = again(&["finalize"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
     assert_eq!(profiles(&killed.directory()).len(), 2);
     assert_eq!(lives(&killed.directory()).len(), 0);
     let text = report(&killed.directory()).stdout;

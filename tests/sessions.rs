@@ -1,6 +1,6 @@
 //! MPI by sessions: one run from the first start to the last end.
 
-use crate::common::{BED, Mpi, Profiled, counts};
+use crate::common::{BED, Mpi, Profiled, bag_of, counts};
 
 fn bed(name: &str) -> impl Iterator<Item = Mpi> {
     BED.into_iter().filter(move |mpi| mpi.name == name)
@@ -9,8 +9,8 @@ fn bed(name: &str) -> impl Iterator<Item = Mpi> {
 fn check(mpi: Mpi, how: &str, receives: u64, starts: u64) {
     let run = Profiled::run(mpi, 2, &["sessions", how], &[]);
     assert_eq!(run.outcome.code, 0, "{mpi:?} {how} {}", run.outcome.stderr);
-    let line = format!("received {receives}\n");
-    assert_eq!(run.outcome.stdout, line.repeat(2), "{mpi:?} {how}");
+    let expected = bag_of(&format!("received {receives}\n").repeat(2));
+    assert_eq!(run.outcome.stdout_of_ranks(), expected, "{mpi:?} {how}");
     assert_eq!(run.outcome.notices().len(), 1, "{mpi:?} {how} {}", run.outcome.stderr);
     let profiles = run.profiles();
     assert_eq!(profiles.len(), 2, "{mpi:?} {how}");

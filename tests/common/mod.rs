@@ -74,15 +74,19 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// What went to stdout, as a bag of characters: launchers mix the output of ranks.
     pub(crate) fn stdout_of_ranks(&self) -> Vec<char> {
-        let mut characters: Vec<char> = self.stdout.chars().collect();
-        characters.sort_unstable();
-        characters
+        bag_of(&self.stdout)
     }
 
     /// The lines on stderr that are gyan's.
     pub(crate) fn notices(&self) -> Vec<&str> {
         self.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect()
     }
+}
+
+pub(crate) fn bag_of(text: &str) -> Vec<char> {
+    let mut characters: Vec<char> = text.chars().collect();
+    characters.sort_unstable();
+    characters
 }
 
 impl Mpi {
