@@ -49,7 +49,7 @@ pub use read::{
     ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
 };
 pub use readings::Measure;
-pub use reduction::Reduction;
+pub use reduction::{NoReduction, Reduction};
 pub use rows::{
     CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
     PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,

@@ -57,6 +57,26 @@ impl Number {
         Number::Double(self.as_f64() + other.as_f64())
     }
 
+    /// A word that says which it is, and its bits.
+    pub(crate) fn to_words(self) -> [u64; 3] {
+        match self {
+            // The halves of it.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            Number::Integer(integer) => [0, integer as u64, (integer >> 64) as u64],
+            Number::Double(double) => [1, double.to_bits(), 0],
+        }
+    }
+
+    /// What such words mean.
+    pub(crate) fn of_words([kind, low, high]: [u64; 3]) -> Number {
+        if kind == 1 {
+            return Number::Double(f64::from_bits(low));
+        }
+        #[allow(clippy::cast_possible_wrap)]
+        let integer = (u128::from(high) << 64 | u128::from(low)) as i128;
+        Number::Integer(integer)
+    }
+
     /// The order of the values, exact between integers and doubles too. NaN is greater than everything.
     #[must_use]
     pub fn compare(self, other: Number) -> Ordering {

@@ -82,7 +82,7 @@ impl Tool {
 
 /// Which run of which program this is.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Job {
     /// The launcher's id of the run, the same on every rank.
     pub id: String,
@@ -96,7 +96,7 @@ pub struct Job {
 
 /// The MPI library.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Mpi {
     /// Its binary interface: `openmpi`, `mpich` or `standard` (the MPI-5 ABI).
     pub abi: String,

@@ -4,7 +4,7 @@
 //! summed exactly, deviations after Chan, Golub and `LeVeque` (1979), equal extremes go to the
 //! lowest rank.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Number;
 
@@ -34,7 +34,22 @@ pub struct Statistics {
     not_finite: u64,
 }
 
+impl Serialize for Statistics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.to_words().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Statistics {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Statistics, D::Error> {
+        Deserialize::deserialize(deserializer).map(Statistics::of_words)
+    }
+}
+
 impl Statistics {
+    /// How many words it takes on its way from rank to rank.
+    pub(crate) const WORDS: usize = 12;
+
     /// The statistics of one value of one rank. NaN and infinities are counted apart, so that one
     /// of them does not poison the rest.
     #[must_use]
@@ -76,6 +91,63 @@ impl Statistics {
     #[must_use]
     pub fn ranks(&self) -> u64 {
         self.moments.map_or(0, |moments| moments.n) + self.not_finite
+    }
+
+    /// As words of fixed places, in which a number is exact whatever it is.
+    pub(crate) fn to_words(self) -> [u64; Statistics::WORDS] {
+        let Some(Moments { n, min, max, sum, mean, m2 }) = self.moments else {
+            let mut none = [0; Statistics::WORDS];
+            none[0] = self.not_finite;
+            return none;
+        };
+        let [min_kind, min_low, min_high] = min.value.to_words();
+        let [max_kind, max_low, max_high] = max.value.to_words();
+        let [sum_kind, sum_low, sum_high] = sum.to_words();
+        let kinds = min_kind | max_kind << 1 | sum_kind << 2;
+        let ranks = u64::from(min.rank) | u64::from(max.rank) << 32;
+        let (mean, m2) = (mean.to_bits(), m2.to_bits());
+        [
+            self.not_finite,
+            n,
+            kinds,
+            ranks,
+            min_low,
+            min_high,
+            max_low,
+            max_high,
+            sum_low,
+            sum_high,
+            mean,
+            m2,
+        ]
+    }
+
+    /// What such words mean.
+    pub(crate) fn of_words(words: [u64; Statistics::WORDS]) -> Statistics {
+        let [
+            not_finite,
+            n,
+            kinds,
+            ranks,
+            low,
+            high,
+            max_low,
+            max_high,
+            sum_low,
+            sum_high,
+            mean,
+            m2,
+        ] = words;
+        // Half of a word each.
+        #[allow(clippy::cast_possible_truncation)]
+        let (min_rank, max_rank) = (ranks as u32, (ranks >> 32) as u32);
+        let min = Extreme { value: Number::of_words([kinds & 1, low, high]), rank: min_rank };
+        let max = [kinds >> 1 & 1, max_low, max_high];
+        let max = Extreme { value: Number::of_words(max), rank: max_rank };
+        let sum = Number::of_words([kinds >> 2 & 1, sum_low, sum_high]);
+        let (mean, m2) = (f64::from_bits(mean), f64::from_bits(m2));
+        let moments = Moments { n, min, max, sum, mean, m2 };
+        Statistics { moments: (n > 0).then_some(moments), not_finite }
     }
 
     /// The result; none before the first finite value.

@@ -12,7 +12,9 @@ use std::path::Path;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::{RankProfile, Reduction, Summary, parse_rank, parse_summary, write_summary};
+use crate::{
+    NoReduction, RankProfile, Reduction, Summary, parse_rank, parse_summary, write_summary,
+};
 
 const EXAMPLE: &str = include_str!("../../examples/rank.json");
 
@@ -194,6 +196,42 @@ proptest! {
         are_alike("", &json(&whole), &json(&parts.finish().unwrap()), 0.0)?;
     }
 
+    /// Bit by bit, whether by place or by name.
+    #[test]
+    fn what_is_sent_is_merged_like_what_is_there(
+        ranks in prop_oneof![changes(&ordinary()), changes(&extreme())],
+        cut in 0_usize..5,
+    ) {
+        let (first, second) = ranks.split_at(cut.min(ranks.len()));
+        let (mut here, mut sent) = (reduced(first), reduced(first));
+        here.merge(reduced(second));
+        let by_place = sent.merge_encoded(reduced(second).encoded()).unwrap();
+        prop_assert!(!by_place || !first.is_empty());
+        prop_assert_eq!(here.encoded(), sent.encoded());
+        let [here, sent] = [here, sent].map(|one| written(&one.finish().unwrap()));
+        prop_assert_eq!(String::from_utf8(here).unwrap(), String::from_utf8(sent).unwrap());
+    }
+
+    #[test]
+    fn what_is_sent_and_damaged_is_no_reduction_or_another(
+        ranks in changes(&extreme()),
+        at in any::<prop::sample::Index>(),
+        word in prop_oneof![any::<u64>(), 0_u64..100],
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let whole = reduced(&ranks).encoded();
+        let cut = cut.index(whole.len());
+        prop_assert_eq!(reduced(&ranks).merge_encoded(whole[..cut].to_vec()), Err(NoReduction));
+        let mut damaged = whole;
+        let at = at.index(damaged.len());
+        damaged[at] = word;
+        // Whatever it is, it ends, and what is left can be finished.
+        let mut other = Reduction::default();
+        if other.merge_encoded(damaged).is_ok() {
+            let _ = other.finish();
+        }
+    }
+
     #[test]
     fn a_profile_that_is_written_and_read_is_the_same(ranks in changes(&extreme())) {
         for (rank, changes) in ranks {
@@ -210,6 +248,14 @@ proptest! {
         let again = written(&parse_summary(&text).unwrap());
         prop_assert_eq!(String::from_utf8(text).unwrap(), String::from_utf8(again).unwrap());
     }
+}
+
+#[test]
+fn ranks_of_one_program_are_merged_by_place() {
+    let of = |rank| reduced(&[(rank, vec![("/host".to_owned(), json!(format!("node{rank}")))])]);
+    assert_eq!(of(0).merge_encoded(of(1).encoded()), Ok(true));
+    let renamed = vec![("/calls/0/name".to_owned(), json!("MPI_Other"))];
+    assert_eq!(of(0).merge_encoded(reduced(&[(1, renamed)]).encoded()), Ok(false));
 }
 
 proptest! {

@@ -3,6 +3,9 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
+use super::wire::{Numbers, pairs};
 use crate::{Statistic, Statistics};
 
 /// The ranks that lack a row, of which the lowest has to be known.
@@ -14,6 +17,10 @@ pub(super) struct Absence {
 impl Absence {
     pub(super) fn on(&mut self, rank: u32) {
         self.lowest = Some(self.lowest.map_or(rank, |lowest| lowest.min(rank)));
+    }
+
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.optional(&mut self.lowest, u32::min);
     }
 
     pub(super) fn merge(&mut self, other: Absence) {
@@ -37,13 +44,21 @@ pub(super) trait Row {
     fn merge(&mut self, other: Self);
     /// Notes that ranks lack it, of which `lowest` is the lowest.
     fn absent_on(&mut self, lowest: u32);
+    /// Its numbers, one after the other.
+    fn numbers(&mut self, numbers: &mut Numbers);
 }
 
 /// Rows of some ranks, by name or another key.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(bound(
+    serialize = "K: Serialize, R: Serialize",
+    deserialize = "K: Deserialize<'de> + Ord, R: Deserialize<'de>"
+))]
 pub(super) struct Rows<R, K = String> {
+    #[serde(with = "pairs")]
     rows: BTreeMap<K, R>,
     /// The lowest rank that was looked at for them.
+    #[serde(skip)]
     lowest_rank: u32,
 }
 
@@ -72,6 +87,11 @@ impl<R: Row, K: Ord> Rows<R, K> {
             }
         }
         self.lowest_rank = self.lowest_rank.min(other.lowest_rank);
+    }
+
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.word(&mut self.lowest_rank, u32::min);
+        self.rows.values_mut().for_each(|row| row.numbers(numbers));
     }
 
     pub(super) fn finish(self) -> impl Iterator<Item = (K, R)> {

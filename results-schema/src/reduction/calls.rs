@@ -2,9 +2,10 @@
 
 use super::absence::{Absence, Row};
 use super::merge_option;
+use super::wire::{Numbers, all_numbers};
 use crate::{Call, CallSummary, Number, Statistics, add_histogram};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct CallReduction {
     count: Statistics,
     bytes: Option<Statistics>,
@@ -17,6 +18,8 @@ pub(super) struct CallReduction {
     time_histogram: Vec<u64>,
     absence: Absence,
 }
+
+all_numbers!(CallReduction);
 
 impl CallReduction {
     pub(super) fn of(call: Call, rank: u32) -> (String, CallReduction) {
@@ -68,5 +71,16 @@ impl Row for CallReduction {
 
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
+    }
+
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.statistics(&mut self.count);
+        numbers.optional_statistics(&mut self.bytes);
+        numbers.count(&mut self.timed);
+        numbers.optional_statistics(&mut self.time_s);
+        numbers.word(&mut self.time_variance, |one, other| one + other);
+        numbers.optional_statistics(&mut self.time_max_s);
+        numbers.histogram(&mut self.time_histogram);
+        self.absence.numbers(numbers);
     }
 }

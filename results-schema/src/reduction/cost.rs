@@ -2,15 +2,19 @@
 
 use std::collections::BTreeSet;
 
+use super::wire::{Numbers, all_numbers};
 use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
     /// The sum of the squared standard errors.
     time_variance: f64,
     share: Statistics,
 }
+
+all_numbers!(InMpiReduction);
+all_numbers!(OverheadReduction);
 
 impl InMpiReduction {
     pub(super) fn of(in_mpi: &InMpi, rank: u32) -> InMpiReduction {
@@ -27,6 +31,12 @@ impl InMpiReduction {
         self.share.merge(&other.share);
     }
 
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.statistics(&mut self.time_s);
+        numbers.word(&mut self.time_variance, |one, other| one + other);
+        numbers.statistics(&mut self.share);
+    }
+
     pub(super) fn finish(self) -> Option<InMpiSummary> {
         Some(InMpiSummary {
             time_s: self.time_s.finish()?,
@@ -36,7 +46,7 @@ impl InMpiReduction {
     }
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct OverheadReduction {
     mpit_init_s: Statistics,
     init_s: Statistics,
@@ -89,6 +99,27 @@ impl OverheadReduction {
             self.budget = other.budget;
         }
         self.over_budget.append(&mut other.over_budget);
+    }
+
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        for statistics in [
+            &mut self.mpit_init_s,
+            &mut self.init_s,
+            &mut self.sampling_s,
+            &mut self.finalize_s,
+            &mut self.share,
+            &mut self.wrappers_s,
+            &mut self.events_s,
+            &mut self.running_share,
+        ] {
+            numbers.statistics(statistics);
+        }
+        numbers.json(&mut self.budget, |own, other| {
+            if other.0 < own.0 {
+                *own = other;
+            }
+        });
+        numbers.json(&mut self.over_budget, |own, mut other| own.append(&mut other));
     }
 
     pub(super) fn finish(self) -> Option<OverheadSummary> {

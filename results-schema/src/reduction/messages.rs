@@ -3,7 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::absence::{Absence, Row, Rows};
+use super::wire::{Numbers, all_numbers};
 use crate::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
     MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic, add_histogram,
@@ -13,21 +16,26 @@ use crate::{
 const PAIRS_AT_MOST: usize = 64;
 
 /// What was told, by who told it.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Sources(BTreeMap<MessageSource, MessagesReduction>);
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 struct MessagesReduction {
+    #[serde(skip)]
     ranks: u64,
     metrics: Rows<MetricReduction, (Metric, Traffic)>,
     /// The worst, in their order.
+    #[serde(skip)]
     pairs: Vec<PairSummary>,
+    #[serde(skip)]
     pairs_seen: u64,
+    #[serde(skip)]
     without_peer: u64,
+    #[serde(skip)]
     lost: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct MetricReduction {
     n: Statistics,
     sum: Statistics,
@@ -35,6 +43,8 @@ struct MetricReduction {
     histogram: Vec<u64>,
     absence: Absence,
 }
+
+all_numbers!(MetricReduction);
 
 impl Sources {
     pub(super) fn of(messages: Vec<Messages>, rank: u32) -> Sources {
@@ -50,6 +60,17 @@ impl Sources {
                     self.0.insert(source, messages);
                 }
             }
+        }
+    }
+
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        for messages in self.0.values_mut() {
+            numbers.count(&mut messages.ranks);
+            messages.metrics.numbers(numbers);
+            numbers.json(&mut messages.pairs, add_pairs);
+            numbers.count(&mut messages.pairs_seen);
+            numbers.count(&mut messages.without_peer);
+            numbers.count(&mut messages.lost);
         }
     }
 
@@ -73,11 +94,10 @@ impl MessagesReduction {
         }
     }
 
-    fn merge(&mut self, mut other: MessagesReduction) {
+    fn merge(&mut self, other: MessagesReduction) {
         self.ranks = self.ranks.saturating_add(other.ranks);
         self.metrics.merge(other.metrics);
-        self.pairs.append(&mut other.pairs);
-        self.pairs = worst(std::mem::take(&mut self.pairs));
+        add_pairs(&mut self.pairs, other.pairs);
         self.pairs_seen = self.pairs_seen.saturating_add(other.pairs_seen);
         self.without_peer = self.without_peer.saturating_add(other.without_peer);
         self.lost = self.lost.saturating_add(other.lost);
@@ -96,6 +116,11 @@ impl MessagesReduction {
             lost: self.lost,
         }
     }
+}
+
+fn add_pairs(pairs: &mut Vec<PairSummary>, mut others: Vec<PairSummary>) {
+    pairs.append(&mut others);
+    *pairs = worst(std::mem::take(pairs));
 }
 
 /// The first of the pairs in the order in which they matter. Each is there once, so it is no matter
@@ -149,18 +174,27 @@ impl Row for MetricReduction {
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
     }
+
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.statistics(&mut self.n);
+        numbers.statistics(&mut self.sum);
+        numbers.statistics(&mut self.max);
+        numbers.histogram(&mut self.histogram);
+        self.absence.numbers(numbers);
+    }
 }
 
 type EventKey = (String, String, Option<String>);
 
 /// The events of the ranks that counted any.
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Events {
+    #[serde(skip)]
     ranks: u64,
     rows: Option<Rows<EventReduction, EventKey>>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct EventReduction {
     n: Statistics,
     dropped: u64,
@@ -169,6 +203,8 @@ struct EventReduction {
     gap_max_s: Option<f64>,
     absence: Absence,
 }
+
+all_numbers!(EventReduction);
 
 impl Events {
     pub(super) fn of(events: Vec<EventCount>, rank: u32) -> Events {
@@ -195,6 +231,13 @@ impl Events {
             (Some(own), Some(other)) => own.merge(other),
             (own @ None, other) => *own = other,
             (Some(_), None) => {}
+        }
+    }
+
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.count(&mut self.ranks);
+        if let Some(rows) = &mut self.rows {
+            rows.numbers(numbers);
         }
     }
 
@@ -229,6 +272,15 @@ impl Row for EventReduction {
 
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
+    }
+
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.statistics(&mut self.n);
+        numbers.count(&mut self.dropped);
+        numbers.optional(&mut self.first_s, f64::min);
+        numbers.optional(&mut self.last_s, f64::max);
+        numbers.optional(&mut self.gap_max_s, f64::max);
+        self.absence.numbers(numbers);
     }
 }
 

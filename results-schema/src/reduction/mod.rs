@@ -11,8 +11,11 @@ mod pvars;
 #[cfg(test)]
 mod tests;
 mod watch;
+mod wire;
 
 use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
 
 use crate::{
     BadEnding, Clock, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi, Number,
@@ -26,45 +29,60 @@ use messages::{Events, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
 use watch::Watches;
+pub use wire::NoReduction;
+use wire::{Numbers, keys};
 
 /// The profiles seen so far, by job.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub struct Reduction {
     jobs: BTreeMap<String, JobReduction>,
+    #[serde(skip)]
     left_out: BTreeSet<LeftOut>,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 struct JobReduction {
-    /// The rank that `job`, `mpi` and `cvars` are from.
+    #[serde(skip)]
+    general: General,
+    /// How many ranks run on each library.
+    #[serde(with = "keys")]
+    libraries: BTreeMap<Mpi, u64>,
+    #[serde(skip)]
+    elapsed_s: Statistics,
+    in_mpi: Option<InMpiReduction>,
+    pvars: Pvars,
+    calls: Rows<CallReduction>,
+    phases: Rows<PhaseReduction>,
+    #[serde(skip)]
+    watches: Watches,
+    messages: Sources,
+    events: Events,
+    #[serde(with = "keys")]
+    skipped: BTreeMap<Skipped, u64>,
+    objects: BTreeSet<String>,
+    missing_events: BTreeSet<String>,
+    advice: BTreeSet<String>,
+    overhead: OverheadReduction,
+    #[serde(with = "keys")]
+    warnings: BTreeMap<String, u64>,
+}
+
+/// What is not a row, and may be another of every rank.
+#[derive(Debug, Default, Deserialize, Serialize)]
+struct General {
+    /// The rank that `job`, `mpi` and `cvars` are from; `job.elapsed_s` is the longest of all.
     lowest_rank: u32,
     job: Job,
     mpi: Mpi,
-    /// How many ranks run on each library.
-    libraries: BTreeMap<Mpi, u64>,
     cvars: Vec<CvarSetting>,
     latest_start: String,
     size: u32,
     files: BTreeMap<u32, String>,
     hosts: BTreeSet<String>,
     ended_badly: BTreeMap<u32, BadEnding>,
-    elapsed_s: Statistics,
-    in_mpi: Option<InMpiReduction>,
-    pvars: Pvars,
-    calls: Rows<CallReduction>,
-    phases: Rows<PhaseReduction>,
-    watches: Watches,
-    messages: Sources,
-    events: Events,
     exported: usize,
     sampled: usize,
-    skipped: BTreeMap<Skipped, u64>,
-    objects: BTreeSet<String>,
-    missing_events: BTreeSet<String>,
-    advice: BTreeSet<String>,
     clock: Option<Clock>,
-    overhead: OverheadReduction,
-    warnings: BTreeMap<String, u64>,
 }
 
 impl Reduction {
@@ -97,6 +115,12 @@ impl Reduction {
         }
     }
 
+    /// All numbers, one after the other.
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        self.jobs.values_mut().for_each(|job| job.numbers(numbers));
+        numbers.json(&mut self.left_out, |own, mut other| own.append(&mut other));
+    }
+
     /// Files that could not be used, so far.
     pub fn left_out(&self) -> impl Iterator<Item = &LeftOut> {
         self.left_out.iter()
@@ -106,13 +130,12 @@ impl Reduction {
     /// no profile was taken in.
     #[must_use]
     pub fn finish(mut self) -> Option<Summary> {
-        let newest =
-            self.jobs.iter().max_by(|(_, a), (_, b)| a.latest_start.cmp(&b.latest_start))?;
+        let newest = self.jobs.iter().max_by_key(|(_, job)| &job.general.latest_start)?;
         let id = newest.0.clone();
         let newest = self.jobs.remove(&id)?;
         for (other, job) in &self.jobs {
             let reason = format!("belongs to job {other}, not to the latest job {id}");
-            for file in job.files.values() {
+            for file in job.general.files.values() {
                 self.left_out.insert(LeftOut { file: file.clone(), reason: reason.clone() });
             }
         }
@@ -124,6 +147,7 @@ impl JobReduction {
     fn of(file: &str, profile: RankProfile) -> JobReduction {
         let rank = profile.rank;
         let elapsed_s = profile.job.elapsed_s;
+        let is_timed = profile.clock.is_some();
         let mut ended_badly = BTreeMap::new();
         if profile.end.how != Ending::Finalize {
             let End { how, code } = profile.end;
@@ -139,16 +163,21 @@ impl JobReduction {
             phases.map(|(place, phase)| PhaseReduction::of(place, phase, &profile.pvars, rank));
         let calls = profile.calls.into_iter().map(|call| CallReduction::of(call, rank));
         JobReduction {
-            lowest_rank: rank,
-            latest_start: profile.job.started.clone(),
-            job: profile.job,
             libraries: BTreeMap::from([(profile.mpi.clone(), 1)]),
-            mpi: profile.mpi,
-            cvars: profile.cvars,
-            size: profile.size,
-            files: BTreeMap::from([(rank, file.to_owned())]),
-            hosts: BTreeSet::from([profile.host]),
-            ended_badly,
+            general: General {
+                lowest_rank: rank,
+                latest_start: profile.job.started.clone(),
+                job: profile.job,
+                mpi: profile.mpi,
+                cvars: profile.cvars,
+                size: profile.size,
+                files: BTreeMap::from([(rank, file.to_owned())]),
+                hosts: BTreeSet::from([profile.host]),
+                ended_badly,
+                exported: profile.coverage.exported,
+                sampled: profile.coverage.sampled,
+                clock: profile.clock,
+            },
             elapsed_s: Statistics::of(Number::Double(elapsed_s), rank),
             in_mpi: profile.in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank)),
             phases: Rows::of(rank, phases),
@@ -157,14 +186,11 @@ impl JobReduction {
             watches: profile.watch.map(|watch| Watches::of(watch, rank)).unwrap_or_default(),
             messages: Sources::of(profile.messages, rank),
             events: Events::of(profile.events, rank),
-            exported: profile.coverage.exported,
-            sampled: profile.coverage.sampled,
             skipped: profile.coverage.skipped.into_iter().map(|skipped| (skipped, 1)).collect(),
             objects: profile.coverage.objects.into_iter().collect(),
             missing_events: profile.coverage.events.into_iter().collect(),
             advice: profile.coverage.advice.into_iter().collect(),
-            overhead: OverheadReduction::of(&profile.overhead, profile.clock.is_some(), rank),
-            clock: profile.clock,
+            overhead: OverheadReduction::of(&profile.overhead, is_timed, rank),
             warnings: profile.warnings.into_iter().map(|text| (text, 1)).collect(),
         }
     }
@@ -172,7 +198,7 @@ impl JobReduction {
     fn merge(&mut self, mut other: JobReduction, left_out: &mut BTreeSet<LeftOut>) {
         // A second profile of a rank that is already in cannot be told from the first.
         if let Some((rank, file)) =
-            other.files.iter().find(|(rank, _)| self.files.contains_key(rank))
+            other.general.files.iter().find(|(rank, _)| self.general.files.contains_key(rank))
         {
             let reason = format!("is a second profile of rank {rank}");
             left_out.insert(LeftOut { file: file.clone(), reason });
@@ -190,25 +216,11 @@ impl JobReduction {
         self.watches.merge(other.watches);
         self.messages.merge(other.messages);
         self.events.merge(other.events);
-        self.clock = slower(self.clock.take(), other.clock);
         self.overhead.merge(other.overhead);
-        if other.lowest_rank < self.lowest_rank {
-            self.lowest_rank = other.lowest_rank;
-            std::mem::swap(&mut self.job, &mut other.job);
-            std::mem::swap(&mut self.mpi, &mut other.mpi);
-            std::mem::swap(&mut self.cvars, &mut other.cvars);
-        }
-        self.job.elapsed_s = self.job.elapsed_s.max(other.job.elapsed_s);
+        self.general.merge(other.general);
         for (library, ranks) in other.libraries {
             *self.libraries.entry(library).or_default() += ranks;
         }
-        self.latest_start = std::mem::take(&mut self.latest_start).max(other.latest_start);
-        self.size = self.size.max(other.size);
-        self.files.append(&mut other.files);
-        self.hosts.append(&mut other.hosts);
-        self.ended_badly.append(&mut other.ended_badly);
-        self.exported = self.exported.max(other.exported);
-        self.sampled = self.sampled.max(other.sampled);
         for (skipped, ranks) in other.skipped {
             *self.skipped.entry(skipped).or_default() += ranks;
         }
@@ -220,9 +232,29 @@ impl JobReduction {
         }
     }
 
+    /// The numbers of the rows, and all else that may be another of every rank.
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.json(&mut self.general, General::merge);
+        numbers.statistics(&mut self.elapsed_s);
+        if let Some(in_mpi) = &mut self.in_mpi {
+            in_mpi.numbers(numbers);
+        }
+        self.pvars.numbers(numbers);
+        self.calls.numbers(numbers);
+        self.phases.numbers(numbers);
+        numbers.json(&mut self.watches, Watches::merge);
+        self.messages.numbers(numbers);
+        self.events.numbers(numbers);
+        self.overhead.numbers(numbers);
+        let libraries = self.libraries.values_mut();
+        let counts = libraries.chain(self.skipped.values_mut()).chain(self.warnings.values_mut());
+        counts.for_each(|count| numbers.count(count));
+    }
+
     fn finish(mut self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
-        let reduced = self.files.len() as u64;
-        let others = reduced - self.libraries.remove(&self.mpi).unwrap_or(reduced);
+        let general = self.general;
+        let reduced = general.files.len() as u64;
+        let others = reduced - self.libraries.remove(&general.mpi).unwrap_or(reduced);
         if others > 0 {
             let text = "the ranks do not all run on the same MPI library".to_owned();
             *self.warnings.entry(text).or_default() += others;
@@ -238,15 +270,17 @@ impl JobReduction {
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
-            job: self.job,
-            mpi: self.mpi,
-            cvars: self.cvars,
-            hosts: self.hosts.into_iter().collect(),
+            job: general.job,
+            mpi: general.mpi,
+            cvars: general.cvars,
+            hosts: general.hosts.into_iter().collect(),
             ranks: Ranks {
-                expected: self.size,
+                expected: general.size,
                 reduced: u32::try_from(reduced).ok()?,
-                missing: (0..self.size).filter(|rank| !self.files.contains_key(rank)).collect(),
-                ended_badly: self.ended_badly.into_values().collect(),
+                missing: (0..general.size)
+                    .filter(|rank| !general.files.contains_key(rank))
+                    .collect(),
+                ended_badly: general.ended_badly.into_values().collect(),
                 left_out: left_out.into_iter().collect(),
             },
             elapsed_s: self.elapsed_s.finish(),
@@ -259,14 +293,14 @@ impl JobReduction {
             messages: self.messages.finish(),
             events: self.events.finish(),
             coverage: CoverageSummary {
-                exported: self.exported,
-                sampled: self.sampled,
+                exported: general.exported,
+                sampled: general.sampled,
                 skipped: skipped.collect(),
                 objects: self.objects.into_iter().collect(),
                 events: self.missing_events.into_iter().collect(),
                 advice: self.advice.into_iter().collect(),
             },
-            clock: self.clock,
+            clock: general.clock,
             overhead: self.overhead.finish()?,
             warnings: self
                 .warnings
@@ -274,6 +308,27 @@ impl JobReduction {
                 .map(|(text, ranks)| Warning { text, ranks })
                 .collect(),
         })
+    }
+}
+
+impl General {
+    fn merge(&mut self, mut other: General) {
+        self.clock = slower(self.clock.take(), other.clock);
+        let longest = self.job.elapsed_s.max(other.job.elapsed_s);
+        if other.lowest_rank < self.lowest_rank {
+            self.lowest_rank = other.lowest_rank;
+            self.job = other.job;
+            self.mpi = other.mpi;
+            self.cvars = other.cvars;
+        }
+        self.job.elapsed_s = longest;
+        self.latest_start = std::mem::take(&mut self.latest_start).max(other.latest_start);
+        self.size = self.size.max(other.size);
+        self.files.append(&mut other.files);
+        self.hosts.append(&mut other.hosts);
+        self.ended_badly.append(&mut other.ended_badly);
+        self.exported = self.exported.max(other.exported);
+        self.sampled = self.sampled.max(other.sampled);
     }
 }
 

@@ -2,23 +2,32 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::absence::{Absence, Row, Rows};
 use super::calls::CallReduction;
 use super::pvars::Pvars;
+use super::wire::Numbers;
 use crate::readings::{self, Reading};
 use crate::{Class, Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Statistics};
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
     /// Where it first came: the place in the list of a rank, and that rank. The smallest of all
     /// ranks orders the phases.
+    #[serde(skip)]
     place: (usize, u32),
+    #[serde(skip)]
     entries: Statistics,
+    #[serde(skip)]
     time_s: Statistics,
+    #[serde(skip)]
     stretches: u64,
+    #[serde(skip)]
     stretches_read: u64,
     calls: Rows<CallReduction>,
     pvars: Pvars,
+    #[serde(skip)]
     absence: Absence,
 }
 
@@ -86,6 +95,17 @@ impl Row for PhaseReduction {
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
         self.calls.absent_on(lowest);
+    }
+
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.smallest(&mut self.place);
+        numbers.statistics(&mut self.entries);
+        numbers.statistics(&mut self.time_s);
+        numbers.count(&mut self.stretches);
+        numbers.count(&mut self.stretches_read);
+        self.calls.numbers(numbers);
+        self.pvars.numbers(numbers);
+        self.absence.numbers(numbers);
     }
 }
 

@@ -2,7 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
 use super::absence::{Absence, Row, Rows};
+use super::wire::{Numbers, all_numbers, pairs};
 use crate::readings::Reading;
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Samples, SamplesSummary,
@@ -10,7 +13,7 @@ use crate::{
 };
 
 /// What makes two variables of two ranks the same.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct Variable {
     name: String,
     class: Class,
@@ -23,35 +26,62 @@ impl Variable {
     }
 }
 
-#[derive(Debug)]
+/// What the lowest rank that has a variable says of it.
+#[derive(Debug, Deserialize, Serialize)]
+struct Said<D> {
+    #[serde(skip)]
+    rank: u32,
+    datatype: D,
+    behaves_as: Option<Class>,
+}
+
+impl<D> Said<D> {
+    fn by(rank: u32, datatype: D, behaves_as: Option<Class>) -> Said<D> {
+        Said { rank, datatype, behaves_as }
+    }
+
+    fn merge(&mut self, other: Said<D>) {
+        if other.rank < self.rank {
+            *self = other;
+        }
+    }
+}
+
+#[derive(Debug, Deserialize, Serialize)]
 struct NumberReduction {
-    /// What the lowest rank that has the variable says of it.
-    said: (u32, Datatype, Option<Class>),
+    said: Said<Datatype>,
     notes: BTreeSet<String>,
+    #[serde(skip)]
     statistics: Statistics,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 struct SamplesReduction {
-    /// What the lowest rank that has the variable says of it.
-    said: (u32, Option<Class>),
+    said: Said<()>,
+    #[serde(skip)]
     ranks: u64,
+    #[serde(skip)]
     n: u64,
+    #[serde(skip)]
     histogram: Vec<u64>,
     states: Rows<StateReduction>,
 }
 
 /// A rank that was never in a state spent a share of 0 in it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct StateReduction {
     share: Statistics,
     absence: Absence,
 }
 
+all_numbers!(StateReduction);
+
 /// The variables of a run, or of a phase of it.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Pvars {
+    #[serde(with = "pairs")]
     numbers: BTreeMap<(Variable, Measure, Element), NumberReduction>,
+    #[serde(with = "pairs")]
     samples: BTreeMap<Variable, SamplesReduction>,
 }
 
@@ -68,7 +98,7 @@ impl Pvars {
             let row =
                 self.numbers.entry((Variable::of(pvar), measure, element)).or_insert_with(|| {
                     NumberReduction {
-                        said: (rank, pvar.datatype, pvar.behaves_as),
+                        said: Said::by(rank, pvar.datatype, pvar.behaves_as),
                         notes: pvar.notes.iter().cloned().collect(),
                         statistics: Statistics::default(),
                     }
@@ -86,9 +116,7 @@ impl Pvars {
             match self.numbers.get_mut(&key) {
                 Some(own) => {
                     own.statistics.merge(&row.statistics);
-                    if row.said.0 < own.said.0 {
-                        own.said = row.said;
-                    }
+                    own.said.merge(row.said);
                     own.notes.extend(row.notes);
                 }
                 None => {
@@ -106,9 +134,19 @@ impl Pvars {
         }
     }
 
+    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
+        for row in self.numbers.values_mut() {
+            numbers.word(&mut row.said.rank, u32::min);
+            numbers.statistics(&mut row.statistics);
+        }
+        for row in self.samples.values_mut() {
+            row.numbers(numbers);
+        }
+    }
+
     pub(super) fn finish(self) -> (Vec<PvarSummary>, Vec<SamplesSummary>) {
         let numbers = self.numbers.into_iter().filter_map(|((variable, measure, element), row)| {
-            let (_, datatype, behaves_as) = row.said;
+            let Said { datatype, behaves_as, .. } = row.said;
             Some(PvarSummary {
                 name: variable.name,
                 class: variable.class,
@@ -133,7 +171,7 @@ impl SamplesReduction {
             (state.state.clone(), StateReduction { share, absence: Absence::default() })
         });
         SamplesReduction {
-            said: (rank, behaves_as),
+            said: Said::by(rank, (), behaves_as),
             ranks: 1,
             n: samples.n,
             histogram: samples.histogram.clone(),
@@ -142,13 +180,19 @@ impl SamplesReduction {
     }
 
     fn merge(&mut self, other: SamplesReduction) {
-        if other.said.0 < self.said.0 {
-            self.said = other.said;
-        }
+        self.said.merge(other.said);
         self.ranks = self.ranks.saturating_add(other.ranks);
         self.n = self.n.saturating_add(other.n);
         add_histogram(&mut self.histogram, &other.histogram);
         self.states.merge(other.states);
+    }
+
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.word(&mut self.said.rank, u32::min);
+        numbers.count(&mut self.ranks);
+        numbers.count(&mut self.n);
+        numbers.histogram(&mut self.histogram);
+        self.states.numbers(numbers);
     }
 
     fn finish(self, variable: Variable) -> SamplesSummary {
@@ -162,7 +206,7 @@ impl SamplesReduction {
         SamplesSummary {
             name: variable.name,
             class: variable.class,
-            behaves_as: self.said.1,
+            behaves_as: self.said.behaves_as,
             object: variable.object,
             ranks,
             n: self.n,
@@ -180,5 +224,10 @@ impl Row for StateReduction {
 
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
+    }
+
+    fn numbers(&mut self, numbers: &mut Numbers) {
+        numbers.statistics(&mut self.share);
+        self.absence.numbers(numbers);
     }
 }

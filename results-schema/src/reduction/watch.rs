@@ -1,9 +1,12 @@
 //! Watched receives over ranks: call sites are the same when they are at the same place in the same
-//! file, wherever it was loaded.
+//! file, wherever it was loaded. Which sites and stacks there are is not the same of every rank.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::{Deserialize, Serialize};
+
+use super::wire::pairs;
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Statistics, Watch, WatchSite, WatchSiteSummary,
     WatchSummary,
@@ -13,32 +16,34 @@ use crate::{
 const STACKS_AT_MOST: usize = 8;
 
 /// What was watched, by variable and threshold.
-#[derive(Debug, Default)]
-pub(super) struct Watches(BTreeMap<(String, u64), WatchReduction>);
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(super) struct Watches(#[serde(with = "pairs")] BTreeMap<(String, u64), WatchReduction>);
 
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 struct WatchReduction {
     receives: Statistics,
     not_compared: u64,
     hits: Statistics,
     max: Statistics,
+    #[serde(with = "pairs")]
     sites: BTreeMap<(String, Place), SiteReduction>,
     hits_elsewhere: u64,
 }
 
 /// A place in the code, without the load map of a rank.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct Place {
     object: Option<LoadedObject>,
     address: u64,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Deserialize, Serialize)]
 struct SiteReduction {
     hits: Statistics,
     sum: u64,
     worst: (u32, Hit),
     stacks_taken: u64,
+    #[serde(with = "pairs")]
     stacks: BTreeMap<Vec<Place>, u64>,
 }
 

@@ -1,0 +1,330 @@
+//! A reduction on its way from rank to rank: its shape, which the ranks of a job nearly always have in
+//! common, and its numbers, in the order of the shape, as words.
+//!
+//! Where the shapes of two reductions are equal byte by byte, the numbers of one are merged into those of the
+//! other place by place. Where they are not, the other reduction is made anew from shape and numbers, and
+//! merged by the names of its rows: no number is ever merged by its place into another row.
+
+use std::collections::BTreeMap;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::Reduction;
+use crate::Statistics;
+
+/// The first word: what this is, with the version of its form.
+const MAGIC: u64 = u64::from_le_bytes(*b"gyanred1");
+
+/// What somebody sent is no reduction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct NoReduction;
+
+impl Reduction {
+    /// In words, as other processes take it in.
+    #[must_use]
+    pub fn encoded(&mut self) -> Vec<u64> {
+        let shape = self.shape();
+        let mut words = vec![MAGIC];
+        push_text(&mut words, &shape);
+        let mut numbers = Numbers { mode: Mode::Write, words, at: 0, is_sound: true };
+        self.numbers(&mut numbers);
+        numbers.words
+    }
+
+    /// Takes in what another process sees, as it sent it. Whether that went by place, without a look at names.
+    ///
+    /// # Errors
+    ///
+    /// When that is no reduction; then this one may hold a part of it, and is of no use.
+    pub fn merge_encoded(&mut self, words: Vec<u64>) -> Result<bool, NoReduction> {
+        let (shape, at) = shape_of(&words).ok_or(NoReduction)?;
+        let by_place = shape == self.shape();
+        let mut numbers = Numbers { mode: Mode::Merge, words, at, is_sound: true };
+        if by_place {
+            self.numbers(&mut numbers);
+        } else {
+            let mut other: Reduction = serde_json::from_slice(&shape).map_err(|_| NoReduction)?;
+            numbers.mode = Mode::Read;
+            other.numbers(&mut numbers);
+            self.merge(other);
+        }
+        let whole = numbers.is_sound && numbers.at == numbers.words.len();
+        if whole { Ok(by_place) } else { Err(NoReduction) }
+    }
+
+    /// All but the numbers.
+    fn shape(&self) -> Vec<u8> {
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// The shape in what was sent, and where the numbers begin.
+fn shape_of(words: &[u64]) -> Option<(Vec<u8>, usize)> {
+    if *words.first()? == MAGIC { text_at(words, 1) } else { None }
+}
+
+/// A text: its bytes, and those in words.
+fn push_text(words: &mut Vec<u64>, text: &[u8]) {
+    words.push(text.len() as u64);
+    words.extend(text.chunks(8).map(|chunk| {
+        let mut bytes = [0; 8];
+        bytes.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(bytes)
+    }));
+}
+
+/// The text at a place, and what place is behind it.
+fn text_at(words: &[u64], at: usize) -> Option<(Vec<u8>, usize)> {
+    let length = usize::try_from(*words.get(at)?).ok()?;
+    let begin = at + 1;
+    let end = begin.checked_add(length.div_ceil(8))?;
+    let mut text: Vec<u8> = words.get(begin..end)?.iter().flat_map(|w| w.to_le_bytes()).collect();
+    text.truncate(length);
+    Some((text, end))
+}
+
+/// What is done with the numbers of a reduction, one after the other in the order of its shape.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Mode {
+    Write,
+    Read,
+    Merge,
+}
+
+/// The words of the numbers, and how far they are read.
+#[derive(Debug)]
+pub(super) struct Numbers {
+    mode: Mode,
+    words: Vec<u64>,
+    at: usize,
+    /// False when there were fewer words than numbers, or what cannot be.
+    is_sound: bool,
+}
+
+impl Numbers {
+    fn next<const N: usize>(&mut self) -> [u64; N] {
+        let rest = self.words.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
+        if let Some(words) = rest {
+            self.at += N;
+            *words
+        } else {
+            self.is_sound = false;
+            [0; N]
+        }
+    }
+
+    /// A number of one word, and what two ranks' make together.
+    pub(super) fn word<W: Word>(&mut self, own: &mut W, together: fn(W, W) -> W) {
+        match self.mode {
+            Mode::Write => self.words.push(own.to_word()),
+            Mode::Read => *own = W::of_word(self.next::<1>()[0]),
+            Mode::Merge => *own = together(*own, W::of_word(self.next::<1>()[0])),
+        }
+    }
+
+    /// A count.
+    pub(super) fn count(&mut self, own: &mut u64) {
+        self.word(own, u64::saturating_add);
+    }
+
+    /// Several words, which are merged as one.
+    fn words<const N: usize>(&mut self, own: [u64; N]) -> Option<[u64; N]> {
+        if self.mode == Mode::Write {
+            self.words.extend(own);
+            return None;
+        }
+        Some(self.next())
+    }
+
+    /// The smaller of two pairs.
+    pub(super) fn smallest(&mut self, own: &mut (usize, u32)) {
+        let Some([place, rank]) = self.words([own.0.to_word(), own.1.to_word()]) else { return };
+        let other = (usize::of_word(place), u32::of_word(rank));
+        *own = if self.mode == Mode::Merge { other.min(*own) } else { other };
+    }
+
+    /// A number that there may be.
+    pub(super) fn optional<W: Word + Default>(
+        &mut self,
+        own: &mut Option<W>,
+        together: fn(W, W) -> W,
+    ) {
+        let words = [u64::from(own.is_some()), own.unwrap_or_default().to_word()];
+        let Some([is_some, word]) = self.words(words) else { return };
+        let other = (is_some == 1).then(|| W::of_word(word));
+        *own = match (*own, other) {
+            (Some(one), Some(other)) if self.mode == Mode::Merge => Some(together(one, other)),
+            (one, None) if self.mode == Mode::Merge => one,
+            (_, other) => other,
+        };
+    }
+
+    pub(super) fn statistics(&mut self, own: &mut Statistics) {
+        match self.mode {
+            Mode::Write => self.words.extend(own.to_words()),
+            Mode::Read => *own = Statistics::of_words(self.next()),
+            Mode::Merge => {
+                let other = Statistics::of_words(self.next());
+                own.merge(&other);
+            }
+        }
+    }
+
+    /// Statistics that there may be.
+    pub(super) fn optional_statistics(&mut self, own: &mut Option<Statistics>) {
+        let mut all = own.unwrap_or_default();
+        self.statistics(&mut all);
+        *own = (all != Statistics::default()).then_some(all);
+    }
+
+    /// Counts by class, the last of which is not 0.
+    pub(super) fn histogram(&mut self, own: &mut Vec<u64>) {
+        if self.mode == Mode::Write {
+            self.words.push(own.len() as u64);
+            self.words.extend(&*own);
+            return;
+        }
+        let length = usize::of_word(self.next::<1>()[0]);
+        let end = self.at.saturating_add(length);
+        let Some(other) = self.words.get(self.at..end) else {
+            self.is_sound = false;
+            return;
+        };
+        if self.mode == Mode::Read {
+            own.clear();
+        }
+        crate::add_histogram(own, other);
+        self.at = end;
+    }
+
+    /// What is not a number, or not the same of every rank, as JSON.
+    pub(super) fn json<T: Serialize + DeserializeOwned>(
+        &mut self,
+        own: &mut T,
+        merge: impl FnOnce(&mut T, T),
+    ) {
+        if self.mode == Mode::Write {
+            push_text(&mut self.words, &serde_json::to_vec(own).unwrap_or_default());
+            return;
+        }
+        let Some((text, end)) = text_at(&self.words, self.at) else {
+            self.is_sound = false;
+            return;
+        };
+        self.at = end;
+        match serde_json::from_slice(&text) {
+            Ok(other) if self.mode == Mode::Merge => merge(own, other),
+            Ok(other) => *own = other,
+            Err(_) => self.is_sound = false,
+        }
+    }
+}
+
+/// What has room in a word.
+pub(super) trait Word: Copy {
+    fn to_word(self) -> u64;
+    fn of_word(word: u64) -> Self;
+}
+
+impl Word for u64 {
+    fn to_word(self) -> u64 {
+        self
+    }
+
+    fn of_word(word: u64) -> u64 {
+        word
+    }
+}
+
+impl Word for f64 {
+    fn to_word(self) -> u64 {
+        self.to_bits()
+    }
+
+    fn of_word(word: u64) -> f64 {
+        f64::from_bits(word)
+    }
+}
+
+impl Word for u32 {
+    fn to_word(self) -> u64 {
+        self.into()
+    }
+
+    fn of_word(word: u64) -> u32 {
+        u32::try_from(word).unwrap_or(u32::MAX)
+    }
+}
+
+impl Word for usize {
+    fn to_word(self) -> u64 {
+        self as u64
+    }
+
+    fn of_word(word: u64) -> usize {
+        usize::try_from(word).unwrap_or(usize::MAX)
+    }
+}
+
+/// Has nothing but numbers: nothing of it is in the shape.
+macro_rules! all_numbers {
+    ($type:ty) => {
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                // No null: that is what there is not.
+                serializer.serialize_u8(0)
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(of: D) -> Result<Self, D::Error> {
+                u8::deserialize(of).map(|_| Self::default())
+            }
+        }
+    };
+}
+pub(super) use all_numbers;
+
+/// Maps as lists of pairs: JSON has no keys but texts.
+pub(super) mod pairs {
+    use super::{BTreeMap, Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<K: Serialize, V: Serialize, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map)
+    }
+
+    pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Deserialize<'de>,
+        D: Deserializer<'de>,
+    {
+        Ok(Vec::deserialize(deserializer)?.into_iter().collect())
+    }
+}
+
+/// Of maps to counts the keys: counts are numbers.
+pub(super) mod keys {
+    use super::{BTreeMap, Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(crate) fn serialize<K: Serialize, V, S: Serializer>(
+        map: &BTreeMap<K, V>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(map.keys())
+    }
+
+    pub(crate) fn deserialize<'de, K, V, D>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+    where
+        K: Deserialize<'de> + Ord,
+        V: Default,
+        D: Deserializer<'de>,
+    {
+        let keys: Vec<K> = Vec::deserialize(deserializer)?;
+        Ok(keys.into_iter().map(|key| (key, V::default())).collect())
+    }
+}
