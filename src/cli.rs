@@ -109,6 +109,11 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
     pub(crate) events: Option<String>,
+    /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with
+    /// more than 1024 ranks), off, both (and one file a rank) [default in front of a launcher: auto]
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
+          default_missing_value = "mpi", value_parser = ["mpi", "auto", "off", "both"])]
+    pub(crate) reduce: Option<String>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,

@@ -7,8 +7,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    RankProfile, ReadError, live_file_name, rank_file_name, rank_of_file_name,
-    rank_of_live_file_name, read_profile,
+    RankProfile, ReadError, SUMMARY_FILE, Summary, live_file_name, rank_file_name,
+    rank_of_file_name, rank_of_live_file_name, read_profile, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -45,6 +45,18 @@ impl Directory {
             files.insert(file.rank, chosen);
         }
         Ok(Directory { path: path.to_owned(), files: files.into_values().collect() })
+    }
+
+    /// The summary that the ranks themselves wrote (`GYAN_REDUCE`) instead of a profile each. It is of a run
+    /// before the last one when the profiles are of another job.
+    pub(crate) fn reduced_in_mpi(&self) -> Option<Summary> {
+        let summary = read_summary(&self.path.join(SUMMARY_FILE)).ok()?;
+        let fewer = (self.files.len() as u64) < u64::from(summary.ranks.reduced);
+        let mut profiles = self.files.iter().filter_map(|&file| self.read(file).ok());
+        let mut is_latest =
+            || profiles.next().is_none_or(|profile| profile.job.id == summary.job.id);
+        let is_theirs = summary.reduced_in_mpi.is_some() && fewer && is_latest();
+        is_theirs.then_some(summary)
     }
 
     /// The profile that is in a file, or what is wrong with it.

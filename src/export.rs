@@ -23,6 +23,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
             "name the run directory of a program that ran under gyan, or a pack of it",
         ));
     }
+    source.warn_of_few();
     let table = if options.calls { &CALLS } else { &VARIABLES };
     let Some(file) = &options.output else {
         if options.format == ExportFormat::Parquet && io::stdout().is_terminal() {

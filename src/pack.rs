@@ -37,6 +37,13 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
             "name the run directory of a program that ran under gyan",
         ));
     }
+    if directory.reduced_in_mpi().is_some() {
+        return Err(Error::new(
+            directory.path.display(),
+            "the ranks reduced their profiles themselves: there are few files",
+            "keep the directory as it is",
+        ));
+    }
     let file = options.output.clone().map_or_else(|| default_name(&directory.path), Ok)?;
     may_write(&file, options.force)?;
     let failed = |error: io::Error| Error::io(&file, &error, "name another file with -o");

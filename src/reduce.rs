@@ -20,6 +20,17 @@ pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {
             "there is nothing left to reduce",
         ));
     }
+    if let Some(summary) = source.reduced_in_mpi() {
+        let path = options.directory.display();
+        let ranks = summary.ranks.reduced;
+        let what =
+            format!("the {ranks} ranks reduced their profiles themselves, to {SUMMARY_FILE}");
+        return Err(Error::new(
+            path,
+            what,
+            "there is nothing left to reduce; gyan report shows it",
+        ));
+    }
     let summary = source.summarize()?;
     let complete = source.warn_of_gaps(&summary);
     // Under a temporary name first: a reader never sees half of it.

@@ -59,13 +59,25 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     if let Some(events) = &options.events {
         variables.push(("GYAN_EVENTS", events.into()));
     }
-    if launcher.is_none() && launcher::rank().is_some() {
+    let is_rank = launcher.is_none() && launcher::rank().is_some();
+    if let Some(how) = reduce(options, is_rank) {
+        variables.push(("GYAN_REDUCE", how.into()));
+    }
+    if is_rank {
         if let Some(output) = output_directory(options)? {
             variables.push(("GYAN_OUTPUT", output.into()));
         }
         return Err(become_rank(&options.command, variables));
     }
     in_front(options, launcher, variables)
+}
+
+/// Whether the ranks are to reduce their profiles themselves. Only in front of a launcher it is sure that
+/// gyan is in all of them; else that is for the user to say.
+fn reduce(options: &RunOptions, is_rank: bool) -> Option<String> {
+    let is_set = env::var_os("GYAN_REDUCE").is_some_and(|value| !value.is_empty());
+    let default = (!is_rank && !is_set).then(|| "auto".to_owned());
+    options.reduce.clone().or(default)
 }
 
 /// Runs the command, waits, and reports.

@@ -33,6 +33,7 @@ pub(crate) fn print(
             "a series is in the profiles of the ranks alone",
         ));
     }
+    source.warn_of_few();
     let pattern = WildMatch::new(glob);
     let elapsed_s = summary.job.elapsed_s;
     let width = width();

@@ -130,8 +130,20 @@ impl Source {
         profiles.filter(move |profile| profile.job.id == job)
     }
 
-    /// The profiles, reduced. When there are none, the summary that was left of them.
+    /// The summary that the ranks wrote instead of most of their profiles.
+    pub(crate) fn reduced_in_mpi(&self) -> Option<Summary> {
+        match self {
+            Source::Directory(directory) => directory.reduced_in_mpi(),
+            Source::Pack(_) => None,
+        }
+    }
+
+    /// The profiles, reduced, here or by the ranks themselves. When there are none, the summary that was
+    /// left of them.
     pub(crate) fn summarize(&self) -> Result<Summary, Error> {
+        if let Some(summary) = self.reduced_in_mpi() {
+            return Ok(summary);
+        }
         if self.is_empty() {
             return self.summary_that_was_left();
         }
@@ -230,6 +242,18 @@ impl Source {
             );
         }
         self.warn() && ranks.is_complete()
+    }
+
+    /// Says on stderr that of most ranks there is no profile, when they reduced them themselves.
+    pub(crate) fn warn_of_few(&self) {
+        if let Some(summary) = self.reduced_in_mpi() {
+            anstream::eprintln!(
+                "gyan: {}: the ranks reduced their profiles themselves: those of {} of {} ranks are here",
+                self.path().display(),
+                self.len(),
+                summary.ranks.reduced
+            );
+        }
     }
 
     /// Says on stderr what is not in here beside damaged profiles. Whether the source is whole.

@@ -33,6 +33,7 @@ mod peruse;
 mod phases;
 mod privacy;
 mod readings;
+mod reduce;
 mod reports;
 mod sampling;
 mod schemas;

@@ -60,8 +60,8 @@ pub use running::{
 };
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
-    BadEnding, CoverageSummary, InMpiSummary, LeftOut, OverheadSummary, Ranks, SkippedSummary,
-    Summary, Warning,
+    BadEnding, CoverageSummary, InMpiSummary, LeftOut, OverheadSummary, Ranks, ReducedInMpi,
+    SkippedSummary, Summary, Warning,
 };
 pub use values::{Digest, Values};
 pub use variables::{

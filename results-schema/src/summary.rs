@@ -23,6 +23,9 @@ pub struct Summary {
     pub hosts: Vec<String>,
     /// Which ranks are in here and which are not.
     pub ranks: Ranks,
+    /// How the ranks themselves reduced their profiles; none when `gyan` did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reduced_in_mpi: Option<ReducedInMpi>,
     /// Seconds from `MPI_Init` to the end; none in summaries of gyan before it timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<Statistic>,
@@ -84,6 +87,16 @@ impl Ranks {
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.left_out.is_empty()
     }
+}
+
+/// The reduction by the ranks themselves, inside MPI (`GYAN_REDUCE`).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ReducedInMpi {
+    /// Seconds that it took on rank 0, with the wait for the others.
+    pub time_s: f64,
+    /// The ranks that wrote their profiles all the same.
+    pub profiles: Vec<u32>,
 }
 
 /// A rank that did not end by `MPI_Finalize`.

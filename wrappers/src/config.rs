@@ -23,6 +23,11 @@ pub(crate) struct Config {
     pub(crate) live: Live,
     /// What gyan may cost, as a share of the run; none for no limit.
     pub(crate) budget: Option<f64>,
+    pub(crate) reduce: Reduce,
+    /// How long a rank waits for the others in the reduction.
+    pub(crate) reduce_timeout: Duration,
+    /// In what ranks are extreme that write their profiles beside the reduction.
+    pub(crate) reduce_profiles: Vec<String>,
     /// The interval of the series, when there is to be one.
     pub(crate) series: Option<Duration>,
     /// How much memory a series takes at most.
@@ -57,6 +62,9 @@ impl Default for Config {
             wanted: Wanted::default(),
             live: Live::InOutput,
             budget: Some(0.005),
+            reduce: Reduce::Off,
+            reduce_timeout: Duration::from_secs(30),
+            reduce_profiles: vec!["time".into(), "umq".into()],
             series: None,
             series_bytes: 1 << 20,
             watch: None,
@@ -83,6 +91,18 @@ pub(crate) enum Live {
     InOutput,
     /// In a directory of the run inside this one.
     In(PathBuf),
+}
+
+/// Whether the ranks reduce their profiles themselves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reduce {
+    /// One file a rank.
+    Off,
+    Mpi,
+    /// Where there are many ranks.
+    Auto,
+    /// And one file a rank as well.
+    Both,
 }
 
 /// What may be said on stderr.
@@ -235,6 +255,44 @@ pub(crate) const TABLE: &[Setting] = &[
                 "none" => None,
                 _ => Some(share(value)?),
             };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_REDUCE",
+        default: "`off`; `gyan run` in front of a launcher: `auto`",
+        meaning: "`mpi`: the ranks reduce their profiles inside MPI, in `MPI_Finalize`, and rank 0 writes \
+                  one summary instead of one file a rank; gyan has to be in all ranks; `auto`: with more \
+                  than 1024 ranks; `both`: the files too",
+        set: |config, value| {
+            config.reduce = match value {
+                "off" => Reduce::Off,
+                "mpi" => Reduce::Mpi,
+                "auto" => Reduce::Auto,
+                "both" => Reduce::Both,
+                _ => return Err("is none of off, mpi, auto, both".into()),
+            };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_REDUCE_TIMEOUT",
+        default: "30s",
+        meaning: "how long a rank waits for others in that reduction before all write their files",
+        set: |config, value| {
+            config.reduce_timeout = interval(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_REDUCE_PROFILES",
+        default: "time,umq",
+        meaning: "beside rank 0, the ranks that are extreme in these write their profiles too: `time` in MPI, \
+                  with the rank in the middle, `umq` for the longest queue of unexpected messages, or \
+                  names of performance variables with `*` and `?`",
+        set: |config, value| {
+            let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+            config.reduce_profiles = names.map(str::to_owned).collect();
             Ok(())
         },
     },

@@ -2,11 +2,15 @@
 
 use std::env;
 use std::fs;
+use std::iter;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::config::{Config, Live, launcher};
 use crate::output::Place;
+
+/// A launcher is so many processes above its ranks at most: there are proxies and shells in between.
+const LEVELS: usize = 4;
 
 /// The run that this process belongs to. Processes that `MPI_Comm_spawn` starts have an
 /// `MPI_COMM_WORLD` of their own, with a rank 0 of its own: they are a run of their own.
@@ -26,8 +30,8 @@ pub(crate) struct Job {
 }
 
 impl Job {
-    /// `spawned`: this process was started by `MPI_Comm_spawn`.
-    pub(crate) fn of_this_process(config: &Config, spawned: bool) -> Job {
+    /// `spawned`: this process was started by `MPI_Comm_spawn`; `begun`: when the run began.
+    pub(crate) fn of_this_process(config: &Config, spawned: bool, begun: Instant) -> Job {
         let pid = std::process::id();
         let of_launcher = || id_of_launcher(spawned).unwrap_or_else(|| process_id(pid));
         let id = match &config.job_id {
@@ -56,7 +60,9 @@ impl Job {
             command: if config.record_command { command_line() } else { Vec::new() },
             host: host(),
             pid,
-            started: timestamp(SystemTime::now()),
+            started: timestamp(
+                SystemTime::now().checked_sub(begun.elapsed()).unwrap_or(UNIX_EPOCH),
+            ),
             place,
             live,
         }
@@ -175,13 +181,48 @@ fn process_id(pid: u32) -> String {
     }
 }
 
-/// When a process started, in clock ticks since boot: field 22 of proc(5)'s stat, counted behind
-/// the command name, which may hold anything.
+/// When a process started, in clock ticks since boot.
 fn start_ticks(pid: u32) -> Option<u64> {
+    stat_field(pid, 22)
+}
+
+/// A number in proc(5)'s stat of a process, counted behind the command name, which may hold anything.
+fn stat_field(pid: u32, field: usize) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let behind_name = stat.iter().rposition(|&byte| byte == b')')?;
     let fields = String::from_utf8_lossy(stat.get(behind_name + 1..)?).into_owned();
-    fields.split_whitespace().nth(19)?.parse().ok()
+    fields.split_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+}
+
+/// That the job has several programs (MPMD), in words, as far as the launcher tells; the same on all
+/// ranks.
+pub(crate) fn programs() -> Option<String> {
+    let number = |name| launcher(name)?.parse::<u32>().ok();
+    // Open MPI's launchers.
+    if let Some(programs) = number("OMPI_NUM_APP_CTX").filter(|programs| *programs > 1) {
+        return Some(format!("the job has {programs} programs"));
+    }
+    // Hydra does not tell, but its command line does where all ranks are on the launcher's node.
+    let ranks = number("PMI_SIZE")?;
+    let is_one_node = number("MPI_LOCALNRANKS") == Some(ranks);
+    let several = "the job has several programs".to_owned();
+    (is_one_node && is_launched_with_colon()).then_some(several)
+}
+
+/// Whether a launcher above this process has a colon among its arguments, which stands between the
+/// programs of a job.
+fn is_launched_with_colon() -> bool {
+    let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
+    let mut above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
+    above.any(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|&byte| byte == 0);
+        let program = words.next().unwrap_or_default();
+        let is_launcher = [&b"mpiexec"[..], b"mpirun"]
+            .iter()
+            .any(|name| program.windows(name.len()).any(|part| part == *name));
+        is_launcher && words.any(|word| word == b":")
+    })
 }
 
 fn program() -> String {

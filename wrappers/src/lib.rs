@@ -53,6 +53,7 @@ mod output;
 mod phases;
 mod queues;
 mod quirks;
+mod reduce;
 mod references;
 mod run;
 mod sampler;

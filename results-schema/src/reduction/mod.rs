@@ -283,6 +283,7 @@ impl JobReduction {
                 ended_badly: general.ended_badly.into_values().collect(),
                 left_out: left_out.into_iter().collect(),
             },
+            reduced_in_mpi: None,
             elapsed_s: self.elapsed_s.finish(),
             in_mpi: self.in_mpi.and_then(InMpiReduction::finish),
             pvars,

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use gyan_results::{
     BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, PhaseSummary, PvarSummary,
-    SamplesSummary, Summary,
+    ReducedInMpi, SamplesSummary, Summary,
 };
 
 use super::numbers::{cut, plural, ranges, seconds, share};
@@ -99,9 +99,17 @@ fn subtitle(summary: &Summary) -> Vec<String> {
             ranks.reduced, ranks.expected
         ));
     }
+    lines.extend(summary.reduced_in_mpi.as_ref().map(reduced_in_mpi));
     lines.extend(endings(&ranks.ended_badly));
     lines.extend(summary.in_mpi.as_ref().map(in_mpi));
     lines
+}
+
+fn reduced_in_mpi(reduced: &ReducedInMpi) -> String {
+    let (time, profiles) = (seconds(reduced.time_s), ranges(&reduced.profiles));
+    format!(
+        "reduced by the ranks themselves, in {time} at the end; whole profiles: rank {profiles}"
+    )
 }
 
 /// How the ranks ended that did not by `MPI_Finalize`, those of one kind in one line.

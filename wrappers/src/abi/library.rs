@@ -12,6 +12,7 @@ use crate::memory::word;
 use crate::next::{self, Address, Next, Object};
 
 /// The library that the program calls.
+#[derive(Clone)]
 pub(crate) struct Library {
     pub(crate) abi: &'static Abi,
     object: Object,
@@ -90,6 +91,11 @@ impl Library {
     /// The datatype that a handle stands for, when a variable of `MPI_T` can have it.
     pub(crate) fn datatype(&self, handle: usize) -> Option<Datatype> {
         self.datatypes.iter().find(|(_, known)| *known == handle).map(|(datatype, _)| *datatype)
+    }
+
+    /// The handle of a datatype that a variable of `MPI_T` can have.
+    pub(crate) fn datatype_handle(&self, datatype: Datatype) -> Option<usize> {
+        self.datatypes.iter().find(|(known, _)| *known == datatype).map(|(_, handle)| *handle)
     }
 
     /// `MPI_Initialized`: also false for what has no such function.

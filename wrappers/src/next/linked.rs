@@ -30,6 +30,7 @@ pub(crate) fn default(_name: &CStr) -> Option<Address> {
 }
 
 /// The program, which is the only object that matters.
+#[derive(Clone)]
 pub(crate) struct Object {
     /// Its file.
     pub(crate) path: CString,

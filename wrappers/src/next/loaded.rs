@@ -26,6 +26,7 @@ pub(crate) fn default(name: &CStr) -> Option<Address> {
 }
 
 /// A loaded object.
+#[derive(Clone)]
 pub(crate) struct Object {
     /// The file that it was loaded from.
     pub(crate) path: CString,

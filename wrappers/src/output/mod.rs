@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gyan_results::{
-    Overhead, RankProfile, live_file_name, rank_file_name, read_profile, write_rank,
+    Overhead, RankProfile, SUMMARY_FILE, Summary, live_file_name, rank_file_name, read_profile,
+    write_rank,
 };
 
 use crate::{notice, writing};
@@ -39,6 +40,21 @@ pub(crate) fn write(
         close(file)
     };
     make(place, Kind::Profile, profile, live, write).map(|(directory, ())| directory)
+}
+
+/// Writes the summary into `directory`, in which the profile of this process is, in the place of one of an
+/// earlier run.
+pub(crate) fn write_summary(place: &Place, directory: &Path, summary: &Summary) -> io::Result<()> {
+    writing::without_signals(|| {
+        let (mut file, temporary) = create(directory, SUMMARY_FILE, place.mode)?;
+        let written = gyan_results::write_summary(&mut file, summary)
+            .and_then(|()| close(file))
+            .and_then(|()| fs::rename(&temporary, directory.join(SUMMARY_FILE)));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    })
 }
 
 /// Has a live file filled, then gives it its name; `live`: an earlier one of this process, which it

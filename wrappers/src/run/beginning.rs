@@ -15,6 +15,7 @@ use crate::config::{Config, Notices};
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
 use crate::phases::Phases;
+use crate::reduce::Reducer;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
@@ -168,19 +169,13 @@ impl Beginning {
             Start::Session(_) => (true, "unknown"),
         };
         clock::calibrate(self.clock);
-        let limits = Limits {
-            elements: config.elements,
-            objects: config.objects,
-            series: config.series.map(|interval| {
-                (clock::whole(clock::ticks(interval.as_secs_f64())), config.series_bytes)
-            }),
-            begun: earlier.as_ref().map_or(self.clock, |run| run.clock).ticks(),
-            events: config.events,
-        };
+        let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
+        let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {
             guard::inside(|| enable::verify(mpit, &library, &mut config));
         }
+        let reducer = if is_world && !late { reducer(&mut config, rank, size) } else { None };
         let (sampler, without_sampler) = match guard::inside(|| {
             sampler_of(mpit, &library, &mut config, early_names, limits, is_world)
         }) {
@@ -207,6 +202,7 @@ impl Beginning {
                 run.sampler = sampler;
                 run.without_sampler = without_sampler;
                 run.samples = 0;
+                run.reducer = reducer;
                 run.overhead.mpit_init_s += overhead.mpit_init_s;
                 run.overhead.init_s += overhead.init_s;
                 if is_world {
@@ -216,7 +212,7 @@ impl Beginning {
             }
             None => Run {
                 // Without a world there is no parent to ask for.
-                job: Job::of_this_process(&config, is_world && library.is_spawned()),
+                job: Job::of_this_process(&config, is_world && library.is_spawned(), self.begun),
                 config,
                 library,
                 begun: self.begun,
@@ -231,6 +227,7 @@ impl Beginning {
                 earlier: Earlier::default(),
                 phases: Phases::new(self.clock.ticks()),
                 snapshots: Snapshots::default(),
+                reducer,
                 samples: 0,
                 told: false,
                 overhead,
@@ -245,6 +242,28 @@ impl Beginning {
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
+        }
+    }
+}
+
+fn limits(config: &Config, begun: clock::Moment) -> Limits {
+    let ticks = |interval: Duration| clock::whole(clock::ticks(interval.as_secs_f64()));
+    Limits {
+        elements: config.elements,
+        objects: config.objects,
+        series: config.series.map(|interval| (ticks(interval), config.series_bytes)),
+        begun: begun.ticks(),
+        events: config.events,
+    }
+}
+
+/// What reduces the profiles of the ranks at the end, when that is to be.
+fn reducer(config: &mut Config, rank: u32, size: u32) -> Option<Reducer> {
+    match Reducer::of(config, rank, size) {
+        Ok(reducer) => reducer,
+        Err(why) => {
+            config.warnings.push(format!("GYAN_REDUCE: {why}: there is one file a rank"));
+            None
         }
     }
 }

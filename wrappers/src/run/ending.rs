@@ -3,19 +3,20 @@
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr;
 use std::sync::Once;
 use std::time::Instant;
 
 use gyan_results::{
     Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
-    PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Tool,
+    PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
 };
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
-use crate::config::Notices;
+use crate::config::{Notices, Reduce};
 use crate::live::Live;
+use crate::reduce::{Home, Outcome, Reducer};
 use crate::sampler::{Findings, Look, Sampler};
 use crate::{
     allocation, boundary, clock, governor, guard, jumps, notice, output, store, thread, watcher,
@@ -84,7 +85,7 @@ impl Run {
         if !self.is_memory_enough() {
             return;
         }
-        self.so_far(asked, how, look, |run, mut profile| _ = run.write(&mut profile, asked));
+        self.so_far(asked, how, look, |run, mut profile| _ = run.write(&mut profile, Some(asked)));
     }
 
     /// Does something with the profile as it is at the moment `asked`.
@@ -165,22 +166,64 @@ impl Run {
         warnings.extend(self.without_sampler.take());
         let how = End { how: Ending::Finalize, code: 0 };
         let mut profile = self.profile(ended, findings.coverage, how, warnings);
-        let directory = self.write(&mut profile, ended);
-        if let Some(directory) = directory
-            && self.rank == 0
-            && self.config.notices == Notices::All
-            && !self.told
-        {
-            self.told = true;
-            let size = self.size;
-            let ranks = if size == 1 { "rank" } else { "ranks" };
-            let directory = output::shown(&directory);
-            notice::say(&format!(
-                "profiles of {size} {ranks} in {directory}; show them with: gyan report {directory}"
-            ));
+        match self.reducer.take() {
+            Some(reducer) => self.reduce(reducer, &mut profile, ended),
+            None => {
+                if let Some(directory) = self.write(&mut profile, Some(ended)) {
+                    self.tell("profiles", "them", &directory);
+                }
+            }
         }
         self.overhead.finalize_s = profile.overhead.finalize_s;
         Kept { mpit, run: Some(self) }
+    }
+
+    /// Has the ranks reduce their profiles, and writes what they do not take in.
+    fn reduce(&mut self, reducer: Reducer, profile: &mut RankProfile, ended: Instant) {
+        // What comes from here on is not in the summary, and so not in the profile.
+        self.measures(profile.job.elapsed_s, ended)(&mut profile.overhead);
+        let wanted = self.config.reduce_profiles.clone();
+        let library = self.library.clone();
+        let mut here = Here { run: self, profile, directory: None };
+        let outcome = reducer.reduce(&library, here.profile.clone(), &wanted, &mut here);
+        let directory = here.directory;
+        match (outcome, directory) {
+            // Rank 0 has written its profile, too.
+            (Outcome::Reduced { .. }, Some(directory)) => {
+                self.tell("the summary", "it", &directory);
+            }
+            (Outcome::Reduced { keeps }, None) => {
+                if keeps || self.config.reduce == Reduce::Both {
+                    self.write(profile, None);
+                } else {
+                    self.end_live();
+                }
+            }
+            (Outcome::Failed(why), _) => {
+                let text = format!("GYAN_REDUCE: {why}: there is one file a rank");
+                if self.rank == 0 {
+                    notice::say(&text);
+                }
+                profile.warnings.push(text);
+                if let Some(directory) = self.write(profile, None) {
+                    self.tell("profiles", "them", &directory);
+                }
+            }
+        }
+    }
+
+    /// Says, once, where what is there of the run is.
+    fn tell(&mut self, what: &str, them: &str, directory: &Path) {
+        if self.rank != 0 || self.config.notices != Notices::All || self.told {
+            return;
+        }
+        self.told = true;
+        let size = self.size;
+        let ranks = if size == 1 { "rank" } else { "ranks" };
+        let directory = output::shown(directory);
+        notice::say(&format!(
+            "{what} of {size} {ranks} in {directory}; show {them} with: gyan report {directory}"
+        ));
     }
 
     /// The profile, at the moment `ended`.
@@ -279,9 +322,16 @@ impl Run {
         }
     }
 
-    /// Writes the profile. The directory in which it is.
-    fn write(&mut self, profile: &mut RankProfile, asked: Instant) -> Option<PathBuf> {
-        let measure = self.measures(profile.job.elapsed_s, asked);
+    /// Writes the profile. The directory in which it is. `asked`: when it was asked for, where what it cost
+    /// is not in it yet.
+    fn write(&mut self, profile: &mut RankProfile, asked: Option<Instant>) -> Option<PathBuf> {
+        let elapsed_s = profile.job.elapsed_s;
+        let measure = asked.map(|asked| self.measures(elapsed_s, asked));
+        let measure = |overhead: &mut Overhead| {
+            if let Some(measure) = measure {
+                measure(overhead);
+            }
+        };
         let live = self.snapshots.live.as_ref().map(Live::path);
         match output::write(&self.job.place, profile, live, measure) {
             Ok(directory) => {
@@ -323,6 +373,34 @@ impl Run {
     fn what_is_left(&self) -> String {
         let place = self.snapshots.live.as_ref().map(|live| output::shown(live.path()));
         place.map(|place| format!("; what is known is in {place}")).unwrap_or_default()
+    }
+}
+
+/// Where the reduction writes what it makes.
+struct Here<'a> {
+    run: &'a mut Run,
+    profile: &'a mut RankProfile,
+    /// Where the summary is, on rank 0.
+    directory: Option<PathBuf>,
+}
+
+impl Home for Here<'_> {
+    fn write(&mut self, summary: &Summary) -> bool {
+        let Some(directory) = self.run.write(self.profile, None) else { return false };
+        if let Err(error) = output::write_summary(&self.run.job.place, &directory, summary) {
+            self.run.cannot_write(&error);
+            return false;
+        }
+        self.directory = Some(directory);
+        true
+    }
+
+    /// The process may be killed while it waits.
+    fn wait(&mut self) {
+        let mut profile = self.profile.clone();
+        profile.end = End { how: Ending::Running, code: 0 };
+        // What cannot be kept is said when the profile cannot be written.
+        let _ = self.run.keep(&mut profile, None);
     }
 }
 

@@ -77,7 +77,7 @@ impl Run {
                 // Most of what it will take, without the making of the file.
                 run.snapshots.ticks = clock::now().wrapping_sub(begun) as f64;
             }
-            run.keep(&mut profile, asked)
+            run.keep(&mut profile, Some(asked))
         });
         if let Err(error) = &kept {
             self.has_no_live_file(error);
@@ -85,10 +85,16 @@ impl Run {
         kept.is_ok()
     }
 
-    /// Keeps the profile that was asked for at the moment `asked` in the live file, a larger one when it has
-    /// no room.
-    pub(super) fn keep(&mut self, profile: &mut RankProfile, asked: Instant) -> io::Result<()> {
-        self.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
+    /// Keeps a profile in the live file, in a larger one when it has no room. `asked`: when it was asked for,
+    /// where what it cost is not in it yet.
+    pub(super) fn keep(
+        &mut self,
+        profile: &mut RankProfile,
+        asked: Option<Instant>,
+    ) -> io::Result<()> {
+        if let Some(asked) = asked {
+            self.measures(profile.job.elapsed_s, asked)(&mut profile.overhead);
+        }
         let Some(place) = &self.job.live else { return Ok(()) };
         if let Some(live) = &mut self.snapshots.live
             && live.write(&serde_json::to_vec(profile)?)?

@@ -1,0 +1,171 @@
+//! The reduction inside MPI: at `MPI_Finalize` the ranks merge what they know over a tree, and rank 0 writes
+//! the summary, instead of one file a rank. Only a few ranks write their profiles: the first, the
+//! extreme ones and the one in the middle.
+//!
+//! All ranks have to take part, so nothing is begun where gyan may not be in all of them, and nobody
+//! waits for ever: who has to wait too long gives up, tells the others, and all write their files.
+
+mod choice;
+mod communicator;
+mod median;
+mod tree;
+
+use std::time::{Duration, Instant};
+
+use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name};
+
+use crate::abi::Library;
+use crate::config::{Config, Reduce};
+use crate::job;
+use communicator::Communicator;
+use median::Middle;
+use tree::{Part, Tree, Wait, Why};
+
+/// From more ranks on, `auto` reduces inside MPI.
+const FILES_AT_MOST: u32 = 1024;
+
+/// The reduction that there is to be.
+pub(crate) struct Reducer {
+    rank: u32,
+    size: u32,
+    timeout: Duration,
+}
+
+/// How it went.
+pub(crate) enum Outcome {
+    /// The summary is written; whether this rank is to write its profile too.
+    Reduced { keeps: bool },
+    /// Nothing is: each rank has to write its profile. Why, in words.
+    Failed(String),
+}
+
+impl Reducer {
+    /// Whether there is to be one; an error says why not, though the user wants it. Nothing is communicated
+    /// before the end: what a rank without gyan would not take part in would meet its own operations.
+    pub(crate) fn of(config: &Config, rank: u32, size: u32) -> Result<Option<Reducer>, String> {
+        let wanted = match config.reduce {
+            Reduce::Off => false,
+            Reduce::Auto => size > FILES_AT_MOST,
+            Reduce::Mpi | Reduce::Both => true,
+        };
+        match job::programs().filter(|_| wanted) {
+            Some(several) => Err(format!("{several}, and gyan may not be in all of them")),
+            None => Ok(wanted.then_some(Reducer { rank, size, timeout: config.reduce_timeout })),
+        }
+    }
+
+    /// Merges the profiles of all ranks, when all of them come to their end with gyan. `wanted`: in what ranks
+    /// can be extreme.
+    pub(crate) fn reduce(
+        self,
+        library: &Library,
+        mut profile: RankProfile,
+        wanted: &[String],
+        home: &mut impl Home,
+    ) -> Outcome {
+        let begun = Instant::now();
+        // Not every launcher gives an id that the nodes share, and here nobody can be of another job.
+        let job = std::mem::take(&mut profile.job.id);
+        let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
+        let middle = time_s.map(|time_s| Middle::of(time_s, self.rank)).unwrap_or_default();
+        let mut reduction = Reduction::default();
+        reduction.add(&rank_file_name(profile.rank), profile);
+        let mut known = Known { reduction, middle, begun, job, wanted, home, waited: false };
+        let reduced = self.meet(library, &mut known).and_then(|communicator| {
+            Tree::new(&communicator, self.rank, self.size, self.timeout).reduce(&mut known)
+        });
+        match reduced {
+            Ok(ranks) => Outcome::Reduced { keeps: ranks.contains(&self.rank) },
+            Err(why) => Outcome::Failed(self.said(why)),
+        }
+    }
+
+    /// The communicator of the ranks, which is there when all of them are here.
+    fn meet(&self, library: &Library, part: &mut impl Part) -> Result<Communicator, Why> {
+        let (communicator, mut pending) = Communicator::begin(library)?;
+        let wait = Wait::for_no_longer_than(self.timeout);
+        while !pending.is_done()? {
+            wait.a_little(part).map_err(|_| Why::NotAllHere)?;
+        }
+        communicator.returns_errors(library)?;
+        Ok(communicator)
+    }
+
+    fn said(&self, why: Why) -> String {
+        let timeout = humantime::format_duration(self.timeout);
+        match why {
+            Why::NotAllHere => format!(
+                "not all ranks came to their end within {timeout} (GYAN_REDUCE_TIMEOUT), or not all of \
+                 them with gyan"
+            ),
+            Why::Late(rank) => {
+                format!("no word from rank {rank} within {timeout} (GYAN_REDUCE_TIMEOUT)")
+            }
+            Why::GivenUp => {
+                format!("another rank had no word within {timeout} (GYAN_REDUCE_TIMEOUT)")
+            }
+            Why::Mpi => "MPI failed".into(),
+            Why::NotUnderstood => "another gyan is in other ranks".into(),
+            Why::NotWritten => "the summary cannot be written".into(),
+        }
+    }
+}
+
+/// What the reduction needs of the run.
+pub(crate) trait Home {
+    /// Writes the summary, on rank 0. Whether that could be done.
+    fn write(&mut self, summary: &Summary) -> bool;
+    /// It takes long.
+    fn wait(&mut self);
+}
+
+/// What is known of some ranks.
+struct Known<'a, H> {
+    reduction: Reduction,
+    middle: Middle,
+    begun: Instant,
+    /// The id of the job.
+    job: String,
+    /// In which variables ranks can be extreme.
+    wanted: &'a [String],
+    home: &'a mut H,
+    /// Whether the run knows that it takes long.
+    waited: bool,
+}
+
+impl<H: Home> Part for Known<'_, H> {
+    fn take_in(&mut self, mut words: Vec<u64>) -> Result<(), Why> {
+        let at = words.first().and_then(|at| usize::try_from(*at).ok());
+        let at = at.filter(|at| *at < words.len()).ok_or(Why::NotUnderstood)?;
+        let reduction = words.split_off(at);
+        self.middle.merge(Middle::of_words(words.get(1..).unwrap_or_default()));
+        self.reduction.merge_encoded(reduction).map_err(|_| Why::NotUnderstood)?;
+        Ok(())
+    }
+
+    fn words(&mut self) -> Vec<u64> {
+        let middle = self.middle.words();
+        // Where the reduction begins.
+        let mut words = vec![1 + middle.len() as u64];
+        words.extend(middle);
+        words.extend(self.reduction.encoded());
+        words
+    }
+
+    fn finish(&mut self) -> Result<Vec<u32>, Why> {
+        let mut summary = std::mem::take(&mut self.reduction).finish().ok_or(Why::NotUnderstood)?;
+        summary.job.id.clone_from(&self.job);
+        let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
+        summary.reduced_in_mpi = Some(ReducedInMpi {
+            time_s: self.begun.elapsed().as_secs_f64(),
+            profiles: ranks.clone(),
+        });
+        if self.home.write(&summary) { Ok(ranks) } else { Err(Why::NotWritten) }
+    }
+
+    fn wait(&mut self) {
+        if !std::mem::replace(&mut self.waited, true) {
+            self.home.wait();
+        }
+    }
+}
