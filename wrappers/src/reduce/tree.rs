@@ -15,7 +15,7 @@ use super::communicator::{Communicator, Failure, Pending, Tag};
 /// A rank that has to wait longer than this saves what it knows.
 const PATIENCE: Duration = Duration::from_millis(100);
 /// How long a rank that waits stays awake.
-const AWAKE: Duration = Duration::from_millis(2);
+const AWAKE: Duration = Duration::from_millis(200);
 /// The longest sleep of a rank that waits.
 const SLEEP: Duration = Duration::from_millis(1);
 /// Words of the message that says how it ended: whether well, how many ranks follow, and those.
