@@ -57,35 +57,34 @@ pub(crate) fn of_pvar(pvar: &Pvar) -> impl Iterator<Item = Reading> {
 }
 
 /// Text has no minimum: it stays in the rank profile.
-pub(crate) fn of_values(measure: Measure, values: &Values) -> Vec<Reading> {
-    match values {
-        Values::Elements(elements) => of_elements(measure, elements).collect(),
-        Values::Digest(digest) => vec![
-            (measure, Element::Sum, digest.sum),
-            (measure, Element::Min, digest.min),
-            (measure, Element::Max, digest.max),
-        ],
-        Values::Text(_) => Vec::new(),
-    }
+pub(crate) fn of_values(measure: Measure, values: &Values) -> impl Iterator<Item = Reading> {
+    let (elements, digest) = match values {
+        Values::Elements(elements) => (elements.as_slice(), None),
+        Values::Digest(digest) => (&[][..], Some(digest)),
+        Values::Text(_) => (&[][..], None),
+    };
+    let digest = digest.into_iter().flat_map(move |digest| {
+        [(Element::Sum, digest.sum), (Element::Min, digest.min), (Element::Max, digest.max)]
+    });
+    of_elements(measure, elements).chain(digest.map(move |(element, n)| (measure, element, n)))
 }
 
 /// The number of a state has no mean and no extremes: states have shares.
-pub(crate) fn of_samples(class: Class, samples: &Samples) -> Vec<Reading> {
-    if samples.n == 0 || class == Class::State {
-        return Vec::new();
-    }
-    let sum = samples.sum.as_ref();
-    [
-        (Measure::SampledMin, &samples.min, sum.map(|sum| sum.min)),
-        (Measure::SampledMean, &samples.mean, sum.map(|sum| sum.mean)),
-        (Measure::SampledMax, &samples.max, sum.map(|sum| sum.max)),
-    ]
-    .into_iter()
-    .flat_map(|(measure, elements, sum)| {
-        let sum = sum.map(|sum| (measure, Element::Sum, sum));
-        of_elements(measure, elements).chain(sum)
+pub(crate) fn of_samples(class: Class, samples: &Samples) -> impl Iterator<Item = Reading> {
+    let samples = (samples.n > 0 && class != Class::State).then_some(samples);
+    samples.into_iter().flat_map(|samples| {
+        let sum = samples.sum.as_ref();
+        [
+            (Measure::SampledMin, &samples.min, sum.map(|sum| sum.min)),
+            (Measure::SampledMean, &samples.mean, sum.map(|sum| sum.mean)),
+            (Measure::SampledMax, &samples.max, sum.map(|sum| sum.max)),
+        ]
+        .into_iter()
+        .flat_map(|(measure, elements, sum)| {
+            let sum = sum.map(|sum| (measure, Element::Sum, sum));
+            of_elements(measure, elements).chain(sum)
+        })
     })
-    .collect()
 }
 
 fn of_elements(measure: Measure, elements: &[Number]) -> impl Iterator<Item = Reading> {
@@ -115,7 +114,8 @@ mod tests {
 
     #[test]
     fn a_sampled_vector_has_its_elements_and_their_sum() {
-        let readings = of_samples(Class::Level, &samples(&[2, 3]));
+        let samples = samples(&[2, 3]);
+        let readings: Vec<Reading> = of_samples(Class::Level, &samples).collect();
         assert_eq!(readings.len(), 9);
         assert!(readings.contains(&(Measure::SampledMax, Element::Index(1), Number::Integer(3))));
         assert!(readings.contains(&(Measure::SampledMean, Element::Sum, Number::Integer(5))));
@@ -123,18 +123,20 @@ mod tests {
 
     #[test]
     fn a_sampled_scalar_has_no_sum() {
-        let readings = of_samples(Class::Level, &samples(&[2]));
+        let samples = samples(&[2]);
+        let readings: Vec<Reading> = of_samples(Class::Level, &samples).collect();
         assert_eq!(readings.len(), 3);
         assert!(readings.iter().all(|(_, element, _)| *element == Element::Scalar));
     }
 
     #[test]
     fn a_state_has_no_extremes() {
-        assert_eq!(of_samples(Class::State, &samples(&[2])), []);
+        assert_eq!(of_samples(Class::State, &samples(&[2])).count(), 0);
     }
 
     #[test]
     fn what_was_never_read_has_no_readings() {
-        assert_eq!(of_samples(Class::Level, &Samples { n: 0, ..samples(&[2]) }), []);
+        let none = Samples { n: 0, ..samples(&[2]) };
+        assert_eq!(of_samples(Class::Level, &none).count(), 0);
     }
 }

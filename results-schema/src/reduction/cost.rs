@@ -1,10 +1,9 @@
 //! The time in MPI functions and the time that gyan took, over ranks.
 
-use std::collections::BTreeSet;
-
+use super::ranks::RankSet;
 use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
     /// The sum of the squared standard errors.
@@ -36,7 +35,7 @@ impl InMpiReduction {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct OverheadReduction {
     mpit_init_s: Statistics,
     init_s: Statistics,
@@ -49,7 +48,7 @@ pub(super) struct OverheadReduction {
     running_share: Statistics,
     /// Of the lowest rank.
     budget: (u32, Option<f64>),
-    over_budget: BTreeSet<u32>,
+    over_budget: RankSet,
 }
 
 impl OverheadReduction {
@@ -68,11 +67,15 @@ impl OverheadReduction {
             events_s: told(overhead.events_s),
             running_share: told(overhead.running_share),
             budget: (rank, overhead.budget),
-            over_budget: overhead.is_over_budget().then_some(rank).into_iter().collect(),
+            over_budget: overhead
+                .is_over_budget()
+                .then_some(rank)
+                .map(RankSet::of)
+                .unwrap_or_default(),
         }
     }
 
-    pub(super) fn merge(&mut self, mut other: OverheadReduction) {
+    pub(super) fn merge(&mut self, other: &OverheadReduction) {
         for (own, other) in [
             (&mut self.mpit_init_s, &other.mpit_init_s),
             (&mut self.init_s, &other.init_s),
@@ -88,7 +91,7 @@ impl OverheadReduction {
         if other.budget.0 < self.budget.0 {
             self.budget = other.budget;
         }
-        self.over_budget.append(&mut other.over_budget);
+        self.over_budget.merge(&other.over_budget);
     }
 
     pub(super) fn finish(self) -> Option<OverheadSummary> {
@@ -102,7 +105,7 @@ impl OverheadReduction {
             share: self.share.finish()?,
             running_share: self.running_share.finish(),
             budget: self.budget.1,
-            over_budget: self.over_budget.into_iter().collect(),
+            over_budget: self.over_budget.iter().collect(),
         })
     }
 }

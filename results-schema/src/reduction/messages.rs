@@ -13,10 +13,10 @@ use crate::{
 const PAIRS_AT_MOST: usize = 64;
 
 /// What was told, by who told it.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Sources(BTreeMap<MessageSource, MessagesReduction>);
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct MessagesReduction {
     ranks: u64,
     metrics: Rows<MetricReduction, (Metric, Traffic)>,
@@ -27,7 +27,7 @@ struct MessagesReduction {
     lost: u64,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct MetricReduction {
     n: Statistics,
     sum: Statistics,
@@ -37,17 +37,17 @@ struct MetricReduction {
 }
 
 impl Sources {
-    pub(super) fn of(messages: Vec<Messages>, rank: u32) -> Sources {
-        let sources = messages.into_iter();
+    pub(super) fn of(messages: &[Messages], rank: u32) -> Sources {
+        let sources = messages.iter();
         Sources(sources.map(|one| (one.source, MessagesReduction::of(one, rank))).collect())
     }
 
-    pub(super) fn merge(&mut self, other: Sources) {
-        for (source, messages) in other.0 {
+    pub(super) fn merge(&mut self, other: &Sources) {
+        for (&source, messages) in &other.0 {
             match self.0.get_mut(&source) {
                 Some(own) => own.merge(messages),
                 None => {
-                    self.0.insert(source, messages);
+                    self.0.insert(source, messages.clone());
                 }
             }
         }
@@ -59,24 +59,30 @@ impl Sources {
 }
 
 impl MessagesReduction {
-    fn of(messages: Messages, rank: u32) -> MessagesReduction {
-        let pairs_seen = messages.peers.len() as u64;
-        let peers = messages.peers.into_iter();
-        let metrics = messages.metrics.into_iter();
+    fn of(messages: &Messages, rank: u32) -> MessagesReduction {
+        let peers = messages.peers.iter().cloned();
+        let mut metrics = Rows::default();
+        metrics.set(
+            rank,
+            &messages.metrics,
+            |key: &(Metric, Traffic), metric| key.cmp(&(metric.metric, metric.traffic)),
+            |metric| (metric.metric, metric.traffic),
+            |row: &mut MetricReduction, metric| row.set(metric, rank),
+        );
         MessagesReduction {
             ranks: 1,
-            metrics: Rows::of(rank, metrics.map(|metric| MetricReduction::of(metric, rank))),
+            metrics,
             pairs: worst(peers.map(|queues| PairSummary { rank, queues }).collect()),
-            pairs_seen,
+            pairs_seen: messages.peers.len() as u64,
             without_peer: messages.without_peer,
             lost: messages.lost,
         }
     }
 
-    fn merge(&mut self, mut other: MessagesReduction) {
+    fn merge(&mut self, other: &MessagesReduction) {
         self.ranks = self.ranks.saturating_add(other.ranks);
-        self.metrics.merge(other.metrics);
-        self.pairs.append(&mut other.pairs);
+        self.metrics.merge(&other.metrics);
+        self.pairs.extend_from_slice(&other.pairs);
         self.pairs = worst(std::mem::take(&mut self.pairs));
         self.pairs_seen = self.pairs_seen.saturating_add(other.pairs_seen);
         self.without_peer = self.without_peer.saturating_add(other.without_peer);
@@ -110,15 +116,12 @@ fn worst(mut pairs: Vec<PairSummary>) -> Vec<PairSummary> {
 }
 
 impl MetricReduction {
-    fn of(metric: MessageMetric, rank: u32) -> ((Metric, Traffic), MetricReduction) {
-        let reduction = MetricReduction {
-            n: Statistics::of(Number::Integer(metric.n.into()), rank),
-            sum: Statistics::of(Number::Double(metric.sum), rank),
-            max: Statistics::of(Number::Double(metric.max), rank),
-            histogram: metric.histogram,
-            absence: Absence::default(),
-        };
-        ((metric.metric, metric.traffic), reduction)
+    fn set(&mut self, metric: &MessageMetric, rank: u32) {
+        self.n = Statistics::of(Number::Integer(metric.n.into()), rank);
+        self.sum = Statistics::of(Number::Double(metric.sum), rank);
+        self.max = Statistics::of(Number::Double(metric.max), rank);
+        self.histogram.clone_from(&metric.histogram);
+        self.absence = Absence::default();
     }
 
     fn finish(self, (metric, traffic): (Metric, Traffic), ranks: u64) -> Option<MetricSummary> {
@@ -138,7 +141,7 @@ impl MetricReduction {
 }
 
 impl Row for MetricReduction {
-    fn merge(&mut self, other: MetricReduction) {
+    fn merge(&mut self, other: &MetricReduction) {
         self.n.merge(&other.n);
         self.sum.merge(&other.sum);
         self.max.merge(&other.max);
@@ -154,13 +157,13 @@ impl Row for MetricReduction {
 type EventKey = (String, String, Option<String>);
 
 /// The events of the ranks that counted any.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Events {
     ranks: u64,
     rows: Option<Rows<EventReduction, EventKey>>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct EventReduction {
     n: Statistics,
     dropped: u64,
@@ -171,29 +174,29 @@ struct EventReduction {
 }
 
 impl Events {
-    pub(super) fn of(events: Vec<EventCount>, rank: u32) -> Events {
+    pub(super) fn of(events: &[EventCount], rank: u32) -> Events {
         if events.is_empty() {
-            return Events { ranks: 0, rows: None };
+            return Events::default();
         }
-        let rows = events.into_iter().map(|event| {
-            let reduction = EventReduction {
-                n: Statistics::of(Number::Integer(event.n.into()), rank),
-                dropped: event.dropped,
-                first_s: event.first_s,
-                last_s: event.last_s,
-                gap_max_s: event.gap_max_s,
-                absence: Absence::default(),
-            };
-            ((event.name, event.event_source, event.object), reduction)
-        });
-        Events { ranks: 1, rows: Some(Rows::of(rank, rows)) }
+        let mut rows = Rows::default();
+        rows.set(
+            rank,
+            events,
+            |(name, source, object): &EventKey, event| {
+                let order = name.cmp(&event.name).then_with(|| source.cmp(&event.event_source));
+                order.then_with(|| object.cmp(&event.object))
+            },
+            |event| (event.name.clone(), event.event_source.clone(), event.object.clone()),
+            |row: &mut EventReduction, event| row.set(event, rank),
+        );
+        Events { ranks: 1, rows: Some(rows) }
     }
 
-    pub(super) fn merge(&mut self, other: Events) {
+    pub(super) fn merge(&mut self, other: &Events) {
         self.ranks = self.ranks.saturating_add(other.ranks);
-        match (&mut self.rows, other.rows) {
+        match (&mut self.rows, &other.rows) {
             (Some(own), Some(other)) => own.merge(other),
-            (own @ None, other) => *own = other,
+            (own @ None, other) => own.clone_from(other),
             (Some(_), None) => {}
         }
     }
@@ -217,8 +220,19 @@ impl Events {
     }
 }
 
+impl EventReduction {
+    fn set(&mut self, event: &EventCount, rank: u32) {
+        self.n = Statistics::of(Number::Integer(event.n.into()), rank);
+        self.dropped = event.dropped;
+        self.first_s = event.first_s;
+        self.last_s = event.last_s;
+        self.gap_max_s = event.gap_max_s;
+        self.absence = Absence::default();
+    }
+}
+
 impl Row for EventReduction {
-    fn merge(&mut self, other: EventReduction) {
+    fn merge(&mut self, other: &EventReduction) {
         self.n.merge(&other.n);
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.first_s = either(self.first_s, other.first_s, f64::min);

@@ -1,8 +1,11 @@
 //! The numbers of variables over ranks, and what was sampled of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use super::absence::{Absence, Row, Rows};
+use super::insert_all;
+use super::sorted::Sorted;
 use crate::readings::Reading;
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Samples, SamplesSummary,
@@ -21,9 +24,15 @@ impl Variable {
     fn of(pvar: &Pvar) -> Variable {
         Variable { name: pvar.name.clone(), class: pvar.class, object: pvar.object.clone() }
     }
+
+    /// As the order of what [`of`](Self::of) makes of it.
+    fn compare(&self, pvar: &Pvar) -> Ordering {
+        let order = self.name.cmp(&pvar.name).then_with(|| self.class.cmp(&pvar.class));
+        order.then_with(|| self.object.cmp(&pvar.object))
+    }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct NumberReduction {
     /// What the lowest rank that has the variable says of it.
     said: (u32, Datatype, Option<Class>),
@@ -31,7 +40,7 @@ struct NumberReduction {
     statistics: Statistics,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct SamplesReduction {
     /// What the lowest rank that has the variable says of it.
     said: (u32, Option<Class>),
@@ -42,20 +51,33 @@ struct SamplesReduction {
 }
 
 /// A rank that was never in a state spent a share of 0 in it.
-#[derive(Debug)]
+#[derive(Clone, Debug, Default)]
 struct StateReduction {
     share: Statistics,
     absence: Absence,
 }
 
 /// The variables of a run, or of a phase of it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Pvars {
-    numbers: BTreeMap<(Variable, Measure, Element), NumberReduction>,
-    samples: BTreeMap<Variable, SamplesReduction>,
+    numbers: Sorted<(Variable, Measure, Element), NumberReduction>,
+    samples: Sorted<Variable, SamplesReduction>,
+}
+
+impl Default for NumberReduction {
+    fn default() -> NumberReduction {
+        let said = (u32::MAX, Datatype::Int, None);
+        NumberReduction { said, notes: BTreeSet::new(), statistics: Statistics::default() }
+    }
 }
 
 impl Pvars {
+    /// Forgets the numbers, before those of another profile are taken in.
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+        self.samples.clear();
+    }
+
     /// Takes in what `rank` read of `pvar`.
     pub(super) fn add(
         &mut self,
@@ -65,49 +87,33 @@ impl Pvars {
         rank: u32,
     ) {
         for (measure, element, number) in readings {
-            let row =
-                self.numbers.entry((Variable::of(pvar), measure, element)).or_insert_with(|| {
-                    NumberReduction {
-                        said: (rank, pvar.datatype, pvar.behaves_as),
-                        notes: pvar.notes.iter().cloned().collect(),
-                        statistics: Statistics::default(),
-                    }
-                });
-            row.statistics.add(number, rank);
+            let compare = |(variable, own, at): &(Variable, Measure, Element)| {
+                let order = variable.compare(pvar).then_with(|| own.cmp(&measure));
+                order.then_with(|| at.cmp(&element))
+            };
+            let key = || (Variable::of(pvar), measure, element);
+            let Some((is_there, row)) = self.numbers.row(compare, key) else { continue };
+            if is_there {
+                row.statistics.add(number, rank);
+            } else {
+                row.set(pvar, number, rank);
+            }
         }
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
-            let row = SamplesReduction::of(pvar.behaves_as, samples, rank);
-            self.samples.insert(Variable::of(pvar), row);
+            let compare = |variable: &Variable| variable.compare(pvar);
+            if let Some((_, row)) = self.samples.row(compare, || Variable::of(pvar)) {
+                row.set(pvar.behaves_as, samples, rank);
+            }
         }
     }
 
-    pub(super) fn merge(&mut self, other: Pvars) {
-        for (key, row) in other.numbers {
-            match self.numbers.get_mut(&key) {
-                Some(own) => {
-                    own.statistics.merge(&row.statistics);
-                    if row.said.0 < own.said.0 {
-                        own.said = row.said;
-                    }
-                    own.notes.extend(row.notes);
-                }
-                None => {
-                    self.numbers.insert(key, row);
-                }
-            }
-        }
-        for (variable, row) in other.samples {
-            match self.samples.get_mut(&variable) {
-                Some(own) => own.merge(row),
-                None => {
-                    self.samples.insert(variable, row);
-                }
-            }
-        }
+    pub(super) fn merge(&mut self, other: &Pvars) {
+        self.numbers.merge(&other.numbers, NumberReduction::merge, |_| {}, |_| {});
+        self.samples.merge(&other.samples, SamplesReduction::merge, |_| {}, |_| {});
     }
 
     pub(super) fn finish(self) -> (Vec<PvarSummary>, Vec<SamplesSummary>) {
-        let numbers = self.numbers.into_iter().filter_map(|((variable, measure, element), row)| {
+        let numbers = self.numbers.into_rows().filter_map(|((variable, measure, element), row)| {
             let (_, datatype, behaves_as) = row.said;
             Some(PvarSummary {
                 name: variable.name,
@@ -121,34 +127,55 @@ impl Pvars {
                 notes: row.notes.into_iter().collect(),
             })
         });
-        let samples = self.samples.into_iter().map(|(variable, row)| row.finish(variable));
+        let samples = self.samples.into_rows().map(|(variable, row)| row.finish(variable));
         (numbers.collect(), samples.collect())
     }
 }
 
-impl SamplesReduction {
-    fn of(behaves_as: Option<Class>, samples: &Samples, rank: u32) -> SamplesReduction {
-        let states = samples.states.iter().map(|state| {
-            let share = Statistics::of(Number::Double(state.share), rank);
-            (state.state.clone(), StateReduction { share, absence: Absence::default() })
-        });
-        SamplesReduction {
-            said: (rank, behaves_as),
-            ranks: 1,
-            n: samples.n,
-            histogram: samples.histogram.clone(),
-            states: Rows::of(rank, states),
+impl NumberReduction {
+    fn set(&mut self, pvar: &Pvar, number: Number, rank: u32) {
+        self.said = (rank, pvar.datatype, pvar.behaves_as);
+        if !self.notes.iter().eq(&pvar.notes) {
+            self.notes = pvar.notes.iter().cloned().collect();
         }
+        self.statistics = Statistics::of(number, rank);
     }
 
-    fn merge(&mut self, other: SamplesReduction) {
+    fn merge(&mut self, other: &NumberReduction) {
+        self.statistics.merge(&other.statistics);
+        if other.said.0 < self.said.0 {
+            self.said = other.said;
+        }
+        insert_all(&mut self.notes, &other.notes);
+    }
+}
+
+impl SamplesReduction {
+    fn set(&mut self, behaves_as: Option<Class>, samples: &Samples, rank: u32) {
+        self.said = (rank, behaves_as);
+        self.ranks = 1;
+        self.n = samples.n;
+        self.histogram.clone_from(&samples.histogram);
+        self.states.set(
+            rank,
+            &samples.states,
+            |name, state| name.cmp(&state.state),
+            |state| state.state.clone(),
+            |row, state| {
+                row.share = Statistics::of(Number::Double(state.share), rank);
+                row.absence = Absence::default();
+            },
+        );
+    }
+
+    fn merge(&mut self, other: &SamplesReduction) {
         if other.said.0 < self.said.0 {
             self.said = other.said;
         }
         self.ranks = self.ranks.saturating_add(other.ranks);
         self.n = self.n.saturating_add(other.n);
         add_histogram(&mut self.histogram, &other.histogram);
-        self.states.merge(other.states);
+        self.states.merge(&other.states);
     }
 
     fn finish(self, variable: Variable) -> SamplesSummary {
@@ -173,7 +200,7 @@ impl SamplesReduction {
 }
 
 impl Row for StateReduction {
-    fn merge(&mut self, other: StateReduction) {
+    fn merge(&mut self, other: &StateReduction) {
         self.share.merge(&other.share);
         self.absence.merge(other.absence);
     }
