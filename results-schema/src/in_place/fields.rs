@@ -20,24 +20,24 @@ macro_rules! fields {
         impl InPlace for $type {
             fn read(&mut self, text: &mut Text) -> Option<()> {
                 let $type { $($field),+ } = self;
-                text.expect(b"{")?;
+                text.expect("{")?;
                 let mut is_first = true;
                 $(fields!(@one text $field is_first $($optional)?);)+
                 let _ = is_first;
-                text.expect(b"}")
+                text.expect("}")
             }
         }
     )+};
     (@one $text:ident $field:ident $is_first:ident) => {
         if !std::mem::take(&mut $is_first) {
-            $text.expect(b",")?;
+            $text.expect(",")?;
         }
-        $text.expect(concat!("\"", stringify!($field), "\":").as_bytes())?;
+        $text.expect(concat!("\"", stringify!($field), "\":"))?;
         $field.read($text)?;
     };
     // Never the first.
     (@one $text:ident $field:ident $is_first:ident ?) => {
-        if $text.eat(concat!(",\"", stringify!($field), "\":").as_bytes()) {
+        if $text.eat(concat!(",\"", stringify!($field), "\":")) {
             $field.read($text)?;
         } else {
             $field.clear();

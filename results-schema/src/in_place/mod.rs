@@ -77,7 +77,7 @@ fn parse<'a>(
     latest: &'a mut Option<RankProfile>,
     bytes: &[u8],
 ) -> Result<&'a mut RankProfile, ReadError> {
-    if !latest.as_mut().is_some_and(|latest| read(latest, bytes).is_some()) {
+    if latest.as_mut().is_none_or(|latest| read(latest, bytes).is_none()) {
         *latest = None;
     }
     let profile = match latest {
@@ -108,8 +108,11 @@ macro_rules! integers {
         impl InPlace for $type {
             #[inline]
             fn read(&mut self, text: &mut Text) -> Option<()> {
-                let Number::Integer(integer) = text.number()? else { return None };
-                *self = integer.try_into().ok()?;
+                *self = match text.integer() {
+                    Some(integer) => integer.try_into().ok()?,
+                    // A negative one, or one that needs all 64 bits.
+                    None => text.value()?,
+                };
                 Some(())
             }
 
@@ -147,8 +150,8 @@ impl InPlace for f64 {
 
 impl InPlace for bool {
     fn read(&mut self, text: &mut Text) -> Option<()> {
-        *self = text.eat(b"true");
-        (*self || text.eat(b"false")).then_some(())
+        *self = text.eat("true");
+        (*self || text.eat("false")).then_some(())
     }
 }
 
@@ -166,7 +169,7 @@ impl InPlace for String {
 
 impl<T: InPlace> InPlace for Option<T> {
     fn read(&mut self, text: &mut Text) -> Option<()> {
-        if text.eat(b"null") {
+        if text.eat("null") {
             *self = None;
         } else if let Some(place) = self {
             place.read(text)?;
@@ -183,9 +186,9 @@ impl<T: InPlace> InPlace for Option<T> {
 
 impl<T: InPlace> InPlace for Vec<T> {
     fn read(&mut self, text: &mut Text) -> Option<()> {
-        text.expect(b"[")?;
+        text.expect("[")?;
         let mut length = 0;
-        if !text.eat(b"]") {
+        if !text.eat("]") {
             loop {
                 if let Some(place) = self.get_mut(length) {
                     place.read(text)?;
@@ -193,11 +196,11 @@ impl<T: InPlace> InPlace for Vec<T> {
                     self.push(text.value()?);
                 }
                 length += 1;
-                if !text.eat(b",") {
+                if !text.eat(",") {
                     break;
                 }
             }
-            text.expect(b"]")?;
+            text.expect("]")?;
         }
         self.truncate(length);
         Some(())

@@ -8,7 +8,7 @@ use crate::Number;
 
 /// What is left of a text.
 pub(super) struct Text<'a> {
-    rest: &'a [u8],
+    rest: &'a str,
 }
 
 /// The powers of ten that a double holds exactly.
@@ -22,56 +22,52 @@ const DIGITS_AT_MOST: usize = 19;
 const EXACT: u64 = 1 << 53;
 
 impl<'a> Text<'a> {
-    /// `text` has to be UTF-8.
     pub(super) fn new(text: &'a str) -> Text<'a> {
-        Text { rest: text.as_bytes() }
+        Text { rest: text }
     }
 
     /// Steps over `expected`, when that is what stands here.
     #[inline]
-    pub(super) fn eat(&mut self, expected: &[u8]) -> bool {
-        if let Some(rest) = self.rest.strip_prefix(expected) {
-            self.rest = rest;
-            return true;
-        }
-        false
+    pub(super) fn eat(&mut self, expected: &str) -> bool {
+        let rest = self.rest.strip_prefix(expected);
+        self.rest = rest.unwrap_or(self.rest);
+        rest.is_some()
     }
 
-    /// The same for one that has to be there.
+    /// The same for what has to be there.
     #[inline]
-    pub(super) fn expect(&mut self, expected: &[u8]) -> Option<()> {
-        self.eat(expected).then_some(())
+    pub(super) fn expect(&mut self, expected: &str) -> Option<()> {
+        self.rest = self.rest.strip_prefix(expected)?;
+        Some(())
     }
 
     /// Whether a list begins here.
     pub(super) fn is_list(&self) -> bool {
-        self.rest.starts_with(b"[")
+        self.rest.starts_with('[')
     }
 
     /// Whether nothing but the end of the line is left.
     pub(super) fn is_at_end(&self) -> bool {
-        self.rest.iter().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
+        self.rest.bytes().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
     }
 
     /// The string that stands here; none when it has escapes, or characters that JSON forbids.
     #[inline]
     pub(super) fn string(&mut self) -> Option<&'a str> {
-        let text = self.rest.strip_prefix(b"\"")?;
-        let end = text.iter().position(|&byte| byte == b'"' || byte == b'\\' || byte < b' ')?;
-        let (string, rest) = text.split_at_checked(end)?;
-        self.rest = rest.strip_prefix(b"\"")?;
-        std::str::from_utf8(string).ok()
+        let text = self.rest.strip_prefix('"')?;
+        let (string, rest) =
+            text.split_at_checked(text.bytes().position(|byte| !is_plain(byte))?)?;
+        self.rest = rest.strip_prefix('"')?;
+        Some(string)
     }
 
     /// Whether `string` stands here, without an escape in it: then it is stepped over.
     #[inline]
     pub(super) fn eat_string(&mut self, string: &str) -> bool {
-        let rest = self.rest.strip_prefix(b"\"");
-        let rest = rest.and_then(|rest| rest.strip_prefix(string.as_bytes()));
-        let Some(rest) = rest.and_then(|rest| rest.strip_prefix(b"\"")) else { return false };
-        // What was read from an escape is not what stands in the text.
-        // All of them, not until the first: the compiler compares many at a time.
-        let is_plain = |byte| byte >= b' ' && byte != b'"' && byte != b'\\';
+        let rest = self.rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(string));
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix('"')) else { return false };
+        // What was read from an escape is not what stands in the text. All of them are looked at, not
+        // those until the first that is not plain: the compiler compares many at a time.
         if !string.bytes().fold(true, |are_plain, byte| are_plain & is_plain(byte)) {
             return false;
         }
@@ -79,85 +75,105 @@ impl<'a> Text<'a> {
         true
     }
 
-    /// The number that stands here, as serde_json reads it; none for what is rare: more digits than 64
+    /// The integer that stands here, without a sign; none for what is no such number, and for more digits
+    /// than 64 bits hold.
+    #[inline]
+    pub(super) fn integer(&mut self) -> Option<u64> {
+        let (integer, length) = digits(0, self.rest.as_bytes());
+        let is_whole = !matches!(self.rest.as_bytes().get(length), Some(b'.' | b'e' | b'E'));
+        let is_written_so = is_written_so(self.rest.as_bytes(), length);
+        self.rest = self.rest.get(length..).filter(|_| is_whole && is_written_so)?;
+        Some(integer)
+    }
+
+    /// The number that stands here, as `serde_json` reads it; none for what is rare: more digits than 64
     /// bits hold, the integer -0, doubles out of range, strings such as "NaN".
     #[inline]
     pub(super) fn number(&mut self) -> Option<Number> {
-        let text = self.rest;
-        let is_negative = text.first() == Some(&b'-');
-        let mut at = usize::from(is_negative);
-        let mut digits = 0;
-        let begin = at;
-        while let Some(digit) = digit(text, at) {
-            digits = u64::wrapping_add(u64::wrapping_mul(digits, 10), digit);
-            at += 1;
-        }
-        let integers = at - begin;
-        if integers == 0
-            || integers > DIGITS_AT_MOST
-            || (integers > 1 && text.get(begin) == Some(&b'0'))
-        {
+        let (is_negative, text) = match self.rest.strip_prefix('-') {
+            Some(text) => (true, text),
+            None => (false, self.rest),
+        };
+        let (number, integers) = digits(0, text.as_bytes());
+        if !is_written_so(text.as_bytes(), integers) {
             return None;
         }
-        if !matches!(text.get(at), Some(b'.' | b'e' | b'E')) {
-            self.rest = text.get(at..)?;
-            let integer = i128::from(digits);
-            if is_negative && integer == 0 {
+        let rest = text.get(integers..)?;
+        if !rest.starts_with(['.', 'e', 'E']) {
+            // serde_json makes doubles of these.
+            if is_negative && (number == 0 || number > 1 << 63) {
                 return None;
             }
-            // serde_json makes a double of what is below the smallest integer of 64 bits.
-            if is_negative && integer > 1 << 63 {
-                return None;
-            }
+            self.rest = rest;
+            let integer = i128::from(number);
             return Some(Number::Integer(if is_negative { -integer } else { integer }));
         }
-        let mut fraction = 0;
-        if text.get(at) == Some(&b'.') {
-            at += 1;
-            let begin = at;
-            while let Some(digit) = digit(text, at) {
-                digits = u64::wrapping_add(u64::wrapping_mul(digits, 10), digit);
-                at += 1;
-            }
-            fraction = at - begin;
-            if fraction == 0 {
-                return None;
-            }
+        let after = rest.strip_prefix('.').unwrap_or(rest);
+        let (number, fraction) = digits(number, after.as_bytes());
+        if fraction == 0 && after.len() < rest.len() {
+            return None;
         }
-        let has_exponent = matches!(text.get(at), Some(b'e' | b'E'));
+        let end = if after.len() < rest.len() { after.get(fraction..)? } else { rest };
         // With few digits both numbers are exact, and so their quotient is rounded once.
-        if !has_exponent && integers + fraction <= DIGITS_AT_MOST && digits <= EXACT {
-            self.rest = text.get(at..)?;
-            let double = digits as f64 / POWERS.get(fraction)?;
+        if !end.starts_with(['e', 'E']) && integers + fraction <= DIGITS_AT_MOST && number <= EXACT
+        {
+            self.rest = end;
+            let double = number as f64 / POWERS.get(fraction)?;
             return Some(Number::Double(if is_negative { -double } else { double }));
         }
-        if has_exponent {
-            at += 1;
-            at += usize::from(matches!(text.get(at), Some(b'+' | b'-')));
-            let begin = at;
-            while digit(text, at).is_some() {
-                at += 1;
-            }
-            if at == begin {
+        self.double(end)
+    }
+
+    /// The number up to here, and the exponent that may follow.
+    #[cold]
+    fn double(&mut self, exponent: &'a str) -> Option<Number> {
+        let mut end = exponent;
+        if let Some(digits_and_more) = exponent.strip_prefix(['e', 'E']) {
+            let unsigned = digits_and_more.strip_prefix(['+', '-']).unwrap_or(digits_and_more);
+            end = unsigned.trim_start_matches(|c: char| c.is_ascii_digit());
+            if end.len() == unsigned.len() {
                 return None;
             }
         }
-        let (number, rest) = text.split_at_checked(at)?;
-        let double: f64 = std::str::from_utf8(number).ok()?.parse().ok()?;
-        self.rest = rest;
+        let double: f64 = self.rest.get(..self.rest.len() - end.len())?.parse().ok()?;
+        self.rest = end;
         double.is_finite().then_some(Number::Double(double))
     }
 
     /// Whatever stands here, read by serde.
+    #[cold]
     pub(super) fn value<T: DeserializeOwned>(&mut self) -> Option<T> {
-        let mut values = Deserializer::from_slice(self.rest).into_iter();
+        let mut values = Deserializer::from_str(self.rest).into_iter();
         let value = values.next()?.ok()?;
         self.rest = self.rest.get(values.byte_offset()..)?;
         Some(value)
     }
 }
 
+/// Whether a byte stands for itself in a string of JSON.
 #[inline]
-fn digit(text: &[u8], at: usize) -> Option<u64> {
-    text.get(at).map(|byte| byte.wrapping_sub(b'0')).filter(|&digit| digit < 10).map(u64::from)
+fn is_plain(byte: u8) -> bool {
+    byte >= b' ' && byte != b'"' && byte != b'\\'
+}
+
+/// The number that the digits of `before` and those at the beginning of `text` are, when all of them fit,
+/// and how many there are in `text`.
+#[inline]
+fn digits(before: u64, text: &[u8]) -> (u64, usize) {
+    let (mut number, mut length) = (before, 0);
+    for byte in text {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        number = number.wrapping_mul(10).wrapping_add(digit.into());
+        length += 1;
+    }
+    (number, length)
+}
+
+/// Whether so many digits are an integer of JSON that fits into 64 bits.
+#[inline]
+fn is_written_so(text: &[u8], digits: usize) -> bool {
+    digits == 1 || (digits > 1 && digits <= DIGITS_AT_MOST && text.first() != Some(&b'0'))
 }

@@ -68,7 +68,11 @@ impl<R: Row, K: Clone + Ord> Rows<R, K> {
         self.lowest_rank = rank;
         self.rows.clear();
         for row in rows {
-            if let Some((_, own)) = self.rows.row(|key| compare(key, &row), || key(&row)) {
+            if let Some((_, own)) = self.rows.row(
+                |key| compare(key, &row).is_eq(),
+                |key| compare(key, &row),
+                || key(&row),
+            ) {
                 set(own, row);
             }
         }

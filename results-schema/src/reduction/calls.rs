@@ -64,11 +64,11 @@ impl CallReduction {
 impl Row for CallReduction {
     fn merge(&mut self, other: &CallReduction) {
         self.count.merge(&other.count);
-        merge_option(&mut self.bytes, &other.bytes);
+        merge_option(&mut self.bytes, other.bytes.as_ref());
         self.timed = self.timed.saturating_add(other.timed);
-        merge_option(&mut self.time_s, &other.time_s);
+        merge_option(&mut self.time_s, other.time_s.as_ref());
         self.time_variance += other.time_variance;
-        merge_option(&mut self.time_max_s, &other.time_max_s);
+        merge_option(&mut self.time_max_s, other.time_max_s.as_ref());
         add_histogram(&mut self.time_histogram, &other.time_histogram);
         self.absence.merge(other.absence);
     }

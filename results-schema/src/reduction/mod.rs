@@ -313,10 +313,10 @@ impl JobReduction {
     }
 }
 
-fn merge_option(own: &mut Option<Statistics>, other: &Option<Statistics>) {
+fn merge_option(own: &mut Option<Statistics>, other: Option<&Statistics>) {
     match (own, other) {
         (Some(own), Some(other)) => own.merge(other),
-        (own @ None, other) => *own = *other,
+        (own @ None, other) => *own = other.copied(),
         (Some(_), None) => {}
     }
 }
@@ -339,7 +339,9 @@ fn insert_all(set: &mut BTreeSet<String>, other: &BTreeSet<String>) {
 /// Makes `counts` those of one rank that has these.
 fn set_counts<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, list: &[K]) {
     if counts.keys().eq(list) {
-        counts.values_mut().for_each(|ranks| *ranks = 1);
+        for ranks in counts.values_mut() {
+            *ranks = 1;
+        }
     } else {
         *counts = list.iter().map(|one| (one.clone(), 1)).collect();
     }

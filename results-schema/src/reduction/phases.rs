@@ -106,8 +106,9 @@ fn set_pvars(reduction: &mut Pvars, phase: &Phase, pvars: &[Pvar], rank: u32) {
                 .map(move |reading| if is_zero { zero(reading) } else { reading })
         });
         let class = pvar.effective_class();
-        let sampled = samples.into_iter().flat_map(|samples| readings::of_samples(class, samples));
-        reduction.add(pvar, delta.chain(sampled), samples, rank);
+        let while_running =
+            samples.into_iter().flat_map(|samples| readings::of_samples(class, samples));
+        reduction.add(pvar, delta.chain(while_running), samples, rank);
     }
 }
 

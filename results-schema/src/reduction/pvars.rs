@@ -25,6 +25,10 @@ impl Variable {
         Variable { name: pvar.name.clone(), class: pvar.class, object: pvar.object.clone() }
     }
 
+    fn is(&self, pvar: &Pvar) -> bool {
+        self.name == pvar.name && self.class == pvar.class && self.object == pvar.object
+    }
+
     /// As the order of what [`of`](Self::of) makes of it.
     fn compare(&self, pvar: &Pvar) -> Ordering {
         let order = self.name.cmp(&pvar.name).then_with(|| self.class.cmp(&pvar.class));
@@ -86,22 +90,25 @@ impl Pvars {
         samples: Option<&Samples>,
         rank: u32,
     ) {
-        for (measure, element, number) in readings {
+        readings.into_iter().for_each(|(measure, element, number)| {
+            let is = |(variable, own, at): &(Variable, Measure, Element)| {
+                *own == measure && *at == element && variable.is(pvar)
+            };
             let compare = |(variable, own, at): &(Variable, Measure, Element)| {
                 let order = variable.compare(pvar).then_with(|| own.cmp(&measure));
                 order.then_with(|| at.cmp(&element))
             };
             let key = || (Variable::of(pvar), measure, element);
-            let Some((is_there, row)) = self.numbers.row(compare, key) else { continue };
-            if is_there {
-                row.statistics.add(number, rank);
-            } else {
-                row.set(pvar, number, rank);
+            match self.numbers.row(is, compare, key) {
+                Some((true, row)) => row.statistics.add(number, rank),
+                Some((false, row)) => row.set(pvar, number, rank),
+                None => {}
             }
-        }
+        });
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
+            let is = |variable: &Variable| variable.is(pvar);
             let compare = |variable: &Variable| variable.compare(pvar);
-            if let Some((_, row)) = self.samples.row(compare, || Variable::of(pvar)) {
+            if let Some((_, row)) = self.samples.row(is, compare, || Variable::of(pvar)) {
                 row.set(pvar.behaves_as, samples, rank);
             }
         }

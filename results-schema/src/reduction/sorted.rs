@@ -5,6 +5,12 @@
 //! profile before had it, and the rows of two lists are compared side by side.
 
 use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// How many rows a profile may lack in a row, until one is searched for.
+const STEPS: usize = 8;
+/// Numbers for lists of keys. Nothing else is read because of one: any order of memory will do.
+static LISTS: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Clone, Debug)]
 pub(super) struct Sorted<K, V> {
@@ -14,6 +20,9 @@ pub(super) struct Sorted<K, V> {
     trail: Vec<usize>,
     /// How far this profile has come on the trail.
     at: usize,
+    /// The number of its list of keys: two that have the same number have the same keys, in the same
+    /// places.
+    list: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -25,7 +34,7 @@ struct Slot<K, V> {
 
 impl<K, V> Default for Sorted<K, V> {
     fn default() -> Sorted<K, V> {
-        Sorted { rows: Vec::new(), trail: Vec::new(), at: 0 }
+        Sorted { rows: Vec::new(), trail: Vec::new(), at: 0, list: 0 }
     }
 }
 
@@ -46,24 +55,27 @@ impl<K, V> Sorted<K, V> {
         self.rows.into_iter().filter(|row| row.is_here).map(|row| (row.key, row.value))
     }
 
-    /// The row whose key `compare` says is the one that is looked for, and whether it was here before. A
-    /// row that was not has what it had for another profile. It is always there.
+    /// The row whose key `is` the one that is looked for, as `compare` says too, and whether it was here
+    /// before. A row that was not has what it had for another profile. It is always there.
     #[inline]
     pub(super) fn row(
         &mut self,
+        is: impl Fn(&K) -> bool,
         compare: impl Fn(&K) -> Ordering,
         key: impl FnOnce() -> K,
     ) -> Option<(bool, &mut V)>
     where
         V: Default,
     {
-        let expected = self.trail.get(self.at).copied();
-        let is_there = |&at: &usize| self.rows.get(at).is_some_and(|row| compare(&row.key).is_eq());
-        let at = match expected.filter(is_there) {
-            Some(at) => at,
-            None => self.find(&compare, key),
+        // Rows that this profile lacks are stepped over.
+        let ahead = self.trail.iter().enumerate().skip(self.at).take(STEPS);
+        let is_there = |at: usize| self.rows.get(at).is_some_and(|row| is(&row.key));
+        let found = ahead.map(|(step, &at)| (step, at)).find(|(_, at)| is_there(*at));
+        let (step, at) = match found {
+            Some(found) => found,
+            None => (self.at, self.find(&compare, key)),
         };
-        self.at += 1;
+        self.at = step + 1;
         let slot = self.rows.get_mut(at)?;
         Some((std::mem::replace(&mut slot.is_here, true), &mut slot.value))
     }
@@ -81,14 +93,17 @@ impl<K, V> Sorted<K, V> {
                 at
             }
         };
+        // Where rows have no order, it does not grow.
+        let is_long = self.trail.len() > self.rows.len();
         match self.trail.get_mut(self.at) {
-            Some(step) => *step = at,
-            None => self.trail.push(at),
+            Some(step) if is_long => *step = at,
+            _ => self.trail.insert(self.at.min(self.trail.len()), at),
         }
         at
     }
 
     fn insert(&mut self, at: usize, key: K, value: V, is_here: bool) {
+        self.list = LISTS.fetch_add(1, Relaxed);
         self.rows.insert(at, Slot { key, value, is_here });
         for step in &mut self.trail {
             *step += usize::from(*step >= at);
@@ -106,6 +121,20 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
         mut own: impl FnMut(&mut V),
         mut taken: impl FnMut(&mut V),
     ) {
+        if self.list == other.list {
+            for (slot, theirs) in self.rows.iter_mut().zip(&other.rows) {
+                match (slot.is_here, theirs.is_here) {
+                    (true, true) => both(&mut slot.value, &theirs.value),
+                    (true, false) => own(&mut slot.value),
+                    (false, true) => {
+                        slot.take(&theirs.value);
+                        taken(&mut slot.value);
+                    }
+                    (false, false) => {}
+                }
+            }
+            return;
+        }
         let mut at = 0;
         for theirs in other.rows.iter().filter(|row| row.is_here) {
             let mut order = Ordering::Less;
@@ -122,8 +151,7 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
             match self.rows.get_mut(at).filter(|_| order.is_eq()) {
                 Some(slot) if slot.is_here => both(&mut slot.value, &theirs.value),
                 Some(slot) => {
-                    slot.is_here = true;
-                    slot.value.clone_from(&theirs.value);
+                    slot.take(&theirs.value);
                     taken(&mut slot.value);
                 }
                 None => {
@@ -136,5 +164,17 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
         }
         let rest = self.rows.get_mut(at..).unwrap_or_default();
         rest.iter_mut().filter(|slot| slot.is_here).for_each(|slot| own(&mut slot.value));
+        if self.rows.len() == other.rows.len()
+            && self.rows.iter().zip(&other.rows).all(|(own, other)| own.key == other.key)
+        {
+            self.list = other.list;
+        }
+    }
+}
+
+impl<K, V: Clone> Slot<K, V> {
+    fn take(&mut self, value: &V) {
+        self.is_here = true;
+        self.value.clone_from(value);
     }
 }
