@@ -40,6 +40,7 @@ impl Statistics {
     /// The statistics of one value of one rank. NaN and infinities are counted apart, so that one
     /// of them does not poison the rest.
     #[must_use]
+    #[inline]
     pub fn of(value: Number, rank: u32) -> Statistics {
         if !value.is_finite() {
             return Statistics { moments: None, not_finite: 1 };
@@ -66,6 +67,7 @@ impl Statistics {
     }
 
     /// Takes in what another accumulator saw on other ranks.
+    #[inline]
     pub fn merge(&mut self, other: &Statistics) {
         self.not_finite = self.not_finite.saturating_add(other.not_finite);
         match (&mut self.moments, &other.moments) {

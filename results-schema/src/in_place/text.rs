@@ -27,7 +27,9 @@ impl<'a> Text<'a> {
     }
 
     /// Steps over `expected`, when that is what stands here.
-    #[inline]
+    // Where it is called, `expected` has a length, and is compared without a call.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(super) fn eat(&mut self, expected: &str) -> bool {
         let rest = self.rest.strip_prefix(expected);
         self.rest = rest.unwrap_or(self.rest);
@@ -35,7 +37,9 @@ impl<'a> Text<'a> {
     }
 
     /// The same for what has to be there.
-    #[inline]
+    // Where it is called, `expected` has a length, and is compared without a call.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(super) fn expect(&mut self, expected: &str) -> Option<()> {
         self.rest = self.rest.strip_prefix(expected)?;
         Some(())

@@ -187,7 +187,8 @@ impl JobReduction {
         self.in_mpi = profile.in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
         self.pvars.clear();
         for pvar in &profile.pvars {
-            self.pvars.add(pvar, readings::of_pvar(pvar), pvar.samples.as_ref(), rank);
+            readings::of_pvar(pvar, &mut |reading| self.pvars.add(pvar, reading, rank));
+            self.pvars.add_samples(pvar, pvar.samples.as_ref(), rank);
         }
         CallReduction::of_rank(&mut self.calls, &profile.calls, rank);
         PhaseReduction::of_rank(&mut self.phases, &profile.phases, &profile.pvars, rank);

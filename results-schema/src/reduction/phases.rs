@@ -96,19 +96,18 @@ fn set_pvars(reduction: &mut Pvars, phase: &Phase, pvars: &[Pvar], rank: u32) {
     for pvar in pvars {
         let here = named_as(pvar, &phase.pvars, &mut next);
         let samples = here.and_then(|here| here.samples.as_ref());
-        let delta = match (here.and_then(|here| here.delta.as_ref()), &pvar.delta) {
-            (Some(delta), _) => Some((delta, false)),
-            (None, Some(delta)) if phase.stretches_read > 0 => Some((delta, true)),
-            (None, _) => None,
-        };
-        let delta = delta.into_iter().flat_map(|(delta, is_zero)| {
-            readings::of_values(Measure::Delta, delta)
-                .map(move |reading| if is_zero { zero(reading) } else { reading })
-        });
-        let class = pvar.effective_class();
-        let while_running =
-            samples.into_iter().flat_map(|samples| readings::of_samples(class, samples));
-        reduction.add(pvar, delta.chain(while_running), samples, rank);
+        let mut take = |reading| reduction.add(pvar, reading, rank);
+        match (here.and_then(|here| here.delta.as_ref()), &pvar.delta) {
+            (Some(delta), _) => readings::of_values(Measure::Delta, delta, &mut take),
+            (None, Some(delta)) if phase.stretches_read > 0 => {
+                readings::of_values(Measure::Delta, delta, &mut |reading| take(zero(reading)));
+            }
+            (None, _) => {}
+        }
+        if let Some(samples) = samples {
+            readings::of_samples(pvar.effective_class(), samples, &mut take);
+        }
+        reduction.add_samples(pvar, samples, rank);
     }
 }
 

@@ -82,35 +82,31 @@ impl Pvars {
         self.samples.clear();
     }
 
-    /// Takes in what `rank` read of `pvar`.
-    pub(super) fn add(
-        &mut self,
-        pvar: &Pvar,
-        readings: impl IntoIterator<Item = Reading>,
-        samples: Option<&Samples>,
-        rank: u32,
-    ) {
-        readings.into_iter().for_each(|(measure, element, number)| {
-            let is = |(variable, own, at): &(Variable, Measure, Element)| {
-                *own == measure && *at == element && variable.is(pvar)
-            };
-            let compare = |(variable, own, at): &(Variable, Measure, Element)| {
-                let order = variable.compare(pvar).then_with(|| own.cmp(&measure));
-                order.then_with(|| at.cmp(&element))
-            };
-            let key = || (Variable::of(pvar), measure, element);
-            match self.numbers.row(is, compare, key) {
-                Some((true, row)) => row.statistics.add(number, rank),
-                Some((false, row)) => row.set(pvar, number, rank),
-                None => {}
-            }
-        });
+    /// Takes in what `rank` sampled of `pvar`.
+    pub(super) fn add_samples(&mut self, pvar: &Pvar, samples: Option<&Samples>, rank: u32) {
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
             let is = |variable: &Variable| variable.is(pvar);
             let compare = |variable: &Variable| variable.compare(pvar);
             if let Some((_, row)) = self.samples.row(is, compare, || Variable::of(pvar)) {
                 row.set(pvar.behaves_as, samples, rank);
             }
+        }
+    }
+
+    /// Takes in one number of `pvar`.
+    #[inline]
+    pub(super) fn add(&mut self, pvar: &Pvar, (measure, element, number): Reading, rank: u32) {
+        let is = |(variable, own, at): &(Variable, Measure, Element)| {
+            *own == measure && *at == element && variable.is(pvar)
+        };
+        let compare = |(variable, own, at): &(Variable, Measure, Element)| {
+            let order = variable.compare(pvar).then_with(|| own.cmp(&measure));
+            order.then_with(|| at.cmp(&element))
+        };
+        match self.numbers.row(is, compare, || (Variable::of(pvar), measure, element)) {
+            Some((true, row)) => row.statistics.add(number, rank),
+            Some((false, row)) => row.set(pvar, number, rank),
+            None => {}
         }
     }
 
