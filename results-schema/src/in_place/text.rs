@@ -79,10 +79,23 @@ impl<'a> Text<'a> {
         true
     }
 
+    /// The number of one digit that stands here, as most do.
+    #[inline]
+    fn digit(&mut self) -> Option<u8> {
+        let [digit @ b'0'..=b'9', b',' | b']' | b'}', ..] = self.rest.as_bytes() else {
+            return None;
+        };
+        self.rest = self.rest.get(1..)?;
+        Some(digit - b'0')
+    }
+
     /// The integer that stands here, without a sign; none for what is no such number, and for more digits
     /// than 64 bits hold.
     #[inline]
     pub(super) fn integer(&mut self) -> Option<u64> {
+        if let Some(digit) = self.digit() {
+            return Some(digit.into());
+        }
         let (integer, length) = digits(0, self.rest.as_bytes());
         let is_whole = !matches!(self.rest.as_bytes().get(length), Some(b'.' | b'e' | b'E'));
         let is_written_so = is_written_so(self.rest.as_bytes(), length);
@@ -94,6 +107,9 @@ impl<'a> Text<'a> {
     /// bits hold, the integer -0, doubles out of range, strings such as "NaN".
     #[inline]
     pub(super) fn number(&mut self) -> Option<Number> {
+        if let Some(digit) = self.digit() {
+            return Some(Number::Integer(digit.into()));
+        }
         let (is_negative, text) = match self.rest.strip_prefix('-') {
             Some(text) => (true, text),
             None => (false, self.rest),
@@ -122,7 +138,11 @@ impl<'a> Text<'a> {
         if !end.starts_with(['e', 'E']) && integers + fraction <= DIGITS_AT_MOST && number <= EXACT
         {
             self.rest = end;
-            let double = number as f64 / POWERS.get(fraction)?;
+            // Tenths that are 0, as of all integers that are doubles, need no division.
+            let double = match after.as_bytes() {
+                [b'0', ..] if fraction == 1 => (number / 10) as f64,
+                _ => number as f64 / POWERS.get(fraction)?,
+            };
             return Some(Number::Double(if is_negative { -double } else { double }));
         }
         self.double(end)
@@ -140,8 +160,11 @@ impl<'a> Text<'a> {
             }
         }
         let double: f64 = self.rest.get(..self.rest.len() - end.len())?.parse().ok()?;
+        if !double.is_finite() {
+            return None;
+        }
         self.rest = end;
-        double.is_finite().then_some(Number::Double(double))
+        Some(Number::Double(double))
     }
 
     /// Whatever stands here, read by serde.
@@ -180,4 +203,80 @@ fn digits(before: u64, text: &[u8]) -> (u64, usize) {
 #[inline]
 fn is_written_so(text: &[u8], digits: usize) -> bool {
     digits == 1 || (digits > 1 && digits <= DIGITS_AT_MOST && text.first() != Some(&b'0'))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn as_serde_reads<T: DeserializeOwned>(text: &str) -> Option<T> {
+        Deserializer::from_str(text).into_iter().next()?.ok()
+    }
+
+    /// To the last bit: -0 is equal to 0.
+    fn bits(number: Number) -> (Option<i128>, u64) {
+        match number {
+            Number::Integer(integer) => (Some(integer), 0),
+            Number::Double(double) => (None, double.to_bits()),
+        }
+    }
+
+    #[test]
+    fn numbers_of_profiles_are_read_here() {
+        for number in ["0", "7", "2097152", "0.0", "-3", "12.5", "2.5e-7", "1e300", "-0.0"] {
+            let text = format!("{number},");
+            let read = Text::new(&text).number().unwrap();
+            assert_eq!(bits(read), bits(as_serde_reads(number).unwrap()), "{number}");
+        }
+        for other in ["-0", "01", "1.", ".5", "1e", "1e999", "-", "", "\"NaN\"", "1e+"] {
+            assert!(Text::new(other).number().is_none(), "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_read_as_a_number_is_what_serde_reads(
+            number in "-?[0-9]{1,21}(\\.[0-9]{0,20})?([eE][+-]?[0-9]{0,3})?|-?[0-9]{1,4}\\.[0-9]{1,4}",
+        ) {
+            let whole = format!("{number},");
+            let mut text = Text::new(&whole);
+            if let Some(read) = text.number() {
+                prop_assert_eq!(text.rest, ",");
+                prop_assert_eq!(bits(read), bits(as_serde_reads(&number).unwrap()));
+            } else {
+                prop_assert_eq!(text.rest, whole.as_str());
+            }
+            let mut text = Text::new(&whole);
+            if let Some(read) = text.integer() {
+                prop_assert_eq!(text.rest, ",");
+                prop_assert_eq!(Some(read), as_serde_reads(&number));
+            }
+        }
+
+        #[test]
+        fn what_is_read_as_a_double_is_what_was_written(double in any::<f64>()) {
+            prop_assume!(double.is_finite());
+            let text = serde_json::to_string(&double).unwrap();
+            prop_assert_eq!(Text::new(&text).number().map(bits), Some((None, double.to_bits())));
+        }
+
+        #[test]
+        fn what_is_read_as_a_string_is_what_serde_reads(
+            text in "\"[ab\\\\\"nu0\u{e4}\u{1}]{0,6}\"[\",]{0,2}",
+            before in "[ab\\\\\"nu0\u{e4}\u{1}\n]{0,6}",
+        ) {
+            let as_serde = as_serde_reads::<String>(&text);
+            let mut whole = Text::new(&text);
+            if let Some(string) = whole.string() {
+                prop_assert_eq!(Some(string), as_serde.as_deref());
+            }
+            for before in [&before, as_serde.as_ref().unwrap_or(&before)] {
+                if Text::new(&text).eat_string(before) {
+                    prop_assert_eq!(Some(before), as_serde.as_ref());
+                }
+            }
+        }
+    }
 }
