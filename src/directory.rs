@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    RankProfile, ReadError, SUMMARY_FILE, Summary, live_file_name, rank_file_name,
+    RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary, live_file_name, rank_file_name,
     rank_of_file_name, rank_of_live_file_name, read_profile, read_summary,
 };
 
@@ -61,12 +61,20 @@ impl Directory {
 
     /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
-        let path = self.path.join(file.name());
-        let mut profile = read_profile(&path).map_err(why)?;
-        if file.live {
-            killed::tell(&mut profile);
-        }
-        file.check(profile)
+        let mut profile = read_profile(&self.path.join(file.name())).map_err(why)?;
+        file.look_at(&mut profile)?;
+        Ok(profile)
+    }
+
+    /// The same for one who reads many.
+    pub(crate) fn read_with<'a>(
+        &self,
+        reader: &'a mut RankReader,
+        file: RankFile,
+    ) -> Result<&'a mut RankProfile, String> {
+        let profile = reader.read(&self.path.join(file.name())).map_err(why)?;
+        file.look_at(profile)?;
+        Ok(profile)
     }
 }
 
@@ -80,9 +88,17 @@ impl RankFile {
         if self.live { live_file_name(self.rank) } else { rank_file_name(self.rank) }
     }
 
-    pub(crate) fn check(self, profile: RankProfile) -> Result<RankProfile, String> {
+    /// Tells how a rank ended of which this is all that is left.
+    fn look_at(self, profile: &mut RankProfile) -> Result<(), String> {
+        if self.live {
+            killed::tell(profile);
+        }
+        self.check(profile)
+    }
+
+    pub(crate) fn check(self, profile: &RankProfile) -> Result<(), String> {
         if profile.rank == self.rank {
-            Ok(profile)
+            Ok(())
         } else {
             Err(format!("is the profile of rank {}; give it back its name", profile.rank))
         }

@@ -11,12 +11,15 @@ mod doctor;
 mod error;
 mod executable;
 mod export;
+#[cfg(test)]
+mod fuzzed;
 mod killed;
 mod launcher;
 mod library;
 mod mpi;
 mod pack;
 mod packed;
+mod printable;
 mod probe;
 mod quirks;
 mod reduce;

@@ -112,7 +112,7 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
     }
     let path = directory.path.join(file.name());
     let mut text = fs::read(path).map_err(|error| why(error.into()))?;
-    file.check(parse_rank(&text).map_err(why)?)?;
+    file.check(&parse_rank(&text).map_err(why)?)?;
     while text.last().is_some_and(u8::is_ascii_whitespace) {
         text.pop();
     }

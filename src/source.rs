@@ -1,12 +1,16 @@
 //! Where profiles come from, a run directory or a pack, and what is made of all of them without
 //! holding more than a few at a time.
 
+use std::collections::BTreeMap;
 use std::io::{self, IsTerminal};
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use gyan_results::{RankProfile, ReadError, Reduction, SUMMARY_FILE, Summary, read_summary};
+use gyan_results::{
+    RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE, Summary,
+    read_summary,
+};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
@@ -15,11 +19,15 @@ use crate::error::Error;
 use crate::packed::Packed;
 use crate::view::printable;
 
-/// Profiles that one thread reads before what it made of them is merged, and that are compressed
-/// together in a pack: the more, the smaller it is; the fewer, the sooner one is read, and the fewer
-/// are lost when a byte is damaged. It is the same for both, so that doubles are added up in the same
-/// order.
+/// Profiles that are compressed together in a pack: the more, the smaller it is; the fewer, the sooner
+/// one is read, and the fewer are lost when a byte is damaged. And those that one thread reads at once
+/// where whole profiles are needed.
 pub(crate) const PART: usize = 16;
+/// Ranks that one thread reduces before what it made of them is merged: with few, what is allocated for
+/// one of them is not used often enough by the others; with many, threads wait for the last at the end.
+const BLOCK: RangeInclusive<u32> = 16..=1024;
+/// Blocks that there should be for each thread.
+const BLOCKS_PER_THREAD: usize = 8;
 /// A reduction that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_secs(1);
 /// More lines of one kind than this are not printed.
@@ -29,6 +37,14 @@ pub(crate) const LINES_AT_MOST: usize = 8;
 pub(crate) enum Source {
     Directory(Directory),
     Pack(Packed),
+}
+
+/// Ranks that agree in all but their last bits, and where they are: which files of a directory, or which
+/// frames of a pack.
+struct Block {
+    number: u32,
+    bits: u32,
+    parts: Range<usize>,
 }
 
 /// A profile, or why there is none, and what it is called within the source.
@@ -148,7 +164,7 @@ impl Source {
             return self.summary_that_was_left();
         }
         let progress = Progress::new(self.len());
-        let mut reduction = self.reduce(0..self.parts(), &progress);
+        let mut reduction = self.reduce(&self.blocks(), &progress);
         progress.finish();
         if let Source::Pack(pack) = self {
             for (name, reason) in pack.lost() {
@@ -167,28 +183,71 @@ impl Source {
         }
     }
 
-    /// In halves, whose reductions are merged as soon as both are there: of the many parts only as
-    /// many are held as there are threads, for each level of halving. The halves are the same
-    /// whatever the threads do, and so are sums of doubles.
-    fn reduce(&self, parts: Range<usize>, progress: &Progress) -> Reduction {
-        if parts.len() > 1 {
-            let middle = parts.start.midpoint(parts.end);
-            let (mut first, second) = rayon::join(
-                || self.reduce(parts.start..middle, progress),
-                || self.reduce(middle..parts.end, progress),
-            );
-            first.merge(second);
-            return first;
+    /// The profiles by aligned blocks of ranks.
+    fn blocks(&self) -> Vec<Block> {
+        let blocks = rayon::current_num_threads() * BLOCKS_PER_THREAD;
+        let size = u32::try_from(self.len() / blocks).unwrap_or(u32::MAX);
+        let bits = size.clamp(*BLOCK.start(), *BLOCK.end()).ilog2();
+        let mut parts: BTreeMap<u32, Range<usize>> = BTreeMap::new();
+        let mut take = |rank: u32, part: usize| {
+            let parts = parts.entry(rank >> bits).or_insert(part..part);
+            parts.end = part + 1;
+        };
+        match self {
+            Source::Directory(directory) => {
+                directory.files.iter().zip(0..).for_each(|(file, at)| take(file.rank, at));
+            }
+            Source::Pack(pack) => pack.each_rank(take),
         }
-        let mut reduction = Reduction::default();
-        self.each_in(parts.start, |name, profile| {
+        parts.into_iter().map(|(number, parts)| Block { number, bits, parts }).collect()
+    }
+
+    /// As a binary tree over the ranks: doubles are added up in an order that neither threads nor ranks
+    /// that are missing change. What is merged is gone, so only as many reductions are held as there are
+    /// threads, for each level of the tree.
+    fn reduce(&self, blocks: &[Block], progress: &Progress) -> Reduction {
+        match blocks {
+            [] => Reduction::default(),
+            [block] => self.reduce_block(block, progress),
+            [first, .., last] => {
+                let level = (first.number ^ last.number).checked_ilog2().unwrap_or_default();
+                let is_left = |block: &Block| block.number >> level == first.number >> level;
+                let (left, right) = blocks.split_at(blocks.partition_point(is_left));
+                let (mut left, right) =
+                    rayon::join(|| self.reduce(left, progress), || self.reduce(right, progress));
+                left.merge(right);
+                left
+            }
+        }
+    }
+
+    fn reduce_block(&self, block: &Block, progress: &Progress) -> Reduction {
+        let mut reduction = ReductionInOrder::default();
+        let mut reader = RankReader::default();
+        let mut take = |name: &str, profile: Result<&mut RankProfile, String>| {
             match profile {
                 Ok(profile) => reduction.add(name, profile),
                 Err(why) => reduction.leave_out(name, &why),
             }
             progress.step();
-        });
-        reduction
+        };
+        match self {
+            Source::Directory(directory) => {
+                for &file in directory.files.get(block.parts.clone()).unwrap_or_default() {
+                    take(&file.name(), directory.read_with(&mut reader, file));
+                }
+            }
+            Source::Pack(pack) => {
+                for part in block.parts.clone() {
+                    pack.each_in(part, |name, line| {
+                        if line.rank >> block.bits == block.number {
+                            take(name, line.profile_with(&mut reader));
+                        }
+                    });
+                }
+            }
+        }
+        reduction.finish()
     }
 
     fn summary_that_was_left(&self) -> Result<Summary, Error> {

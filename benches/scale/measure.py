@@ -2,12 +2,14 @@
 """How fast are rank profiles reduced, and with how much memory? `gyan reduce` of a directory and of a pack,
 beside jq and beside Python (json and numpy) that add up the same, in alternating rounds.
 
+    scripts/bench scale [--rounds N] [--ranks N,N,...] [--alone-above N]
     benches/scale/measure.py generate DIR RANKS [SEED]       rank profiles, made from a fixture
-    benches/scale/measure.py measure DIR --gyan GYAN [--rounds N] [--without jq,python]
+    benches/scale/measure.py measure DIR... --gyan GYAN [--rounds N] [--without jq,python]
     benches/scale/measure.py reference DIR                   what is measured as "python"
 
-Only the numbers of variables and calls are added up by the others: minimum, maximum, sum and sum of squares.
-They know no versions, no missing ranks and no damaged files, so the comparison is in their favour."""
+Only the numbers of variables and calls are added up by the others: minimum, maximum, mean, sum and deviation.
+They know no versions, no missing ranks and no damaged files, so the comparison is in their favour. The table
+is Markdown."""
 
 import argparse
 import json
@@ -17,6 +19,7 @@ import random
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 FIXTURE = pathlib.Path(__file__).parents[2] / "tests/fixtures/gyan.rank-1-running"
@@ -65,7 +68,7 @@ def reference(directory):
             numbers.setdefault((call["name"], "time_s"), []).append(call.get("time_s") or 0)
     for key, values in sorted(numbers.items(), key=str):
         values = numpy.array(values)
-        print(key, values.min(), values.argmin(), values.max(), values.argmax(), values.mean(), values.std())
+        print(key, values.min(), values.argmin(), values.max(), values.argmax(), values.mean(), values.sum(), values.std())
 
 
 def timed(command):
@@ -80,16 +83,18 @@ def timed(command):
 
 
 def measure(directory, gyan, rounds, without):
+    """The rows of the table for one directory."""
     files = list(directory.glob("rank-*.json"))
     megabytes = sum(file.stat().st_size for file in files) / 1e6
     pack = directory.with_name(directory.name + ".gyan.zst")
     subprocess.run([gyan, "pack", "--force", "-o", pack, directory], check=True, stdout=subprocess.DEVNULL)
     me, place = [sys.executable, __file__], str(directory)
+    cat = 'find "$1" -name "rank-*.json" -print0 | xargs -0 cat | jq -n "$2"'
     commands = {
-        "gyan reduce, 1 core": ["env", "RAYON_NUM_THREADS=1", gyan, "reduce", place],
-        "gyan reduce": [gyan, "reduce", place],
-        "gyan reduce, pack": [gyan, "reduce", str(pack)],
-        "jq": ["sh", "-c", 'find "$1" -name "rank-*.json" -print0 | xargs -0 cat | jq -n "$2"', "jq", place, JQ],
+        "`gyan reduce`, 1 core": ["env", "RAYON_NUM_THREADS=1", gyan, "reduce", place],
+        f"`gyan reduce`, {os.cpu_count()} cores": [gyan, "reduce", place],
+        f"`gyan reduce`, pack, {os.cpu_count()} cores": [gyan, "reduce", str(pack)],
+        "jq": ["sh", "-c", cat, "jq", place, JQ],
         "python": me + ["reference", place],
     }
     commands = {name: command for name, command in commands.items() if name not in without}
@@ -98,32 +103,63 @@ def measure(directory, gyan, rounds, without):
         names = list(commands)
         for name in names[turn % len(names):] + names[:turn % len(names)]:
             results[name].append(timed(commands[name]))
-    print(f"{len(files)} profiles, {megabytes:.1f} MB of JSON, {pack.stat().st_size / 1e6:.2f} MB as a pack, "
-          f"{rounds} rounds, load {os.getloadavg()[0]:.1f}\n")
-    print("| | median s (least to most) | MB/s | profiles/s | peak MiB |\n| :-- | --: | --: | --: | --: |")
+    print(f"{len(files)} profiles: {megabytes:.1f} MB of JSON, {pack.stat().st_size / 1e6:.2f} MB as a pack, "
+          f"{rounds} rounds, load {os.getloadavg()[0]:.1f}", file=sys.stderr)
+    pack.unlink()
     for name, runs in results.items():
         seconds = [run[0] for run in runs]
         median = statistics.median(seconds)
-        print(f"| {name} | {median:.3f} ({min(seconds):.3f} to {max(seconds):.3f}) | {megabytes / median:.0f} "
-              f"| {len(files) / median:.0f} | {max(run[1] for run in runs):.0f} |")
+        yield (f"| {len(files)} | {name} | {median:.3f} ({min(seconds):.3f} to {max(seconds):.3f}) "
+               f"| {megabytes / median:.0f} | {len(files) / median:.0f} | {max(run[1] for run in runs):.0f} |")
+
+
+def table(directories, options):
+    without = options.without.split(",")
+    print("| profiles | | median s (least to most) | MB/s | profiles/s | peak MiB |")
+    print("| --: | :-- | --: | --: | --: | --: |", flush=True)
+    for directory, ranks in directories:
+        alone = ["jq", "python"] if ranks > options.alone_above else []
+        rounds = options.rounds if ranks <= options.alone_above else max(2, options.rounds // 3)
+        for row in measure(directory, options.gyan, rounds, without + alone):
+            print(row, flush=True)
+
+
+def generated(options):
+    """A directory of each size, for as long as it is looked at."""
+    for ranks in map(int, options.ranks.split(",")):
+        with tempfile.TemporaryDirectory(prefix="gyan-scale-") as place:
+            directory = pathlib.Path(place) / "profiles"
+            generate(directory, ranks, options.seed)
+            yield directory, ranks
 
 
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["generate", "measure", "reference"])
-    parser.add_argument("directory", type=pathlib.Path)
-    parser.add_argument("ranks", type=int, nargs="?", default=100)
-    parser.add_argument("seed", type=int, nargs="?", default=1)
-    parser.add_argument("--gyan", default="gyan")
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--without", default="")
+    what = parser.add_subparsers(dest="what", required=True)
+    one = what.add_parser("generate")
+    one.add_argument("directory", type=pathlib.Path)
+    one.add_argument("ranks", type=int)
+    one.add_argument("seed", type=int, nargs="?", default=1)
+    what.add_parser("reference").add_argument("directory", type=pathlib.Path)
+    some, bench = what.add_parser("measure"), what.add_parser("bench")
+    some.add_argument("directories", type=pathlib.Path, nargs="+")
+    bench.add_argument("--ranks", default="100,10000,100000")
+    bench.add_argument("--seed", type=int, default=1)
+    for measuring in (some, bench):
+        measuring.add_argument("--gyan", default="gyan")
+        measuring.add_argument("--rounds", type=int, default=9)
+        measuring.add_argument("--without", default="")
+        measuring.add_argument("--alone-above", type=int, default=10000, metavar="RANKS",
+                               help="of more ranks gyan alone is measured, in a third of the rounds")
     options = parser.parse_args()
     if options.what == "generate":
         generate(options.directory, options.ranks, options.seed)
-    elif options.what == "measure":
-        measure(options.directory, options.gyan, options.rounds, options.without.split(","))
-    else:
+    elif options.what == "reference":
         reference(options.directory)
+    elif options.what == "measure":
+        table(((place, len(list(place.glob("rank-*.json")))) for place in options.directories), options)
+    else:
+        table(generated(options), options)
 
 
 main()

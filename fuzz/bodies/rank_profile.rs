@@ -22,7 +22,7 @@ pub(crate) fn rank_profile(bytes: &[u8]) {
         return;
     }
     let mut reduction = Reduction::default();
-    reduction.add("rank-000000.json", profile);
+    reduction.add("rank-000000.json", &profile);
     let mut written = Vec::new();
     write_summary(&mut written, &reduction.finish().unwrap()).unwrap();
     let mut again = Vec::new();

@@ -4,6 +4,8 @@
 mod body;
 #[path = "../../wrappers/src/config.rs"]
 mod config;
+#[path = "../../wrappers/src/exclusions.rs"]
+mod exclusions;
 #[path = "../../wrappers/src/selection.rs"]
 mod selection;
 

@@ -10,6 +10,7 @@
 
 mod datatype;
 mod diagnosis;
+mod in_place;
 mod live;
 mod messages;
 mod number;
@@ -32,6 +33,7 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use in_place::RankReader;
 pub use live::{
     LiveLayout, LiveRecord, live_file_name, parse_live, rank_of_live_file_name, read_live,
 };
@@ -49,7 +51,7 @@ pub use read::{
     ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
 };
 pub use readings::Measure;
-pub use reduction::{NoReduction, Reduction};
+pub use reduction::{NoReduction, Reduction, ReductionInOrder};
 pub use rows::{
     CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
     PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,

@@ -21,9 +21,14 @@ pub enum Number {
 impl Number {
     /// The nearest double.
     #[must_use]
+    #[inline]
     pub fn as_f64(self) -> f64 {
         match self {
-            Number::Integer(integer) => integer as f64,
+            // The processor converts 64 bits.
+            Number::Integer(integer) => match i64::try_from(integer) {
+                Ok(integer) => integer as f64,
+                Err(_) => integer as f64,
+            },
             Number::Double(double) => double,
         }
     }
@@ -48,6 +53,7 @@ impl Number {
 
     /// The sum: exact between integers, otherwise a double.
     #[must_use]
+    #[inline]
     pub fn plus(self, other: Number) -> Number {
         if let (Number::Integer(a), Number::Integer(b)) = (self, other)
             && let Some(sum) = a.checked_add(b)
@@ -79,6 +85,7 @@ impl Number {
 
     /// The order of the values, exact between integers and doubles too. NaN is greater than everything.
     #[must_use]
+    #[inline]
     pub fn compare(self, other: Number) -> Ordering {
         match (self, other) {
             (Number::Integer(a), Number::Integer(b)) => a.cmp(&b),

@@ -74,11 +74,16 @@ pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
 /// As for [`read_rank`].
 pub fn parse_rank(bytes: &[u8]) -> Result<RankProfile, ReadError> {
     let profile: RankProfile = parse(bytes, RANK_SCHEMA)?;
+    check_rank(&profile)?;
+    Ok(profile)
+}
+
+pub(crate) fn check_rank(profile: &RankProfile) -> Result<(), ReadError> {
     let (rank, size) = (profile.rank, profile.size);
     if rank >= size || size > RANKS_AT_MOST {
         return Err(ReadError::Damaged(format!("rank {rank} of {size} cannot be")));
     }
-    Ok(profile)
+    Ok(())
 }
 
 /// Reads what a file of a run directory knows of one rank: its profile, or its live file, by its name.

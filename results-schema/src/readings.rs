@@ -42,57 +42,66 @@ impl Measure {
 pub(crate) type Reading = (Measure, Element, Number);
 
 /// A variable that accumulates shows its difference, or the reading at the end where there is none
-/// at the start.
-pub(crate) fn of_pvar(pvar: &Pvar) -> impl Iterator<Item = Reading> {
+/// at the start. Each reading is given to `take`: an iterator of all would take longer than they do.
+#[inline]
+pub(crate) fn of_pvar(pvar: &Pvar, take: &mut impl FnMut(Reading)) {
     let class = pvar.effective_class();
     let delta = if class.accumulates() { pvar.delta.as_ref() } else { None };
     let start = if class == Class::Generic { pvar.start.as_ref() } else { None };
     let end = if delta.is_some() { None } else { pvar.end.as_ref() };
-    let readings = [(Measure::Delta, delta), (Measure::Start, start), (Measure::End, end)];
-    let sampled = pvar.samples.iter().flat_map(move |samples| of_samples(class, samples));
-    readings
-        .into_iter()
-        .flat_map(|(measure, values)| values.into_iter().flat_map(move |v| of_values(measure, v)))
-        .chain(sampled)
+    for (measure, values) in [(Measure::Delta, delta), (Measure::Start, start), (Measure::End, end)]
+    {
+        if let Some(values) = values {
+            of_values(measure, values, take);
+        }
+    }
+    if let Some(samples) = &pvar.samples {
+        of_samples(class, samples, take);
+    }
 }
 
 /// Text has no minimum: it stays in the rank profile.
-pub(crate) fn of_values(measure: Measure, values: &Values) -> Vec<Reading> {
+#[inline]
+pub(crate) fn of_values(measure: Measure, values: &Values, take: &mut impl FnMut(Reading)) {
     match values {
-        Values::Elements(elements) => of_elements(measure, elements).collect(),
-        Values::Digest(digest) => vec![
-            (measure, Element::Sum, digest.sum),
-            (measure, Element::Min, digest.min),
-            (measure, Element::Max, digest.max),
-        ],
-        Values::Text(_) => Vec::new(),
+        Values::Elements(elements) => of_elements(measure, elements, take),
+        Values::Digest(digest) => {
+            take((measure, Element::Sum, digest.sum));
+            take((measure, Element::Min, digest.min));
+            take((measure, Element::Max, digest.max));
+        }
+        Values::Text(_) => {}
     }
 }
 
 /// The number of a state has no mean and no extremes: states have shares.
-pub(crate) fn of_samples(class: Class, samples: &Samples) -> Vec<Reading> {
+#[inline]
+pub(crate) fn of_samples(class: Class, samples: &Samples, take: &mut impl FnMut(Reading)) {
     if samples.n == 0 || class == Class::State {
-        return Vec::new();
+        return;
     }
     let sum = samples.sum.as_ref();
-    [
+    for (measure, elements, sum) in [
         (Measure::SampledMin, &samples.min, sum.map(|sum| sum.min)),
         (Measure::SampledMean, &samples.mean, sum.map(|sum| sum.mean)),
         (Measure::SampledMax, &samples.max, sum.map(|sum| sum.max)),
-    ]
-    .into_iter()
-    .flat_map(|(measure, elements, sum)| {
-        let sum = sum.map(|sum| (measure, Element::Sum, sum));
-        of_elements(measure, elements).chain(sum)
-    })
-    .collect()
+    ] {
+        of_elements(measure, elements, take);
+        if let Some(sum) = sum {
+            take((measure, Element::Sum, sum));
+        }
+    }
 }
 
-fn of_elements(measure: Measure, elements: &[Number]) -> impl Iterator<Item = Reading> {
-    let scalar = elements.len() == 1;
-    elements.iter().enumerate().map(move |(index, &number)| {
-        (measure, if scalar { Element::Scalar } else { Element::Index(index) }, number)
-    })
+#[inline]
+fn of_elements(measure: Measure, elements: &[Number], take: &mut impl FnMut(Reading)) {
+    if let [number] = elements {
+        take((measure, Element::Scalar, *number));
+        return;
+    }
+    for (index, number) in elements.iter().enumerate() {
+        take((measure, Element::Index(index), *number));
+    }
 }
 
 #[cfg(test)]
@@ -113,9 +122,15 @@ mod tests {
         }
     }
 
+    fn readings(class: Class, samples: &Samples) -> Vec<Reading> {
+        let mut readings = Vec::new();
+        of_samples(class, samples, &mut |reading| readings.push(reading));
+        readings
+    }
+
     #[test]
     fn a_sampled_vector_has_its_elements_and_their_sum() {
-        let readings = of_samples(Class::Level, &samples(&[2, 3]));
+        let readings = readings(Class::Level, &samples(&[2, 3]));
         assert_eq!(readings.len(), 9);
         assert!(readings.contains(&(Measure::SampledMax, Element::Index(1), Number::Integer(3))));
         assert!(readings.contains(&(Measure::SampledMean, Element::Sum, Number::Integer(5))));
@@ -123,18 +138,18 @@ mod tests {
 
     #[test]
     fn a_sampled_scalar_has_no_sum() {
-        let readings = of_samples(Class::Level, &samples(&[2]));
+        let readings = readings(Class::Level, &samples(&[2]));
         assert_eq!(readings.len(), 3);
         assert!(readings.iter().all(|(_, element, _)| *element == Element::Scalar));
     }
 
     #[test]
     fn a_state_has_no_extremes() {
-        assert_eq!(of_samples(Class::State, &samples(&[2])), []);
+        assert_eq!(readings(Class::State, &samples(&[2])), []);
     }
 
     #[test]
     fn what_was_never_read_has_no_readings() {
-        assert_eq!(of_samples(Class::Level, &Samples { n: 0, ..samples(&[2]) }), []);
+        assert_eq!(readings(Class::Level, &Samples { n: 0, ..samples(&[2]) }), []);
     }
 }

@@ -4,6 +4,8 @@
 //! summed exactly, deviations after Chan, Golub and `LeVeque` (1979), equal extremes go to the
 //! lowest rank.
 
+use std::cmp::Ordering;
+
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::Number;
@@ -53,6 +55,7 @@ impl Statistics {
     /// The statistics of one value of one rank. NaN and infinities are counted apart, so that one
     /// of them does not poison the rest.
     #[must_use]
+    #[inline]
     pub fn of(value: Number, rank: u32) -> Statistics {
         if !value.is_finite() {
             return Statistics { moments: None, not_finite: 1 };
@@ -79,12 +82,14 @@ impl Statistics {
     }
 
     /// Takes in what another accumulator saw on other ranks.
+    #[inline]
     pub fn merge(&mut self, other: &Statistics) {
         self.not_finite = self.not_finite.saturating_add(other.not_finite);
-        self.moments = match (self.moments, other.moments) {
-            (Some(a), Some(b)) => Some(a.merged(&b)),
-            (a, b) => a.or(b),
-        };
+        match (&mut self.moments, &other.moments) {
+            (Some(own), Some(other)) => own.merge(other),
+            (own @ None, other) => *own = *other,
+            (Some(_), None) => {}
+        }
     }
 
     /// The number of ranks seen.
@@ -169,24 +174,28 @@ impl Statistics {
 }
 
 impl Moments {
-    fn merged(&self, other: &Moments) -> Moments {
+    #[inline]
+    fn merge(&mut self, other: &Moments) {
         let n = self.n + other.n;
         let delta = other.mean - self.mean;
         let weight = other.n as f64 / n as f64;
-        Moments {
-            n,
-            min: extreme(self.min, other.min, std::cmp::Ordering::is_lt),
-            max: extreme(self.max, other.max, std::cmp::Ordering::is_gt),
-            sum: self.sum.plus(other.sum),
-            mean: self.mean + delta * weight,
-            m2: self.m2 + other.m2 + delta * delta * self.n as f64 * weight,
-        }
+        self.min.keep(&other.min, other.min.value.compare(self.min.value));
+        self.max.keep(&other.max, other.max.value.compare(self.max.value).reverse());
+        self.sum = self.sum.plus(other.sum);
+        self.mean += delta * weight;
+        self.m2 = self.m2 + other.m2 + delta * delta * self.n as f64 * weight;
+        self.n = n;
     }
 }
 
-fn extreme(a: Extreme, b: Extreme, wins: fn(std::cmp::Ordering) -> bool) -> Extreme {
-    let order = b.value.compare(a.value);
-    if wins(order) || (order.is_eq() && b.rank < a.rank) { b } else { a }
+impl Extreme {
+    /// Becomes the other one when that comes before, in the order that is given, or on a lower rank.
+    #[inline]
+    fn keep(&mut self, other: &Extreme, order: Ordering) {
+        if order.is_lt() || (order.is_eq() && other.rank < self.rank) {
+            *self = *other;
+        }
+    }
 }
 
 /// Minimum, average and maximum of one number over ranks.

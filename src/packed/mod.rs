@@ -19,7 +19,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{RankProfile, parse_rank, rank_file_name};
+use gyan_results::{RankProfile, RankReader, parse_rank, rank_file_name};
 
 use crate::directory::{RankFile, why};
 use crate::error::Error;
@@ -52,7 +52,15 @@ pub(crate) struct Line<'a> {
 impl Line<'_> {
     pub(crate) fn profile(self) -> Result<RankProfile, String> {
         let profile = parse_rank(self.text?).map_err(why)?;
-        RankFile { rank: self.rank, live: false }.check(profile)
+        RankFile { rank: self.rank, live: false }.check(&profile)?;
+        Ok(profile)
+    }
+
+    /// The same for one who reads many.
+    pub(crate) fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
+        let profile = reader.parse(self.text?).map_err(why)?;
+        RankFile { rank: self.rank, live: false }.check(profile)?;
+        Ok(profile)
     }
 }
 
@@ -97,6 +105,13 @@ impl Packed {
 
     pub(crate) fn frames(&self) -> usize {
         self.index.frames.len()
+    }
+
+    /// The rank of each line, with the number of its frame.
+    pub(crate) fn each_rank(&self, mut take: impl FnMut(u32, usize)) {
+        for (frame, at) in self.index.frames.iter().zip(0..) {
+            frame.ranks.iter().for_each(|rank| take(*rank, at));
+        }
     }
 
     /// What cannot be read at all: a name for it, and the reason.

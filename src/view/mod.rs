@@ -28,6 +28,8 @@ pub(crate) use report::{phase_name, phases, report};
 pub(crate) use series::{Course, series};
 pub(crate) use variables::{Choice, level, variables};
 
+pub(crate) use crate::printable::printable;
+
 /// Something to read, ready to be laid out.
 pub(crate) struct View {
     pub(crate) title: String,
@@ -83,14 +85,5 @@ impl View {
                 *text = printable;
             }
         }
-    }
-}
-
-/// Text of a file or a library on one line of a terminal.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    if text.contains(char::is_control) {
-        text.replace(char::is_control, "?").into()
-    } else {
-        text.into()
     }
 }

@@ -7,13 +7,15 @@ mod fuzzed;
 mod fuzzed_live;
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    NoReduction, RankProfile, Reduction, Summary, parse_rank, parse_summary, write_summary,
+    NoReduction, RankProfile, RankReader, Reduction, ReductionInOrder, Summary, parse_rank,
+    parse_summary, write_summary,
 };
 
 const EXAMPLE: &str = include_str!("../../examples/rank.json");
@@ -97,17 +99,28 @@ type Changes = Vec<(String, Value)>;
 
 /// What is changed in the profiles of one job, on each rank.
 fn changes(numbers: &[Value]) -> impl Strategy<Value = Vec<(usize, Changes)>> + use<> {
+    changes_of(numbers, 1..5)
+}
+
+fn changes_of(
+    numbers: &[Value],
+    ranks: Range<usize>,
+) -> impl Strategy<Value = Vec<(usize, Changes)>> + use<> {
     let change = proptest::sample::select(places(numbers))
         .prop_flat_map(|place| (Just(place.pointer), proptest::sample::select(place.values)));
     let changes = proptest::collection::vec(change, 0..40);
-    proptest::collection::vec(changes, 1..5).prop_map(|ranks| (0..).zip(ranks).collect())
+    proptest::collection::vec(changes, ranks).prop_map(|ranks| (0..).zip(ranks).collect())
 }
 
-/// The example with these changes, as one of four ranks.
+/// The example with these changes, as one of ten ranks.
 fn profile(rank: usize, changes: &Changes) -> RankProfile {
+    profile_of(rank, 10, changes)
+}
+
+fn profile_of(rank: usize, size: usize, changes: &Changes) -> RankProfile {
     let mut profile = example();
     profile["rank"] = json!(rank);
-    profile["size"] = json!(4);
+    profile["size"] = json!(size);
     for (pointer, value) in changes {
         // An earlier change may have taken the place away.
         if let Some(there) = profile.pointer_mut(pointer) {
@@ -125,9 +138,26 @@ fn reduced(ranks: &[(usize, Changes)]) -> Reduction {
 fn reduction(profiles: &[RankProfile]) -> Reduction {
     let mut reduction = Reduction::default();
     for profile in profiles {
-        reduction.add(&crate::rank_file_name(profile.rank), profile.clone());
+        reduction.add(&crate::rank_file_name(profile.rank), profile);
     }
     reduction
+}
+
+/// The plain binary tree, with a reduction for each rank; `level` is that of its root.
+fn tree(profiles: &[RankProfile], level: u32) -> Reduction {
+    if let [_] | [] = profiles {
+        return reduction(profiles);
+    }
+    let below = level - 1;
+    let is_left = |profile: &RankProfile| profile.rank >> below & 1 == 0;
+    let (left, right) = profiles.split_at(profiles.partition_point(is_left));
+    let mut left = tree(left, below);
+    left.merge(tree(right, below));
+    left
+}
+
+fn text(summary: &Summary) -> String {
+    String::from_utf8(written(summary)).unwrap()
 }
 
 fn written(summary: &Summary) -> Vec<u8> {
@@ -229,6 +259,53 @@ proptest! {
         let mut other = Reduction::default();
         if other.merge_encoded(damaged).is_ok() {
             let _ = other.finish();
+        }
+    }
+
+    /// To the last bit: what MPI reduces as the same tree is the same.
+    #[test]
+    fn profiles_in_a_row_are_reduced_as_by_a_binary_tree_over_the_ranks(
+        ranks in changes_of(&extreme(), 1..40),
+        missing in proptest::collection::vec(any::<proptest::sample::Index>(), 0..4),
+    ) {
+        let mut profiles: Vec<_> =
+            ranks.iter().map(|(rank, changes)| profile_of(*rank, ranks.len(), changes)).collect();
+        for missing in missing {
+            if profiles.len() > 1 {
+                profiles.remove(missing.index(profiles.len()));
+            }
+        }
+        let mut in_order = ReductionInOrder::default();
+        for profile in &profiles {
+            in_order.add(&crate::rank_file_name(profile.rank), profile);
+        }
+        let in_order = in_order.finish().finish().unwrap();
+        let tree = tree(&profiles, 6).finish().unwrap();
+        prop_assert_eq!(text(&in_order), text(&tree));
+    }
+
+    /// Also when the profile before had other rows, or was none at all.
+    #[test]
+    fn a_profile_that_is_read_into_the_place_of_another_is_the_same(
+        ranks in changes_of(&extreme(), 1..10),
+        damages in proptest::collection::vec(
+            (any::<proptest::sample::Index>(), any::<u8>(), 0..6_u8), 10,
+        ),
+    ) {
+        let mut reader = RankReader::default();
+        for ((rank, changes), (at, byte, how)) in ranks.iter().zip(damages) {
+            let mut bytes = serde_json::to_vec(&profile(*rank, changes)).unwrap();
+            let at = at.index(bytes.len());
+            match how {
+                0 => bytes[at] = byte,
+                1 => bytes.truncate(at),
+                2 => bytes.insert(at, byte),
+                _ => {}
+            }
+            let in_place = reader.parse(&bytes).map(|profile| serde_json::to_string(profile).unwrap());
+            let anew = parse_rank(&bytes).map(|profile| serde_json::to_string(&profile).unwrap());
+            let words = |error: crate::ReadError| error.to_string();
+            prop_assert_eq!(in_place.map_err(words), anew.map_err(words));
         }
     }
 

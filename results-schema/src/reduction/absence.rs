@@ -1,11 +1,12 @@
 //! A rank that lacks a row counts as 0 in it: who lacked it, found while parts of a run are merged
 //! in any order.
 
-use std::collections::BTreeMap;
+use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use super::wire::{Numbers, pairs};
+use super::sorted::Sorted;
+use super::wire::Numbers;
 use crate::{Statistic, Statistics};
 
 /// The ranks that lack a row, of which the lowest has to be known.
@@ -39,9 +40,9 @@ impl Absence {
 }
 
 /// A row that a rank can lack.
-pub(super) trait Row {
+pub(super) trait Row: Clone + Default {
     /// Takes in the same row of other ranks.
-    fn merge(&mut self, other: Self);
+    fn merge(&mut self, other: &Self);
     /// Notes that ranks lack it, of which `lowest` is the lowest.
     fn absent_on(&mut self, lowest: u32);
     /// Its numbers, one after the other.
@@ -49,22 +50,46 @@ pub(super) trait Row {
 }
 
 /// Rows of some ranks, by name or another key.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 #[serde(bound(
     serialize = "K: Serialize, R: Serialize",
     deserialize = "K: Deserialize<'de> + Ord, R: Deserialize<'de>"
 ))]
 pub(super) struct Rows<R, K = String> {
-    #[serde(with = "pairs")]
-    rows: BTreeMap<K, R>,
+    rows: Sorted<K, R>,
     /// The lowest rank that was looked at for them.
     #[serde(skip)]
     lowest_rank: u32,
 }
 
-impl<R: Row, K: Ord> Rows<R, K> {
-    pub(super) fn of(rank: u32, rows: impl IntoIterator<Item = (K, R)>) -> Rows<R, K> {
-        Rows { rows: rows.into_iter().collect(), lowest_rank: rank }
+impl<R, K> Default for Rows<R, K> {
+    fn default() -> Rows<R, K> {
+        Rows { rows: Sorted::default(), lowest_rank: 0 }
+    }
+}
+
+impl<R: Row, K: Clone + Ord> Rows<R, K> {
+    /// Makes these the rows of `rank`: each is set as by `set`, under its key, of which `compare` says
+    /// where it is from the key of a row.
+    pub(super) fn set<T>(
+        &mut self,
+        rank: u32,
+        rows: impl IntoIterator<Item = T>,
+        compare: impl Fn(&K, &T) -> Ordering,
+        key: impl Fn(&T) -> K,
+        mut set: impl FnMut(&mut R, T),
+    ) {
+        self.lowest_rank = rank;
+        self.rows.clear();
+        for row in rows {
+            if let Some((_, own)) = self.rows.row(
+                |key| compare(key, &row).is_eq(),
+                |key| compare(key, &row),
+                || key(&row),
+            ) {
+                set(own, row);
+            }
+        }
     }
 
     pub(super) fn absent_on(&mut self, lowest: u32) {
@@ -72,21 +97,15 @@ impl<R: Row, K: Ord> Rows<R, K> {
         self.lowest_rank = self.lowest_rank.min(lowest);
     }
 
-    pub(super) fn merge(&mut self, other: Rows<R, K>) {
-        for (name, row) in &mut self.rows {
-            if !other.rows.contains_key(name) {
-                row.absent_on(other.lowest_rank);
-            }
-        }
-        for (name, mut row) in other.rows {
-            if let Some(own) = self.rows.get_mut(&name) {
-                own.merge(row);
-            } else {
-                row.absent_on(self.lowest_rank);
-                self.rows.insert(name, row);
-            }
-        }
-        self.lowest_rank = self.lowest_rank.min(other.lowest_rank);
+    pub(super) fn merge(&mut self, other: &Rows<R, K>) {
+        let (own, others) = (self.lowest_rank, other.lowest_rank);
+        self.rows.merge(
+            &other.rows,
+            R::merge,
+            |row| row.absent_on(others),
+            |row| row.absent_on(own),
+        );
+        self.lowest_rank = own.min(others);
     }
 
     pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
@@ -95,6 +114,6 @@ impl<R: Row, K: Ord> Rows<R, K> {
     }
 
     pub(super) fn finish(self) -> impl Iterator<Item = (K, R)> {
-        self.rows.into_iter()
+        self.rows.into_rows()
     }
 }

@@ -1,11 +1,11 @@
 //! The calls of one function over ranks.
 
-use super::absence::{Absence, Row};
+use super::absence::{Absence, Row, Rows};
 use super::merge_option;
 use super::wire::{Numbers, all_numbers};
 use crate::{Call, CallSummary, Number, Statistics, add_histogram};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct CallReduction {
     count: Statistics,
     bytes: Option<Statistics>,
@@ -22,21 +22,28 @@ pub(super) struct CallReduction {
 all_numbers!(CallReduction);
 
 impl CallReduction {
-    pub(super) fn of(call: Call, rank: u32) -> (String, CallReduction) {
+    /// The calls of `rank`.
+    pub(super) fn of_rank<'a>(
+        rows: &mut Rows<CallReduction>,
+        calls: impl IntoIterator<Item = &'a Call>,
+        rank: u32,
+    ) {
+        let compare = |name: &String, call: &&Call| name.cmp(&call.name);
+        rows.set(rank, calls, compare, |call| call.name.clone(), |row, call| row.set(call, rank));
+    }
+
+    fn set(&mut self, call: &Call, rank: u32) {
         let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
         let double = |number: f64| Statistics::of(Number::Double(number), rank);
         let error = call.time_s.map_or(0.0, |_| call.time_error_s.unwrap_or(f64::NAN));
-        let reduction = CallReduction {
-            count: integer(call.count),
-            bytes: call.bytes.map(integer),
-            timed: call.timed,
-            time_s: call.time_s.map(double),
-            time_variance: error * error,
-            time_max_s: call.time_max_s.map(double),
-            time_histogram: call.time_histogram,
-            absence: Absence::default(),
-        };
-        (call.name, reduction)
+        self.count = integer(call.count);
+        self.bytes = call.bytes.map(integer);
+        self.timed = call.timed;
+        self.time_s = call.time_s.map(double);
+        self.time_variance = error * error;
+        self.time_max_s = call.time_max_s.map(double);
+        self.time_histogram.clone_from(&call.time_histogram);
+        self.absence = Absence::default();
     }
 
     pub(super) fn finish(self, name: String, reduced: u64) -> Option<CallSummary> {
@@ -58,13 +65,13 @@ impl CallReduction {
 }
 
 impl Row for CallReduction {
-    fn merge(&mut self, other: CallReduction) {
+    fn merge(&mut self, other: &CallReduction) {
         self.count.merge(&other.count);
-        merge_option(&mut self.bytes, other.bytes);
+        merge_option(&mut self.bytes, other.bytes.as_ref());
         self.timed = self.timed.saturating_add(other.timed);
-        merge_option(&mut self.time_s, other.time_s);
+        merge_option(&mut self.time_s, other.time_s.as_ref());
         self.time_variance += other.time_variance;
-        merge_option(&mut self.time_max_s, other.time_max_s);
+        merge_option(&mut self.time_max_s, other.time_max_s.as_ref());
         add_histogram(&mut self.time_histogram, &other.time_histogram);
         self.absence.merge(other.absence);
     }

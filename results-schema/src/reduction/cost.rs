@@ -1,11 +1,10 @@
 //! The time in MPI functions and the time that gyan took, over ranks.
 
-use std::collections::BTreeSet;
-
+use super::ranks::RankSet;
 use super::wire::{Numbers, all_numbers};
 use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
     /// The sum of the squared standard errors.
@@ -46,7 +45,7 @@ impl InMpiReduction {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct OverheadReduction {
     mpit_init_s: Statistics,
     init_s: Statistics,
@@ -59,7 +58,7 @@ pub(super) struct OverheadReduction {
     running_share: Statistics,
     /// Of the lowest rank.
     budget: (u32, Option<f64>),
-    over_budget: BTreeSet<u32>,
+    over_budget: RankSet,
 }
 
 impl OverheadReduction {
@@ -78,11 +77,15 @@ impl OverheadReduction {
             events_s: told(overhead.events_s),
             running_share: told(overhead.running_share),
             budget: (rank, overhead.budget),
-            over_budget: overhead.is_over_budget().then_some(rank).into_iter().collect(),
+            over_budget: overhead
+                .is_over_budget()
+                .then_some(rank)
+                .map(RankSet::of)
+                .unwrap_or_default(),
         }
     }
 
-    pub(super) fn merge(&mut self, mut other: OverheadReduction) {
+    pub(super) fn merge(&mut self, other: &OverheadReduction) {
         for (own, other) in [
             (&mut self.mpit_init_s, &other.mpit_init_s),
             (&mut self.init_s, &other.init_s),
@@ -98,7 +101,7 @@ impl OverheadReduction {
         if other.budget.0 < self.budget.0 {
             self.budget = other.budget;
         }
-        self.over_budget.append(&mut other.over_budget);
+        self.over_budget.merge(&other.over_budget);
     }
 
     pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
@@ -119,7 +122,7 @@ impl OverheadReduction {
                 *own = other;
             }
         });
-        numbers.json(&mut self.over_budget, |own, mut other| own.append(&mut other));
+        numbers.json(&mut self.over_budget, |own, other| own.merge(&other));
     }
 
     pub(super) fn finish(self) -> Option<OverheadSummary> {
@@ -133,7 +136,7 @@ impl OverheadReduction {
             share: self.share.finish()?,
             running_share: self.running_share.finish(),
             budget: self.budget.1,
-            over_budget: self.over_budget.into_iter().collect(),
+            over_budget: self.over_budget.iter().collect(),
         })
     }
 }

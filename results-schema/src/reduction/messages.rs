@@ -16,10 +16,10 @@ use crate::{
 const PAIRS_AT_MOST: usize = 64;
 
 /// What was told, by who told it.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Sources(BTreeMap<MessageSource, MessagesReduction>);
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct MessagesReduction {
     #[serde(skip)]
     ranks: u64,
@@ -35,7 +35,7 @@ struct MessagesReduction {
     lost: u64,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct MetricReduction {
     n: Statistics,
     sum: Statistics,
@@ -47,17 +47,17 @@ struct MetricReduction {
 all_numbers!(MetricReduction);
 
 impl Sources {
-    pub(super) fn of(messages: Vec<Messages>, rank: u32) -> Sources {
-        let sources = messages.into_iter();
+    pub(super) fn of(messages: &[Messages], rank: u32) -> Sources {
+        let sources = messages.iter();
         Sources(sources.map(|one| (one.source, MessagesReduction::of(one, rank))).collect())
     }
 
-    pub(super) fn merge(&mut self, other: Sources) {
-        for (source, messages) in other.0 {
+    pub(super) fn merge(&mut self, other: &Sources) {
+        for (&source, messages) in &other.0 {
             match self.0.get_mut(&source) {
                 Some(own) => own.merge(messages),
                 None => {
-                    self.0.insert(source, messages);
+                    self.0.insert(source, messages.clone());
                 }
             }
         }
@@ -67,7 +67,7 @@ impl Sources {
         for messages in self.0.values_mut() {
             numbers.count(&mut messages.ranks);
             messages.metrics.numbers(numbers);
-            numbers.json(&mut messages.pairs, add_pairs);
+            numbers.json(&mut messages.pairs, |own, other| add_pairs(own, &other));
             numbers.count(&mut messages.pairs_seen);
             numbers.count(&mut messages.without_peer);
             numbers.count(&mut messages.lost);
@@ -80,24 +80,30 @@ impl Sources {
 }
 
 impl MessagesReduction {
-    fn of(messages: Messages, rank: u32) -> MessagesReduction {
-        let pairs_seen = messages.peers.len() as u64;
-        let peers = messages.peers.into_iter();
-        let metrics = messages.metrics.into_iter();
+    fn of(messages: &Messages, rank: u32) -> MessagesReduction {
+        let peers = messages.peers.iter().cloned();
+        let mut metrics = Rows::default();
+        metrics.set(
+            rank,
+            &messages.metrics,
+            |key: &(Metric, Traffic), metric| key.cmp(&(metric.metric, metric.traffic)),
+            |metric| (metric.metric, metric.traffic),
+            |row: &mut MetricReduction, metric| row.set(metric, rank),
+        );
         MessagesReduction {
             ranks: 1,
-            metrics: Rows::of(rank, metrics.map(|metric| MetricReduction::of(metric, rank))),
+            metrics,
             pairs: worst(peers.map(|queues| PairSummary { rank, queues }).collect()),
-            pairs_seen,
+            pairs_seen: messages.peers.len() as u64,
             without_peer: messages.without_peer,
             lost: messages.lost,
         }
     }
 
-    fn merge(&mut self, other: MessagesReduction) {
+    fn merge(&mut self, other: &MessagesReduction) {
         self.ranks = self.ranks.saturating_add(other.ranks);
-        self.metrics.merge(other.metrics);
-        add_pairs(&mut self.pairs, other.pairs);
+        self.metrics.merge(&other.metrics);
+        add_pairs(&mut self.pairs, &other.pairs);
         self.pairs_seen = self.pairs_seen.saturating_add(other.pairs_seen);
         self.without_peer = self.without_peer.saturating_add(other.without_peer);
         self.lost = self.lost.saturating_add(other.lost);
@@ -118,8 +124,8 @@ impl MessagesReduction {
     }
 }
 
-fn add_pairs(pairs: &mut Vec<PairSummary>, mut others: Vec<PairSummary>) {
-    pairs.append(&mut others);
+fn add_pairs(pairs: &mut Vec<PairSummary>, others: &[PairSummary]) {
+    pairs.extend_from_slice(others);
     *pairs = worst(std::mem::take(pairs));
 }
 
@@ -135,15 +141,12 @@ fn worst(mut pairs: Vec<PairSummary>) -> Vec<PairSummary> {
 }
 
 impl MetricReduction {
-    fn of(metric: MessageMetric, rank: u32) -> ((Metric, Traffic), MetricReduction) {
-        let reduction = MetricReduction {
-            n: Statistics::of(Number::Integer(metric.n.into()), rank),
-            sum: Statistics::of(Number::Double(metric.sum), rank),
-            max: Statistics::of(Number::Double(metric.max), rank),
-            histogram: metric.histogram,
-            absence: Absence::default(),
-        };
-        ((metric.metric, metric.traffic), reduction)
+    fn set(&mut self, metric: &MessageMetric, rank: u32) {
+        self.n = Statistics::of(Number::Integer(metric.n.into()), rank);
+        self.sum = Statistics::of(Number::Double(metric.sum), rank);
+        self.max = Statistics::of(Number::Double(metric.max), rank);
+        self.histogram.clone_from(&metric.histogram);
+        self.absence = Absence::default();
     }
 
     fn finish(self, (metric, traffic): (Metric, Traffic), ranks: u64) -> Option<MetricSummary> {
@@ -163,7 +166,7 @@ impl MetricReduction {
 }
 
 impl Row for MetricReduction {
-    fn merge(&mut self, other: MetricReduction) {
+    fn merge(&mut self, other: &MetricReduction) {
         self.n.merge(&other.n);
         self.sum.merge(&other.sum);
         self.max.merge(&other.max);
@@ -187,14 +190,14 @@ impl Row for MetricReduction {
 type EventKey = (String, String, Option<String>);
 
 /// The events of the ranks that counted any.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Events {
     #[serde(skip)]
     ranks: u64,
     rows: Option<Rows<EventReduction, EventKey>>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct EventReduction {
     n: Statistics,
     dropped: u64,
@@ -207,29 +210,29 @@ struct EventReduction {
 all_numbers!(EventReduction);
 
 impl Events {
-    pub(super) fn of(events: Vec<EventCount>, rank: u32) -> Events {
+    pub(super) fn of(events: &[EventCount], rank: u32) -> Events {
         if events.is_empty() {
-            return Events { ranks: 0, rows: None };
+            return Events::default();
         }
-        let rows = events.into_iter().map(|event| {
-            let reduction = EventReduction {
-                n: Statistics::of(Number::Integer(event.n.into()), rank),
-                dropped: event.dropped,
-                first_s: event.first_s,
-                last_s: event.last_s,
-                gap_max_s: event.gap_max_s,
-                absence: Absence::default(),
-            };
-            ((event.name, event.event_source, event.object), reduction)
-        });
-        Events { ranks: 1, rows: Some(Rows::of(rank, rows)) }
+        let mut rows = Rows::default();
+        rows.set(
+            rank,
+            events,
+            |(name, source, object): &EventKey, event| {
+                let order = name.cmp(&event.name).then_with(|| source.cmp(&event.event_source));
+                order.then_with(|| object.cmp(&event.object))
+            },
+            |event| (event.name.clone(), event.event_source.clone(), event.object.clone()),
+            |row: &mut EventReduction, event| row.set(event, rank),
+        );
+        Events { ranks: 1, rows: Some(rows) }
     }
 
-    pub(super) fn merge(&mut self, other: Events) {
+    pub(super) fn merge(&mut self, other: &Events) {
         self.ranks = self.ranks.saturating_add(other.ranks);
-        match (&mut self.rows, other.rows) {
+        match (&mut self.rows, &other.rows) {
             (Some(own), Some(other)) => own.merge(other),
-            (own @ None, other) => *own = other,
+            (own @ None, other) => own.clone_from(other),
             (Some(_), None) => {}
         }
     }
@@ -260,8 +263,19 @@ impl Events {
     }
 }
 
+impl EventReduction {
+    fn set(&mut self, event: &EventCount, rank: u32) {
+        self.n = Statistics::of(Number::Integer(event.n.into()), rank);
+        self.dropped = event.dropped;
+        self.first_s = event.first_s;
+        self.last_s = event.last_s;
+        self.gap_max_s = event.gap_max_s;
+        self.absence = Absence::default();
+    }
+}
+
 impl Row for EventReduction {
-    fn merge(&mut self, other: EventReduction) {
+    fn merge(&mut self, other: &EventReduction) {
         self.n.merge(&other.n);
         self.dropped = self.dropped.saturating_add(other.dropped);
         self.first_s = either(self.first_s, other.first_s, f64::min);

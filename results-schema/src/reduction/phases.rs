@@ -1,7 +1,5 @@
 //! One phase over ranks.
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::absence::{Absence, Row, Rows};
@@ -9,9 +7,9 @@ use super::calls::CallReduction;
 use super::pvars::Pvars;
 use super::wire::Numbers;
 use crate::readings::{self, Reading};
-use crate::{Class, Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Statistics};
+use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Statistics};
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
     /// Where it first came: the place in the list of a rank, and that rank. The smallest of all
     /// ranks orders the phases.
@@ -32,27 +30,29 @@ pub(super) struct PhaseReduction {
 }
 
 impl PhaseReduction {
-    /// The phase at `place` in the list of `rank`, which read `pvars`.
-    pub(super) fn of(
-        place: usize,
-        phase: Phase,
+    /// The phases of `rank`, which read `pvars`.
+    pub(super) fn of_rank(
+        rows: &mut Rows<PhaseReduction>,
+        phases: &[Phase],
         pvars: &[Pvar],
         rank: u32,
-    ) -> (String, PhaseReduction) {
-        let reduction = PhaseReduction {
-            place: (place, rank),
-            entries: Statistics::of(Number::Integer(phase.entries.into()), rank),
-            time_s: Statistics::of(Number::Double(phase.time_s), rank),
-            stretches: phase.stretches,
-            stretches_read: phase.stretches_read,
-            pvars: pvars_of(&phase, pvars, rank),
-            calls: Rows::of(
-                rank,
-                phase.calls.into_iter().map(|call| CallReduction::of(call, rank)),
-            ),
-            absence: Absence::default(),
-        };
-        (phase.name, reduction)
+    ) {
+        let compare = |name: &String, (_, phase): &(usize, &Phase)| name.cmp(&phase.name);
+        let key = |(_, phase): &(usize, &Phase)| phase.name.clone();
+        rows.set(rank, phases.iter().enumerate(), compare, key, |row, (place, phase)| {
+            row.set(place, phase, pvars, rank);
+        });
+    }
+
+    fn set(&mut self, place: usize, phase: &Phase, pvars: &[Pvar], rank: u32) {
+        self.place = (place, rank);
+        self.entries = Statistics::of(Number::Integer(phase.entries.into()), rank);
+        self.time_s = Statistics::of(Number::Double(phase.time_s), rank);
+        self.stretches = phase.stretches;
+        self.stretches_read = phase.stretches_read;
+        CallReduction::of_rank(&mut self.calls, &phase.calls, rank);
+        set_pvars(&mut self.pvars, phase, pvars, rank);
+        self.absence = Absence::default();
     }
 
     /// In the order in which the phases first came.
@@ -81,14 +81,14 @@ impl PhaseReduction {
 }
 
 impl Row for PhaseReduction {
-    fn merge(&mut self, other: PhaseReduction) {
+    fn merge(&mut self, other: &PhaseReduction) {
         self.place = self.place.min(other.place);
         self.entries.merge(&other.entries);
         self.time_s.merge(&other.time_s);
         self.stretches = self.stretches.saturating_add(other.stretches);
         self.stretches_read = self.stretches_read.saturating_add(other.stretches_read);
-        self.calls.merge(other.calls);
-        self.pvars.merge(other.pvars);
+        self.calls.merge(&other.calls);
+        self.pvars.merge(&other.pvars);
         self.absence.merge(other.absence);
     }
 
@@ -110,38 +110,45 @@ impl Row for PhaseReduction {
 }
 
 /// A phase names the variables that changed in it: the others grew by 0, where they were read.
-fn pvars_of(phase: &Phase, pvars: &[Pvar], rank: u32) -> Pvars {
-    let in_phase: BTreeMap<(&str, Class, Option<&str>), &PhasePvar> = phase
-        .pvars
-        .iter()
-        .map(|pvar| ((pvar.name.as_str(), pvar.class, pvar.object.as_deref()), pvar))
-        .collect();
-    let mut reduction = Pvars::default();
+fn set_pvars(reduction: &mut Pvars, phase: &Phase, pvars: &[Pvar], rank: u32) {
+    reduction.clear();
+    let mut next = 0;
     for pvar in pvars {
-        let here = in_phase.get(&(pvar.name.as_str(), pvar.class, pvar.object.as_deref()));
+        let here = named_as(pvar, &phase.pvars, &mut next);
         let samples = here.and_then(|here| here.samples.as_ref());
-        let mut readings: Vec<Reading> = Vec::new();
+        let mut take = |reading| reduction.add(pvar, reading, rank);
         match (here.and_then(|here| here.delta.as_ref()), &pvar.delta) {
-            (Some(delta), _) => readings.extend(readings::of_values(Measure::Delta, delta)),
+            (Some(delta), _) => readings::of_values(Measure::Delta, delta, &mut take),
             (None, Some(delta)) if phase.stretches_read > 0 => {
-                readings.extend(zeros(readings::of_values(Measure::Delta, delta)));
+                readings::of_values(Measure::Delta, delta, &mut |reading| take(zero(reading)));
             }
             (None, _) => {}
         }
         if let Some(samples) = samples {
-            readings.extend(readings::of_samples(pvar.effective_class(), samples));
+            readings::of_samples(pvar.effective_class(), samples, &mut take);
         }
-        reduction.add(pvar, readings, samples, rank);
+        reduction.add_samples(pvar, samples, rank);
     }
-    reduction
 }
 
-fn zeros(readings: Vec<Reading>) -> impl Iterator<Item = Reading> {
-    readings.into_iter().map(|(measure, element, number)| {
-        let zero = match number {
-            Number::Integer(_) => Number::Integer(0),
-            Number::Double(_) => Number::Double(0.0),
-        };
-        (measure, element, zero)
-    })
+/// The variable as it was in a phase. They are in the same order in both, as a rule: `next` is where
+/// the search begins.
+fn named_as<'a>(pvar: &Pvar, in_phase: &'a [PhasePvar], next: &mut usize) -> Option<&'a PhasePvar> {
+    let is_it = |here: &&PhasePvar| {
+        here.name == pvar.name && here.class == pvar.class && here.object == pvar.object
+    };
+    if let Some(here) = in_phase.get(*next).filter(is_it) {
+        *next += 1;
+        return Some(here);
+    }
+    // Of those that are there twice the last counts.
+    in_phase.iter().rev().find(is_it)
+}
+
+fn zero((measure, element, number): Reading) -> Reading {
+    let zero = match number {
+        Number::Integer(_) => Number::Integer(0),
+        Number::Double(_) => Number::Double(0.0),
+    };
+    (measure, element, zero)
 }

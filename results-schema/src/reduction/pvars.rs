@@ -1,11 +1,14 @@
 //! The numbers of variables over ranks, and what was sampled of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::cmp::Ordering;
+use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
 use super::absence::{Absence, Row, Rows};
-use super::wire::{Numbers, all_numbers, pairs};
+use super::insert_all;
+use super::sorted::Sorted;
+use super::wire::{Numbers, all_numbers};
 use crate::readings::Reading;
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Samples, SamplesSummary,
@@ -24,10 +27,20 @@ impl Variable {
     fn of(pvar: &Pvar) -> Variable {
         Variable { name: pvar.name.clone(), class: pvar.class, object: pvar.object.clone() }
     }
+
+    fn is(&self, pvar: &Pvar) -> bool {
+        self.name == pvar.name && self.class == pvar.class && self.object == pvar.object
+    }
+
+    /// As the order of what [`of`](Self::of) makes of it.
+    fn compare(&self, pvar: &Pvar) -> Ordering {
+        let order = self.name.cmp(&pvar.name).then_with(|| self.class.cmp(&pvar.class));
+        order.then_with(|| self.object.cmp(&pvar.object))
+    }
 }
 
 /// What the lowest rank that has a variable says of it.
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 struct Said<D> {
     #[serde(skip)]
     rank: u32,
@@ -35,19 +48,7 @@ struct Said<D> {
     behaves_as: Option<Class>,
 }
 
-impl<D> Said<D> {
-    fn by(rank: u32, datatype: D, behaves_as: Option<Class>) -> Said<D> {
-        Said { rank, datatype, behaves_as }
-    }
-
-    fn merge(&mut self, other: Said<D>) {
-        if other.rank < self.rank {
-            *self = other;
-        }
-    }
-}
-
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct NumberReduction {
     said: Said<Datatype>,
     notes: BTreeSet<String>,
@@ -55,7 +56,7 @@ struct NumberReduction {
     statistics: Statistics,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct SamplesReduction {
     said: Said<()>,
     #[serde(skip)]
@@ -68,7 +69,7 @@ struct SamplesReduction {
 }
 
 /// A rank that was never in a state spent a share of 0 in it.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct StateReduction {
     share: Statistics,
     absence: Absence,
@@ -77,61 +78,65 @@ struct StateReduction {
 all_numbers!(StateReduction);
 
 /// The variables of a run, or of a phase of it.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Pvars {
-    #[serde(with = "pairs")]
-    numbers: BTreeMap<(Variable, Measure, Element), NumberReduction>,
-    #[serde(with = "pairs")]
-    samples: BTreeMap<Variable, SamplesReduction>,
+    numbers: Sorted<(Variable, Measure, Element), NumberReduction>,
+    samples: Sorted<Variable, SamplesReduction>,
+}
+
+impl Default for NumberReduction {
+    fn default() -> NumberReduction {
+        let said = Said { rank: u32::MAX, datatype: Datatype::Int, behaves_as: None };
+        NumberReduction { said, notes: BTreeSet::new(), statistics: Statistics::default() }
+    }
+}
+
+impl<D: Copy> Said<D> {
+    fn merge(&mut self, other: &Said<D>) {
+        if other.rank < self.rank {
+            *self = *other;
+        }
+    }
 }
 
 impl Pvars {
-    /// Takes in what `rank` read of `pvar`.
-    pub(super) fn add(
-        &mut self,
-        pvar: &Pvar,
-        readings: impl IntoIterator<Item = Reading>,
-        samples: Option<&Samples>,
-        rank: u32,
-    ) {
-        for (measure, element, number) in readings {
-            let row =
-                self.numbers.entry((Variable::of(pvar), measure, element)).or_insert_with(|| {
-                    NumberReduction {
-                        said: Said::by(rank, pvar.datatype, pvar.behaves_as),
-                        notes: pvar.notes.iter().cloned().collect(),
-                        statistics: Statistics::default(),
-                    }
-                });
-            row.statistics.add(number, rank);
-        }
+    /// Forgets the numbers, before those of another profile are taken in.
+    pub(super) fn clear(&mut self) {
+        self.numbers.clear();
+        self.samples.clear();
+    }
+
+    /// Takes in what `rank` sampled of `pvar`.
+    pub(super) fn add_samples(&mut self, pvar: &Pvar, samples: Option<&Samples>, rank: u32) {
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
-            let row = SamplesReduction::of(pvar.behaves_as, samples, rank);
-            self.samples.insert(Variable::of(pvar), row);
+            let is = |variable: &Variable| variable.is(pvar);
+            let compare = |variable: &Variable| variable.compare(pvar);
+            if let Some((_, row)) = self.samples.row(is, compare, || Variable::of(pvar)) {
+                row.set(pvar.behaves_as, samples, rank);
+            }
         }
     }
 
-    pub(super) fn merge(&mut self, other: Pvars) {
-        for (key, row) in other.numbers {
-            match self.numbers.get_mut(&key) {
-                Some(own) => {
-                    own.statistics.merge(&row.statistics);
-                    own.said.merge(row.said);
-                    own.notes.extend(row.notes);
-                }
-                None => {
-                    self.numbers.insert(key, row);
-                }
-            }
+    /// Takes in one number of `pvar`.
+    #[inline]
+    pub(super) fn add(&mut self, pvar: &Pvar, (measure, element, number): Reading, rank: u32) {
+        let is = |(variable, own, at): &(Variable, Measure, Element)| {
+            *own == measure && *at == element && variable.is(pvar)
+        };
+        let compare = |(variable, own, at): &(Variable, Measure, Element)| {
+            let order = variable.compare(pvar).then_with(|| own.cmp(&measure));
+            order.then_with(|| at.cmp(&element))
+        };
+        match self.numbers.row(is, compare, || (Variable::of(pvar), measure, element)) {
+            Some((true, row)) => row.statistics.add(number, rank),
+            Some((false, row)) => row.set(pvar, number, rank),
+            None => {}
         }
-        for (variable, row) in other.samples {
-            match self.samples.get_mut(&variable) {
-                Some(own) => own.merge(row),
-                None => {
-                    self.samples.insert(variable, row);
-                }
-            }
-        }
+    }
+
+    pub(super) fn merge(&mut self, other: &Pvars) {
+        self.numbers.merge(&other.numbers, NumberReduction::merge, |_| {}, |_| {});
+        self.samples.merge(&other.samples, SamplesReduction::merge, |_| {}, |_| {});
     }
 
     pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
@@ -139,13 +144,11 @@ impl Pvars {
             numbers.word(&mut row.said.rank, u32::min);
             numbers.statistics(&mut row.statistics);
         }
-        for row in self.samples.values_mut() {
-            row.numbers(numbers);
-        }
+        self.samples.values_mut().for_each(|row| row.numbers(numbers));
     }
 
     pub(super) fn finish(self) -> (Vec<PvarSummary>, Vec<SamplesSummary>) {
-        let numbers = self.numbers.into_iter().filter_map(|((variable, measure, element), row)| {
+        let numbers = self.numbers.into_rows().filter_map(|((variable, measure, element), row)| {
             let Said { datatype, behaves_as, .. } = row.said;
             Some(PvarSummary {
                 name: variable.name,
@@ -159,32 +162,51 @@ impl Pvars {
                 notes: row.notes.into_iter().collect(),
             })
         });
-        let samples = self.samples.into_iter().map(|(variable, row)| row.finish(variable));
+        let samples = self.samples.into_rows().map(|(variable, row)| row.finish(variable));
         (numbers.collect(), samples.collect())
     }
 }
 
-impl SamplesReduction {
-    fn of(behaves_as: Option<Class>, samples: &Samples, rank: u32) -> SamplesReduction {
-        let states = samples.states.iter().map(|state| {
-            let share = Statistics::of(Number::Double(state.share), rank);
-            (state.state.clone(), StateReduction { share, absence: Absence::default() })
-        });
-        SamplesReduction {
-            said: Said::by(rank, (), behaves_as),
-            ranks: 1,
-            n: samples.n,
-            histogram: samples.histogram.clone(),
-            states: Rows::of(rank, states),
+impl NumberReduction {
+    fn set(&mut self, pvar: &Pvar, number: Number, rank: u32) {
+        self.said = Said { rank, datatype: pvar.datatype, behaves_as: pvar.behaves_as };
+        if !self.notes.iter().eq(&pvar.notes) {
+            self.notes = pvar.notes.iter().cloned().collect();
         }
+        self.statistics = Statistics::of(number, rank);
     }
 
-    fn merge(&mut self, other: SamplesReduction) {
-        self.said.merge(other.said);
+    fn merge(&mut self, other: &NumberReduction) {
+        self.statistics.merge(&other.statistics);
+        self.said.merge(&other.said);
+        insert_all(&mut self.notes, &other.notes);
+    }
+}
+
+impl SamplesReduction {
+    fn set(&mut self, behaves_as: Option<Class>, samples: &Samples, rank: u32) {
+        self.said = Said { rank, datatype: (), behaves_as };
+        self.ranks = 1;
+        self.n = samples.n;
+        self.histogram.clone_from(&samples.histogram);
+        self.states.set(
+            rank,
+            &samples.states,
+            |name, state| name.cmp(&state.state),
+            |state| state.state.clone(),
+            |row, state| {
+                row.share = Statistics::of(Number::Double(state.share), rank);
+                row.absence = Absence::default();
+            },
+        );
+    }
+
+    fn merge(&mut self, other: &SamplesReduction) {
+        self.said.merge(&other.said);
         self.ranks = self.ranks.saturating_add(other.ranks);
         self.n = self.n.saturating_add(other.n);
         add_histogram(&mut self.histogram, &other.histogram);
-        self.states.merge(other.states);
+        self.states.merge(&other.states);
     }
 
     fn numbers(&mut self, numbers: &mut Numbers) {
@@ -217,7 +239,7 @@ impl SamplesReduction {
 }
 
 impl Row for StateReduction {
-    fn merge(&mut self, other: StateReduction) {
+    fn merge(&mut self, other: &StateReduction) {
         self.share.merge(&other.share);
         self.absence.merge(other.absence);
     }

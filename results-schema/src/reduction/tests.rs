@@ -62,7 +62,7 @@ fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
 fn reduce(profiles: Vec<RankProfile>) -> Summary {
     let mut reduction = Reduction::default();
     for profile in profiles {
-        reduction.add(&format!("rank-{}", profile.rank), profile);
+        reduction.add(&format!("rank-{}", profile.rank), &profile);
     }
     reduction.finish().unwrap()
 }
@@ -126,7 +126,7 @@ fn merged_parts_equal_the_whole() {
         let mut parts = [Reduction::default(), Reduction::default()];
         for profile in profiles() {
             let part = usize::from(profile.rank >= cut);
-            parts[part].add(&format!("rank-{}", profile.rank), profile);
+            parts[part].add(&format!("rank-{}", profile.rank), &profile);
         }
         let [first, mut second] = parts;
         second.merge(first);
@@ -147,8 +147,8 @@ fn of_two_jobs_the_latest_is_reduced_and_the_other_left_out() {
 #[test]
 fn a_second_profile_of_a_rank_is_left_out() {
     let mut reduction = Reduction::default();
-    reduction.add("rank-000000.json", profile("a", 0, 1));
-    reduction.add("copy.json", profile("a", 0, 1));
+    reduction.add("rank-000000.json", &profile("a", 0, 1));
+    reduction.add("copy.json", &profile("a", 0, 1));
     let summary = reduction.finish().unwrap();
     assert_eq!(summary.ranks.reduced, 1);
     assert_eq!(summary.ranks.left_out[0].file, "copy.json");

@@ -16,10 +16,10 @@ use crate::{
 const STACKS_AT_MOST: usize = 8;
 
 /// What was watched, by variable and threshold.
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Watches(#[serde(with = "pairs")] BTreeMap<(String, u64), WatchReduction>);
 
-#[derive(Debug, Default, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct WatchReduction {
     receives: Statistics,
     not_compared: u64,
@@ -37,7 +37,7 @@ struct Place {
     address: u64,
 }
 
-#[derive(Debug, Deserialize, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 struct SiteReduction {
     hits: Statistics,
     sum: u64,
@@ -48,7 +48,7 @@ struct SiteReduction {
 }
 
 impl Watches {
-    pub(super) fn of(watch: Watch, rank: u32) -> Watches {
+    pub(super) fn of(watch: &Watch, rank: u32) -> Watches {
         let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
         let place = |address: &Address| {
             let object = address.object.and_then(|object| watch.load_map.get(object));
@@ -73,12 +73,12 @@ impl Watches {
             sites: watch.sites.iter().map(site).collect(),
             hits_elsewhere: watch.hits_elsewhere,
         };
-        Watches(BTreeMap::from([((watch.variable, watch.threshold), reduction)]))
+        Watches(BTreeMap::from([((watch.variable.clone(), watch.threshold), reduction)]))
     }
 
-    pub(super) fn merge(&mut self, other: Watches) {
-        for (key, watch) in other.0 {
-            self.0.entry(key).or_default().merge(watch);
+    pub(super) fn merge(&mut self, other: &Watches) {
+        for (key, watch) in &other.0 {
+            self.0.entry(key.clone()).or_default().merge(watch);
         }
     }
 
@@ -89,17 +89,17 @@ impl Watches {
 }
 
 impl WatchReduction {
-    fn merge(&mut self, other: WatchReduction) {
+    fn merge(&mut self, other: &WatchReduction) {
         self.receives.merge(&other.receives);
         self.not_compared = self.not_compared.saturating_add(other.not_compared);
         self.hits.merge(&other.hits);
         self.max.merge(&other.max);
         self.hits_elsewhere = self.hits_elsewhere.saturating_add(other.hits_elsewhere);
-        for (key, site) in other.sites {
-            match self.sites.get_mut(&key) {
+        for (key, site) in &other.sites {
+            match self.sites.get_mut(key) {
                 Some(own) => own.merge(site),
                 None => {
-                    self.sites.insert(key, site);
+                    self.sites.insert(key.clone(), site.clone());
                 }
             }
         }
@@ -138,17 +138,17 @@ fn sum_of(site: &WatchSiteSummary) -> i128 {
 }
 
 impl SiteReduction {
-    fn merge(&mut self, other: SiteReduction) {
+    fn merge(&mut self, other: &SiteReduction) {
         self.hits.merge(&other.hits);
         self.sum = self.sum.saturating_add(other.sum);
         let order = |(rank, hit): &(u32, Hit)| (hit.value, Reverse(*rank));
         if order(&other.worst) > order(&self.worst) {
-            self.worst = other.worst;
+            self.worst.clone_from(&other.worst);
         }
         self.stacks_taken = self.stacks_taken.saturating_add(other.stacks_taken);
-        for (stack, hits) in other.stacks {
-            let own = self.stacks.entry(stack).or_default();
-            *own = own.saturating_add(hits);
+        for (stack, hits) in &other.stacks {
+            let own = self.stacks.entry(stack.clone()).or_default();
+            *own = own.saturating_add(*hits);
         }
     }
 

@@ -69,7 +69,7 @@ impl Reducer {
         let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
         let middle = time_s.map(|time_s| Middle::of(time_s, self.rank)).unwrap_or_default();
         let mut reduction = Reduction::default();
-        reduction.add(&rank_file_name(profile.rank), profile);
+        reduction.add(&rank_file_name(profile.rank), &profile);
         let mut known = Known { reduction, middle, begun, job, wanted, home, waited: false };
         let reduced = self.meet(library, &mut known).and_then(|communicator| {
             Tree::new(&communicator, self.rank, self.size, self.timeout).reduce(&mut known)

@@ -1,0 +1,110 @@
+//! The structs of a profile: their fields in the order in which they are written.
+
+use serde::Deserialize;
+use serde::de::IntoDeserializer;
+use serde::de::value::{Error, StrDeserializer};
+
+use super::InPlace;
+use super::text::Text;
+use crate::{
+    Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
+    MessageMetric, MessageSource, Messages, Metric, Mpi, Overhead, PeerQueues, Phase, PhasePvar,
+    Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped, StateShare, Tool,
+    Traffic, Watch,
+};
+
+/// `[?]` marks a field that is left out when there is nothing to say. A field that is missing here does
+/// not compile.
+macro_rules! fields {
+    ($($type:ident { $($field:ident $([$optional:tt])?),+ $(,)? })+) => {$(
+        impl InPlace for $type {
+            fn read(&mut self, text: &mut Text) -> Option<()> {
+                let $type { $($field),+ } = self;
+                text.expect("{")?;
+                let mut is_first = true;
+                $(fields!(@one text $field is_first $($optional)?);)+
+                let _ = is_first;
+                text.expect("}")
+            }
+        }
+    )+};
+    (@one $text:ident $field:ident $is_first:ident) => {
+        if !std::mem::take(&mut $is_first) {
+            $text.expect(",")?;
+        }
+        $text.expect(concat!("\"", stringify!($field), "\":"))?;
+        $field.read($text)?;
+    };
+    // Never the first.
+    (@one $text:ident $field:ident $is_first:ident ?) => {
+        if $text.eat(concat!(",\"", stringify!($field), "\":")) {
+            $field.read($text)?;
+        } else {
+            $field.clear();
+        }
+    };
+}
+
+fields! {
+    RankProfile {
+        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], phases[?],
+        series[?], watch[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
+    }
+    Tool { name, version }
+    Job { id, command, started, elapsed_s }
+    Mpi { abi, standard, library, library_path, thread_level }
+    End { how, code }
+    Pvar {
+        name, class, behaves_as[?], datatype, bind, object, verbosity, continuous, readonly, atomic,
+        count, start, end, delta[?], samples[?], notes[?],
+    }
+    Samples { n, min, mean, max, sum[?], histogram, states[?] }
+    SampledSum { min, mean, max }
+    StateShare { state, share }
+    Call { name, count, bytes[?], timed[?], time_s[?], time_error_s[?], time_max_s[?], time_histogram[?] }
+    InMpi { time_s, time_error_s, share }
+    Phase { name, entries, time_s, calls, stretches, stretches_read, pvars }
+    PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
+    Series { interval_s, end_s, columns }
+    SeriesColumn { name, class, object, min, mean, max }
+    Messages { source, metrics, peers, without_peer, lost }
+    MessageMetric { metric, traffic, n, sum, max, histogram }
+    PeerQueues {
+        peer, unexpected, unexpected_max, unexpected_mean, unexpected_time_s,
+        unexpected_time_max_s, posted, posted_max, posted_mean,
+    }
+    EventCount { name, event_source, object, n, dropped, first_s, last_s, gap_max_s }
+    Coverage { exported, sampled, skipped, objects[?], events[?], advice }
+    Skipped { index, name, reason }
+    Clock { source, read_s, slow }
+    Overhead {
+        mpit_init_s, init_s, sampling_s[?], wrappers_s[?], events_s[?], finalize_s, share,
+        running_share[?], budget[?],
+    }
+}
+
+macro_rules! names {
+    ($($type:ty),+) => {$(
+        impl InPlace for $type {
+            fn read(&mut self, text: &mut Text) -> Option<()> {
+                let name: StrDeserializer<Error> = text.string()?.into_deserializer();
+                *self = Self::deserialize(name).ok()?;
+                Some(())
+            }
+        }
+    )+};
+}
+names!(Class, Datatype, Ending, MessageSource, Metric, Traffic);
+
+/// What few profiles have.
+macro_rules! by_serde {
+    ($($type:ty),+) => {$(
+        impl InPlace for $type {
+            fn read(&mut self, text: &mut Text) -> Option<()> {
+                *self = text.value()?;
+                Some(())
+            }
+        }
+    )+};
+}
+by_serde!(CvarSetting, Watch);

@@ -1,0 +1,224 @@
+//! Reading profiles one after the other, each into the place of the one before: what is as it was there,
+//! names above all, is compared and left, so that nothing is allocated.
+//!
+//! That goes for profiles as gyan writes them: the keys in their order, no spaces. Anything else is read
+//! as [`parse_rank`](crate::parse_rank) does, which also says what is wrong with it. What comes out is
+//! the same either way.
+
+mod fields;
+mod text;
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+
+use crate::live::read_live;
+use crate::read::{ReadError, check_rank, parse_rank};
+use crate::{Number, RANK_SCHEMA, RankProfile, Values};
+use text::Text;
+
+/// Room for a profile of an ordinary size.
+const ROOM: usize = 1 << 16;
+
+/// Reads profiles.
+#[derive(Debug, Default)]
+pub struct RankReader {
+    latest: Option<RankProfile>,
+    /// What files are read into.
+    buffer: Vec<u8>,
+}
+
+impl RankReader {
+    /// What a file of a run directory knows of one rank: its profile, or its live file, by its name.
+    ///
+    /// # Errors
+    /// As for [`read_profile`](crate::read_profile).
+    pub fn read(&mut self, path: &Path) -> Result<&mut RankProfile, ReadError> {
+        if path.extension().is_some_and(|extension| extension == "live") {
+            return Ok(self.latest.insert(read_live(path)?));
+        }
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let length = read_into(&mut buffer, path);
+        self.buffer = buffer;
+        let length = length?;
+        let Self { latest, buffer } = self;
+        parse(latest, buffer.get(..length).unwrap_or_default())
+    }
+
+    /// The profile that a file holds.
+    ///
+    /// # Errors
+    /// As for [`parse_rank`].
+    pub fn parse(&mut self, bytes: &[u8]) -> Result<&mut RankProfile, ReadError> {
+        parse(&mut self.latest, bytes)
+    }
+}
+
+/// The whole of a file; its length is not asked for, which takes as long as reading it.
+fn read_into(buffer: &mut Vec<u8>, path: &Path) -> io::Result<usize> {
+    let mut file = File::open(path)?;
+    let mut length = 0;
+    loop {
+        if length == buffer.len() {
+            buffer.resize((2 * length).max(ROOM), 0);
+        }
+        match file.read(buffer.get_mut(length..).unwrap_or_default()) {
+            Ok(0) => return Ok(length),
+            Ok(read) => length += read,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn parse<'a>(
+    latest: &'a mut Option<RankProfile>,
+    bytes: &[u8],
+) -> Result<&'a mut RankProfile, ReadError> {
+    if latest.as_mut().is_none_or(|latest| read(latest, bytes).is_none()) {
+        *latest = None;
+    }
+    let profile = match latest {
+        Some(profile) => profile,
+        none => none.insert(parse_rank(bytes)?),
+    };
+    check_rank(profile)?;
+    Ok(profile)
+}
+
+fn read(latest: &mut RankProfile, bytes: &[u8]) -> Option<()> {
+    let mut text = Text::new(std::str::from_utf8(bytes).ok()?);
+    latest.read(&mut text)?;
+    (text.is_at_end() && latest.schema == RANK_SCHEMA).then_some(())
+}
+
+/// What can be read into the place of another. None when it is not written as gyan does; what is in the
+/// place is of no use then.
+trait InPlace: DeserializeOwned {
+    fn read(&mut self, text: &mut Text) -> Option<()>;
+
+    /// For a field that is not there.
+    fn clear(&mut self) {}
+}
+
+macro_rules! integers {
+    ($($type:ty),+) => {$(
+        impl InPlace for $type {
+            #[inline]
+            fn read(&mut self, text: &mut Text) -> Option<()> {
+                *self = match text.integer() {
+                    Some(integer) => integer.try_into().ok()?,
+                    // A negative one, or one that needs all 64 bits.
+                    None => text.value()?,
+                };
+                Some(())
+            }
+
+            fn clear(&mut self) {
+                *self = 0;
+            }
+        }
+    )+};
+}
+integers!(u32, u64, usize, i32);
+
+impl InPlace for Number {
+    #[inline]
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        // Those that JSON cannot write are strings.
+        *self = match text.number() {
+            Some(number) => number,
+            None => text.value()?,
+        };
+        Some(())
+    }
+}
+
+impl InPlace for f64 {
+    #[inline]
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        *self = text.number()?.as_f64();
+        Some(())
+    }
+
+    fn clear(&mut self) {
+        *self = 0.0;
+    }
+}
+
+impl InPlace for bool {
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        *self = text.eat("true");
+        (*self || text.eat("false")).then_some(())
+    }
+}
+
+impl InPlace for String {
+    #[inline]
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        if !text.eat_string(self) {
+            let string = text.string()?;
+            self.clear();
+            self.push_str(string);
+        }
+        Some(())
+    }
+}
+
+impl<T: InPlace> InPlace for Option<T> {
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        if text.eat("null") {
+            *self = None;
+        } else if let Some(place) = self {
+            place.read(text)?;
+        } else {
+            *self = Some(text.value()?);
+        }
+        Some(())
+    }
+
+    fn clear(&mut self) {
+        *self = None;
+    }
+}
+
+impl<T: InPlace> InPlace for Vec<T> {
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        text.expect("[")?;
+        let mut length = 0;
+        if !text.eat("]") {
+            loop {
+                if let Some(place) = self.get_mut(length) {
+                    place.read(text)?;
+                } else {
+                    self.push(text.value()?);
+                }
+                length += 1;
+                if !text.eat(",") {
+                    break;
+                }
+            }
+            text.expect("]")?;
+        }
+        self.truncate(length);
+        Some(())
+    }
+
+    fn clear(&mut self) {
+        self.clear();
+    }
+}
+
+impl InPlace for Values {
+    fn read(&mut self, text: &mut Text) -> Option<()> {
+        if let Values::Elements(elements) = self
+            && text.is_list()
+        {
+            return elements.read(text);
+        }
+        *self = text.value()?;
+        Some(())
+    }
+}

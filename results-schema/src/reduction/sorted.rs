@@ -1,0 +1,201 @@
+//! Rows by key, which are filled again for one profile after the other: a row that a profile lacks is
+//! kept aside with its key and its room, for the next one that has it.
+//!
+//! Profiles of a job have nearly the same rows in the same order, so a row is looked for where the
+//! profile before had it, and the rows of two lists are compared side by side.
+
+use std::cmp::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// How many rows a profile may lack in a row, until one is searched for.
+const STEPS: usize = 8;
+/// Numbers for lists of keys. Nothing else is read because of one: any order of memory will do.
+static LISTS: AtomicU64 = AtomicU64::new(1);
+
+#[derive(Clone, Debug)]
+pub(super) struct Sorted<K, V> {
+    /// By key, those that are not here included.
+    rows: Vec<Slot<K, V>>,
+    /// Where the rows are, in the order in which the latest profile gave them.
+    trail: Vec<usize>,
+    /// How far this profile has come on the trail.
+    at: usize,
+    /// The number of its list of keys: two that have the same number have the same keys, in the same
+    /// places.
+    list: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Slot<K, V> {
+    key: K,
+    value: V,
+    is_here: bool,
+}
+
+impl<K, V> Default for Sorted<K, V> {
+    fn default() -> Sorted<K, V> {
+        Sorted { rows: Vec::new(), trail: Vec::new(), at: 0, list: 0 }
+    }
+}
+
+/// A list of the rows that are here, each with its key: JSON has no keys but texts.
+impl<K: Serialize, V: Serialize> Serialize for Sorted<K, V> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let rows = self.rows.iter().filter(|row| row.is_here);
+        serializer.collect_seq(rows.map(|row| (&row.key, &row.value)))
+    }
+}
+
+impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for Sorted<K, V> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sorted<K, V>, D::Error> {
+        let mut rows: Vec<(K, V)> = Vec::deserialize(deserializer)?;
+        rows.sort_by(|one, other| one.0.cmp(&other.0));
+        rows.dedup_by(|one, other| one.0 == other.0);
+        let rows = rows.into_iter().map(|(key, value)| Slot { key, value, is_here: true });
+        let list = LISTS.fetch_add(1, Relaxed);
+        Ok(Sorted { rows: rows.collect(), list, ..Sorted::default() })
+    }
+}
+
+impl<K, V> Sorted<K, V> {
+    pub(super) fn clear(&mut self) {
+        self.at = 0;
+        for row in &mut self.rows {
+            row.is_here = false;
+        }
+    }
+
+    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut V> {
+        self.rows.iter_mut().filter(|row| row.is_here).map(|row| &mut row.value)
+    }
+
+    /// In the order of the keys.
+    pub(super) fn into_rows(self) -> impl Iterator<Item = (K, V)> {
+        self.rows.into_iter().filter(|row| row.is_here).map(|row| (row.key, row.value))
+    }
+
+    /// The row whose key `is` the one that is looked for, as `compare` says too, and whether it was here
+    /// before. A row that was not has what it had for another profile. It is always there.
+    #[inline]
+    pub(super) fn row(
+        &mut self,
+        is: impl Fn(&K) -> bool,
+        compare: impl Fn(&K) -> Ordering,
+        key: impl FnOnce() -> K,
+    ) -> Option<(bool, &mut V)>
+    where
+        V: Default,
+    {
+        // Rows that this profile lacks are stepped over.
+        let ahead = self.trail.iter().enumerate().skip(self.at).take(STEPS);
+        let is_there = |at: usize| self.rows.get(at).is_some_and(|row| is(&row.key));
+        let found = ahead.map(|(step, &at)| (step, at)).find(|(_, at)| is_there(*at));
+        let (step, at) = match found {
+            Some(found) => found,
+            None => (self.at, self.find(&compare, key)),
+        };
+        self.at = step + 1;
+        let slot = self.rows.get_mut(at)?;
+        Some((std::mem::replace(&mut slot.is_here, true), &mut slot.value))
+    }
+
+    /// Looks beside the trail, and mends it.
+    #[cold]
+    fn find(&mut self, compare: &impl Fn(&K) -> Ordering, key: impl FnOnce() -> K) -> usize
+    where
+        V: Default,
+    {
+        let at = match self.rows.binary_search_by(|row| compare(&row.key)) {
+            Ok(at) => at,
+            Err(at) => {
+                self.insert(at, key(), V::default(), false);
+                at
+            }
+        };
+        // Where rows have no order, it does not grow.
+        let is_long = self.trail.len() > self.rows.len();
+        match self.trail.get_mut(self.at) {
+            Some(step) if is_long => *step = at,
+            _ => self.trail.insert(self.at.min(self.trail.len()), at),
+        }
+        at
+    }
+
+    fn insert(&mut self, at: usize, key: K, value: V, is_here: bool) {
+        self.list = LISTS.fetch_add(1, Relaxed);
+        self.rows.insert(at, Slot { key, value, is_here });
+        for step in &mut self.trail {
+            *step += usize::from(*step >= at);
+        }
+    }
+}
+
+impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
+    /// Takes in the rows of another: what to do with a row that both have, with one that only this one
+    /// has, and with one that it has now from the other.
+    pub(super) fn merge(
+        &mut self,
+        other: &Sorted<K, V>,
+        mut both: impl FnMut(&mut V, &V),
+        mut own: impl FnMut(&mut V),
+        mut taken: impl FnMut(&mut V),
+    ) {
+        if self.list == other.list {
+            for (slot, theirs) in self.rows.iter_mut().zip(&other.rows) {
+                match (slot.is_here, theirs.is_here) {
+                    (true, true) => both(&mut slot.value, &theirs.value),
+                    (true, false) => own(&mut slot.value),
+                    (false, true) => {
+                        slot.take(&theirs.value);
+                        taken(&mut slot.value);
+                    }
+                    (false, false) => {}
+                }
+            }
+            return;
+        }
+        let mut at = 0;
+        for theirs in other.rows.iter().filter(|row| row.is_here) {
+            let mut order = Ordering::Less;
+            while let Some(slot) = self.rows.get_mut(at) {
+                order = theirs.key.cmp(&slot.key);
+                if order.is_le() {
+                    break;
+                }
+                if slot.is_here {
+                    own(&mut slot.value);
+                }
+                at += 1;
+            }
+            match self.rows.get_mut(at).filter(|_| order.is_eq()) {
+                Some(slot) if slot.is_here => both(&mut slot.value, &theirs.value),
+                Some(slot) => {
+                    slot.take(&theirs.value);
+                    taken(&mut slot.value);
+                }
+                None => {
+                    let mut value = theirs.value.clone();
+                    taken(&mut value);
+                    self.insert(at, theirs.key.clone(), value, true);
+                }
+            }
+            at += 1;
+        }
+        let rest = self.rows.get_mut(at..).unwrap_or_default();
+        rest.iter_mut().filter(|slot| slot.is_here).for_each(|slot| own(&mut slot.value));
+        if self.rows.len() == other.rows.len()
+            && self.rows.iter().zip(&other.rows).all(|(own, other)| own.key == other.key)
+        {
+            self.list = other.list;
+        }
+    }
+}
+
+impl<K, V: Clone> Slot<K, V> {
+    fn take(&mut self, value: &V) {
+        self.is_here = true;
+        self.value.clone_from(value);
+    }
+}
