@@ -2,7 +2,7 @@
 //! names above all, is compared and left, so that nothing is allocated.
 //!
 //! That goes for profiles as gyan writes them: the keys in their order, no spaces. Anything else is read
-//! as [`parse_rank`](crate::parse_rank) does, which also says what is wrong with it. What comes out is
+//! as [`parse_rank`] does, which also says what is wrong with it. What comes out is
 //! the same either way.
 
 mod fields;
@@ -220,5 +220,26 @@ impl InPlace for Values {
         }
         *self = text.value()?;
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Or all of this is of no use.
+    #[test]
+    fn profiles_as_gyan_writes_them_are_read_in_place() {
+        let mut latest = parse_rank(include_bytes!("../../examples/rank.json")).unwrap();
+        for rank in ["0", "1", "2", "3"] {
+            let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/gyan.rank-1-");
+            for run in ["running", "queues"] {
+                let text = std::fs::read(format!("{fixtures}{run}/rank-00000{rank}.json")).unwrap();
+                let profile = parse_rank(&text).unwrap();
+                let written = serde_json::to_vec(&profile).unwrap();
+                assert!(read(&mut latest, &written).is_some(), "{run} {rank}");
+                assert_eq!(latest, profile);
+            }
+        }
     }
 }
