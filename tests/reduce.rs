@@ -9,8 +9,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPIS, Mpi, OPENMPI, OPENMPI5, Outcome, Profiled, command, gyan, libgyan, lives,
-    profiles, root, run,
+    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI5, Outcome, Profiled, command, gyan,
+    libgyan, lives, profiles, root, run,
 };
 
 const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
@@ -107,9 +107,9 @@ fn check_against_files(directory: &Path, what: &str) {
 
 #[test]
 fn ranks_whose_variables_differ_are_merged_by_name() {
-    for mpi in MPIS {
+    for mpi in [OPENMPI, MPICH_PVARS] {
         let program = [mpi.program("receives").display().to_string()];
-        let words = but_on(1, "GYAN_PVARS=*recv*", &program);
+        let words = but_on(1, "GYAN_PVARS=-*unexpected*", &program);
         let ran = preloaded(mpi, 5, &words, &[BOTH]);
         assert_eq!(ran.outcome.code, 0, "{mpi:?}: {:?}", ran.outcome);
         let of = |rank: usize| profiles(&ran.directory())[rank].pvars.len();
@@ -153,11 +153,12 @@ fn a_summary_stands_for_the_profiles_that_are_not_there() {
 
 #[test]
 fn the_ranks_that_are_extreme_in_a_variable_keep_their_profiles() {
-    let settings = [IN_MPI, ("GYAN_REDUCE_PROFILES", "unexpected_recvq_length")];
-    let run = Profiled::run(MPICH, 4, &["receives"], &settings);
+    const NAME: &str = "pml_ob1_unexpected_msgq_length";
+    let settings = [IN_MPI, ("GYAN_REDUCE_PROFILES", NAME)];
+    let run = Profiled::run(OPENMPI, 8, &["receives"], &settings);
     assert_eq!(run.outcome.code, 0, "{:?}", run.outcome);
     let summary = summary(&run.directory);
-    let rows = summary.pvars.iter().filter(|row| row.name == "unexpected_recvq_length");
+    let rows = summary.pvars.iter().filter(|row| row.name == NAME);
     let mut expected: Vec<u32> =
         rows.flat_map(|row| [row.statistic.min_rank, row.statistic.max_rank]).collect();
     expected.push(0);
@@ -188,7 +189,7 @@ fn said_by_program(outcome: &Outcome) -> &str {
 fn a_rank_that_comes_too_late_costs_the_summary_and_nothing_else() {
     for mpi in MPIS {
         for late in ["0", "3"] {
-            let ran = preloaded(mpi, 6, &uneven(mpi, &[late, "sleep", "4000"]), &[IN_MPI, SOON]);
+            let ran = preloaded(mpi, 6, &uneven(mpi, &[late, "sleep", "3000"]), &[IN_MPI, SOON]);
             let outcome = &ran.outcome;
             assert_eq!((outcome.code, said_by_program(outcome)), (0, "sum 15"), "{outcome:?}");
             let profiles = profiles(&ran.directory());
