@@ -95,6 +95,8 @@ impl Ranks {
 pub struct ReducedInMpi {
     /// Seconds that it took on rank 0, with the wait for the others.
     pub time_s: f64,
+    /// Seconds of that until all ranks were there.
+    pub wait_s: f64,
     /// The ranks that wrote their profiles all the same.
     pub profiles: Vec<u32>,
 }

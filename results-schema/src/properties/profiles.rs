@@ -235,9 +235,9 @@ proptest! {
         let (first, second) = ranks.split_at(cut.min(ranks.len()));
         let (mut here, mut sent) = (reduced(first), reduced(first));
         here.merge(reduced(second));
-        let by_place = sent.merge_encoded(reduced(second).encoded()).unwrap();
-        prop_assert!(!by_place || !first.is_empty());
-        prop_assert_eq!(here.encoded(), sent.encoded());
+        sent_to(&mut sent, &mut reduced(second)).unwrap();
+        prop_assert_eq!(here.shape().unwrap(), sent.shape().unwrap());
+        prop_assert_eq!(here.to_numbers(), sent.to_numbers());
         let [here, sent] = [here, sent].map(|one| written(&one.finish().unwrap()));
         prop_assert_eq!(String::from_utf8(here).unwrap(), String::from_utf8(sent).unwrap());
     }
@@ -249,15 +249,26 @@ proptest! {
         word in prop_oneof![any::<u64>(), 0_u64..100],
         cut in any::<prop::sample::Index>(),
     ) {
-        let whole = reduced(&ranks).encoded();
+        let mut sender = reduced(&ranks);
+        let (shape, whole) = (sender.shape().unwrap(), sender.to_numbers());
         let cut = cut.index(whole.len());
-        prop_assert_eq!(reduced(&ranks).merge_encoded(whole[..cut].to_vec()), Err(NoReduction));
+        prop_assert_eq!(
+            reduced(&ranks).merge_by_place(whole[..cut].to_vec()),
+            Err(NoReduction)
+        );
         let mut damaged = whole;
         let at = at.index(damaged.len());
         damaged[at] = word;
         // Whatever it is, it ends, and what is left can be finished.
         let mut other = Reduction::default();
-        if other.merge_encoded(damaged).is_ok() {
+        if other.merge_by_name(&shape, damaged.clone()).is_ok() {
+            let _ = other.finish();
+        }
+        let mut damaged_shape = shape;
+        let at = at % damaged_shape.len();
+        damaged_shape[at] = damaged_shape[at].wrapping_add(1);
+        let mut other = Reduction::default();
+        if other.merge_by_name(&damaged_shape, damaged).is_ok() {
             let _ = other.finish();
         }
     }
@@ -330,9 +341,21 @@ proptest! {
 #[test]
 fn ranks_of_one_program_are_merged_by_place() {
     let of = |rank| reduced(&[(rank, vec![("/host".to_owned(), json!(format!("node{rank}")))])]);
-    assert_eq!(of(0).merge_encoded(of(1).encoded()), Ok(true));
+    assert_eq!(sent_to(&mut of(0), &mut of(1)), Ok(true));
     let renamed = vec![("/calls/0/name".to_owned(), json!("MPI_Other"))];
-    assert_eq!(of(0).merge_encoded(reduced(&[(1, renamed)]).encoded()), Ok(false));
+    assert_eq!(sent_to(&mut of(0), &mut reduced(&[(1, renamed)])), Ok(false));
+}
+
+/// As one rank does with what another one sends. Whether that went by place.
+fn sent_to(own: &mut Reduction, other: &mut Reduction) -> Result<bool, NoReduction> {
+    let (shape, numbers) = (other.shape()?, other.to_numbers());
+    let by_place = own.shape()? == shape;
+    if by_place {
+        own.merge_by_place(numbers)?;
+    } else {
+        own.merge_by_name(&shape, numbers)?;
+    }
+    Ok(by_place)
 }
 
 proptest! {

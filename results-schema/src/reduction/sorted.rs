@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// How many rows a profile may lack in a row, until one is searched for.
@@ -40,11 +41,15 @@ impl<K, V> Default for Sorted<K, V> {
     }
 }
 
-/// A list of the rows that are here, each with its key: JSON has no keys but texts.
+/// A list of the rows that are here, each with its key.
 impl<K: Serialize, V: Serialize> Serialize for Sorted<K, V> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let rows = self.rows.iter().filter(|row| row.is_here);
-        serializer.collect_seq(rows.map(|row| (&row.key, &row.value)))
+        let mut list = serializer.serialize_seq(Some(rows.clone().count()))?;
+        for row in rows {
+            list.serialize_element(&(&row.key, &row.value))?;
+        }
+        list.end()
     }
 }
 

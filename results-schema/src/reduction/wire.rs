@@ -1,9 +1,9 @@
 //! A reduction on its way from rank to rank: its shape, which the ranks of a job nearly always have in
 //! common, and its numbers, in the order of the shape, as words.
 //!
-//! Where the shapes of two reductions are equal byte by byte, the numbers of one are merged into those of the
-//! other place by place. Where they are not, the other reduction is made anew from shape and numbers, and
-//! merged by the names of its rows: no number is ever merged by its place into another row.
+//! Where the shapes of two reductions are equal, the numbers of one are merged into those of the other place
+//! by place. Where they are not, the other reduction is made anew from shape and numbers, and merged by
+//! the names of its rows: no number is ever merged by its place into another row.
 
 use std::collections::BTreeMap;
 
@@ -13,55 +13,52 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::Reduction;
 use crate::Statistics;
 
-/// The first word: what this is, with the version of its form.
-const MAGIC: u64 = u64::from_le_bytes(*b"gyanred1");
-
 /// What somebody sent is no reduction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct NoReduction;
 
 impl Reduction {
-    /// In words, as other processes take it in.
+    /// All but the numbers, as bytes: the names and what else makes rows the same.
+    ///
+    /// # Errors
+    ///
+    /// None but for want of memory.
+    pub fn shape(&self) -> Result<Vec<u8>, NoReduction> {
+        postcard::to_allocvec(self).map_err(|_| NoReduction)
+    }
+
+    /// All numbers, in the order of the shape.
     #[must_use]
-    pub fn encoded(&mut self) -> Vec<u64> {
-        let shape = self.shape();
-        let mut words = vec![MAGIC];
-        push_text(&mut words, &shape);
-        let mut numbers = Numbers { mode: Mode::Write, words, at: 0, is_sound: true };
+    pub fn to_numbers(&mut self) -> Vec<u64> {
+        let mut numbers = Numbers::new(Mode::Write, Vec::new());
         self.numbers(&mut numbers);
         numbers.words
     }
 
-    /// Takes in what another process sees, as it sent it. Whether that went by place, without a look at names.
+    /// Takes in the numbers of another process, whose shape is that of this one.
     ///
     /// # Errors
     ///
-    /// When that is no reduction; then this one may hold a part of it, and is of no use.
-    pub fn merge_encoded(&mut self, words: Vec<u64>) -> Result<bool, NoReduction> {
-        let (shape, at) = shape_of(&words).ok_or(NoReduction)?;
-        let by_place = shape == self.shape();
-        let mut numbers = Numbers { mode: Mode::Merge, words, at, is_sound: true };
-        if by_place {
-            self.numbers(&mut numbers);
-        } else {
-            let mut other: Reduction = serde_json::from_slice(&shape).map_err(|_| NoReduction)?;
-            numbers.mode = Mode::Read;
-            other.numbers(&mut numbers);
-            self.merge(other);
-        }
-        let whole = numbers.is_sound && numbers.at == numbers.words.len();
-        if whole { Ok(by_place) } else { Err(NoReduction) }
+    /// When there are more or fewer; then this one may hold a part of them, and is of no use.
+    pub fn merge_by_place(&mut self, numbers: Vec<u64>) -> Result<(), NoReduction> {
+        let mut numbers = Numbers::new(Mode::Merge, numbers);
+        self.numbers(&mut numbers);
+        numbers.finish()
     }
 
-    /// All but the numbers.
-    fn shape(&self) -> Vec<u8> {
-        serde_json::to_vec(self).unwrap_or_default()
+    /// Takes in the shape and the numbers of another process.
+    ///
+    /// # Errors
+    ///
+    /// When they are not those of a reduction.
+    pub fn merge_by_name(&mut self, shape: &[u8], numbers: Vec<u64>) -> Result<(), NoReduction> {
+        let mut other: Reduction = postcard::from_bytes(shape).map_err(|_| NoReduction)?;
+        let mut numbers = Numbers::new(Mode::Read, numbers);
+        other.numbers(&mut numbers);
+        numbers.finish()?;
+        self.merge(other);
+        Ok(())
     }
-}
-
-/// The shape in what was sent, and where the numbers begin.
-fn shape_of(words: &[u64]) -> Option<(Vec<u8>, usize)> {
-    if *words.first()? == MAGIC { text_at(words, 1) } else { None }
 }
 
 /// A text: its bytes, and those in words.
@@ -103,6 +100,15 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
+    fn new(mode: Mode, words: Vec<u64>) -> Numbers {
+        Numbers { mode, words, at: 0, is_sound: true }
+    }
+
+    /// Whether all of them were what they were taken for.
+    fn finish(self) -> Result<(), NoReduction> {
+        if self.is_sound && self.at == self.words.len() { Ok(()) } else { Err(NoReduction) }
+    }
+
     fn next<const N: usize>(&mut self) -> [u64; N] {
         let rest = self.words.get(self.at..).and_then(|rest| rest.first_chunk::<N>());
         if let Some(words) = rest {
@@ -272,7 +278,6 @@ macro_rules! all_numbers {
     ($type:ty) => {
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                // No null: that is what there is not.
                 serializer.serialize_u8(0)
             }
         }
@@ -286,7 +291,7 @@ macro_rules! all_numbers {
 }
 pub(super) use all_numbers;
 
-/// Maps as lists of pairs: JSON has no keys but texts.
+/// Maps as lists of pairs: JSON, which some of it travels as, has no keys but texts.
 pub(super) mod pairs {
     use super::{BTreeMap, Deserialize, Deserializer, Serialize, Serializer};
 

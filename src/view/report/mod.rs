@@ -106,9 +106,11 @@ fn subtitle(summary: &Summary) -> Vec<String> {
 }
 
 fn reduced_in_mpi(reduced: &ReducedInMpi) -> String {
-    let (time, profiles) = (seconds(reduced.time_s), ranges(&reduced.profiles));
+    let (wait, profiles) = (seconds(reduced.wait_s), ranges(&reduced.profiles));
+    let time = seconds(reduced.time_s - reduced.wait_s);
     format!(
-        "reduced by the ranks themselves, in {time} at the end; whole profiles: rank {profiles}"
+        "reduced by the ranks themselves, in {time} when all were there, after {wait}; \
+         whole profiles: rank {profiles}"
     )
 }
 

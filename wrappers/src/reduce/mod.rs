@@ -10,9 +10,12 @@ mod communicator;
 mod median;
 mod tree;
 
+use std::hash::{DefaultHasher, Hasher};
 use std::time::{Duration, Instant};
 
-use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name};
+use gyan_results::{
+    Class, PhasePvar, Pvar, RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name,
+};
 
 use crate::abi::Library;
 use crate::config::{Config, Reduce};
@@ -68,9 +71,24 @@ impl Reducer {
         let job = std::mem::take(&mut profile.job.id);
         let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
         let middle = time_s.map(|time_s| Middle::of(time_s, self.rank)).unwrap_or_default();
+        // Rows that come in their order are taken in at once.
+        profile.pvars.sort_by(|one, other| order(one).cmp(&order(other)));
+        for phase in &mut profile.phases {
+            phase.pvars.sort_by(|one, other| order_in_phase(one).cmp(&order_in_phase(other)));
+        }
         let mut reduction = Reduction::default();
         reduction.add(&rank_file_name(profile.rank), &profile);
-        let mut known = Known { reduction, middle, begun, job, wanted, home, waited: false };
+        let mut known = Known {
+            reduction,
+            shape: None,
+            middle,
+            begun,
+            job,
+            wanted,
+            home,
+            waited_s: 0.0,
+            waited: false,
+        };
         let reduced = self.meet(library, &mut known).and_then(|communicator| {
             Tree::new(&communicator, self.rank, self.size, self.timeout).reduce(&mut known)
         });
@@ -81,13 +99,18 @@ impl Reducer {
     }
 
     /// The communicator of the ranks, which is there when all of them are here.
-    fn meet(&self, library: &Library, part: &mut impl Part) -> Result<Communicator, Why> {
+    fn meet(
+        &self,
+        library: &Library,
+        known: &mut Known<'_, impl Home>,
+    ) -> Result<Communicator, Why> {
         let (communicator, mut pending) = Communicator::begin(library)?;
         let wait = Wait::for_no_longer_than(self.timeout);
         while !pending.is_done()? {
-            wait.a_little(part).map_err(|_| Why::NotAllHere)?;
+            wait.a_little(known).map_err(|_| Why::NotAllHere)?;
         }
         communicator.returns_errors(library)?;
+        known.waited_s = known.begun.elapsed().as_secs_f64();
         Ok(communicator)
     }
 
@@ -111,6 +134,14 @@ impl Reducer {
     }
 }
 
+fn order(pvar: &Pvar) -> (&str, Class, Option<&str>) {
+    (&pvar.name, pvar.class, pvar.object.as_deref())
+}
+
+fn order_in_phase(pvar: &PhasePvar) -> (&str, Class, Option<&str>) {
+    (&pvar.name, pvar.class, pvar.object.as_deref())
+}
+
 /// What the reduction needs of the run.
 pub(crate) trait Home {
     /// Writes the summary, on rank 0. Whether that could be done.
@@ -122,6 +153,8 @@ pub(crate) trait Home {
 /// What is known of some ranks.
 struct Known<'a, H> {
     reduction: Reduction,
+    /// The shape of that, when it is known.
+    shape: Option<Vec<u8>>,
     middle: Middle,
     begun: Instant,
     /// The id of the job.
@@ -129,27 +162,72 @@ struct Known<'a, H> {
     /// In which variables ranks can be extreme.
     wanted: &'a [String],
     home: &'a mut H,
+    /// Seconds until all ranks were there.
+    waited_s: f64,
     /// Whether the run knows that it takes long.
     waited: bool,
 }
 
+/// Bytes as words, the last of which is filled up.
+fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let mut last = [0; 8];
+    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+    let rest = (!rest.is_empty()).then_some(last);
+    words.iter().chain(&rest).map(|word| u64::from_le_bytes(*word)).collect()
+}
+
+/// The bytes of such words; what the last was filled up with is behind the end of what they say.
+fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+impl<H> Known<'_, H> {
+    /// The shape of the reduction, which is made once as long as it does not change.
+    fn shape_of_all(&mut self) -> Result<&[u8], Why> {
+        let shape = match self.shape.take() {
+            Some(shape) => shape,
+            None => self.reduction.shape().map_err(|_| Why::NotUnderstood)?,
+        };
+        Ok(self.shape.insert(shape))
+    }
+}
+
 impl<H: Home> Part for Known<'_, H> {
-    fn take_in(&mut self, mut words: Vec<u64>) -> Result<(), Why> {
+    fn fingerprint(&mut self) -> Result<[u64; 2], Why> {
+        let shape = self.shape_of_all()?;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(shape);
+        let length = shape.len() as u64;
+        Ok([hasher.finish(), u64::from(crc32fast::hash(shape)) << 32 | length & 0xffff_ffff])
+    }
+
+    fn take_in(&mut self, mut words: Vec<u64>, shape: Option<Vec<u64>>) -> Result<(), Why> {
         let at = words.first().and_then(|at| usize::try_from(*at).ok());
         let at = at.filter(|at| *at < words.len()).ok_or(Why::NotUnderstood)?;
-        let reduction = words.split_off(at);
+        let numbers = words.split_off(at);
         self.middle.merge(Middle::of_words(words.get(1..).unwrap_or_default()));
-        self.reduction.merge_encoded(reduction).map_err(|_| Why::NotUnderstood)?;
-        Ok(())
+        let merged = match shape {
+            None => self.reduction.merge_by_place(numbers),
+            Some(shape) => {
+                self.shape = None;
+                self.reduction.merge_by_name(&bytes_of(&shape), numbers)
+            }
+        };
+        merged.map_err(|_| Why::NotUnderstood)
     }
 
     fn words(&mut self) -> Vec<u64> {
         let middle = self.middle.words();
-        // Where the reduction begins.
+        // Where the numbers begin.
         let mut words = vec![1 + middle.len() as u64];
         words.extend(middle);
-        words.extend(self.reduction.encoded());
+        words.extend(self.reduction.to_numbers());
         words
+    }
+
+    fn shape(&mut self) -> Result<Vec<u64>, Why> {
+        self.shape_of_all().map(words_of)
     }
 
     fn finish(&mut self) -> Result<Vec<u32>, Why> {
@@ -158,6 +236,7 @@ impl<H: Home> Part for Known<'_, H> {
         let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
         summary.reduced_in_mpi = Some(ReducedInMpi {
             time_s: self.begun.elapsed().as_secs_f64(),
+            wait_s: self.waited_s,
             profiles: ranks.clone(),
         });
         if self.home.write(&summary) { Ok(ranks) } else { Err(Why::NotWritten) }

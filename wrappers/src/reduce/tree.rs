@@ -4,8 +4,9 @@
 //! are 0. So the parts that are merged are neighbours, in the grouping in which `gyan reduce` merges the
 //! profiles of a directory, and sums of doubles come out the same.
 //!
-//! A child says how much it has to send, and sends when the parent has room for it: nothing but a few
-//! words is ever on its way to a process that may have given up. Who gives up tells parent and children.
+//! A child says how much it has to send and the fingerprint of its shape; the parent says whether it needs
+//! the shape, too, and has room for all of it then: nothing but a few words is ever on its way to a process
+//! that may have given up. Who gives up tells parent and children.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -25,6 +26,9 @@ pub(super) const KEPT: usize = 62;
 const WELL: u64 = 1;
 /// In the place of the size of a part, or of its first word, which is never this: none will come.
 const NOTHING: u64 = 0;
+/// What a parent says to a child that can send.
+const WITHOUT: u64 = 1;
+const WITH_SHAPE: u64 = 2;
 
 /// Why there is no reduction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -49,12 +53,19 @@ impl From<Failure> for Why {
     }
 }
 
+/// A child's first message: words without the shape, words of the shape, its fingerprint.
+const SIZE_WORDS: usize = 4;
+
 /// What goes up the tree.
 pub(super) trait Part {
-    /// Takes in what a child sent.
-    fn take_in(&mut self, words: Vec<u64>) -> Result<(), Why>;
+    /// The fingerprint of its shape: parts that have the same are merged without a look at it.
+    fn fingerprint(&mut self) -> Result<[u64; 2], Why>;
+    /// Takes in what a child sent, with its shape where that is another.
+    fn take_in(&mut self, words: Vec<u64>, shape: Option<Vec<u64>>) -> Result<(), Why>;
     /// What is sent to the parent; the first word is not 0.
     fn words(&mut self) -> Vec<u64>;
+    /// Its shape.
+    fn shape(&mut self) -> Result<Vec<u64>, Why>;
     /// The root has everything: does with it what is to be done, and names the ranks that are to write
     /// their profiles.
     fn finish(&mut self) -> Result<Vec<u32>, Why>;
@@ -91,7 +102,7 @@ impl<'a> Tree<'a> {
         if named.is_err()
             && let (Some(parent), Some(tag)) = (parent(self.rank), self.owed)
         {
-            self.say(parent, tag, vec![NOTHING]);
+            self.say(parent, tag, vec![NOTHING; SIZE_WORDS]);
         }
         for child in children(self.rank, self.size) {
             self.say(child, Tag::End, words.clone());
@@ -106,28 +117,42 @@ impl<'a> Tree<'a> {
         }
         let mut sizes = Vec::new();
         for child in children(self.rank, self.size) {
-            sizes.push((child, communicator.receive(child, Tag::Size, 1)?));
+            sizes.push((child, communicator.receive(child, Tag::Size, SIZE_WORDS)?));
         }
         for (child, mut size) in sizes {
             self.wait_for(&mut size, child, part)?;
-            let [words] = size.words()[..] else { return Err(Why::Mpi) };
-            let words = usize::try_from(words).ok().filter(|_| words != NOTHING);
-            let mut all = communicator.receive(child, Tag::Words, words.ok_or(Why::GivenUp)?)?;
-            self.say(child, Tag::Go, vec![1]);
-            self.wait_for(&mut all, child, part)?;
-            let words = all.words();
-            if words.first() == Some(&NOTHING) {
+            let [words, of_shape, fingerprint @ ..] = &size.words()[..] else {
+                return Err(Why::Mpi);
+            };
+            if *words == NOTHING {
                 return Err(Why::GivenUp);
             }
-            part.take_in(words)?;
+            let needs_shape = *fingerprint != part.fingerprint()?;
+            let number = |words: u64| usize::try_from(words).map_err(|_| Why::NotUnderstood);
+            let words = number(*words)?;
+            let of_shape = if needs_shape { number(*of_shape)? } else { 0 };
+            let mut all =
+                communicator.receive(child, Tag::Words, words.saturating_add(of_shape))?;
+            self.say(child, Tag::Go, vec![if needs_shape { WITH_SHAPE } else { WITHOUT }]);
+            self.wait_for(&mut all, child, part)?;
+            let mut all = all.words();
+            if all.first() == Some(&NOTHING) {
+                return Err(Why::GivenUp);
+            }
+            let shape = all.split_off(words.min(all.len()));
+            part.take_in(all, needs_shape.then_some(shape))?;
         }
         let Some(parent) = parent(self.rank) else { return part.finish() };
-        let words = part.words();
+        let (mut words, [first, second]) = (part.words(), part.fingerprint()?);
+        let mut shape = part.shape()?;
         let mut go = communicator.receive(parent, Tag::Go, 1)?;
-        self.say(parent, Tag::Size, vec![words.len() as u64]);
+        self.say(parent, Tag::Size, vec![words.len() as u64, shape.len() as u64, first, second]);
         self.owed = Some(Tag::Words);
         self.wait_for(&mut go, parent, part)?;
         self.owed = None;
+        if go.words() == [WITH_SHAPE] {
+            words.append(&mut shape);
+        }
         let mut all = communicator.send(parent, Tag::Words, words)?;
         self.wait_for(&mut all, parent, part)?;
         let Some(mut end) = self.end.take() else { return Err(Why::Mpi) };
