@@ -1,6 +1,8 @@
 //! Which rank is the one in the middle, found while parts of a run are merged: a bounded number of ranks with
 //! their value, each of which stands for some others that have nearly the same.
 
+#![forbid(unsafe_code)]
+
 /// So many are kept: with fewer ranks the one in the middle is exact, with any number it is among the middle
 /// few hundredths.
 const KEPT: usize = 64;

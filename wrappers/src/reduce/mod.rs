@@ -124,9 +124,7 @@ impl Reducer {
             Why::Late(rank) => {
                 format!("no word from rank {rank} within {timeout} (GYAN_REDUCE_TIMEOUT)")
             }
-            Why::GivenUp => {
-                format!("another rank had no word within {timeout} (GYAN_REDUCE_TIMEOUT)")
-            }
+            Why::GivenUp => "another rank gave up, and says why in its profile".into(),
             Why::Mpi => "MPI failed".into(),
             Why::NotUnderstood => "another gyan is in other ranks".into(),
             Why::NotWritten => "the summary cannot be written".into(),

@@ -8,6 +8,8 @@
 //! the shape, too, and has room for all of it then: nothing but a few words is ever on its way to a process
 //! that may have given up. Who gives up tells parent and children.
 
+#![forbid(unsafe_code)]
+
 use std::thread;
 use std::time::{Duration, Instant};
 
