@@ -6,7 +6,7 @@
 
 use std::ffi::{c_int, c_void};
 use std::mem;
-use std::ptr;
+use std::ptr::{self, NonNull};
 
 use crate::abi::Library;
 use crate::next::Address;
@@ -37,9 +37,14 @@ pub(super) enum Tag {
 #[derive(Debug)]
 pub(super) struct Failure;
 
+/// Room for a handle that MPI writes to, also when nobody waits for that any more.
+fn room() -> NonNull<usize> {
+    NonNull::from(Box::leak(Box::new(0)))
+}
+
 /// What is under way: a message, or the making of a communicator.
 pub(super) struct Pending {
-    request: Box<usize>,
+    request: NonNull<usize>,
     /// What is written, or read, until it ends.
     buffer: Vec<u64>,
     test: Test,
@@ -50,7 +55,8 @@ pub(super) struct Pending {
 }
 
 pub(super) struct Communicator {
-    handle: Box<usize>,
+    /// Never given back: its making may end when nobody waits for it any more.
+    handle: NonNull<usize>,
     /// The datatype of a word.
     word: usize,
     ignore: *mut c_void,
@@ -60,9 +66,6 @@ pub(super) struct Communicator {
     cancel: OfRequest,
     free: OfRequest,
 }
-
-// SAFETY: the pointer is the constant MPI_STATUS_IGNORE, which is no memory.
-unsafe impl Send for Communicator {}
 
 /// An error on gyan's own communicator is gyan's to see, whatever the program wants done with its own.
 extern "C" fn goes_on(_communicator: *mut usize, _code: *mut c_int) {}
@@ -79,8 +82,8 @@ impl Communicator {
         }
         let world = library.handle(library.abi.comm_world).ok_or(Failure)?;
         let duplicate = function!(c"PMPI_Comm_idup" as Duplicate);
-        let mut communicator = Communicator {
-            handle: Box::new(0),
+        let communicator = Communicator {
+            handle: room(),
             word: library.datatype_handle(Datatype::UnsignedLongLong).ok_or(Failure)?,
             ignore: ptr::without_provenance_mut(library.abi.status_ignore),
             isend: function!(c"PMPI_Isend" as Transfer),
@@ -90,7 +93,7 @@ impl Communicator {
             free: function!(c"PMPI_Request_free" as OfRequest),
         };
         let mut pending = communicator.pending(Vec::new(), Vec::new());
-        let code = duplicate(world, &raw mut *communicator.handle, &raw mut *pending.request);
+        let code = duplicate(world, communicator.handle.as_ptr(), pending.request.as_ptr());
         pending.is_done = code != 0;
         if code == 0 { Ok((communicator, pending)) } else { Err(Failure) }
     }
@@ -110,16 +113,22 @@ impl Communicator {
         let free = unsafe { mem::transmute::<Address, OfRequest>(free) };
         let mut handler: usize = 0;
         let made = create(goes_on, &raw mut handler) == 0;
-        let is_set = made && set(*self.handle, handler) == 0;
+        let is_set = made && set(self.handle(), handler) == 0;
         if made {
             free(&raw mut handler);
         }
         if is_set { Ok(()) } else { Err(Failure) }
     }
 
+    fn handle(&self) -> usize {
+        // SAFETY: the room is never given back. Only `begin` has MPI write to it, and before that was done
+        // nobody sends or receives here.
+        unsafe { self.handle.read() }
+    }
+
     fn pending(&self, buffer: Vec<u64>, ends: Vec<OfRequest>) -> Pending {
         let (test, ignore) = (self.test, self.ignore);
-        Pending { request: Box::new(0), buffer, test, ignore, ends, is_done: false }
+        Pending { request: room(), buffer, test, ignore, ends, is_done: false }
     }
 
     /// Begins to send words to a rank.
@@ -152,8 +161,8 @@ impl Communicator {
             self.word,
             peer,
             tag as c_int,
-            *self.handle,
-            &raw mut *pending.request,
+            self.handle(),
+            pending.request.as_ptr(),
         );
         pending.is_done = code != 0;
         if code == 0 { Ok(pending) } else { Err(Failure) }
@@ -165,7 +174,7 @@ impl Pending {
     pub(super) fn is_done(&mut self) -> Result<bool, Failure> {
         if !self.is_done {
             let mut flag: c_int = 0;
-            if (self.test)(&raw mut *self.request, &raw mut flag, self.ignore) != 0 {
+            if (self.test)(self.request.as_ptr(), &raw mut flag, self.ignore) != 0 {
                 self.is_done = true;
                 return Err(Failure);
             }
@@ -182,13 +191,14 @@ impl Pending {
     /// Lets what did not end go; what MPI may still write to stays where it is.
     fn let_go(&mut self) {
         if self.is_done {
+            // SAFETY: it is from `room`, and MPI is done with it.
+            drop(unsafe { Box::from_raw(self.request.as_ptr()) });
             return;
         }
         for end in &self.ends {
-            end(&raw mut *self.request);
+            end(self.request.as_ptr());
         }
         mem::forget(mem::take(&mut self.buffer));
-        mem::forget(mem::take(&mut self.request));
     }
 }
 
