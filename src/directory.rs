@@ -22,6 +22,8 @@ pub(crate) struct Directory {
     /// By rank. Names are made when they are needed: of a million ranks they would take more room
     /// than the summary.
     pub(crate) files: Vec<RankFile>,
+    /// The summary that the ranks themselves wrote (`GYAN_REDUCE`) instead of a profile each.
+    pub(crate) reduced_in_mpi: Option<Box<Summary>>,
 }
 
 /// What is known of one rank.
@@ -44,12 +46,14 @@ impl Directory {
             };
             files.insert(file.rank, chosen);
         }
-        Ok(Directory { path: path.to_owned(), files: files.into_values().collect() })
+        let files = files.into_values().collect();
+        let mut directory = Directory { path: path.to_owned(), files, reduced_in_mpi: None };
+        directory.reduced_in_mpi = directory.find_reduced().map(Box::new);
+        Ok(directory)
     }
 
-    /// The summary that the ranks themselves wrote (`GYAN_REDUCE`) instead of a profile each. It is of a run
-    /// before the last one when the profiles are of another job.
-    pub(crate) fn reduced_in_mpi(&self) -> Option<Summary> {
+    /// It is of a run before the last one when the profiles are of another job.
+    fn find_reduced(&self) -> Option<Summary> {
         let summary = read_summary(&self.path.join(SUMMARY_FILE)).ok()?;
         let fewer = (self.files.len() as u64) < u64::from(summary.ranks.reduced);
         let mut profiles = self.files.iter().filter_map(|&file| self.read(file).ok());

@@ -37,7 +37,7 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
             "name the run directory of a program that ran under gyan",
         ));
     }
-    if directory.reduced_in_mpi().is_some() {
+    if directory.reduced_in_mpi.is_some() {
         return Err(Error::new(
             directory.path.display(),
             "the ranks reduced their profiles themselves: there are few files",

@@ -147,9 +147,9 @@ impl Source {
     }
 
     /// The summary that the ranks wrote instead of most of their profiles.
-    pub(crate) fn reduced_in_mpi(&self) -> Option<Summary> {
+    pub(crate) fn reduced_in_mpi(&self) -> Option<&Summary> {
         match self {
-            Source::Directory(directory) => directory.reduced_in_mpi(),
+            Source::Directory(directory) => directory.reduced_in_mpi.as_deref(),
             Source::Pack(_) => None,
         }
     }
@@ -158,7 +158,7 @@ impl Source {
     /// left of them.
     pub(crate) fn summarize(&self) -> Result<Summary, Error> {
         if let Some(summary) = self.reduced_in_mpi() {
-            return Ok(summary);
+            return Ok(summary.clone());
         }
         if self.is_empty() {
             return self.summary_that_was_left();

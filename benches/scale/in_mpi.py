@@ -4,6 +4,7 @@ without gyan, with one file a rank, and with the reduction. Prints a Markdown ta
 import argparse
 import json
 import os
+import shutil
 import statistics
 import subprocess
 import sys
@@ -19,7 +20,7 @@ MODES = {
 def run(options, ranks, mode, where):
     """The longest MPI_Finalize of a rank, in milliseconds, and the summary if there is one."""
     output = os.path.join(where, "profile")
-    subprocess.run(["rm", "-rf", output], check=True)
+    shutil.rmtree(output, ignore_errors=True)
     environment = dict(os.environ, LD_PRELOAD=options.library, GYAN_OUTPUT=output, GYAN_NOTICES="warnings")
     environment.update(MODES[mode], GYAN_ENABLE="all")
     environment.update({"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"})

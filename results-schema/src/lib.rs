@@ -51,7 +51,7 @@ pub use read::{
     ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
 };
 pub use readings::Measure;
-pub use reduction::{NoReduction, Reduction, ReductionInOrder};
+pub use reduction::{NoReduction, Reduction, ReductionInOrder, bytes_of, words_of};
 pub use rows::{
     CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
     PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,

@@ -242,6 +242,12 @@ pub struct Pvar {
 }
 
 impl Pvar {
+    /// What makes two variables the same: name, class and object.
+    #[must_use]
+    pub fn identity(&self) -> (&str, Class, Option<&str>) {
+        (&self.name, self.class, self.object.as_deref())
+    }
+
     /// The class that decides how it is reported.
     #[must_use]
     pub fn effective_class(&self) -> Class {

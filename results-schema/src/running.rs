@@ -220,6 +220,12 @@ pub struct PhasePvar {
 }
 
 impl PhasePvar {
+    /// As [`Pvar::identity`](crate::Pvar::identity).
+    #[must_use]
+    pub fn identity(&self) -> (&str, Class, Option<&str>) {
+        (&self.name, self.class, self.object.as_deref())
+    }
+
     /// Takes in what the same variable did when MPI was initialised once more. False when it is not
     /// the same variable.
     pub fn continued(&mut self, later: &PhasePvar) -> bool {

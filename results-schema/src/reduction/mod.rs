@@ -36,7 +36,7 @@ use messages::{Events, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
 use watch::Watches;
-pub use wire::NoReduction;
+pub use wire::{NoReduction, bytes_of, words_of};
 use wire::{Numbers, keys};
 
 /// The profiles seen so far, by job.

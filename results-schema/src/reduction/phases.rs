@@ -134,9 +134,7 @@ fn set_pvars(reduction: &mut Pvars, phase: &Phase, pvars: &[Pvar], rank: u32) {
 /// The variable as it was in a phase. They are in the same order in both, as a rule: `next` is where
 /// the search begins.
 fn named_as<'a>(pvar: &Pvar, in_phase: &'a [PhasePvar], next: &mut usize) -> Option<&'a PhasePvar> {
-    let is_it = |here: &&PhasePvar| {
-        here.name == pvar.name && here.class == pvar.class && here.object == pvar.object
-    };
+    let is_it = |here: &&PhasePvar| here.identity() == pvar.identity();
     if let Some(here) = in_phase.get(*next).filter(is_it) {
         *next += 1;
         return Some(here);

@@ -28,14 +28,17 @@ impl Variable {
         Variable { name: pvar.name.clone(), class: pvar.class, object: pvar.object.clone() }
     }
 
+    fn identity(&self) -> (&str, Class, Option<&str>) {
+        (&self.name, self.class, self.object.as_deref())
+    }
+
     fn is(&self, pvar: &Pvar) -> bool {
-        self.name == pvar.name && self.class == pvar.class && self.object == pvar.object
+        self.identity() == pvar.identity()
     }
 
     /// As the order of what [`of`](Self::of) makes of it.
     fn compare(&self, pvar: &Pvar) -> Ordering {
-        let order = self.name.cmp(&pvar.name).then_with(|| self.class.cmp(&pvar.class));
-        order.then_with(|| self.object.cmp(&pvar.object))
+        self.identity().cmp(&pvar.identity())
     }
 }
 

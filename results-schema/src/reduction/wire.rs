@@ -61,14 +61,27 @@ impl Reduction {
     }
 }
 
-/// A text: its bytes, and those in words.
-fn push_text(words: &mut Vec<u64>, text: &[u8]) {
-    words.push(text.len() as u64);
-    words.extend(text.chunks(8).map(|chunk| {
+/// Bytes as words, the last of which is filled up.
+#[must_use]
+pub fn words_of(bytes: &[u8]) -> Vec<u64> {
+    let word = |chunk: &[u8]| {
         let mut bytes = [0; 8];
         bytes.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
         u64::from_le_bytes(bytes)
-    }));
+    };
+    bytes.chunks(8).map(word).collect()
+}
+
+/// The bytes of such words, with what the last one was filled up with.
+#[must_use]
+pub fn bytes_of(words: &[u64]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A text: its length, and its bytes in words.
+fn push_text(words: &mut Vec<u64>, text: &[u8]) {
+    words.push(text.len() as u64);
+    words.append(&mut words_of(text));
 }
 
 /// The text at a place, and what place is behind it.
@@ -76,7 +89,7 @@ fn text_at(words: &[u64], at: usize) -> Option<(Vec<u8>, usize)> {
     let length = usize::try_from(*words.get(at)?).ok()?;
     let begin = at + 1;
     let end = begin.checked_add(length.div_ceil(8))?;
-    let mut text: Vec<u8> = words.get(begin..end)?.iter().flat_map(|w| w.to_le_bytes()).collect();
+    let mut text = bytes_of(words.get(begin..end)?);
     text.truncate(length);
     Some((text, end))
 }

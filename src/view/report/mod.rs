@@ -8,7 +8,7 @@ mod pvars;
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, PhaseSummary, PvarSummary,
+    BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, Job, PhaseSummary, PvarSummary,
     ReducedInMpi, SamplesSummary, Summary,
 };
 
@@ -25,7 +25,7 @@ pub(crate) use phases::{phase_name, phases};
 const ROWS_AT_MOST: usize = 8;
 /// Names shown of variables that were not read for one reason.
 const NAMES_AT_MOST: usize = 3;
-/// A command line is cut there.
+/// A command line of more characters loses the directories of its program, and what is then too much at its end.
 const COMMAND_AT_MOST: usize = 60;
 
 /// `all`: also what is zero on every rank, and every variable that was not read.
@@ -65,11 +65,10 @@ fn numbers(
 }
 
 pub(super) fn title(summary: &Summary) -> String {
-    let command = command(&summary.job);
     let ranks = summary.ranks.expected;
     format!(
         "{}: {ranks} rank{} on {}, {}",
-        cut(&command, COMMAND_AT_MOST),
+        short_command(&summary.job),
         plural(ranks.into()),
         match summary.hosts.as_slice() {
             [host] => host.clone(),
@@ -77,6 +76,18 @@ pub(super) fn title(summary: &Summary) -> String {
         },
         seconds(summary.job.elapsed_s),
     )
+}
+
+/// What a command is known by: its arguments say more than the directory of its program.
+fn short_command(job: &Job) -> String {
+    let whole = command(job);
+    let by_path = job.command.first().and_then(|program| program.rsplit_once('/'));
+    match by_path {
+        Some((directory, _)) if whole.chars().count() > COMMAND_AT_MOST => {
+            cut(&whole[directory.len() + 1..], COMMAND_AT_MOST)
+        }
+        _ => cut(&whole, COMMAND_AT_MOST),
+    }
 }
 
 pub(super) fn library_and_job(summary: &Summary) -> String {
@@ -251,4 +262,23 @@ pub(super) fn some_of(names: &[impl AsRef<str>], all: bool) -> String {
         text.push(&more);
     }
     text.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_command_loses_the_directories_of_its_program_first() {
+        let short = |words: &[&str]| {
+            let command = words.iter().map(|word| (*word).to_owned()).collect();
+            short_command(&Job { command, ..Job::default() })
+        };
+        let deep = format!("/{}/solver", "directory/".repeat(6));
+        assert_eq!(short(&["/opt/bin/solver", "a/b"]), "/opt/bin/solver a/b");
+        assert_eq!(short(&[&deep, "in/mesh"]), "solver in/mesh");
+        assert_eq!(short(&[&deep, &"x".repeat(80)]), format!("solver {}...", "x".repeat(50)));
+        assert_eq!(short(&["solver", &deep]), format!("solver {}...", &deep[..50]));
+        assert_eq!(short(&[]), "(not recorded)");
+    }
 }

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Class, PhasePvar, Pvar, RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name,
+    RankProfile, ReducedInMpi, Reduction, Summary, bytes_of, rank_file_name, words_of,
 };
 
 use crate::abi::Library;
@@ -27,13 +27,6 @@ use tree::{Part, Tree, Wait, Why};
 /// From more ranks on, `auto` reduces inside MPI.
 const FILES_AT_MOST: u32 = 1024;
 
-/// The reduction that there is to be.
-pub(crate) struct Reducer {
-    rank: u32,
-    size: u32,
-    timeout: Duration,
-}
-
 /// How it went.
 pub(crate) enum Outcome {
     /// The summary is written; whether this rank is to write its profile too.
@@ -42,102 +35,92 @@ pub(crate) enum Outcome {
     Failed(String),
 }
 
-impl Reducer {
-    /// Whether there is to be one; an error says why not, though the user wants it. Nothing is communicated
-    /// before the end: what a rank without gyan would not take part in would meet its own operations.
-    pub(crate) fn of(config: &Config, rank: u32, size: u32) -> Result<Option<Reducer>, String> {
-        let wanted = match config.reduce {
-            Reduce::Off => false,
-            Reduce::Auto => size > FILES_AT_MOST,
-            Reduce::Mpi | Reduce::Both => true,
-        };
-        match job::programs().filter(|_| wanted) {
-            Some(several) => Err(format!("{several}, and gyan may not be in all of them")),
-            None => Ok(wanted.then_some(Reducer { rank, size, timeout: config.reduce_timeout })),
-        }
+/// Whether there is to be one; an error says why not, though the user wants it. Nothing is communicated
+/// before the end: what a rank without gyan would not take part in would meet its own operations.
+pub(crate) fn is_to_be(config: &Config, size: u32) -> Result<bool, String> {
+    let wanted = match config.reduce {
+        Reduce::Off => false,
+        Reduce::Auto => size > FILES_AT_MOST,
+        Reduce::Mpi | Reduce::Both => true,
+    };
+    match job::programs().filter(|_| wanted) {
+        Some(several) => Err(format!("{several}, and gyan may not be in all of them")),
+        None => Ok(wanted),
     }
+}
 
-    /// Merges the profiles of all ranks, when all of them come to their end with gyan. `wanted`: in what ranks
-    /// can be extreme.
-    pub(crate) fn reduce(
-        self,
-        library: &Library,
-        mut profile: RankProfile,
-        wanted: &[String],
-        home: &mut impl Home,
-    ) -> Outcome {
-        let begun = Instant::now();
-        // Not every launcher gives an id that the nodes share, and here nobody can be of another job.
-        let job = std::mem::take(&mut profile.job.id);
-        let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
-        let middle = time_s.map(|time_s| Middle::of(time_s, self.rank)).unwrap_or_default();
-        // Rows that come in their order are taken in at once.
-        profile.pvars.sort_by(|one, other| order(one).cmp(&order(other)));
-        for phase in &mut profile.phases {
-            phase.pvars.sort_by(|one, other| order_in_phase(one).cmp(&order_in_phase(other)));
-        }
-        let mut reduction = Reduction::default();
-        reduction.add(&rank_file_name(profile.rank), &profile);
-        let mut known = Known {
-            reduction,
-            shape: None,
-            middle,
-            begun,
-            job,
-            wanted,
-            home,
-            waited_s: 0.0,
-            waited: false,
-        };
-        let reduced = self.meet(library, &mut known).and_then(|communicator| {
-            Tree::new(&communicator, self.rank, self.size, self.timeout).reduce(&mut known)
-        });
-        match reduced {
-            Ok(ranks) => Outcome::Reduced { keeps: ranks.contains(&self.rank) },
-            Err(why) => Outcome::Failed(self.said(why)),
-        }
+/// Merges the profiles of all ranks, when all of them come to their end with gyan. `wanted`: in what ranks
+/// can be extreme; `timeout`: how long one waits for another.
+pub(crate) fn reduce(
+    library: &Library,
+    mut profile: RankProfile,
+    wanted: &[String],
+    timeout: Duration,
+    home: &mut impl Home,
+) -> Outcome {
+    let (rank, size) = (profile.rank, profile.size);
+    let begun = Instant::now();
+    // Not every launcher gives an id that the nodes share, and here nobody can be of another job.
+    let job = std::mem::take(&mut profile.job.id);
+    let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
+    let middle = time_s.map(|time_s| Middle::of(time_s, rank)).unwrap_or_default();
+    // Rows that come in their order are taken in at once.
+    profile.pvars.sort_by(|one, other| one.identity().cmp(&other.identity()));
+    for phase in &mut profile.phases {
+        phase.pvars.sort_by(|one, other| one.identity().cmp(&other.identity()));
     }
-
-    /// The communicator of the ranks, which is there when all of them are here.
-    fn meet(
-        &self,
-        library: &Library,
-        known: &mut Known<'_, impl Home>,
-    ) -> Result<Communicator, Why> {
-        let (communicator, mut pending) = Communicator::begin(library)?;
-        let wait = Wait::for_no_longer_than(self.timeout);
-        while !pending.is_done()? {
-            wait.a_little(known).map_err(|_| Why::NotAllHere)?;
-        }
-        communicator.returns_errors(library)?;
-        known.waited_s = known.begun.elapsed().as_secs_f64();
-        Ok(communicator)
+    let mut reduction = Reduction::default();
+    reduction.add(&rank_file_name(rank), &profile);
+    let mut known = Known {
+        reduction,
+        shape: None,
+        middle,
+        begun,
+        job,
+        wanted,
+        home,
+        waited_s: 0.0,
+        waited: false,
+    };
+    let reduced = meet(library, timeout, &mut known)
+        .and_then(|communicator| Tree::new(&communicator, rank, size, timeout).reduce(&mut known));
+    match reduced {
+        Ok(ranks) => Outcome::Reduced { keeps: ranks.contains(&rank) },
+        Err(why) => Outcome::Failed(said(why, timeout)),
     }
+}
 
-    fn said(&self, why: Why) -> String {
-        let timeout = humantime::format_duration(self.timeout);
-        match why {
-            Why::NotAllHere => format!(
-                "not all ranks came to their end within {timeout} (GYAN_REDUCE_TIMEOUT), or not all of \
+/// The communicator of the ranks, which is there when all of them are here.
+fn meet(
+    library: &Library,
+    timeout: Duration,
+    known: &mut Known<'_, impl Home>,
+) -> Result<Communicator, Why> {
+    let (communicator, mut pending) = Communicator::begin(library)?;
+    let wait = Wait::for_no_longer_than(timeout);
+    while !pending.is_done()? {
+        wait.a_little(known).map_err(|_| Why::NotAllHere)?;
+    }
+    communicator.returns_errors(library)?;
+    known.waited_s = known.begun.elapsed().as_secs_f64();
+    Ok(communicator)
+}
+
+fn said(why: Why, timeout: Duration) -> String {
+    let timeout = humantime::format_duration(timeout);
+    match why {
+        Why::NotAllHere => format!(
+            "not all ranks came to their end within {timeout} (GYAN_REDUCE_TIMEOUT), or not all of \
                  them with gyan"
-            ),
-            Why::Late(rank) => {
-                format!("no word from rank {rank} within {timeout} (GYAN_REDUCE_TIMEOUT)")
-            }
-            Why::GivenUp => "another rank gave up, and says why in its profile".into(),
-            Why::Mpi => "MPI failed".into(),
-            Why::NotUnderstood => "another gyan is in other ranks".into(),
-            Why::NotWritten => "the summary cannot be written".into(),
+        ),
+        Why::Late(rank) => {
+            format!("no word from rank {rank} within {timeout} (GYAN_REDUCE_TIMEOUT)")
         }
+        Why::GivenUp => "another rank gave up, and says why in its profile".into(),
+        Why::Mpi => "MPI failed".into(),
+        Why::NotUnderstood => "another gyan is in other ranks".into(),
+        Why::NotWritten => "the summary cannot be written".into(),
     }
-}
-
-fn order(pvar: &Pvar) -> (&str, Class, Option<&str>) {
-    (&pvar.name, pvar.class, pvar.object.as_deref())
-}
-
-fn order_in_phase(pvar: &PhasePvar) -> (&str, Class, Option<&str>) {
-    (&pvar.name, pvar.class, pvar.object.as_deref())
 }
 
 /// What the reduction needs of the run.
@@ -164,20 +147,6 @@ struct Known<'a, H> {
     waited_s: f64,
     /// Whether the run knows that it takes long.
     waited: bool,
-}
-
-/// Bytes as words, the last of which is filled up.
-fn words_of(bytes: &[u8]) -> Vec<u64> {
-    let (words, rest) = bytes.as_chunks::<8>();
-    let mut last = [0; 8];
-    last.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
-    let rest = (!rest.is_empty()).then_some(last);
-    words.iter().chain(&rest).map(|word| u64::from_le_bytes(*word)).collect()
-}
-
-/// The bytes of such words; what the last was filled up with is behind the end of what they say.
-fn bytes_of(words: &[u64]) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_le_bytes()).collect()
 }
 
 impl<H> Known<'_, H> {

@@ -15,11 +15,10 @@ use crate::config::{Config, Notices};
 use crate::job::{self, Job};
 use crate::mpit::Mpit;
 use crate::phases::Phases;
-use crate::reduce::Reducer;
 use crate::sampler::{self, Limits, Sampler};
 use crate::table::Pointer;
 use crate::{
-    allocation, boundary, clock, cvars, enable, export, governor, guard, listing, notice,
+    allocation, boundary, clock, cvars, enable, export, governor, guard, listing, notice, reduce,
     references, unwinding,
 };
 
@@ -175,7 +174,7 @@ impl Beginning {
         if let Ok(Some(mpit)) = &mpit {
             guard::inside(|| enable::verify(mpit, &library, &mut config));
         }
-        let reducer = if is_world && !late { reducer(&mut config, rank, size) } else { None };
+        let reduces = is_world && !late && reduces(&mut config, size);
         let (sampler, without_sampler) = match guard::inside(|| {
             sampler_of(mpit, &library, &mut config, early_names, limits, is_world)
         }) {
@@ -202,7 +201,7 @@ impl Beginning {
                 run.sampler = sampler;
                 run.without_sampler = without_sampler;
                 run.samples = 0;
-                run.reducer = reducer;
+                run.reduces = reduces;
                 run.overhead.mpit_init_s += overhead.mpit_init_s;
                 run.overhead.init_s += overhead.init_s;
                 if is_world {
@@ -227,7 +226,7 @@ impl Beginning {
                 earlier: Earlier::default(),
                 phases: Phases::new(self.clock.ticks()),
                 snapshots: Snapshots::default(),
-                reducer,
+                reduces,
                 samples: 0,
                 told: false,
                 overhead,
@@ -257,15 +256,12 @@ fn limits(config: &Config, begun: clock::Moment) -> Limits {
     }
 }
 
-/// What reduces the profiles of the ranks at the end, when that is to be.
-fn reducer(config: &mut Config, rank: u32, size: u32) -> Option<Reducer> {
-    match Reducer::of(config, rank, size) {
-        Ok(reducer) => reducer,
-        Err(why) => {
-            config.warnings.push(format!("GYAN_REDUCE: {why}: there is one file a rank"));
-            None
-        }
-    }
+/// Whether the ranks are to reduce their profiles themselves, at the end.
+fn reduces(config: &mut Config, size: u32) -> bool {
+    reduce::is_to_be(config, size).unwrap_or_else(|why| {
+        config.warnings.push(format!("GYAN_REDUCE: {why}: there is one file a rank"));
+        false
+    })
 }
 
 /// Whether there is memory for the variables of the library.

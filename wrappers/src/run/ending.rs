@@ -16,7 +16,7 @@ use gyan_results::{
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
 use crate::config::{Notices, Reduce};
 use crate::live::Live;
-use crate::reduce::{Home, Outcome, Reducer};
+use crate::reduce::{self, Home, Outcome};
 use crate::sampler::{Findings, Look, Sampler};
 use crate::{
     allocation, boundary, clock, governor, guard, jumps, notice, output, store, thread, watcher,
@@ -166,26 +166,24 @@ impl Run {
         warnings.extend(self.without_sampler.take());
         let how = End { how: Ending::Finalize, code: 0 };
         let mut profile = self.profile(ended, findings.coverage, how, warnings);
-        match self.reducer.take() {
-            Some(reducer) => self.reduce(reducer, &mut profile, ended),
-            None => {
-                if let Some(directory) = self.write(&mut profile, Some(ended)) {
-                    self.tell("profiles", "them", &directory);
-                }
-            }
+        if self.reduces {
+            self.reduce(&mut profile, ended);
+        } else if let Some(directory) = self.write(&mut profile, Some(ended)) {
+            self.tell("profiles", "them", &directory);
         }
         self.overhead.finalize_s = profile.overhead.finalize_s;
         Kept { mpit, run: Some(self) }
     }
 
     /// Has the ranks reduce their profiles, and writes what they do not take in.
-    fn reduce(&mut self, reducer: Reducer, profile: &mut RankProfile, ended: Instant) {
+    fn reduce(&mut self, profile: &mut RankProfile, ended: Instant) {
         // What comes from here on is not in the summary, and so not in the profile.
         self.measures(profile.job.elapsed_s, ended)(&mut profile.overhead);
         let wanted = self.config.reduce_profiles.clone();
-        let library = self.library.clone();
+        let (library, timeout) = (self.library.clone(), self.config.reduce_timeout);
         let mut here = Here { run: self, profile, directory: None };
-        let outcome = reducer.reduce(&library, here.profile.clone(), &wanted, &mut here);
+        let all = here.profile.clone();
+        let outcome = reduce::reduce(&library, all, &wanted, timeout, &mut here);
         let directory = here.directory;
         match (outcome, directory) {
             // Rank 0 has written its profile, too.
@@ -413,9 +411,7 @@ impl Places {
     fn of(
         &mut self,
         phase: usize,
-        name: &str,
-        class: Class,
-        object: Option<&str>,
+        (name, class, object): (&str, Class, Option<&str>),
         next: usize,
     ) -> usize {
         let key = (phase, name.to_owned(), class.name(), object.map(str::to_owned));
@@ -436,11 +432,10 @@ impl Earlier {
         self.callbacks = findings.told.ticks;
         let mut known = Places::default();
         for (place, pvar) in self.pvars.iter().enumerate() {
-            known.of(0, &pvar.name, pvar.class, pvar.object.as_deref(), place);
+            known.of(0, pvar.identity(), place);
         }
         for pvar in &findings.pvars {
-            let place =
-                known.of(0, &pvar.name, pvar.class, pvar.object.as_deref(), self.pvars.len());
+            let place = known.of(0, pvar.identity(), self.pvars.len());
             match self.pvars.get_mut(place) {
                 Some(earlier) => _ = earlier.continued(pvar),
                 None => self.pvars.push(pvar.clone()),
@@ -448,17 +443,11 @@ impl Earlier {
         }
         let mut known = Places::default();
         for (place, (phase, pvar)) in self.phases.iter().enumerate() {
-            known.of(*phase, &pvar.name, pvar.class, pvar.object.as_deref(), place);
+            known.of(*phase, pvar.identity(), place);
         }
         for (phase, pvar) in &findings.phases {
-            let next = self.phases.len();
-            match self.phases.get_mut(known.of(
-                *phase,
-                &pvar.name,
-                pvar.class,
-                pvar.object.as_deref(),
-                next,
-            )) {
+            let place = known.of(*phase, pvar.identity(), self.phases.len());
+            match self.phases.get_mut(place) {
                 Some((_, earlier)) => _ = earlier.continued(pvar),
                 None => self.phases.push((*phase, pvar.clone())),
             }

@@ -22,7 +22,6 @@ use crate::mpit::Mpit;
 use crate::number::Whole;
 use crate::objects::Kind;
 use crate::phases::{self, Phases};
-use crate::reduce::Reducer;
 use crate::sampler::{Look, Sampler};
 use crate::{allocation, clock, governor, guard, thread};
 use ending::Earlier;
@@ -67,8 +66,8 @@ pub(crate) struct Run {
     earlier: Earlier,
     phases: Phases,
     snapshots: Snapshots,
-    /// When the ranks reduce their profiles themselves.
-    reducer: Option<Reducer>,
+    /// Whether the ranks are to reduce their profiles themselves.
+    reduces: bool,
     /// How many samples and changes of phase there were since variables came, up to
     /// [`GUARDED_AT_FIRST`].
     samples: u32,
@@ -171,7 +170,7 @@ impl Run {
 
     /// The world model ends while sessions are in use.
     pub(crate) fn world_goes(&mut self) {
-        self.reducer = None;
+        self.reduces = false;
         self.sampled(|sampler, _, _| sampler.world_goes());
     }
 
