@@ -236,7 +236,7 @@ fn a_job_of_several_programs_writes_files_without_waiting() {
     }
 }
 
-/// The launcher kills the other ranks, and its code is the one of the rank that left or of one that it killed, as it
+/// The launcher kills the other ranks. MPICH's gives the code of the rank that left or of one that it killed, as it
 /// happens: without gyan too.
 #[test]
 fn a_rank_that_ends_in_another_way_ends_the_job() {
@@ -245,8 +245,9 @@ fn a_rank_that_ends_in_another_way_ends_the_job() {
             let words = uneven(mpi, &["2", way, &code.to_string()]);
             let ran = preloaded(mpi, 4, &words, &[IN_MPI, SOON]);
             let outcome = &ran.outcome;
-            let codes = [code, SIGKILL, 128 + SIGKILL];
-            assert!(codes.contains(&outcome.code), "{mpi:?} {way}: {outcome:?}");
+            let races = mpi == MPICH && way == "exit";
+            let is_right = outcome.code == code || races && outcome.code == SIGKILL;
+            assert!(is_right, "{mpi:?} {way}: {outcome:?}");
             // A rank that was killed behind its profile leaves both.
             let profiles = profiles(&ran.directory).into_iter().map(|profile| profile.rank);
             let lives = lives(&ran.directory).into_iter().map(|live| live.rank);

@@ -62,14 +62,12 @@ impl Reduction {
 }
 
 /// Bytes as words, the last of which is filled up.
-#[must_use]
-pub fn words_of(bytes: &[u8]) -> Vec<u64> {
-    let word = |chunk: &[u8]| {
-        let mut bytes = [0; 8];
-        bytes.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-        u64::from_le_bytes(bytes)
-    };
-    bytes.chunks(8).map(word).collect()
+pub fn words_of(bytes: &[u8]) -> impl Iterator<Item = u64> {
+    bytes.chunks(8).map(|chunk| {
+        let mut word = [0; 8];
+        word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
+        u64::from_le_bytes(word)
+    })
 }
 
 /// The bytes of such words, with what the last one was filled up with.
@@ -81,7 +79,7 @@ pub fn bytes_of(words: &[u64]) -> Vec<u8> {
 /// A text: its length, and its bytes in words.
 fn push_text(words: &mut Vec<u64>, text: &[u8]) {
     words.push(text.len() as u64);
-    words.append(&mut words_of(text));
+    words.extend(words_of(text));
 }
 
 /// The text at a place, and what place is behind it.

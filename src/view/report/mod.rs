@@ -81,13 +81,10 @@ pub(super) fn title(summary: &Summary) -> String {
 /// What a command is known by: its arguments say more than the directory of its program.
 fn short_command(job: &Job) -> String {
     let whole = command(job);
-    let by_path = job.command.first().and_then(|program| program.rsplit_once('/'));
-    match by_path {
-        Some((directory, _)) if whole.chars().count() > COMMAND_AT_MOST => {
-            cut(&whole[directory.len() + 1..], COMMAND_AT_MOST)
-        }
-        _ => cut(&whole, COMMAND_AT_MOST),
-    }
+    let by_path = job.command.first().and_then(|program| program.rfind('/'));
+    let directory = by_path.map_or(0, |slash| slash + 1);
+    let is_long = whole.chars().count() > COMMAND_AT_MOST;
+    cut(if is_long { &whole[directory..] } else { &whole }, COMMAND_AT_MOST)
 }
 
 pub(super) fn library_and_job(summary: &Summary) -> String {

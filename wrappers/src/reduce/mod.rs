@@ -194,7 +194,7 @@ impl<H: Home> Part for Known<'_, H> {
     }
 
     fn shape(&mut self) -> Result<Vec<u64>, Why> {
-        self.shape_of_all().map(words_of)
+        Ok(words_of(self.shape_of_all()?).collect())
     }
 
     fn finish(&mut self) -> Result<Vec<u32>, Why> {
