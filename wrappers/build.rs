@@ -37,12 +37,12 @@ mod native {
     use std::path::Path;
 
     pub(super) fn build() {
-        println!("cargo:rerun-if-changed=src/abi/native.c");
+        println!("cargo:rerun-if-changed=src/mpi/abi/native.c");
         println!("cargo:rerun-if-env-changed=MPICC");
         // As mpi-sys finds it.
         let mpi = build_probe_mpi::probe().expect("mpi-sys has found an MPI");
         let mut build = cc::Build::new();
-        build.file("src/abi/native.c").includes(mpi.include_paths);
+        build.file("src/mpi/abi/native.c").includes(mpi.include_paths);
         if let Some(mpicc) = mpi.mpicc {
             build.compiler(mpicc);
         }

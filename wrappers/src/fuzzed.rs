@@ -11,8 +11,8 @@ mod settings;
 use std::fs;
 use std::path::Path;
 
-use crate::abi::identity;
 use crate::config;
+use crate::mpi::abi::identity;
 
 fn over_corpus(target: &str, body: fn(&[u8])) {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus").join(target);

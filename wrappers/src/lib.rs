@@ -20,50 +20,13 @@
 // Fortran alone is, in a program that contains its MPI.
 #![cfg_attr(any(test, feature = "static"), allow(dead_code))]
 
-mod abi;
-mod advice;
-mod allocation;
-mod boundary;
-mod bytes;
-mod clock;
+mod calls;
 mod config;
-mod cvar_settings;
-mod cvars;
-mod enable;
-mod exclusions;
-mod export;
+mod entry;
 #[cfg(test)]
 mod fuzzed;
-mod governor;
-mod guard;
-mod job;
-mod jumps;
-mod lifecycle;
-mod listing;
-mod live;
-mod loaded;
-mod locks;
-mod memory;
-mod mpit;
-mod next;
-mod notice;
-mod number;
-mod objects;
-mod output;
-mod phases;
-mod queues;
-mod quirks;
-mod reduce;
-mod references;
+mod mpi;
+mod observe;
+mod profile;
 mod run;
-mod sampler;
-mod selection;
-mod stopwatch;
-mod store;
-mod survivor;
-mod table;
-mod thread;
-mod timing;
-mod unwinding;
-mod watcher;
-mod writing;
+mod sys;

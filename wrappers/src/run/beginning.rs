@@ -10,17 +10,26 @@ use gyan_results::{CvarSetting, Moment, Overhead};
 use super::ending::watch_exit;
 use super::snapshot::Snapshots;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
-use crate::abi::{self, Library};
+use crate::calls::budget;
+use crate::calls::gate;
 use crate::config::{Config, Notices};
-use crate::job::{self, Job};
-use crate::mpit::Mpit;
-use crate::phases::Phases;
-use crate::sampler::{self, Limits, Sampler};
-use crate::table::Pointer;
-use crate::{
-    allocation, boundary, clock, cvars, enable, export, governor, guard, listing, notice, reduce,
-    references, unwinding,
-};
+use crate::entry;
+use crate::mpi::abi::{self, Library};
+use crate::mpi::functions::Pointer;
+use crate::mpi::libraries::monitoring;
+use crate::mpi::tool::Mpit;
+use crate::observe::phases::Phases;
+use crate::observe::pvars::{self, Limits, Sampler};
+use crate::profile::job::{self, Job};
+use crate::profile::reduce;
+use crate::run::cvars;
+use crate::run::listing;
+use crate::sys::alloc;
+use crate::sys::clock;
+use crate::sys::guard;
+use crate::sys::notice;
+use crate::sys::unwind;
+use crate::sys::weak_symbols;
 
 /// What is known between the start of the initialisation and its end.
 pub(crate) struct Beginning {
@@ -51,8 +60,8 @@ impl Beginning {
         let begun = Instant::now();
         let clock = clock::start();
         // Also for a gyan that stays off: its entry points are there.
-        unwinding::prepare();
-        references::restore();
+        unwind::prepare();
+        weak_symbols::restore();
         let mut config = Config::from_env();
         if !config.on {
             return None;
@@ -91,7 +100,7 @@ impl Beginning {
         }
         let early_names = match &mpit {
             Ok(Some(mpit)) if !late && config.list.is_none() => {
-                guard::inside(|| sampler::early_names(mpit, &library, &config.wanted.exclusions))
+                guard::inside(|| pvars::early_names(mpit, &library, &config.wanted.exclusions))
             }
             _ => Vec::new(),
         };
@@ -128,8 +137,8 @@ impl Beginning {
                 if self.config.list_before_init {
                     listing::take_over(&self.library, mpit, Moment::BeforeInit, None, path);
                 }
-                let earlier = boundary::contain("listing", || listing::early(&self.library, mpit));
-                let code = boundary::uncounted(forward);
+                let earlier = gate::contain("listing", || listing::early(&self.library, mpit));
+                let code = gate::uncounted(forward);
                 if code != 0 {
                     notice::say(&format!("MPI_Init failed ({})", self.library.abi.error(code)));
                     listing::give_up();
@@ -149,7 +158,7 @@ impl Beginning {
         let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
         if !is_memory_for(&mpit) {
             say_memory_is_short();
-            boundary::stay_off();
+            gate::stay_off();
             return;
         }
         let world = match start {
@@ -158,7 +167,7 @@ impl Beginning {
         };
         let Some((rank, size)) = world else {
             notice::say("MPI_COMM_WORLD was not found in the MPI library; gyan is off");
-            boundary::stay_off();
+            gate::stay_off();
             return;
         };
         abi::prepare_inquiry(&library);
@@ -172,7 +181,7 @@ impl Beginning {
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {
-            guard::inside(|| enable::verify(mpit, &library, &mut config));
+            guard::inside(|| monitoring::verify(mpit, &library, &mut config));
         }
         let reduces = is_world && !late && reduces(&mut config, size);
         let (sampler, without_sampler) = match guard::inside(|| {
@@ -195,7 +204,7 @@ impl Beginning {
             budget: config.budget,
             ..Overhead::default()
         };
-        governor::begin(config.budget, self.clock.ticks(), clock::ticks(overhead.init_s));
+        budget::begin(config.budget, self.clock.ticks(), clock::ticks(overhead.init_s));
         let mut run = match earlier {
             Some(mut run) => {
                 run.sampler = sampler;
@@ -234,9 +243,9 @@ impl Beginning {
         };
         watch_exit();
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
-        boundary::open(threaded);
+        gate::open(threaded);
         let measuring = Instant::now();
-        governor::learn(export::costs());
+        budget::learn(entry::costs());
         run.begin_live();
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
@@ -267,8 +276,8 @@ fn reduces(config: &mut Config, size: u32) -> bool {
 /// Whether there is memory for the variables of the library.
 fn is_memory_for(mpit: &Result<Option<Mpit>, String>) -> bool {
     let mpit = mpit.as_ref().ok().and_then(Option::as_ref);
-    let exported = || mpit.map_or(0, sampler::exported);
-    allocation::is_enough_for(guard::inside(exported))
+    let exported = || mpit.map_or(0, pvars::exported);
+    alloc::is_enough_for(guard::inside(exported))
 }
 
 pub(crate) fn say_memory_is_short() {

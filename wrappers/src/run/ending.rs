@@ -14,13 +14,21 @@ use gyan_results::{
 };
 
 use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
+use crate::calls::budget;
+use crate::calls::gate;
+use crate::calls::ledger;
+use crate::calls::longjmp;
+use crate::calls::thread;
 use crate::config::{Notices, Reduce};
-use crate::live::Live;
-use crate::reduce::{self, Home, Outcome};
-use crate::sampler::{Findings, Look, Sampler};
-use crate::{
-    allocation, boundary, clock, governor, guard, jumps, notice, output, store, thread, watcher,
-};
+use crate::observe::pvars::{Findings, Look, Sampler};
+use crate::observe::receives;
+use crate::profile::live::Live;
+use crate::profile::output;
+use crate::profile::reduce::{self, Home, Outcome};
+use crate::sys::alloc;
+use crate::sys::clock;
+use crate::sys::guard;
+use crate::sys::notice;
 
 /// What was read until an earlier end of MPI.
 #[derive(Clone, Default)]
@@ -40,7 +48,7 @@ pub(crate) fn end_run() -> Option<Kept> {
         return None;
     }
     let run = RUN.lock().ok()?.take()?;
-    boundary::close();
+    gate::close();
     if run.is_of_this_process() { Some(run.end()) } else { None }
 }
 
@@ -65,11 +73,11 @@ unsafe extern "C" {
 }
 
 extern "C" fn exits(code: c_int, _argument: *mut c_void) {
-    boundary::contain("ending without MPI_Finalize", || {
-        boundary::settle();
+    gate::contain("ending without MPI_Finalize", || {
+        gate::settle();
         // The thread may be inside a call of MPI that ends the process, or others in any call, with
         // locks that variables would wait for.
-        let look = if boundary::is_alone_in_program() { Look::Whole } else { Look::Nothing };
+        let look = if gate::is_alone_in_program() { Look::Whole } else { Look::Nothing };
         super::with_run_soon(|run| {
             if run.is_of_this_process() {
                 run.write_so_far(End { how: Ending::Exit, code }, look);
@@ -116,7 +124,7 @@ impl Run {
 
     /// Whether there is memory for a profile. Else it says that there will be none.
     fn is_memory_enough(&self) -> bool {
-        let enough = allocation::is_enough_at_the_end_for(self.readings());
+        let enough = alloc::is_enough_at_the_end_for(self.readings());
         if !enough {
             notice::say(&format!(
                 "the profile of rank {} cannot be written: there is not enough memory; raise the \
@@ -135,7 +143,7 @@ impl Run {
 
     /// Asks for the names of communicators, which hits of the watch are on.
     fn ask_names(&mut self) {
-        if let Some(sampler) = self.sampler.as_ref().filter(|_| watcher::is_on()) {
+        if let Some(sampler) = self.sampler.as_ref().filter(|_| receives::is_on()) {
             self.names = sampler.names_of_comms();
         }
     }
@@ -148,7 +156,7 @@ impl Run {
             return Kept { mpit: None, run: None };
         }
         self.ask_names();
-        watcher::end();
+        receives::end();
         let mut warnings = Vec::new();
         let (findings, mpit) = match self.sampler.take() {
             Some(sampler) => {
@@ -240,11 +248,11 @@ impl Run {
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
         all.extend(guard::crash());
-        all.extend(jumps::described());
+        all.extend(longjmp::described());
         if elapsed_s <= 0.0 {
             all.push("the clock went back: no time in this profile is right".into());
         }
-        if allocation::is_short() {
+        if alloc::is_short() {
             all.push(
                 "memory ran out: what came from then on was not sampled, and calls of functions that \
                  were new then are not timed"
@@ -255,7 +263,7 @@ impl Run {
             let ns = clock.read_s * 1e9;
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
         }
-        if store::is_shared() {
+        if ledger::is_shared() {
             all.push("more than 255 threads called MPI: calls of the others are not timed".into());
         }
         let timed = calls.iter().filter_map(|call| Some((call.time_s?, call.time_error_s?)));
@@ -263,7 +271,7 @@ impl Run {
             (time + time_s, variance + error_s * error_s)
         });
         let names = |comm| self.names.get(&comm).cloned();
-        let watch = self.config.watch.as_ref().and_then(|_| watcher::described(&names));
+        let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
         let in_mpi =
             InMpi { time_s, time_error_s: variance.sqrt(), share: share(time_s, elapsed_s) };
         RankProfile {
@@ -306,7 +314,7 @@ impl Run {
         let sampling_s = clock::seconds(SAMPLING.get() as f64);
         let finalize_s = self.overhead.finalize_s;
         let (calls, timed) = self.phases.numbers();
-        let wrappers_s = clock::seconds(governor::wrappers(calls.saturating_sub(timed), timed));
+        let wrappers_s = clock::seconds(budget::wrappers(calls.saturating_sub(timed), timed));
         let events_s = clock::seconds(self.earlier.callbacks as f64);
         move |overhead| {
             overhead.sampling_s = sampling_s;

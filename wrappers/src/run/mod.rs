@@ -1,7 +1,9 @@
 //! The run: what there is between the start of MPI and its end, and how each of them goes.
 
 mod beginning;
+mod cvars;
 mod ending;
+mod listing;
 mod snapshot;
 
 pub(crate) use beginning::{Beginning, Start, say_memory_is_short};
@@ -14,16 +16,20 @@ use std::time::Instant;
 
 use gyan_results::{CvarSetting, End, Ending, Overhead};
 
-use crate::abi::Library;
+use crate::calls::budget;
+use crate::calls::thread;
 use crate::config::Config;
-use crate::job::Job;
-use crate::locks::lock_soon;
-use crate::mpit::Mpit;
-use crate::number::Whole;
-use crate::objects::Kind;
-use crate::phases::{self, Phases};
-use crate::sampler::{Look, Sampler};
-use crate::{allocation, clock, governor, guard, thread};
+use crate::mpi::abi::Library;
+use crate::mpi::tool::Mpit;
+use crate::observe::objects::Kind;
+use crate::observe::phases::{self, Phases};
+use crate::observe::pvars::{Look, Sampler};
+use crate::profile::job::Job;
+use crate::sys::alloc;
+use crate::sys::cells::Whole;
+use crate::sys::clock;
+use crate::sys::guard;
+use crate::sys::locks::lock_soon;
 use ending::Earlier;
 use snapshot::Snapshots;
 
@@ -114,17 +120,17 @@ pub(crate) fn sample(now: u64) {
 
 /// So many ticks were spent reading variables at a call.
 pub(crate) fn sampled(ticks: u64) {
-    if governor::is_unlimited() {
+    if budget::is_unlimited() {
         SAMPLING.add_shared(ticks);
     } else {
-        spent(clock::whole(governor::learn_sampling(ticks as f64)));
+        spent(clock::whole(budget::learn_sampling(ticks as f64)));
     }
 }
 
 /// So many ticks were spent reading variables.
 pub(crate) fn spent(ticks: u64) {
     SAMPLING.add_shared(ticks);
-    governor::spend(ticks as f64);
+    budget::spend(ticks as f64);
 }
 
 /// The program begins or ends a phase.
@@ -142,7 +148,7 @@ impl Run {
     /// An object has come.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
         let variables = self.sampler.as_ref().map_or(0, Sampler::variables);
-        if !allocation::is_enough_for(variables) {
+        if !alloc::is_enough_for(variables) {
             return;
         }
         self.sampled(|sampler, library, config| {
@@ -198,7 +204,7 @@ impl Run {
 
     fn sample(&mut self, now: u64) {
         // What is sampled may take memory.
-        if allocation::is_short() {
+        if alloc::is_short() {
             SAMPLE_DUE.set(u64::MAX);
             return;
         }

@@ -9,10 +9,14 @@ use std::time::Instant;
 use gyan_results::{End, Ending, RankProfile};
 
 use super::{RUN, Run, SAMPLING, holding};
-use crate::live::Live;
-use crate::number::Whole;
-use crate::sampler::Look;
-use crate::{allocation, clock, governor, notice, output};
+use crate::calls::budget;
+use crate::observe::pvars::Look;
+use crate::profile::live::Live;
+use crate::profile::output;
+use crate::sys::alloc;
+use crate::sys::cells::Whole;
+use crate::sys::clock;
+use crate::sys::notice;
 
 /// The clock at which the live file is to be written next.
 static DUE: Whole = Whole::new(u64::MAX);
@@ -53,21 +57,21 @@ impl Run {
             return;
         }
         let ticks = clock::now().wrapping_sub(now) as f64;
-        self.snapshots.ticks = governor::learned(self.snapshots.ticks, ticks);
+        self.snapshots.ticks = budget::learned(self.snapshots.ticks, ticks);
         SAMPLING.add_shared(clock::whole(self.snapshots.ticks));
-        governor::spend(self.snapshots.ticks);
+        budget::spend(self.snapshots.ticks);
         self.snapshot_due();
     }
 
     fn snapshot_due(&self) {
-        let apart = governor::between_snapshots(self.snapshots.ticks);
+        let apart = budget::between_snapshots(self.snapshots.ticks);
         DUE.set(clock::now().saturating_add(clock::whole(apart)));
     }
 
     /// Writes what is known. Whether that could be done.
     fn take_snapshot(&mut self) -> bool {
         // What cannot be had in the middle of it would end the process.
-        if allocation::is_short() || !allocation::is_enough_for(self.readings()) {
+        if alloc::is_short() || !alloc::is_enough_for(self.readings()) {
             return false;
         }
         let (asked, begun) = (Instant::now(), clock::now());

@@ -1,0 +1,404 @@
+//! Whose code is running: the program's, or MPI's, or gyan's? Calls of MPI functions that MPI or
+//! gyan makes itself pass through uncounted, and a panic of gyan's ends at its own border.
+
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
+
+use crate::calls::ledger::{self, Ledger};
+use crate::calls::longjmp;
+use crate::calls::thread::{self, Here};
+use crate::entry::effects;
+use crate::entry::lifecycle;
+use crate::mpi::functions::Function;
+use crate::sys::notice;
+
+/// Before the first initialisation: nothing is known of this process.
+const COLD: u8 = 0;
+/// One thread calls MPI, and it is in the program.
+const OPEN: u8 = 1;
+/// One thread calls MPI, and it is inside MPI or gyan.
+const INSIDE: u8 = 2;
+/// Any thread may call MPI; `Thread::inside` tells where each is.
+const THREADED: u8 = 3;
+/// gyan is done or off: every call passes through.
+const CLOSED: u8 = 4;
+/// As OPEN, but no call takes the fast path, because completions are being watched.
+const WATCHED: u8 = 5;
+
+// Plain loads and stores: with one thread no other is there to race with, and with several the
+// value does not change between start and end.
+static GATE: AtomicU8 = AtomicU8::new(COLD);
+
+/// The thread that MPI was initialised in, of which most programs make all their calls: its `Here`.
+static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether gyan stays off in this process: it was told to, or cannot help it.
+static OFF: AtomicBool = AtomicBool::new(false);
+
+/// The ledger of this thread.
+fn ledger_here() -> &'static Ledger {
+    let here = thread::here();
+    here.ledger.get().unwrap_or_else(|| {
+        let ledger = ledger::new_ledger();
+        here.ledger.set(Some(ledger));
+        if !ledger.is_shared() {
+            here.own.set(Some(ledger));
+        }
+        ledger
+    })
+}
+
+/// Counts from now on; `threaded` when any thread may call MPI.
+pub(crate) fn open(threaded: bool) {
+    FIRST_THREAD.store(thread::here().place(), Ordering::Relaxed);
+    GATE.store(if threaded { THREADED } else { OPEN }, Ordering::Relaxed);
+}
+
+/// Everything passes through from now on, uncounted.
+pub(crate) fn close() {
+    GATE.store(CLOSED, Ordering::Relaxed);
+}
+
+/// gyan does nothing more in this process.
+pub(crate) fn stay_off() {
+    OFF.store(true, Ordering::Relaxed);
+    close();
+}
+
+/// Whether this thread is the only one that calls MPI, and is not inside.
+pub(crate) fn is_alone_in_program() -> bool {
+    matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED)
+}
+
+pub(crate) fn is_off() -> bool {
+    OFF.load(Ordering::Relaxed)
+}
+
+/// While this lives, MPI calls pass through uncounted; then it is as it was before, also when a
+/// C++ exception or a cancellation unwinds the stack.
+struct Inside {
+    before: u8,
+}
+
+impl Inside {
+    #[inline]
+    fn enter(before: u8) -> Inside {
+        GATE.store(INSIDE, Ordering::Relaxed);
+        Inside { before }
+    }
+}
+
+impl Drop for Inside {
+    #[inline]
+    fn drop(&mut self) {
+        // Also when gyan closed in the meantime: what is counted after the end is not looked at,
+        // and a test would cost every call.
+        GATE.store(self.before, Ordering::Relaxed);
+    }
+}
+
+/// What the fast path of a call is.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum Fast {
+    /// For the only thread that calls MPI.
+    Alone,
+    /// For one of several.
+    Thread,
+    None,
+}
+
+/// Whether a call of `function` takes a fast path: it comes from the program and is not to be timed.
+#[inline]
+pub(crate) fn fast(function: Function) -> Fast {
+    match GATE.load(Ordering::Relaxed) {
+        OPEN if !ledger::alone().is_due(function) => Fast::Alone,
+        THREADED => Fast::Thread,
+        _ => Fast::None,
+    }
+}
+
+/// Forwards a call of the program, once, and counts it and its bytes. Only for [`Fast::Alone`].
+#[inline]
+pub(crate) fn counted_alone(
+    function: Function,
+    forward: impl FnOnce() -> c_int,
+    bytes: impl FnOnce() -> u64,
+) -> c_int {
+    let inside = Inside::enter(OPEN);
+    // Also when an exception flies out of it.
+    ledger::alone().count(function);
+    let result = forward();
+    if result == 0 {
+        let bytes = bytes();
+        if bytes != 0 {
+            ledger::alone().add_bytes(function, bytes);
+        }
+    }
+    drop(inside);
+    result
+}
+
+/// The same for a thread that [`enter_thread`] let in.
+#[inline]
+pub(crate) fn counted_in_thread(
+    inside: ThreadInside,
+    function: Function,
+    forward: impl FnOnce() -> c_int,
+    bytes: impl FnOnce() -> u64,
+) -> c_int {
+    inside.ledger.count(function);
+    let result = forward();
+    if result == 0 {
+        let bytes = bytes();
+        if bytes != 0 {
+            inside.ledger.add_bytes(function, bytes);
+        }
+    }
+    drop(inside);
+    result
+}
+
+/// As [`Inside`], for one of several threads.
+pub(crate) struct ThreadInside {
+    here: Here,
+    ledger: &'static Ledger,
+}
+
+/// Enters a call of `function` when it takes the fast path for one of several threads: it comes from
+/// the program and is not to be timed, the thread is known, and no completions are being watched. Only
+/// for [`Fast::Thread`].
+#[inline]
+pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
+    let here = thread::here();
+    let ledger = here.own.get()?;
+    if here.inside.get() || ledger.is_due(function) || effects::are_pending() {
+        return None;
+    }
+    here.inside.set(true);
+    Some(ThreadInside { here, ledger })
+}
+
+impl Drop for ThreadInside {
+    #[inline]
+    fn drop(&mut self) {
+        self.here.inside.set(false);
+    }
+}
+
+/// A call on any other path: while this lives, calls inside it are nested. It counts the call when
+/// it goes, also when the stack is unwound.
+pub(crate) struct Scope {
+    function: Function,
+    caller: Caller,
+}
+
+/// Who makes a call.
+#[derive(Clone, Copy)]
+enum Caller {
+    /// MPI or gyan, or a program whose run is over.
+    Nobody,
+    /// The program, before MPI was initialised.
+    Early,
+    /// The program, whose only thread that calls MPI this is.
+    Alone,
+    /// One of several threads of the program.
+    Thread(&'static Ledger),
+}
+
+/// Enters a call of `function`.
+#[inline]
+pub(crate) fn enter(function: Function) -> Scope {
+    let caller = match GATE.load(Ordering::Relaxed) {
+        OPEN | WATCHED => {
+            GATE.store(INSIDE, Ordering::Relaxed);
+            Caller::Alone
+        }
+        _ => other_caller(),
+    };
+    if !matches!(caller, Caller::Nobody) {
+        thread::here().uncounted.set(function.0 + 1);
+    }
+    Scope { function, caller }
+}
+
+#[inline(never)]
+fn other_caller() -> Caller {
+    if GATE.load(Ordering::Relaxed) == COLD {
+        // MPI may have been started by a way that gyan does not see.
+        lifecycle::start_late();
+    }
+    match GATE.load(Ordering::Relaxed) {
+        OPEN | WATCHED => {
+            GATE.store(INSIDE, Ordering::Relaxed);
+            Caller::Alone
+        }
+        INSIDE if has_left(false) => Caller::Alone,
+        gate @ (THREADED | COLD) => {
+            let nested = thread::here().inside.replace(true);
+            if nested && !(gate == THREADED && has_left(false)) {
+                Caller::Nobody
+            } else if gate == COLD {
+                Caller::Early
+            } else {
+                Caller::Thread(ledger_here())
+            }
+        }
+        _ => Caller::Nobody,
+    }
+}
+
+/// Whether this thread has left the call that it is inside of, as far as the gate and its own flag know.
+/// That call is counted then, if it was not yet.
+#[cold]
+#[inline(never)]
+fn has_left(at_once: bool) -> bool {
+    let here = thread::here();
+    let threaded = GATE.load(Ordering::Relaxed) == THREADED;
+    // Another thread may ask whether MPI is initialised while one is inside.
+    if !threaded && here.place() != FIRST_THREAD.load(Ordering::Relaxed) {
+        return false;
+    }
+    // A library's routine for Fortran may jump to that for C and leave no frame between two of gyan's.
+    if here.fortran.get() && !at_once {
+        return false;
+    }
+    if !longjmp::has_left(here, at_once) {
+        return false;
+    }
+    let uncounted = here.uncounted.replace(0);
+    if uncounted > 0 {
+        ledger().count_slowly(Function(uncounted - 1));
+    }
+    true
+}
+
+/// While this lives, the thread is inside a call from Fortran.
+pub(crate) struct InFortran {
+    here: Here,
+    before: bool,
+}
+
+impl InFortran {
+    pub(crate) fn enter() -> InFortran {
+        let here = thread::here();
+        InFortran { here, before: here.fortran.replace(true) }
+    }
+}
+
+impl Drop for InFortran {
+    fn drop(&mut self) {
+        self.here.fortran.set(self.before);
+    }
+}
+
+/// The run is about to end: a call that was left is no longer on the way.
+pub(crate) fn settle() {
+    match GATE.load(Ordering::Relaxed) {
+        INSIDE if has_left(true) => GATE.store(OPEN, Ordering::Relaxed),
+        THREADED if thread::here().inside.get() && has_left(true) => {
+            thread::here().inside.set(false);
+        }
+        _ => {}
+    }
+}
+
+impl Scope {
+    /// Whether the program makes this call, in a run.
+    pub(crate) fn is_of_program(&self) -> bool {
+        self.ledger().is_some()
+    }
+
+    /// Whether no other thread calls MPI.
+    pub(crate) fn is_alone(&self) -> bool {
+        matches!(self.caller, Caller::Alone)
+    }
+
+    /// Where the call is counted, when the program makes it in a run.
+    fn ledger(&self) -> Option<&'static Ledger> {
+        match self.caller {
+            Caller::Alone => Some(ledger::alone()),
+            Caller::Thread(ledger) => Some(ledger),
+            Caller::Nobody | Caller::Early => None,
+        }
+    }
+
+    /// Where the call is to be timed; none when it is not to be.
+    #[inline]
+    pub(crate) fn times(&self) -> Option<&'static Ledger> {
+        self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
+    }
+
+    /// Counts `bytes` of the call.
+    pub(crate) fn moved(&self, bytes: u64) {
+        if let Some(ledger) = self.ledger() {
+            ledger.add_bytes_slowly(self.function, bytes);
+        }
+    }
+}
+
+impl Drop for Scope {
+    #[inline]
+    fn drop(&mut self) {
+        if !matches!(self.caller, Caller::Nobody) {
+            thread::here().uncounted.set(0);
+        }
+        match self.caller {
+            Caller::Nobody => {}
+            Caller::Alone => {
+                ledger::alone().count_slowly(self.function);
+                // Not when gyan closed in the meantime.
+                if GATE.load(Ordering::Relaxed) == INSIDE {
+                    let gate = if effects::are_pending() { WATCHED } else { OPEN };
+                    GATE.store(gate, Ordering::Relaxed);
+                }
+            }
+            Caller::Thread(ledger) => {
+                ledger.count_slowly(self.function);
+                thread::here().inside.set(false);
+            }
+            Caller::Early => {
+                ledger::alone().count_slowly(self.function);
+                thread::here().inside.set(false);
+            }
+        }
+    }
+}
+
+/// Where the calls of this thread are counted.
+pub(crate) fn ledger() -> &'static Ledger {
+    match GATE.load(Ordering::Relaxed) {
+        THREADED => ledger_here(),
+        _ => ledger::alone(),
+    }
+}
+
+/// Runs `forward`, a call that starts or ends MPI: what MPI calls in it is not counted.
+pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
+    let before = GATE.load(Ordering::Relaxed);
+    if before == THREADED {
+        let here = thread::here();
+        let nested = here.inside.replace(true);
+        let result = forward();
+        here.inside.set(nested);
+        return result;
+    }
+    let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
+    forward()
+}
+
+/// Runs a piece of gyan. A panic ends here: gyan turns itself off for the rest of the run, says
+/// so, and the application goes on.
+pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
+    static HOOK: Once = Once::new();
+    // gyan has its own copy of std, so the hook of a Rust application stays what it is.
+    HOOK.call_once(|| std::panic::set_hook(Box::new(|_| ())));
+    // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
+    let result = catch_unwind(AssertUnwindSafe(piece)).ok();
+    if result.is_none() {
+        stay_off();
+        notice::say(&format!("internal error while {what}; gyan is off for the rest of the run"));
+    }
+    result
+}

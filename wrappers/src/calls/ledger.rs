@@ -1,0 +1,365 @@
+//! What is known so far: the exact number of calls of each function, the bytes that they moved, and
+//! how long those took that were timed.
+//!
+//! One thread at a time: plain additions to one ledger. `MPI_THREAD_MULTIPLE`: every thread has a
+//! ledger of its own, so that no addition is locked either; they are summed at the end. A thread that
+//! ends leaves its ledger behind, so after [`LEDGERS_AT_MOST`] of them the last one is shared, with
+//! locked additions, and calls of those threads are counted and not timed.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use crate::calls::budget;
+use crate::calls::estimate::{Times, Timing};
+use crate::mpi::functions::{Function, LEN, functions};
+use crate::sys::alloc;
+use crate::sys::cells::Whole;
+use crate::sys::clock;
+
+const LEDGERS_AT_MOST: usize = 256;
+/// The row behind the last, for what is not the program's: measuring gyan.
+pub(crate) const NO_FUNCTION: Function = Function(LEN);
+const ROWS: usize = LEN + 1;
+const WORDS: usize = ROWS.div_ceil(64);
+
+/// What is known of one function, as far as each call has to do with it.
+struct Account {
+    calls: Whole,
+    /// The number of calls before the next one that is timed.
+    due: Whole,
+    bytes: Whole,
+}
+
+/// What is known of the calls of one thread, or of many when it is shared.
+pub(crate) struct Ledger {
+    accounts: [Account; ROWS],
+    timings: [OnceLock<Box<Timing>>; ROWS],
+    /// A bit for each function that was called.
+    called: [Whole; WORDS],
+    random: Whole,
+    shared: AtomicBool,
+}
+
+impl Ledger {
+    const fn new() -> Ledger {
+        Ledger {
+            accounts: [const {
+                Account { calls: Whole::new(0), due: Whole::new(0), bytes: Whole::new(0) }
+            }; ROWS],
+            timings: [const { OnceLock::new() }; ROWS],
+            called: [const { Whole::new(0) }; WORDS],
+            random: Whole::new(0),
+            shared: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether the next call of a function is to be timed, as its first is.
+    #[inline]
+    pub(crate) fn is_due(&self, function: Function) -> bool {
+        self.accounts.get(function.0).is_none_or(|account| account.calls.get() >= account.due.get())
+    }
+
+    /// Counts a call on the fast path, which a function's first call never takes.
+    #[inline]
+    pub(crate) fn count(&self, function: Function) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.calls.add(1);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add_bytes(&self, function: Function, bytes: u64) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.bytes.add(bytes);
+        }
+    }
+
+    /// Counts a call on another path than the fast one.
+    pub(crate) fn count_slowly(&self, function: Function) {
+        let Some(account) = self.accounts.get(function.0) else { return };
+        if account.calls.get() == 0 {
+            self.note(function);
+        }
+        if self.is_shared() { account.calls.add_shared(1) } else { account.calls.add(1) }
+    }
+
+    pub(crate) fn add_bytes_slowly(&self, function: Function, bytes: u64) {
+        let Some(account) = self.accounts.get(function.0) else { return };
+        if self.is_shared() { account.bytes.add_shared(bytes) } else { account.bytes.add(bytes) }
+    }
+
+    pub(crate) fn is_shared(&self) -> bool {
+        self.shared.load(Ordering::Relaxed)
+    }
+
+    /// Notes that a function is called.
+    fn note(&self, function: Function) {
+        if let Some(word) = self.called.get(function.0 / 64) {
+            word.or(1 << (function.0 % 64));
+        }
+    }
+
+    /// The functions that were called.
+    fn called(&self) -> impl Iterator<Item = Function> {
+        self.called.iter().enumerate().flat_map(|(at, word)| {
+            let word = word.get();
+            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| Function(at * 64 + bit))
+        })
+    }
+
+    fn calls(&self, function: Function) -> u64 {
+        self.accounts.get(function.0).map_or(0, |account| account.calls.get())
+    }
+
+    /// The times of a function of which a call was timed.
+    fn known_timing(&self, function: Function) -> Option<&Timing> {
+        self.timings.get(function.0)?.get().map(Box::as_ref)
+    }
+
+    fn timing(&self, function: Function) -> Option<&Timing> {
+        let timing = self.timings.get(function.0)?;
+        if alloc::is_short() {
+            return timing.get().map(Box::as_ref);
+        }
+        Some(timing.get_or_init(|| Box::new(Timing::new())))
+    }
+
+    /// A number in [0, 1).
+    fn random(&self) -> f64 {
+        let seed = match self.random.get() {
+            0 => clock::now(),
+            seed => seed,
+        };
+        let mut random = fastrand::Rng::with_seed(seed);
+        let number = random.f64();
+        self.random.set(random.get_seed());
+        number
+    }
+
+    /// Whether the next call of a function is one to be timed that comes behind another.
+    pub(crate) fn is_warm(&self, function: Function) -> bool {
+        self.known_timing(function).is_some_and(Timing::is_warm)
+    }
+
+    /// The call that is just being made took the ticks from `begun` to `ended`. Chooses the next one
+    /// to be timed. Not for a ledger that is shared. How many calls were timed.
+    pub(crate) fn timed(&self, function: Function, begun: u64, ended: u64) -> u64 {
+        let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
+        else {
+            self.put_off(function);
+            return 0;
+        };
+        if timing.warms_up() {
+            return timing.timed();
+        }
+        let call = account.calls.get() + 1;
+        let ticks = ended.wrapping_sub(begun) as f64 - budget::between();
+        let timed = timing.take(call, ticks, clock::ns_per_tick());
+        if budget::is_unlimited() {
+            return timed;
+        }
+        budget::spend_on_calls(call.wrapping_sub(timing.last_call()));
+        let gap = budget::gap(ended);
+        account.due.set(timing.next(call, begun, gap, self.random()));
+        if let Some(ticks) = budget::look(ended) {
+            self.look(ticks, gap);
+        }
+        timed
+    }
+
+    /// Looks at all functions: which are being called, and which so much more rarely than before that
+    /// the next call to be timed would be far off.
+    #[cold]
+    fn look(&self, ticks: f64, gap: f64) {
+        let mut active = 0;
+        for function in self.called() {
+            let Some(account) = self.accounts.get(function.0) else { continue };
+            let Some(timing) = self.known_timing(function) else {
+                continue;
+            };
+            let calls = account.calls.get();
+            active += u64::from(timing.is_active(calls));
+            if let Some(nearer) = timing.look(calls, ticks, gap, self.random()) {
+                account.due.set(nearer);
+            }
+        }
+        budget::set_functions(active.max(1));
+    }
+
+    /// Calls from now on count from nothing again.
+    pub(crate) fn forget(&self, function: Function) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.calls.set(0);
+            account.due.set(0);
+        }
+    }
+
+    /// Never timed from now on, but by order.
+    pub(crate) fn put_off(&self, function: Function) {
+        if let Some(account) = self.accounts.get(function.0) {
+            account.due.set(u64::MAX);
+        }
+    }
+}
+
+static ALONE: Ledger = Ledger::new();
+/// For threads that come when there is no memory for ledgers of their own.
+static SPARE: Ledger = Ledger::new();
+static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
+
+/// The ledger while only one thread calls MPI.
+#[inline]
+pub(crate) fn alone() -> &'static Ledger {
+    &ALONE
+}
+
+/// Times the call of a function that starts MPI, which is counted next.
+pub(crate) fn time(function: Function, begun: u64, ended: u64) {
+    ALONE.timed(function, begun, ended);
+}
+
+/// Counts a call that starts or ends MPI, whoever else counts.
+pub(crate) fn count(function: Function) {
+    ALONE.note(function);
+    if let Some(account) = ALONE.accounts.get(function.0) {
+        account.calls.add_shared(1);
+    }
+}
+
+/// The ledger of a thread that calls for the first time.
+#[cold]
+#[inline(never)]
+pub(crate) fn new_ledger() -> &'static Ledger {
+    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    match ledgers.last() {
+        Some(last) if ledgers.len() >= LEDGERS_AT_MOST => last,
+        _ if alloc::is_short() => {
+            SPARE.shared.store(true, Ordering::Relaxed);
+            &SPARE
+        }
+        _ => {
+            let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
+            ledgers.push(ledger);
+            // The last one is shared from its first use on, so that no thread ever adds to it
+            // without the lock.
+            ledger.shared.store(ledgers.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
+            ledger
+        }
+    }
+}
+
+/// What is known of one function over all threads.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Calls {
+    pub(crate) count: u64,
+    pub(crate) bytes: u64,
+    pub(crate) times: Times,
+    /// The longest since the last look, in ticks.
+    pub(crate) max: f64,
+}
+
+/// What is known of the functions that were called, each over all threads.
+pub(crate) fn calls() -> Vec<(Function, Calls)> {
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut all: Vec<(Function, Calls)> = Vec::new();
+    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
+        for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
+            let Some(account) = ledger.accounts.get(function.0) else { continue };
+            let count = account.calls.get();
+            let timing = ledger.known_timing(function);
+            let calls = Calls {
+                count,
+                bytes: account.bytes.get(),
+                times: timing.map(|timing| timing.times(count)).unwrap_or_default(),
+                max: timing.map_or(0.0, Timing::take_max),
+            };
+            match all.iter_mut().find(|(known, _)| *known == function) {
+                Some((_, known)) => known.add(&calls),
+                None => all.push((function, calls)),
+            }
+        }
+    }
+    all
+}
+
+impl Calls {
+    /// What came since `earlier`.
+    pub(crate) fn since(&self, earlier: &Calls) -> Calls {
+        Calls {
+            count: self.count.saturating_sub(earlier.count),
+            bytes: self.bytes.wrapping_sub(earlier.bytes),
+            times: self.times.minus(earlier.times),
+            max: self.max,
+        }
+    }
+
+    pub(crate) fn add(&mut self, other: &Calls) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.times = self.times.plus(other.times);
+        self.max = self.max.max(other.max);
+    }
+}
+
+/// Estimated numbers of calls of a function by the time that they took, over all threads: up to the
+/// last bar that is not 0.
+pub(crate) fn histogram(function: Function) -> Vec<u64> {
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut sum: Vec<f64> = Vec::new();
+    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
+        let Some(timing) = ledger.known_timing(function) else { continue };
+        let bars = timing.histogram(ledger.calls(function));
+        sum.resize(bars.len(), 0.0);
+        for (sum, bar) in sum.iter_mut().zip(bars) {
+            *sum += bar;
+        }
+    }
+    while sum.last().is_some_and(|bar| *bar < 0.5) {
+        sum.pop();
+    }
+    // Not negative, and no more than there were calls.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    sum.into_iter().map(|bar| bar.round() as u64).collect()
+}
+
+/// Whether more threads than that have called, so that calls of some are not timed.
+pub(crate) fn is_shared() -> bool {
+    LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).len() >= LEDGERS_AT_MOST
+}
+
+/// What the table says of a function.
+pub(crate) fn row(function: Function) -> Option<&'static crate::mpi::functions::Row> {
+    functions().nth(function.0).map(|(_, row)| row)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Mrecv};
+
+    fn of(function: Function) -> Calls {
+        calls().into_iter().find(|(known, _)| *known == function).unwrap().1
+    }
+
+    #[test]
+    fn counts_of_all_threads_are_exact_with_more_threads_than_ledgers() {
+        std::thread::scope(|scope| {
+            for _ in 0..LEDGERS_AT_MOST + 8 {
+                scope.spawn(|| {
+                    let ledger = new_ledger();
+                    for _ in 0..1000 {
+                        ledger.count_slowly(MPI_Isend);
+                        ledger.add_bytes_slowly(MPI_Isend, 8);
+                    }
+                });
+            }
+        });
+        alone().count_slowly(MPI_Mrecv);
+        let count = 1000 * (LEDGERS_AT_MOST as u64 + 8);
+        assert_eq!((of(MPI_Isend).count, of(MPI_Isend).bytes), (count, 8 * count));
+        assert_eq!((of(MPI_Mrecv).count, of(MPI_Mrecv).bytes), (1, 0));
+        assert_eq!(LEDGERS.lock().unwrap().len(), LEDGERS_AT_MOST);
+    }
+}

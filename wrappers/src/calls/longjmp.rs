@@ -1,0 +1,100 @@
+//! Has the program left a call of MPI by `longjmp`? An error handler may, and nothing tells gyan: to it
+//! the thread is inside that call for good, and all that follow look as if MPI made them.
+//!
+//! So a call that looks like that is looked at: where no frame of libgyan.so lies further down the
+//! stack, there is no call around it. That takes microseconds, and calls that MPI makes itself are
+//! many, so that the looks become rare while they find nothing. The way of the program's own calls
+//! costs it nothing. Inside a call from Fortran there is no look: a library's routine for Fortran may
+//! jump to that for C and leave no frame between two of gyan's.
+
+#![forbid(unsafe_code)]
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use crate::calls::thread::Here;
+use crate::run;
+use crate::sys::cells::Whole;
+use crate::sys::clock;
+use crate::sys::elf_objects;
+use crate::sys::unwind;
+
+/// So many looks in a row may find nothing before they become rare: error handlers call MPI, too.
+const LOOKS_AT_FIRST: u32 = 8;
+
+/// Every so many calls, 2 to the power of this, there is a look at least.
+const RAREST: u32 = 10;
+
+/// A stack that is deeper is not known.
+const FRAMES: usize = 256;
+
+/// Calls that were left.
+static LEFT: Whole = Whole::new(0);
+
+/// Calls behind them, before that was noticed: some may be the program's, and none was counted.
+static IN_DOUBT: Whole = Whole::new(0);
+
+/// A thread makes a call while it is inside another one, as far as gyan knows. Whether it has left that
+/// one; `at_once`: the look does not wait until it is due.
+pub(crate) fn has_left(here: Here, at_once: bool) -> bool {
+    // A program that contains gyan has frames that cannot be told from gyan's.
+    if cfg!(feature = "static") {
+        return false;
+    }
+    let calls = here.calls_inside.get().saturating_add(1);
+    let looks = here.looks_in_vain.get();
+    if !at_once && calls < 1 << looks.saturating_sub(LOOKS_AT_FIRST).min(RAREST) {
+        here.calls_inside.set(calls);
+        return false;
+    }
+    here.calls_inside.set(0);
+    let begun = clock::now();
+    let left = is_outermost();
+    run::spent(clock::now().wrapping_sub(begun));
+    if left {
+        LEFT.add_shared(1);
+        IN_DOUBT.add_shared(u64::from(calls - 1));
+        here.looks_in_vain.set(0);
+    } else {
+        here.looks_in_vain.set(looks.saturating_add(1));
+    }
+    left
+}
+
+/// What the user has to know.
+pub(crate) fn described() -> Option<String> {
+    let (left, in_doubt) = (LEFT.get(), IN_DOUBT.get());
+    (in_doubt > 0).then(|| {
+        format!(
+            "{left} calls of MPI were left by longjmp; of {in_doubt} calls behind them, before that \
+             was noticed, those that the program made are not counted"
+        )
+    })
+}
+
+/// Whether the call in which this runs is the only one on the stack. False when the stack cannot be
+/// walked to its end.
+fn is_outermost() -> bool {
+    let mut frames = [0; FRAMES];
+    let len = unwind::callers(&mut frames);
+    let Some(own) = own() else { return false };
+    // Behind the outermost there is one at 0.
+    let Some((0, frames)) = frames.get(..len).and_then(<[usize]>::split_last) else { return false };
+    let mut outer = frames.iter().skip_while(|frame| own.contains(frame));
+    !outer.any(|frame| own.contains(frame))
+}
+
+/// Where libgyan.so is.
+fn own() -> Option<&'static Range<usize>> {
+    static OWN: OnceLock<Option<Range<usize>>> = OnceLock::new();
+    let find = || {
+        let mut own = None;
+        elf_objects::each(&mut |object| {
+            if object.is_own() {
+                own = Some(object.range());
+            }
+        });
+        own
+    };
+    OWN.get_or_init(find).as_ref()
+}

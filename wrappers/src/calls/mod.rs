@@ -1,0 +1,10 @@
+//! Whose call is this, and what is counted, timed and spent on it?
+//!
+//! Does not know what the program's arguments mean, and reads no variable.
+
+pub(crate) mod budget;
+pub(crate) mod estimate;
+pub(crate) mod gate;
+pub(crate) mod ledger;
+pub(crate) mod longjmp;
+pub(crate) mod thread;

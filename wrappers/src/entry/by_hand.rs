@@ -1,0 +1,100 @@
+//! The entry points of the functions that return something else than an error code, or take
+//! arguments that no row can tell (MPI 4.1, 5.1.5, 9.6 and 15.2.4).
+
+use std::ffi::c_int;
+use std::mem;
+
+use super::next_or_end;
+use crate::calls::gate::{self, InFortran};
+#[cfg(not(feature = "static"))]
+use crate::mpi::functions::Pointer;
+use crate::mpi::functions::{Aint, values};
+use crate::observe::phases::Change;
+use crate::run;
+#[cfg(not(feature = "static"))]
+use crate::sys::peek::element;
+use crate::sys::symbols::{Address, Next};
+
+/// What a call of `MPI_Pcontrol` means to gyan.
+fn pcontrol(level: c_int) {
+    gate::contain("changing the phase", || run::change_phase(Change::Level(level)));
+}
+
+fn pcontrol_of_c(level: c_int, _: usize, _: usize, _: usize, _: usize, _: usize) {
+    pcontrol(level);
+}
+
+#[cfg(not(feature = "static"))]
+fn pcontrol_of_fortran(level: Pointer, _: Pointer) {
+    // SAFETY: Fortran passed the address of an INTEGER.
+    pcontrol(unsafe { element::<c_int>(level as usize, 0) });
+}
+
+macro_rules! after {
+    ([] $($arg:ident),*) => {};
+    ([$then:ident] $($arg:ident),*) => {
+        $then($($arg),*)
+    };
+}
+
+macro_rules! entry_points {
+    ($inside:expr; $($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, then $then:ident)?;)*) => {
+        $(
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[allow(non_snake_case)]
+            extern "C-unwind" fn $symbol($($arg: $type),*) $(-> $result)? {
+                static NEXT: Next = Next::new($name);
+                type Function = extern "C-unwind" fn($($type),*) $(-> $result)?;
+                // SAFETY: the prototype that the standard gives this function.
+                let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
+                let scope = gate::enter(values::$function);
+                let inside = $inside;
+                #[allow(clippy::let_unit_value)]
+                let result = next($($arg),*);
+                drop(inside);
+                let is_of_program = scope.is_of_program();
+                drop(scope);
+                if is_of_program {
+                    after!([$($then)?] $($arg),*);
+                }
+                result
+            }
+        )*
+    };
+}
+
+entry_points! {
+    None::<InFortran>;
+    MPI_Wtime c"MPI_Wtime" as MPI_Wtime() -> f64;
+    MPI_Wtick c"MPI_Wtick" as MPI_Wtick() -> f64;
+    MPI_Aint_add c"MPI_Aint_add" as MPI_Aint_add(base: Aint, disp: Aint) -> Aint;
+    MPI_Aint_diff c"MPI_Aint_diff" as MPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint;
+    // More arguments are the tools' own (15.2.4); those in registers are passed on.
+    MPI_Pcontrol c"MPI_Pcontrol" as MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_int, then pcontrol_of_c;
+}
+
+// As in `fortran`.
+#[cfg(not(feature = "static"))]
+entry_points! {
+    InFortran::enter();
+    mpi_wtime_ c"mpi_wtime_" as MPI_Wtime() -> f64;
+    mpi_wtime__ c"mpi_wtime__" as MPI_Wtime() -> f64;
+    MPI_WTIME c"MPI_WTIME" as MPI_Wtime() -> f64;
+    mpi_wtime_f08_ c"mpi_wtime_f08_" as MPI_Wtime() -> f64;
+    mpi_wtick_ c"mpi_wtick_" as MPI_Wtick() -> f64;
+    mpi_wtick__ c"mpi_wtick__" as MPI_Wtick() -> f64;
+    MPI_WTICK c"MPI_WTICK" as MPI_Wtick() -> f64;
+    mpi_wtick_f08_ c"mpi_wtick_f08_" as MPI_Wtick() -> f64;
+    mpi_aint_add_ c"mpi_aint_add_" as MPI_Aint_add(base: Pointer, disp: Pointer) -> Aint;
+    mpi_aint_add__ c"mpi_aint_add__" as MPI_Aint_add(base: Pointer, disp: Pointer) -> Aint;
+    MPI_AINT_ADD c"MPI_AINT_ADD" as MPI_Aint_add(base: Pointer, disp: Pointer) -> Aint;
+    mpi_aint_add_f08_ c"mpi_aint_add_f08_" as MPI_Aint_add(base: Pointer, disp: Pointer) -> Aint;
+    mpi_aint_diff_ c"mpi_aint_diff_" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
+    mpi_aint_diff__ c"mpi_aint_diff__" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
+    MPI_AINT_DIFF c"MPI_AINT_DIFF" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
+    mpi_aint_diff_f08_ c"mpi_aint_diff_f08_" as MPI_Aint_diff(addr1: Pointer, addr2: Pointer) -> Aint;
+    mpi_pcontrol_ c"mpi_pcontrol_" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+    mpi_pcontrol__ c"mpi_pcontrol__" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+    MPI_PCONTROL c"MPI_PCONTROL" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+    mpi_pcontrol_f08_ c"mpi_pcontrol_f08_" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+}

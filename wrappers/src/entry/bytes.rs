@@ -1,0 +1,499 @@
+//! How many bytes does a call hand to MPI? One function for each formula that a row of `table` can
+//! name; sections of MPI 4.1.
+//!
+//! What is counted is the data that this process contributes, as in the arguments: what a send
+//! sends, what a rank puts into a collective operation, what an access to a window or a file asks
+//! for. Receives count nothing: how long a message is, its sender knows. Evaluated after the call
+//! succeeded, so that no argument is looked at that the library did not accept.
+
+use std::marker::PhantomData;
+
+use crate::mpi::abi::{Inquiry, inquiry};
+use crate::mpi::functions::{
+    Aint, Argument, Comm, Count, Datatype, Datatypes, Int, Ints, PerDestination, PerRank,
+    PerRankAtRoot, PerSource, Pointer,
+};
+use crate::sys::peek::{element, word};
+
+/// An argument as a formula sees it.
+pub(crate) trait Given: Argument {
+    type Value;
+
+    /// Of an argument from C.
+    fn in_c(word: usize) -> Self::Value;
+
+    /// The same of the argument itself.
+    fn given(self) -> Self::Value {
+        Self::in_c(self.word())
+    }
+
+    /// # Safety
+    ///
+    /// `address` is that of an argument of this type in Fortran, of a call that succeeded.
+    unsafe fn in_fortran(address: usize) -> Self::Value;
+}
+
+/// The word of an argument from C.
+pub(crate) struct InC<T> {
+    word: usize,
+    of: PhantomData<T>,
+}
+
+impl<T> InC<T> {
+    pub(crate) fn new(word: usize) -> InC<T> {
+        InC { word, of: PhantomData }
+    }
+
+    pub(crate) fn word(&self) -> usize {
+        self.word
+    }
+}
+
+impl<T: Given> InC<T> {
+    pub(crate) fn value(&self) -> T::Value {
+        T::in_c(self.word)
+    }
+}
+
+/// The address of an argument from Fortran.
+pub(crate) struct InFortran<T> {
+    address: usize,
+    of: PhantomData<T>,
+}
+
+impl<T> InFortran<T> {
+    pub(crate) fn new(address: usize) -> InFortran<T> {
+        InFortran { address, of: PhantomData }
+    }
+}
+
+impl<T: Given> InFortran<T> {
+    /// # Safety
+    ///
+    /// An argument of this type, of a call that succeeded.
+    pub(crate) unsafe fn value(&self) -> T::Value {
+        // SAFETY: the caller's.
+        unsafe { T::in_fortran(self.address) }
+    }
+}
+
+/// A buffer, or `MPI_IN_PLACE`.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Buffer {
+    Elsewhere,
+    InPlace,
+    /// Which of them cannot be told.
+    Unknown,
+}
+
+/// An array of numbers.
+#[derive(Clone, Copy)]
+pub(crate) struct Numbers {
+    at: usize,
+    wide: bool,
+}
+
+/// An array of datatypes.
+#[derive(Clone, Copy)]
+pub(crate) struct Types {
+    at: usize,
+    fortran: bool,
+}
+
+/// No handle: of a Fortran program whose handles cannot be converted.
+const NONE: usize = usize::MAX;
+
+macro_rules! number {
+    ($($type:ident),*) => {
+        $(impl Given for $type {
+            type Value = i64;
+
+            #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+            fn in_c(word: usize) -> i64 {
+                i64::from(word as $type)
+            }
+
+            unsafe fn in_fortran(address: usize) -> i64 {
+                // SAFETY: the caller's; an INTEGER, or one of the kind for counts.
+                i64::from(unsafe { element::<$type>(address, 0) })
+            }
+        })*
+    };
+}
+number!(Int, Aint);
+
+impl Given for Count {
+    type Value = i64;
+
+    #[allow(clippy::cast_possible_wrap)]
+    fn in_c(word: usize) -> i64 {
+        word as i64
+    }
+
+    unsafe fn in_fortran(address: usize) -> i64 {
+        // SAFETY: the caller's; an INTEGER of the kind for counts.
+        unsafe { element::<i64>(address, 0) }
+    }
+}
+
+macro_rules! handle {
+    ($($type:ident $convert:ident),*) => {
+        $(impl Given for $type {
+            type Value = usize;
+
+            fn in_c(word: usize) -> usize {
+                word
+            }
+
+            unsafe fn in_fortran(address: usize) -> usize {
+                // SAFETY: the caller's; an INTEGER, or a structure that is nothing but one.
+                let handle = unsafe { element::<Int>(address, 0) };
+                inquiry().and_then(|mpi| mpi.$convert(handle)).unwrap_or(NONE)
+            }
+        })*
+    };
+}
+handle!(Comm comm, Datatype datatype);
+
+impl Given for Pointer {
+    type Value = Buffer;
+
+    fn in_c(word: usize) -> Buffer {
+        match inquiry() {
+            Some(mpi) if mpi.abi.in_place == word => Buffer::InPlace,
+            Some(_) => Buffer::Elsewhere,
+            None => Buffer::Unknown,
+        }
+    }
+
+    unsafe fn in_fortran(address: usize) -> Buffer {
+        match inquiry().and_then(|mpi| mpi.is_fortran_in_place(address)) {
+            Some(true) => Buffer::InPlace,
+            Some(false) => Buffer::Elsewhere,
+            None => Buffer::Unknown,
+        }
+    }
+}
+
+macro_rules! numbers {
+    ($($type:ident $wide:literal),*) => {
+        $(impl Given for $type {
+            type Value = Numbers;
+
+            fn in_c(word: usize) -> Numbers {
+                Numbers { at: word, wide: $wide }
+            }
+
+            unsafe fn in_fortran(address: usize) -> Numbers {
+                Numbers { at: address, wide: $wide }
+            }
+        })*
+    };
+}
+numbers!(Ints false, PerRank true, PerRankAtRoot true, PerSource true, PerDestination true);
+
+impl Given for Datatypes {
+    type Value = Types;
+
+    fn in_c(word: usize) -> Types {
+        Types { at: word, fortran: false }
+    }
+
+    unsafe fn in_fortran(address: usize) -> Types {
+        Types { at: address, fortran: true }
+    }
+}
+
+impl Numbers {
+    /// Element `index`.
+    ///
+    /// # Safety
+    ///
+    /// The array has it.
+    unsafe fn get(self, index: usize) -> i64 {
+        if self.wide {
+            // SAFETY: the caller's.
+            unsafe { element::<i64>(self.at, index) }
+        } else {
+            // SAFETY: the caller's.
+            i64::from(unsafe { element::<i32>(self.at, index) })
+        }
+    }
+
+    /// The sum of the first `length` elements.
+    ///
+    /// # Safety
+    ///
+    /// The array has them.
+    unsafe fn sum(self, length: usize) -> i64 {
+        // SAFETY: the caller's.
+        (0..length).map(|index| unsafe { self.get(index) }).fold(0, i64::saturating_add)
+    }
+}
+
+impl Types {
+    /// Element `index`.
+    ///
+    /// # Safety
+    ///
+    /// The array has it.
+    unsafe fn get(self, mpi: &Inquiry, index: usize) -> Option<usize> {
+        if self.fortran {
+            // SAFETY: the caller's; an array of INTEGER.
+            mpi.datatype(unsafe { element::<Int>(self.at, index) })
+        } else {
+            // SAFETY: the caller's; handles of this library have so many bytes.
+            Some(unsafe { word(self.at, mpi.abi.handle_bytes, index) })
+        }
+    }
+}
+
+/// `count` elements of `datatype`.
+#[inline(never)]
+pub(crate) fn elements(count: i64, datatype: usize) -> u64 {
+    // A datatype without elements is not asked about: it may be anything.
+    let Some(count) = u64::try_from(count).ok().filter(|&count| count > 0) else { return 0 };
+    let size = match inquiry() {
+        Some(mpi) if datatype != NONE => mpi.type_size(datatype),
+        _ => None,
+    };
+    count.saturating_mul(size.unwrap_or(0))
+}
+
+/// A message to `dest` (3.2), or an access to the memory of `dest` (12.3).
+#[inline(never)]
+pub(crate) fn message(count: i64, datatype: usize, dest: i64) -> u64 {
+    if is_proc_null(dest) { 0 } else { elements(count, datatype) }
+}
+
+/// One element that goes to `dest` and comes back (12.3.4).
+#[inline(never)]
+pub(crate) fn item(datatype: usize, dest: i64) -> u64 {
+    message(1, datatype, dest)
+}
+
+fn is_proc_null(rank: i64) -> bool {
+    inquiry().is_none_or(|mpi| i64::from(mpi.abi.proc_null) == rank)
+}
+
+/// Whether this process is the root of the other group of an intercommunicator, or beside it.
+fn is_root_group(root: i64) -> bool {
+    inquiry().is_none_or(|mpi| i64::from(mpi.abi.root) == root) || is_proc_null(root)
+}
+
+/// The message, on every rank (6.4).
+#[inline(never)]
+pub(crate) fn broadcast(count: i64, datatype: usize, root: i64) -> u64 {
+    message(count, datatype, root)
+}
+
+/// What a rank contributes to a reduction (6.9.1).
+#[inline(never)]
+pub(crate) fn reduced(count: i64, datatype: usize, root: i64) -> u64 {
+    if is_root_group(root) { 0 } else { elements(count, datatype) }
+}
+
+/// What a rank contributes, which lies in the receive buffer already when that is said (6.7).
+#[inline(never)]
+pub(crate) fn contributed(
+    buffer: Buffer,
+    sendcount: i64,
+    sendtype: usize,
+    recvcount: i64,
+    recvtype: usize,
+) -> u64 {
+    match buffer {
+        Buffer::Elsewhere => elements(sendcount, sendtype),
+        Buffer::InPlace => elements(recvcount, recvtype),
+        Buffer::Unknown => 0,
+    }
+}
+
+/// The same with a receive buffer of different parts (6.7).
+#[inline(never)]
+pub(crate) fn contributed_v(
+    buffer: Buffer,
+    sendcount: i64,
+    sendtype: usize,
+    recvcounts: Numbers,
+    recvtype: usize,
+    comm: usize,
+) -> u64 {
+    match buffer {
+        Buffer::Elsewhere => elements(sendcount, sendtype),
+        Buffer::InPlace => match inquiry().and_then(|mpi| mpi.rank(comm)) {
+            // SAFETY: the call succeeded, so the array has an element for each rank.
+            Some(rank) => elements(unsafe { recvcounts.get(rank) }, recvtype),
+            None => 0,
+        },
+        Buffer::Unknown => 0,
+    }
+}
+
+/// What a rank sends to the root (6.5).
+#[inline(never)]
+pub(crate) fn gathered(
+    buffer: Buffer,
+    sendcount: i64,
+    sendtype: usize,
+    recvcount: i64,
+    recvtype: usize,
+    root: i64,
+) -> u64 {
+    if is_root_group(root) {
+        return 0;
+    }
+    contributed(buffer, sendcount, sendtype, recvcount, recvtype)
+}
+
+/// The same with parts of different length (6.5): only the root has its own in place.
+#[inline(never)]
+pub(crate) fn gathered_v(
+    buffer: Buffer,
+    sendcount: i64,
+    sendtype: usize,
+    recvcounts: Numbers,
+    recvtype: usize,
+    root: i64,
+) -> u64 {
+    match (buffer, usize::try_from(root)) {
+        (Buffer::Elsewhere, Ok(_)) => elements(sendcount, sendtype),
+        // SAFETY: the call succeeded and this is the root, so the array has an element for it.
+        (Buffer::InPlace, Ok(root)) => elements(unsafe { recvcounts.get(root) }, recvtype),
+        _ => 0,
+    }
+}
+
+/// What a rank gets from the root (6.6).
+#[inline(never)]
+pub(crate) fn scattered(
+    buffer: Buffer,
+    recvcount: i64,
+    recvtype: usize,
+    sendcount: i64,
+    sendtype: usize,
+    root: i64,
+) -> u64 {
+    gathered(buffer, recvcount, recvtype, sendcount, sendtype, root)
+}
+
+/// The same with parts of different length (6.6).
+#[inline(never)]
+pub(crate) fn scattered_v(
+    buffer: Buffer,
+    recvcount: i64,
+    recvtype: usize,
+    sendcounts: Numbers,
+    sendtype: usize,
+    root: i64,
+) -> u64 {
+    gathered_v(buffer, recvcount, recvtype, sendcounts, sendtype, root)
+}
+
+/// The same to every process (6.8).
+#[inline(never)]
+pub(crate) fn to_all(
+    buffer: Buffer,
+    sendcount: i64,
+    sendtype: usize,
+    recvcount: i64,
+    recvtype: usize,
+    comm: usize,
+) -> u64 {
+    let peers = inquiry().and_then(|mpi| mpi.peers(comm)).unwrap_or(0) as u64;
+    contributed(buffer, sendcount, sendtype, recvcount, recvtype).saturating_mul(peers)
+}
+
+/// Something different to every process (6.8).
+#[inline(never)]
+pub(crate) fn to_all_v(
+    buffer: Buffer,
+    sendcounts: Numbers,
+    sendtype: usize,
+    recvcounts: Numbers,
+    recvtype: usize,
+    comm: usize,
+) -> u64 {
+    let (counts, datatype) = match buffer {
+        Buffer::Elsewhere => (sendcounts, sendtype),
+        Buffer::InPlace => (recvcounts, recvtype),
+        Buffer::Unknown => return 0,
+    };
+    let peers = inquiry().and_then(|mpi| mpi.peers(comm)).unwrap_or(0);
+    // SAFETY: the call succeeded, so the array has an element for each process.
+    elements(unsafe { counts.sum(peers) }, datatype)
+}
+
+/// Something of a different type to every process (6.8).
+#[inline(never)]
+pub(crate) fn to_all_w(
+    buffer: Buffer,
+    sendcounts: Numbers,
+    sendtypes: Types,
+    recvcounts: Numbers,
+    recvtypes: Types,
+    comm: usize,
+) -> u64 {
+    let (counts, datatypes) = match buffer {
+        Buffer::Elsewhere => (sendcounts, sendtypes),
+        Buffer::InPlace => (recvcounts, recvtypes),
+        Buffer::Unknown => return 0,
+    };
+    let peers = inquiry().and_then(|mpi| mpi.peers(comm)).unwrap_or(0);
+    each(counts, datatypes, peers)
+}
+
+/// The sum of `length` items of different types.
+fn each(counts: Numbers, datatypes: Types, length: usize) -> u64 {
+    let Some(mpi) = inquiry() else { return 0 };
+    let bytes = |index| {
+        // SAFETY: the call succeeded, so both arrays have `length` elements.
+        let count = unsafe { counts.get(index) };
+        if count <= 0 {
+            return 0;
+        }
+        // SAFETY: as above.
+        let datatype = unsafe { datatypes.get(mpi, index) };
+        datatype.map_or(0, |datatype| elements(count, datatype))
+    };
+    (0..length).map(bytes).fold(0, u64::saturating_add)
+}
+
+/// What a rank contributes to a reduction whose parts go to different ranks (6.10).
+#[inline(never)]
+pub(crate) fn reduced_v(recvcounts: Numbers, datatype: usize, comm: usize) -> u64 {
+    let size = inquiry().and_then(|mpi| mpi.size(comm)).unwrap_or(0);
+    // SAFETY: the call succeeded, so the array has an element for each process of the group.
+    elements(unsafe { recvcounts.sum(size) }, datatype)
+}
+
+/// The same with parts of equal length (6.10).
+#[inline(never)]
+pub(crate) fn reduced_blocks(recvcount: i64, datatype: usize, comm: usize) -> u64 {
+    let size = inquiry().and_then(|mpi| mpi.size(comm)).unwrap_or(0) as u64;
+    elements(recvcount, datatype).saturating_mul(size)
+}
+
+/// The same to every neighbour (8.6).
+#[inline(never)]
+pub(crate) fn to_neighbors(sendcount: i64, sendtype: usize, comm: usize) -> u64 {
+    elements(sendcount, sendtype).saturating_mul(destinations(comm) as u64)
+}
+
+/// Something different to every neighbour (8.6).
+#[inline(never)]
+pub(crate) fn to_neighbors_v(sendcounts: Numbers, sendtype: usize, comm: usize) -> u64 {
+    // SAFETY: the call succeeded, so the array has an element for each neighbour.
+    elements(unsafe { sendcounts.sum(destinations(comm)) }, sendtype)
+}
+
+/// Something of a different type to every neighbour (8.6).
+#[inline(never)]
+pub(crate) fn to_neighbors_w(sendcounts: Numbers, sendtypes: Types, comm: usize) -> u64 {
+    each(sendcounts, sendtypes, destinations(comm))
+}
+
+fn destinations(comm: usize) -> usize {
+    let neighbors = inquiry().and_then(|mpi| mpi.neighbors(comm));
+    neighbors.map_or(0, |(_, destinations)| destinations)
+}

@@ -1,0 +1,195 @@
+//! A call on any path but the fastest: one function for those from C and one for those from
+//! Fortran, so that an entry point has little more to do than to lay down its arguments as words.
+
+use std::ffi::c_int;
+use std::mem;
+
+use super::missing;
+use crate::calls::gate::{self, Scope};
+use crate::entry::effects::Change;
+use crate::entry::effects::Language;
+use crate::entry::stopwatch::Stopwatch;
+use crate::mpi::functions::{Function, Kind, Receives};
+use crate::observe::receives::{self, Watched};
+use crate::sys::peek::element;
+use crate::sys::symbols::{Address, Next};
+
+/// What is known of an entry point.
+pub(super) struct Entry {
+    pub(super) next: Next,
+    pub(super) function: Function,
+    /// Name and kind of each argument.
+    pub(super) arguments: &'static [(&'static str, Kind)],
+    pub(super) effect: Effect,
+    /// Whether variables are sampled when it is called.
+    pub(super) samples: bool,
+    pub(super) receives: Option<Receives>,
+}
+
+impl Entry {
+    /// Looks at the receives in a call on any path but the fastest, when they are watched.
+    #[inline]
+    fn watched(&self, scope: &Scope, language: Language, words: &[usize]) -> Option<Watched> {
+        if self.receives.is_none() || !receives::is_on() || !scope.is_of_program() {
+            return None;
+        }
+        receives::before(scope.is_alone(), self.function, self.receives?, language, words)
+    }
+}
+
+/// What a row says behind the arguments: functions of the words of the arguments.
+#[derive(Clone, Copy)]
+pub(super) enum Effect {
+    Nothing,
+    /// The bytes of a call that succeeded.
+    Moves(fn(&[usize]) -> u64),
+    /// What changes when the call succeeds.
+    Changes(fn(&Scope, &[usize]) -> Change),
+    /// What may have changed whether it succeeds or not.
+    Completes(fn(&Scope, &[usize]) -> Change),
+}
+
+impl Effect {
+    fn before(self, scope: &Scope, words: &[usize]) -> Change {
+        match self {
+            Effect::Nothing | Effect::Moves(_) => Change::Nothing,
+            Effect::Changes(change) | Effect::Completes(change) => change(scope, words),
+        }
+    }
+
+    fn after(self, scope: &Scope, words: &[usize], change: Change, succeeded: bool) {
+        match self {
+            Effect::Moves(bytes) if succeeded && scope.is_of_program() => scope.moved(bytes(words)),
+            Effect::Changes(_) if succeeded => change.happened(),
+            Effect::Completes(_) => change.happened(),
+            _ => {}
+        }
+    }
+}
+
+/// Forwards a call from C, once, and counts it.
+#[inline(never)]
+pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
+    let scope = gate::enter(entry.function);
+    let change = entry.effect.before(&scope, words);
+    let next = entry.next.get();
+    let watched = entry.watched(&scope, Language::C, words);
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let result = match next {
+        // SAFETY: the row has the arguments that the standard gives this function.
+        Some(next) => unsafe { call(next, words) },
+        None => missing::call(entry.next.name(), entry.arguments, words),
+    };
+    Stopwatch::stop(stopwatch.as_ref());
+    receives::after(watched, Language::C, words, result == 0);
+    entry.effect.after(&scope, words, change, result == 0);
+    result
+}
+
+/// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,
+/// ierr, and the length of each string.
+#[inline(never)]
+pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
+    let next = missing::next_or_end(&entry.next);
+    // Every entry point has them.
+    let Some((arguments, [ierr, ..])) = words.split_at_mut_checked(entry.arguments.len()) else {
+        return;
+    };
+    let scope = gate::enter(entry.function);
+    let change = entry.effect.before(&scope, arguments);
+    // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
+    let mut own: c_int = 0;
+    if *ierr == 0 {
+        *ierr = &raw mut own as usize;
+    }
+    let ierr = *ierr;
+    if let Effect::Changes(_) = entry.effect {
+        clear_stack();
+    }
+    let watched = entry.watched(&scope, Language::Fortran, words);
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let in_fortran = gate::InFortran::enter();
+    // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
+    // string; each argument is an address, whatever its type.
+    unsafe { call(next, words) };
+    drop(in_fortran);
+    Stopwatch::stop(stopwatch.as_ref());
+    // SAFETY: the routine has written it.
+    let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
+    let arguments = words.get(..entry.arguments.len()).unwrap_or_default();
+    receives::after(watched, Language::Fortran, arguments, succeeded);
+    entry.effect.after(&scope, arguments, change, succeeded);
+}
+
+/// Zeroes the stack that the next function will use. MPICH 4's `mpi_file_open_` converts a handle that
+/// it has not set when the file cannot be opened: whether it dies depends on what an earlier call
+/// left there, and without gyan that is nothing.
+#[inline(never)]
+fn clear_stack() {
+    const WORDS: usize = 1024;
+    std::hint::black_box(&mut [0_usize; WORDS]);
+}
+
+/// Calls a function whose arguments are machine words.
+///
+/// # Safety
+///
+/// The function at `address` takes these arguments.
+pub(super) unsafe fn call(address: Address, words: &[usize]) -> c_int {
+    macro_rules! call {
+        ($($word:ident)*) => {
+            if let [$($word),*] = *words {
+                type Function = extern "C-unwind" fn($(word!($word)),*) -> c_int;
+                // SAFETY: the caller's: integers and pointers are passed as words.
+                let function = unsafe { mem::transmute::<Address, Function>(address) };
+                return function($($word),*);
+            }
+        };
+    }
+    call!();
+    call!(a);
+    call!(a b);
+    call!(a b c);
+    call!(a b c d);
+    call!(a b c d e);
+    call!(a b c d e f);
+    call!(a b c d e f g);
+    call!(a b c d e f g h);
+    call!(a b c d e f g h i);
+    call!(a b c d e f g h i j);
+    call!(a b c d e f g h i j k);
+    call!(a b c d e f g h i j k l);
+    call!(a b c d e f g h i j k l m);
+    call!(a b c d e f g h i j k l m n);
+    call!(a b c d e f g h i j k l m n o);
+    call!(a b c d e f g h i j k l m n o p);
+    // A test makes sure that no row has more.
+    0
+}
+
+macro_rules! word {
+    ($word:ident) => {
+        usize
+    };
+}
+use word;
+
+/// As many words as [`call`] can pass.
+#[cfg(test)]
+pub(super) const WORDS_AT_MOST: usize = 16;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C-unwind" fn of_three(first: usize, second: usize, third: usize) -> c_int {
+        c_int::try_from(first + 10 * second + 100 * third).unwrap()
+    }
+
+    #[test]
+    fn words_arrive_in_their_order() {
+        let address = Address::new(of_three as *mut _).unwrap();
+        // SAFETY: the function takes three words.
+        assert_eq!(unsafe { call(address, &[1, 2, 3]) }, 321);
+    }
+}

@@ -1,0 +1,155 @@
+//! What does it cost to count a call, and to time one? Measured at the start, on a function that does
+//! nothing, in the way of every other entry point.
+
+// As many arguments as `MPI_Recv` has, which have no names.
+#![allow(clippy::many_single_char_names)]
+
+use std::ffi::c_int;
+use std::hint::black_box;
+use std::mem;
+
+use super::call::{self, Effect, Entry};
+use crate::calls::budget::Costs;
+use crate::calls::gate::{self, Fast};
+use crate::calls::ledger::NO_FUNCTION;
+use crate::sys::clock;
+use crate::sys::symbols::{Address, Next};
+
+/// As many arguments as `MPI_Recv` has.
+type Nothing = extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize) -> c_int;
+
+const BATCHES: usize = 6;
+const COUNTED: u32 = 256;
+const TIMED: u32 = 24;
+
+static ENTRY: Entry = Entry {
+    next: Next::new(c""),
+    function: NO_FUNCTION,
+    arguments: &[],
+    effect: Effect::Nothing,
+    samples: false,
+    receives: None,
+};
+
+#[inline(never)]
+extern "C-unwind" fn nothing(
+    a: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+    _: usize,
+) -> c_int {
+    black_box(a);
+    0
+}
+
+#[cold]
+#[inline(never)]
+extern "C-unwind" fn slow(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    g: usize,
+) -> c_int {
+    call::from_c(&ENTRY, &mut [a, b, c, d, e, f, g])
+}
+
+#[inline(never)]
+extern "C-unwind" fn threaded(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    g: usize,
+) -> c_int {
+    if let Some(next) = next()
+        && let Some(inside) = gate::enter_thread(NO_FUNCTION)
+    {
+        let forward = || next(a, b, c, d, e, f, g);
+        return gate::counted_in_thread(inside, NO_FUNCTION, forward, || 0);
+    }
+    slow(a, b, c, d, e, f, g)
+}
+
+#[inline(never)]
+extern "C-unwind" fn wrapped(
+    a: usize,
+    b: usize,
+    c: usize,
+    d: usize,
+    e: usize,
+    f: usize,
+    g: usize,
+) -> c_int {
+    match (next(), gate::fast(NO_FUNCTION)) {
+        (Some(next), Fast::Alone) => {
+            gate::counted_alone(NO_FUNCTION, || next(a, b, c, d, e, f, g), || 0)
+        }
+        (_, Fast::Thread) => threaded(a, b, c, d, e, f, g),
+        _ => slow(a, b, c, d, e, f, g),
+    }
+}
+
+#[inline]
+fn next() -> Option<Nothing> {
+    let address = ENTRY.next.found()?;
+    // SAFETY: the address of `nothing`, which is all that this entry is ever told.
+    Some(unsafe { mem::transmute::<Address, Nothing>(address) })
+}
+
+/// Measures it in this thread, from which MPI is being called. The gate has to be open.
+pub(crate) fn costs() -> Costs {
+    let Some(address) = Address::new(nothing as *mut _) else {
+        return Costs::default();
+    };
+    ENTRY.next.is_at(address);
+    // The first call makes what later ones find.
+    wrapped(0, 0, 0, 0, 0, 0, 0);
+    let ledger = gate::ledger();
+    let bare = least(COUNTED, nothing, || ());
+    ledger.put_off(NO_FUNCTION);
+    let counted = least(COUNTED, wrapped, || ());
+    // Each is the first.
+    let timed = least(TIMED, wrapped, || ledger.forget(NO_FUNCTION));
+    ledger.put_off(NO_FUNCTION);
+    Costs {
+        counted: (counted - bare).max(0.0),
+        timed: (timed - bare).max(0.0),
+        between: (between(address) - bare).max(0.0),
+    }
+}
+
+/// Ticks that are measured when nothing is called.
+fn between(nothing: Address) -> f64 {
+    let batch = || {
+        let ticks = |_| {
+            let begun = clock::now();
+            // SAFETY: the function takes seven words.
+            unsafe { call::call(nothing, &[1, 2, 3, 4, 5, 6, 7]) };
+            clock::now().wrapping_sub(begun)
+        };
+        (0..TIMED).map(ticks).sum::<u64>() as f64 / f64::from(TIMED)
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
+}
+
+/// Ticks of a call: the least of some batches, because what else the machine does is no part of it.
+fn least(calls: u32, function: Nothing, before: impl Fn()) -> f64 {
+    let function = black_box(function);
+    let batch = || {
+        let begun = clock::now();
+        for _ in 0..calls {
+            before();
+            function(1, 2, 3, 4, 5, 6, 7);
+        }
+        clock::now().wrapping_sub(begun) as f64 / f64::from(calls)
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
+}

@@ -1,0 +1,251 @@
+//! Start and end of the run: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`, `MPI_Session_init`,
+//! `MPI_Session_finalize`.
+//!
+//! The profiling names too, because Open MPI's Fortran bindings, and MPICH's `mpi_f08`, call those
+//! and never the plain ones. Start and end are changes of one state, so it does not matter by how
+//! many names one call comes through. MPI is in use from the first initialisation until nobody uses
+//! it any more: neither the world model nor a session (MPI 4.1, 11.1). When it is initialised again
+//! after that, the run goes on.
+
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::mem;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::calls::gate;
+use crate::calls::ledger;
+use crate::entry::lacking;
+use crate::mpi::abi;
+use crate::mpi::functions::{Function, Handle, Int, Pointer, by_hand};
+use crate::run::{self, Beginning, Kept, Run, Start};
+use crate::sys::alloc;
+use crate::sys::clock;
+use crate::sys::symbols::{Address, Next};
+
+/// Who uses MPI. The lock is held while somebody starts or ends.
+static USERS: Mutex<Users> = Mutex::new(Users { world: World::Unborn, sessions: 0, kept: None });
+
+thread_local! {
+    /// This thread is inside a call that starts or ends MPI: another name of the same call is
+    /// nested in it.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Users {
+    world: World,
+    sessions: usize,
+    /// What is held for the next start, when there was an end or a start that failed.
+    kept: Option<Kept>,
+}
+
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum World {
+    Unborn,
+    Alive,
+    Gone,
+}
+
+macro_rules! entry_points {
+    ($($name:ident = $text:literal ($($arg:ident: $type:ident),*) $around:ident($function:ident);)*) => {
+        $(
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[allow(non_snake_case)]
+            extern "C-unwind" fn $name($($arg: $type),*) -> Int {
+                static NEXT: Next = Next::new($text);
+                let forward = || {
+                    let Some(next) = NEXT.get() else { return lacking(NEXT.name()) };
+                    // SAFETY: the prototype that the standard gives this function (MPI 4.1, 11.2
+                    // and 11.3).
+                    let next = unsafe {
+                        mem::transmute::<Address, extern "C-unwind" fn($($type),*) -> Int>(next)
+                    };
+                    next($($arg),*)
+                };
+                $around!(by_hand::$function, forward $(, $arg)*)
+            }
+        )*
+    };
+}
+
+macro_rules! world_begins {
+    ($function:expr, $forward:expr $(, $arg:ident)*) => {
+        begins($function, Start::World, $forward)
+    };
+}
+
+macro_rules! session_begins {
+    ($function:expr, $forward:expr, $info:ident, $errhandler:ident, $session:ident) => {
+        begins($function, Start::Session($session), $forward)
+    };
+}
+
+macro_rules! world_ends {
+    ($function:expr, $forward:expr) => {
+        ends($function, true, $forward)
+    };
+}
+
+macro_rules! session_ends {
+    ($function:expr, $forward:expr, $session:ident) => {
+        ends($function, false, $forward)
+    };
+}
+
+entry_points! {
+    MPI_Init = c"MPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
+    MPI_Init_thread = c"MPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
+    MPI_Finalize = c"MPI_Finalize"() world_ends(MPI_Finalize);
+    MPI_Session_init = c"MPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
+    MPI_Session_finalize = c"MPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
+}
+
+// A program that contains its MPI has these once, and they are the library's.
+#[cfg(not(feature = "static"))]
+entry_points! {
+    PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
+    PMPI_Init_thread = c"PMPI_Init_thread"(argc: Pointer, argv: Pointer, required: Int, provided: Pointer) world_begins(MPI_Init_thread);
+    PMPI_Finalize = c"PMPI_Finalize"() world_ends(MPI_Finalize);
+    PMPI_Session_init = c"PMPI_Session_init"(info: Handle, errhandler: Handle, session: Pointer) session_begins(MPI_Session_init);
+    PMPI_Session_finalize = c"PMPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
+}
+
+/// While this lives, this thread is inside a call that starts or ends MPI.
+struct Inside;
+
+impl Inside {
+    /// None when it is already: the call is another name of the one around it, or one that MPI
+    /// makes.
+    fn enter() -> Option<Inside> {
+        (!INSIDE.replace(true)).then_some(Inside)
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}
+
+fn users() -> MutexGuard<'static, Users> {
+    // After a panic gyan is off, and what is in there is not looked at again.
+    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Around a real initialisation: `MPI_T` before the first, handles after it.
+fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> c_int {
+    if gate::is_off() {
+        return gate::uncounted(forward);
+    }
+    let Some(_inside) = Inside::enter() else { return gate::uncounted(forward) };
+    let mut users = users();
+    let in_use = users.world == World::Alive || users.sessions > 0;
+    if matches!(start, Start::World) && users.world != World::Unborn {
+        // The program's error, and the library's to report.
+        return gate::uncounted(forward);
+    }
+    if in_use {
+        let begun = clock::now();
+        let result = gate::uncounted(forward);
+        if result == 0 {
+            ledger::time(function, begun, clock::now());
+            ledger::count(function);
+            users.took_up(start);
+            if matches!(start, Start::World) {
+                gate::contain("taking in MPI_COMM_WORLD", || run::with_run(Run::world_comes));
+            }
+        }
+        return result;
+    }
+    let kept = users.kept.take();
+    let (mpit, run) = kept.map_or((None, None), |kept| (kept.mpit, kept.run));
+    let beginning = gate::contain("starting", || Beginning::new(false, mpit, run.as_ref()));
+    let is_short = alloc::is_short();
+    if is_short {
+        run::say_memory_is_short();
+    }
+    let Some(mut beginning) = beginning.flatten().filter(|_| !is_short) else {
+        gate::stay_off();
+        drop(users);
+        return gate::uncounted(forward);
+    };
+    if let Some(path) = &beginning.config.list {
+        beginning.give_way_to_listing(path, forward);
+    }
+    let begun = clock::now();
+    let result = gate::uncounted(forward);
+    if result == 0 {
+        let ended = clock::now();
+        users.took_up(start);
+        gate::contain("starting", || {
+            beginning.start(start, run);
+            // Now that it is known how long a tick is.
+            ledger::time(function, begun, ended);
+        });
+        ledger::count(function);
+    } else {
+        // MPI is as it was; the program may try again, or otherwise.
+        let mpit = mem::replace(&mut beginning.mpit, Ok(None)).ok().flatten();
+        users.kept = Some(Kept { mpit, run });
+    }
+    result
+}
+
+impl Users {
+    fn took_up(&mut self, start: Start) {
+        match start {
+            Start::World => self.world = World::Alive,
+            Start::Session(_) => self.sessions += 1,
+        }
+    }
+}
+
+/// Around a real end: the run ends before the last of them.
+fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_int {
+    if gate::is_off() {
+        return gate::uncounted(forward);
+    }
+    let Some(_inside) = Inside::enter() else { return gate::uncounted(forward) };
+    let mut users = users();
+    if !(if world { users.world == World::Alive } else { users.sessions > 0 }) {
+        // The program's error, and the library's to report.
+        return gate::uncounted(forward);
+    }
+    gate::settle();
+    ledger::count(function);
+    if world {
+        users.world = World::Gone;
+    } else {
+        users.sessions -= 1;
+    }
+    if users.world == World::Alive || users.sessions > 0 {
+        if world {
+            gate::contain("letting MPI_COMM_WORLD go", || run::with_run(Run::world_goes));
+        }
+    } else {
+        users.kept = gate::contain("ending", run::end_run).flatten();
+    }
+    drop(users);
+    gate::uncounted(forward)
+}
+
+/// At a call that comes through while nothing is known of this process: MPI may have been started by
+/// a way that gyan does not see.
+pub(crate) fn start_late() {
+    if gate::is_off() || INSIDE.get() {
+        return;
+    }
+    // Not waiting: another thread is starting. Before the start there is nothing to be late for.
+    let Ok(mut users) = USERS.try_lock() else { return };
+    if users.world != World::Unborn || users.sessions > 0 || !abi::is_initialized() {
+        return;
+    }
+    let started = gate::contain("starting late", || {
+        let beginning = Beginning::new(true, None, None)?;
+        beginning.start(Start::World, None);
+        Some(())
+    });
+    if started.flatten().is_none() {
+        gate::stay_off();
+    }
+    users.world = World::Alive;
+}

@@ -1,0 +1,183 @@
+//! A program calls a function that its MPI library lacks.
+//!
+//! Without gyan the dynamic loader would have ended it, or told it by a weak symbol that there is no
+//! such function (mpi4py asks that way). With gyan in between the symbol is there. So
+//!
+//! - a large-count function is done by its twin for counts that are `int`, while they fit, or by
+//!   the twin of MPI 3 whose name ends with `_x`;
+//! - what no twin can do ends the program in the loader's words and with its code, if a loaded
+//!   object needs the symbol: whatever gyan returned, the program would go on in a state that it
+//!   cannot be in without gyan;
+//! - else the program has asked whether there is the function, at a moment when the answer was
+//!   gyan's (`references` puts it right at the start), and gets the error
+//!   `MPI_ERR_UNSUPPORTED_OPERATION`.
+
+use std::ffi::{CStr, CString, c_int};
+use std::mem;
+
+use super::call;
+use crate::mpi::abi::{Inquiry, inquiry};
+use crate::mpi::functions::Kind;
+use crate::sys::peek::element;
+use crate::sys::symbols::{self, Address, Next};
+use crate::sys::weak_symbols;
+
+/// The next definition, which a program that got here without gyan would have called.
+#[inline]
+pub(crate) fn next_or_end(next: &Next) -> Address {
+    next.get().unwrap_or_else(|| end_as_the_loader(next.name()))
+}
+
+/// Does what `name` would have done. `arguments` has the names and kinds of the arguments whose
+/// `words` these are.
+#[cold]
+#[inline(never)]
+pub(super) fn call(name: &CStr, arguments: &[(&str, Kind)], words: &[usize]) -> c_int {
+    by_twin(name, arguments, words).unwrap_or_else(|| lacking(name))
+}
+
+/// A function that no other can do for.
+#[cold]
+pub(crate) fn lacking(name: &CStr) -> c_int {
+    if weak_symbols::is_needed(name) {
+        end_as_the_loader(name)
+    }
+    // Any error will do when not even the library is known.
+    inquiry().map_or(1, |mpi| mpi.abi.unsupported_operation)
+}
+
+fn by_twin(name: &CStr, arguments: &[(&str, Kind)], words: &[usize]) -> Option<c_int> {
+    let base = name.to_str().ok()?.strip_suffix("_c")?;
+    let find = |name: String| symbols::next(&CString::new(name).ok()?);
+    if let Some(same) = find(format!("{base}_x")) {
+        // SAFETY: a function of MPI 3.0 with the same arguments.
+        return Some(unsafe { call::call(same, words) });
+    }
+    let twin = find(base.to_owned())?;
+    let mut narrow = Narrow { mpi: inquiry()?, arguments, arrays: Vec::new(), outs: Vec::new() };
+    let converted = narrow.convert(words)?;
+    // SAFETY: the twin takes the same arguments with `int` in the place of counts, and arrays of
+    // `int` in the place of arrays of counts, as they were converted.
+    let result = unsafe { call::call(twin, &converted) };
+    for (out, value) in &narrow.outs {
+        let at = *out as *mut i64;
+        // SAFETY: the program passed the address of an `MPI_Count` to be written.
+        unsafe { at.write_unaligned(i64::from(**value)) };
+    }
+    let nonblocking = base.starts_with("MPI_I");
+    if nonblocking {
+        // The operation may read them until it completes, and nobody tells when that is.
+        mem::forget(narrow.arrays);
+    }
+    Some(result)
+}
+
+/// The arguments of a large-count function on their way to its twin.
+struct Narrow<'a> {
+    mpi: &'static Inquiry,
+    arguments: &'a [(&'a str, Kind)],
+    arrays: Vec<Vec<c_int>>,
+    /// Where a result is wanted, and where the twin writes it.
+    outs: Vec<(usize, Box<c_int>)>,
+}
+
+impl Narrow<'_> {
+    /// The words for the twin; none when a number does not fit, or there is no twin.
+    fn convert(&mut self, words: &[usize]) -> Option<Vec<usize>> {
+        let kinds = self.arguments.iter().map(|(_, kind)| *kind);
+        let mut converted = Vec::with_capacity(words.len());
+        for (kind, &word) in kinds.zip(words) {
+            converted.push(match kind {
+                Kind::Same => word,
+                Kind::Count => c_int::try_from(signed(word)).ok().map(|_| word)?,
+                Kind::Callback => return None,
+                Kind::OutCount => self.out(word),
+                Kind::PerRank => {
+                    let length = self.mpi.peers(self.word("comm", words)?)?;
+                    self.array(word, length)?
+                }
+                Kind::PerRankAtRoot => {
+                    let comm = self.word("comm", words)?;
+                    let root = signed(self.word("root", words)?);
+                    if self.is_root(comm, c_int::try_from(root).ok()?)? {
+                        self.array(word, self.mpi.peers(comm)?)?
+                    } else {
+                        word
+                    }
+                }
+                Kind::PerSource => {
+                    let (sources, _) = self.mpi.neighbors(self.word("comm", words)?)?;
+                    self.array(word, sources)?
+                }
+                Kind::PerDestination => {
+                    let (_, destinations) = self.mpi.neighbors(self.word("comm", words)?)?;
+                    self.array(word, destinations)?
+                }
+                Kind::PerItem => {
+                    let count = self.word("count", words).or_else(|| self.word("ndims", words))?;
+                    self.array(word, usize::try_from(signed(count)).ok()?)?
+                }
+            });
+        }
+        Some(converted)
+    }
+
+    /// The argument that the row calls `name`.
+    fn word(&self, name: &str, words: &[usize]) -> Option<usize> {
+        let at = self.arguments.iter().position(|(argument, _)| *argument == name)?;
+        words.get(at).copied()
+    }
+
+    fn is_root(&self, comm: usize, root: c_int) -> Option<bool> {
+        if self.mpi.is_intercommunicator(comm) {
+            return Some(root == self.mpi.abi.root);
+        }
+        Some(usize::try_from(root).ok() == Some(self.mpi.rank(comm)?))
+    }
+
+    /// The address of `length` numbers as `int`.
+    fn array(&mut self, at: usize, length: usize) -> Option<usize> {
+        if at == 0 {
+            return Some(at);
+        }
+        let mut array = Vec::with_capacity(length);
+        for index in 0..length {
+            // SAFETY: the program passed an array of so many numbers of 8 bytes.
+            let number = unsafe { element::<i64>(at, index) };
+            array.push(c_int::try_from(number).ok()?);
+        }
+        let at = array.as_ptr() as usize;
+        self.arrays.push(array);
+        Some(at)
+    }
+
+    /// The address of an `int` for a result; it starts as the number that is there, for arguments
+    /// that are read as well.
+    fn out(&mut self, at: usize) -> usize {
+        // SAFETY: the program passed the address of an `MPI_Count`.
+        let before = unsafe { element::<i64>(at, 0) };
+        let mut value = Box::new(c_int::try_from(before).unwrap_or(0));
+        let address = &raw mut *value as usize;
+        self.outs.push((at, value));
+        address
+    }
+}
+
+#[allow(clippy::cast_possible_wrap)]
+fn signed(word: usize) -> i64 {
+    word as i64
+}
+
+#[cold]
+#[inline(never)]
+fn end_as_the_loader(symbol: &CStr) -> ! {
+    const CODE_OF_THE_LOADER: c_int = 127;
+    let program = std::env::args_os().next().unwrap_or_default();
+    let program = program.to_string_lossy();
+    let symbol = symbol.to_string_lossy();
+    let line = format!("{program}: symbol lookup error: {program}: undefined symbol: {symbol}\n");
+    // SAFETY: the pointer and the length are those of `line`.
+    unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+    // SAFETY: _exit may be called anywhere; the loader ends a process the same way.
+    unsafe { libc::_exit(CODE_OF_THE_LOADER) }
+}

@@ -1,0 +1,22 @@
+//! Which symbols does the program call?
+//!
+//! The rows of [`crate::mpi::functions`] become entry points that forward and count; what a call means for
+//! objects and for the run is said here, and done elsewhere.
+
+mod c;
+mod call;
+mod caller;
+mod costs;
+// A program that contains its MPI has the Fortran entry points of that.
+mod by_hand;
+mod bytes;
+pub(crate) mod effects;
+#[cfg(not(feature = "static"))]
+mod fortran;
+pub(crate) mod lifecycle;
+mod missing;
+mod stopwatch;
+
+pub(crate) use costs::costs;
+pub(crate) use missing::lacking;
+use missing::next_or_end;

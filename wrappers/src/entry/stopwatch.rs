@@ -1,0 +1,63 @@
+//! What is done around a call that is timed: variables are sampled before it, and its time is taken.
+
+#![forbid(unsafe_code)]
+
+use crate::calls::budget;
+use crate::calls::gate::{self, Scope};
+use crate::calls::ledger::Ledger;
+use crate::mpi::functions::Function;
+use crate::run;
+use crate::sys::clock;
+
+/// Of this many timed calls of a function one is used to measure what lies behind a call.
+const MEASURED_EVERY: u64 = 16;
+
+/// Runs while a call is timed.
+pub(crate) struct Stopwatch {
+    ledger: &'static Ledger,
+    function: Function,
+    begun: u64,
+}
+
+impl Stopwatch {
+    /// Starts when the call is to be timed. `samples`: variables are sampled at such calls.
+    #[inline]
+    pub(crate) fn start(scope: &Scope, function: Function, samples: bool) -> Option<Stopwatch> {
+        let ledger = scope.times()?;
+        let mut begun = clock::now();
+        let samples = samples && run::is_sample_due(begun);
+        // Not where it would be in the way of a measurement that was prepared.
+        if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
+            begun = look(samples, begun);
+        }
+        Some(Stopwatch { ledger, function, begun })
+    }
+
+    /// The call has returned.
+    #[inline]
+    pub(crate) fn stop(stopwatch: Option<&Stopwatch>) {
+        let Some(&Stopwatch { ledger, function, begun }) = stopwatch else { return };
+        let ended = clock::now();
+        let timed = ledger.timed(function, begun, ended);
+        // Never the first, for which memory is got.
+        if timed % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget::is_unlimited() {
+            budget::learn_behind(clock::now().wrapping_sub(ended) as f64);
+        }
+    }
+}
+
+/// Samples variables, and writes down what is known, when either is due. When that is done.
+#[cold]
+fn look(samples: bool, begun: u64) -> u64 {
+    let mut ended = begun;
+    if samples {
+        gate::contain("sampling", || run::sample(begun));
+        ended = clock::now();
+        run::sampled(ended.wrapping_sub(begun));
+    }
+    if run::is_snapshot_due(ended) {
+        gate::contain("writing the live file", || run::snapshot(ended));
+        ended = clock::now();
+    }
+    ended
+}

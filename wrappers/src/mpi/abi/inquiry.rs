@@ -1,0 +1,321 @@
+//! What gyan asks MPI about the arguments of a call: local questions alone, by the profiling names.
+//!
+//! Only to be asked when the call that had the arguments succeeded, or before one that needs them:
+//! a library answers a wrong handle with the program's error handler.
+
+use std::ffi::{CStr, c_char, c_int};
+use std::mem;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::{Abi, FortranConstant, Library};
+use crate::sys::symbols::{self, Address};
+
+macro_rules! functions {
+    ($($field:ident: $type:ty = $name:literal;)*) => {
+        /// The functions, looked up once; none for one that the library lacks.
+        struct Functions {
+            $($field: Option<$type>,)*
+        }
+
+        impl Functions {
+            fn of(library: &Library) -> Functions {
+                Functions {
+                    $($field: library.function($name).map(|address| {
+                        // SAFETY: the prototype that the standard gives this function (MPI 4.1,
+                        // chapters 5, 7, 8, 12 and 14), with handles as machine words.
+                        unsafe { mem::transmute::<Address, $type>(address) }
+                    }),)*
+                }
+            }
+        }
+    };
+}
+
+functions! {
+    type_size: OfHandle<i64> = c"PMPI_Type_size_x";
+    comm_size: OfHandle<c_int> = c"PMPI_Comm_size";
+    comm_rank: OfHandle<c_int> = c"PMPI_Comm_rank";
+    comm_remote_size: OfHandle<c_int> = c"PMPI_Comm_remote_size";
+    comm_test_inter: OfHandle<c_int> = c"PMPI_Comm_test_inter";
+    comm_get_name: Name = c"PMPI_Comm_get_name";
+    win_get_name: Name = c"PMPI_Win_get_name";
+    win_get_group: OfHandle<usize> = c"PMPI_Win_get_group";
+    file_get_group: OfHandle<usize> = c"PMPI_File_get_group";
+    comm_group: OfHandle<usize> = c"PMPI_Comm_group";
+    comm_remote_group: OfHandle<usize> = c"PMPI_Comm_remote_group";
+    group_size: OfHandle<c_int> = c"PMPI_Group_size";
+    group_translate_ranks: extern "C" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int
+        = c"PMPI_Group_translate_ranks";
+    group_free: extern "C" fn(*mut usize) -> c_int = c"PMPI_Group_free";
+    topo_test: OfHandle<c_int> = c"PMPI_Topo_test";
+    cartdim_get: OfHandle<c_int> = c"PMPI_Cartdim_get";
+    graph_neighbors_count: extern "C" fn(usize, c_int, *mut c_int) -> c_int
+        = c"PMPI_Graph_neighbors_count";
+    dist_graph_neighbors_count: extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int) -> c_int
+        = c"PMPI_Dist_graph_neighbors_count";
+}
+
+/// What can be asked.
+pub(crate) struct Inquiry {
+    pub(crate) abi: &'static Abi,
+    functions: Functions,
+    comm_from_fortran: FortranHandles,
+    datatype_from_fortran: FortranHandles,
+    win_from_fortran: FortranHandles,
+    file_from_fortran: FortranHandles,
+    /// Fortran's `MPI_IN_PLACE`: where it lies, or where that is written.
+    fortran_in_place: Option<InPlace>,
+}
+
+/// What asks a handle for a value.
+type OfHandle<T> = extern "C" fn(usize, *mut T) -> c_int;
+type FromInteger = extern "C" fn(c_int) -> usize;
+type Name = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
+
+#[derive(Clone, Copy)]
+enum FortranHandles {
+    /// They are the handles themselves.
+    Same,
+    By(FromInteger),
+    /// The function for it was not found.
+    Unknown,
+}
+
+/// Fortran's `MPI_IN_PLACE`.
+#[derive(Clone, Copy)]
+enum InPlace {
+    At(usize),
+    /// At what this variable of the library holds, once Fortran is used.
+    In(&'static AtomicUsize),
+}
+
+static INQUIRY: OnceLock<Option<Inquiry>> = OnceLock::new();
+
+/// The questions that can be asked; none when the library is not known.
+#[inline]
+pub(crate) fn inquiry() -> Option<&'static Inquiry> {
+    match INQUIRY.get() {
+        Some(inquiry) => inquiry.as_ref(),
+        None => prepare(),
+    }
+}
+
+/// Looks the functions up, so that no call has to.
+pub(crate) fn prepare_inquiry(library: &Library) {
+    INQUIRY.get_or_init(|| Some(Inquiry::of(library)));
+}
+
+#[cold]
+fn prepare() -> Option<&'static Inquiry> {
+    INQUIRY.get_or_init(|| Library::find().ok().map(|library| Inquiry::of(&library))).as_ref()
+}
+
+impl Inquiry {
+    fn of(library: &Library) -> Inquiry {
+        let handles = |name: Option<&'static CStr>| match name {
+            None => FortranHandles::Same,
+            Some(name) => library.function(name).map_or(FortranHandles::Unknown, |address| {
+                // SAFETY: MPI_Comm_f2c and its kin take an INTEGER and give a handle (MPI 4.1,
+                // 19.3.4; MPI 5.0 for those that are called fromint).
+                let function = unsafe { mem::transmute::<Address, FromInteger>(address) };
+                FortranHandles::By(function)
+            }),
+        };
+        let abi = library.abi;
+        Inquiry {
+            abi,
+            functions: Functions::of(library),
+            comm_from_fortran: handles(abi.from_fortran.comm),
+            datatype_from_fortran: handles(abi.from_fortran.datatype),
+            win_from_fortran: handles(abi.from_fortran.win),
+            file_from_fortran: handles(abi.from_fortran.file),
+            fortran_in_place: match abi.fortran_in_place {
+                FortranConstant::Symbol(name) => {
+                    in_program(name).map(|at| InPlace::At(at.as_ptr() as usize))
+                }
+                FortranConstant::Variable(name) => in_program(name)
+                    // SAFETY: a variable of the library, which is never unloaded, holds a pointer.
+                    .map(|at| InPlace::In(unsafe { at.cast::<AtomicUsize>().as_ref() })),
+                FortranConstant::None => None,
+            },
+        }
+    }
+
+    /// Bytes of an element; none when the library does not say.
+    pub(crate) fn type_size(&self, datatype: usize) -> Option<u64> {
+        ask(self.functions.type_size, datatype, -1).and_then(|size: i64| u64::try_from(size).ok())
+    }
+
+    /// Processes in the group of a communicator.
+    pub(crate) fn size(&self, comm: usize) -> Option<usize> {
+        number(self.functions.comm_size, comm)
+    }
+
+    /// Rank in a communicator.
+    pub(crate) fn rank(&self, comm: usize) -> Option<usize> {
+        number(self.functions.comm_rank, comm)
+    }
+
+    pub(crate) fn is_intercommunicator(&self, comm: usize) -> bool {
+        ask(self.functions.comm_test_inter, comm, 0).is_some_and(|flag| flag != 0)
+    }
+
+    /// Processes in the remote group of an intercommunicator.
+    pub(crate) fn remote_size(&self, comm: usize) -> Option<usize> {
+        number(self.functions.comm_remote_size, comm)
+    }
+
+    /// Processes that a process exchanges data with in a collective operation.
+    pub(crate) fn peers(&self, comm: usize) -> Option<usize> {
+        if self.is_intercommunicator(comm) { self.remote_size(comm) } else { self.size(comm) }
+    }
+
+    /// How many neighbours send to this process, and to how many it sends (MPI 4.1, 8.6).
+    pub(crate) fn neighbors(&self, comm: usize) -> Option<(usize, usize)> {
+        let topology = ask(self.functions.topo_test, comm, 0)?;
+        let [cart, graph, dist_graph] = self.abi.topologies;
+        if topology == cart {
+            let both = 2 * number(self.functions.cartdim_get, comm)?;
+            return Some((both, both));
+        }
+        let (mut sources, mut destinations, mut weighted): (c_int, c_int, c_int) = (0, 0, 0);
+        if topology == graph {
+            let rank = c_int::try_from(self.rank(comm)?).ok()?;
+            let code = (self.functions.graph_neighbors_count?)(comm, rank, &raw mut sources);
+            let count = usize::try_from(sources).ok().filter(|_| code == 0)?;
+            return Some((count, count));
+        }
+        if topology != dist_graph {
+            return None;
+        }
+        let code = (self.functions.dist_graph_neighbors_count?)(
+            comm,
+            &raw mut sources,
+            &raw mut destinations,
+            &raw mut weighted,
+        );
+        let counts = (usize::try_from(sources).ok()?, usize::try_from(destinations).ok()?);
+        (code == 0).then_some(counts)
+    }
+
+    /// The name of a communicator; none for an empty one.
+    pub(crate) fn comm_name(&self, comm: usize) -> Option<String> {
+        self.name(self.functions.comm_get_name?, comm)
+    }
+
+    /// The name of a window; none for an empty one.
+    pub(crate) fn win_name(&self, win: usize) -> Option<String> {
+        self.name(self.functions.win_get_name?, win)
+    }
+
+    fn name(&self, function: Name, handle: usize) -> Option<String> {
+        let mut text: Vec<u8> = vec![0; self.abi.object_name_bytes + 1];
+        let mut length: c_int = 0;
+        if function(handle, text.as_mut_ptr().cast(), &raw mut length) != 0 {
+            return None;
+        }
+        let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().into_owned();
+        (!text.is_empty()).then_some(text)
+    }
+
+    /// The ranks in `world` of the processes that a communicator's ranks as peers mean, `u32::MAX` for
+    /// those that are not in there. Empty when they are the same; none when the library does not say.
+    pub(crate) fn ranks_in(&self, world: usize, comm: usize) -> Option<Vec<u32>> {
+        let functions = &self.functions;
+        let of_peers = if self.is_intercommunicator(comm) {
+            functions.comm_remote_group
+        } else {
+            functions.comm_group
+        };
+        let mut peers = ask(of_peers, comm, 0)?;
+        let mut all = ask(functions.comm_group, world, 0)?;
+        let ranks = self.translated(peers, all);
+        (functions.group_free?)(&raw mut peers);
+        (functions.group_free?)(&raw mut all);
+        let ranks = ranks?;
+        let same = (0..).zip(&ranks).all(|(rank, other)| rank == *other);
+        Some(if same { Vec::new() } else { ranks })
+    }
+
+    fn translated(&self, from: usize, to: usize) -> Option<Vec<u32>> {
+        let size = c_int::try_from(number(self.functions.group_size, from)?).ok()?;
+        let ranks: Vec<c_int> = (0..size).collect();
+        let mut others: Vec<c_int> = vec![-1; ranks.len()];
+        let translate = self.functions.group_translate_ranks?;
+        let code = translate(from, size, ranks.as_ptr(), to, others.as_mut_ptr());
+        let rank = |rank: c_int| u32::try_from(rank).unwrap_or(u32::MAX);
+        (code == 0).then(|| others.into_iter().map(rank).collect())
+    }
+
+    /// Processes in the group of a window.
+    pub(crate) fn win_size(&self, win: usize) -> Option<usize> {
+        self.group_size(self.functions.win_get_group, win)
+    }
+
+    /// Processes in the group of a file.
+    pub(crate) fn file_size(&self, file: usize) -> Option<usize> {
+        self.group_size(self.functions.file_get_group, file)
+    }
+
+    fn group_size(&self, get_group: Option<OfHandle<usize>>, handle: usize) -> Option<usize> {
+        let mut group = ask(get_group, handle, 0)?;
+        let size = number(self.functions.group_size, group);
+        (self.functions.group_free?)(&raw mut group);
+        size
+    }
+
+    /// The communicator that Fortran calls `handle`.
+    pub(crate) fn comm(&self, handle: c_int) -> Option<usize> {
+        self.comm_from_fortran.handle(handle)
+    }
+
+    /// The datatype that Fortran calls `handle`.
+    pub(crate) fn datatype(&self, handle: c_int) -> Option<usize> {
+        self.datatype_from_fortran.handle(handle)
+    }
+
+    /// The window that Fortran calls `handle`.
+    pub(crate) fn win(&self, handle: c_int) -> Option<usize> {
+        self.win_from_fortran.handle(handle)
+    }
+
+    /// The file that Fortran calls `handle`.
+    pub(crate) fn file(&self, handle: c_int) -> Option<usize> {
+        self.file_from_fortran.handle(handle)
+    }
+
+    /// Whether a Fortran program passed `MPI_IN_PLACE`; none when that cannot be told.
+    pub(crate) fn is_fortran_in_place(&self, address: usize) -> Option<bool> {
+        let known = match self.fortran_in_place? {
+            InPlace::At(known) => known,
+            InPlace::In(variable) => variable.load(Ordering::Relaxed),
+        };
+        Some(known == address)
+    }
+}
+
+/// A variable that Fortran shares with the library: the program's own copy, where it has one.
+fn in_program(name: &CStr) -> Option<Address> {
+    symbols::default(name).or_else(|| symbols::next(name))
+}
+
+fn ask<T>(function: Option<OfHandle<T>>, handle: usize, before: T) -> Option<T> {
+    let mut value = before;
+    (function?(handle, &raw mut value) == 0).then_some(value)
+}
+
+fn number(function: Option<OfHandle<c_int>>, handle: usize) -> Option<usize> {
+    ask(function, handle, -1).and_then(|value| usize::try_from(value).ok())
+}
+
+impl FortranHandles {
+    fn handle(self, handle: c_int) -> Option<usize> {
+        match self {
+            // The upper half of the word is not looked at.
+            FortranHandles::Same => Some(handle.cast_unsigned() as usize),
+            FortranHandles::By(function) => Some(function(handle)),
+            FortranHandles::Unknown => None,
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The MPI library in this process: where it is, what it is, and the few of its functions that
+//! gyan calls outside of `MPI_T`.
+
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::mem;
+
+use gyan_results::{Datatype, Mpi};
+
+use super::identity::{Implementation, Version, identify};
+use super::{Abi, Constant, of_library};
+use crate::sys::peek::word;
+use crate::sys::symbols::{self, Address, Next, Object};
+
+/// The library that the program calls.
+#[derive(Clone)]
+pub(crate) struct Library {
+    pub(crate) abi: &'static Abi,
+    object: Object,
+    /// The first line of `MPI_Get_library_version`.
+    description: String,
+    pub(crate) implementation: Implementation,
+    pub(crate) version: Version,
+    /// The version of the standard.
+    standard: (c_int, c_int),
+    /// The handles of the datatypes that a variable of `MPI_T` can have.
+    datatypes: Vec<(Datatype, usize)>,
+}
+
+impl Library {
+    /// The MPI library in this process. An error names the object that is not known.
+    pub(crate) fn find() -> Result<Library, String> {
+        let init = symbols::next(c"PMPI_Init").or_else(|| symbols::next(c"MPI_Init"));
+        let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
+        let find = |name: &CStr| object.find(name);
+        let abi = of_library(&find, &object.path.to_string_lossy())?;
+        let mut library = Library {
+            abi,
+            description: String::new(),
+            implementation: Implementation::Other,
+            version: (0, 0, 0),
+            standard: (0, 0),
+            datatypes: Vec::new(),
+            object,
+        };
+        let datatypes = abi.datatypes.iter();
+        library.datatypes = datatypes
+            .filter_map(|(datatype, constant)| Some((*datatype, library.handle(*constant)?)))
+            .collect();
+        library.standard = library.get_version().ok_or("MPI_Get_version failed")?;
+        library.description = library.get_library_version().unwrap_or_default();
+        (library.implementation, library.version) = identify(&library.description);
+        Ok(library)
+    }
+
+    /// The file that it was loaded from.
+    pub(crate) fn path(&self) -> String {
+        self.object.path.to_string_lossy().into_owned()
+    }
+
+    /// As in a profile or a listing.
+    pub(crate) fn described(&self, thread_level: &str) -> Mpi {
+        Mpi {
+            abi: self.abi.name.into(),
+            standard: format!("{}.{}", self.standard.0, self.standard.1),
+            library: self.description.clone(),
+            library_path: self.path(),
+            thread_level: thread_level.into(),
+        }
+    }
+
+    /// The profiling name `pmpi` of a function; some libraries lack it for some, then the name
+    /// without the leading `P` in the library itself, so that no tool sees gyan's own calls.
+    pub(crate) fn function(&self, pmpi: &'static CStr) -> Option<Address> {
+        self.object.find(pmpi).or_else(|| {
+            let name = pmpi.to_bytes_with_nul().strip_prefix(b"P")?;
+            self.object.find(CStr::from_bytes_with_nul(name).ok()?)
+        })
+    }
+
+    /// The value of a predefined handle.
+    pub(crate) fn handle(&self, constant: Constant) -> Option<usize> {
+        match constant {
+            Constant::Value(value) => Some(value),
+            // The executable's copy first: it is the initialised one.
+            Constant::Symbol(name) => symbols::default(name)
+                .or_else(|| self.object.find(name))
+                .map(|address| address.as_ptr() as usize),
+        }
+    }
+
+    /// The datatype that a handle stands for, when a variable of `MPI_T` can have it.
+    pub(crate) fn datatype(&self, handle: usize) -> Option<Datatype> {
+        self.datatypes.iter().find(|(_, known)| *known == handle).map(|(datatype, _)| *datatype)
+    }
+
+    /// The handle of a datatype that a variable of `MPI_T` can have.
+    pub(crate) fn datatype_handle(&self, datatype: Datatype) -> Option<usize> {
+        self.datatypes.iter().find(|(known, _)| *known == datatype).map(|(_, handle)| *handle)
+    }
+
+    /// `MPI_Initialized`: also false for what has no such function.
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.integer(c"PMPI_Initialized").is_some_and(|flag| flag != 0)
+    }
+
+    /// `MPI_Query_thread`, between initialisation and the end.
+    pub(crate) fn query_thread(&self) -> Option<c_int> {
+        self.integer(c"PMPI_Query_thread")
+    }
+
+    /// Rank in and size of the process set `mpi://WORLD`, where there is a session and no
+    /// `MPI_COMM_WORLD`. `session` is the address of its handle.
+    pub(crate) fn world_of_session(&self, session: *mut c_void) -> Option<(u32, u32)> {
+        type FromPset = extern "C" fn(usize, *const c_char, *mut usize) -> c_int;
+        type Free = extern "C" fn(*mut usize) -> c_int;
+        // SAFETY: MPI_Session_init has written a handle of so many bytes there.
+        let session = unsafe { word(session as usize, self.abi.handle_bytes, 0) };
+        let from_pset = self.function(c"PMPI_Group_from_session_pset")?;
+        // SAFETY: the prototype in MPI 4.1, 7.3.2.
+        let from_pset = unsafe { mem::transmute::<Address, FromPset>(from_pset) };
+        // SAFETY: the prototype in MPI 4.1, 7.3.3.
+        let free = unsafe { mem::transmute::<Address, Free>(self.function(c"PMPI_Group_free")?) };
+        let mut group: usize = 0;
+        if from_pset(session, c"mpi://WORLD".as_ptr(), &raw mut group) != 0 {
+            return None;
+        }
+        let place = self.rank_and_size(group, c"PMPI_Group_rank", c"PMPI_Group_size");
+        free(&raw mut group);
+        place
+    }
+
+    /// Rank in and size of `MPI_COMM_WORLD`, between initialisation and the end.
+    pub(crate) fn world(&self) -> Option<(u32, u32)> {
+        let world = self.handle(self.abi.comm_world)?;
+        self.rank_and_size(world, c"PMPI_Comm_rank", c"PMPI_Comm_size")
+    }
+
+    fn rank_and_size(
+        &self,
+        handle: usize,
+        rank: &'static CStr,
+        size: &'static CStr,
+    ) -> Option<(u32, u32)> {
+        type OfHandle = extern "C" fn(usize, *mut c_int) -> c_int;
+        let of_handle = |name| {
+            // SAFETY: MPI_Comm_rank, MPI_Group_rank and their kin for the size have this prototype
+            // (MPI 4.1, 7.3.1 and 7.4.1).
+            let function = unsafe { mem::transmute::<Address, OfHandle>(self.function(name)?) };
+            let mut value: c_int = -1;
+            let succeeded = function(handle, &raw mut value) == 0;
+            if succeeded { u32::try_from(value).ok() } else { None }
+        };
+        Some((of_handle(rank)?, of_handle(size)?))
+    }
+
+    /// Whether `MPI_Comm_spawn` started this process, between initialisation and the end.
+    pub(crate) fn is_spawned(&self) -> bool {
+        type GetParent = extern "C" fn(*mut usize) -> c_int;
+        let null = self.handle(self.abi.comm_null);
+        let (Some(function), Some(null)) = (self.function(c"PMPI_Comm_get_parent"), null) else {
+            return false;
+        };
+        // SAFETY: the prototype in MPI 4.1, 11.8.2; a word has room for the handle of every
+        // interface.
+        let function = unsafe { mem::transmute::<Address, GetParent>(function) };
+        // What a narrower handle leaves alone is 0, as in the table.
+        let mut parent: usize = 0;
+        function(&raw mut parent) == 0 && parent != null
+    }
+
+    /// What a function with one `int*` argument gives.
+    fn integer(&self, name: &'static CStr) -> Option<c_int> {
+        type OfNothing = extern "C" fn(*mut c_int) -> c_int;
+        // SAFETY: MPI_Initialized and MPI_Query_thread have this prototype (MPI 4.1, 11.2).
+        let function = unsafe { mem::transmute::<Address, OfNothing>(self.function(name)?) };
+        let mut value: c_int = 0;
+        (function(&raw mut value) == 0).then_some(value)
+    }
+
+    fn get_version(&self) -> Option<(c_int, c_int)> {
+        type GetVersion = extern "C" fn(*mut c_int, *mut c_int) -> c_int;
+        let function = self.function(c"PMPI_Get_version")?;
+        // SAFETY: the prototype in MPI 4.1, 9.1.1; callable before MPI_Init.
+        let function = unsafe { mem::transmute::<Address, GetVersion>(function) };
+        let (mut major, mut minor): (c_int, c_int) = (0, 0);
+        (function(&raw mut major, &raw mut minor) == 0).then_some((major, minor))
+    }
+
+    fn get_library_version(&self) -> Option<String> {
+        type GetLibraryVersion = extern "C" fn(*mut c_char, *mut c_int) -> c_int;
+        let function = self.function(c"PMPI_Get_library_version")?;
+        // SAFETY: the prototype in MPI 4.1, 9.1.1; callable before MPI_Init.
+        let function = unsafe { mem::transmute::<Address, GetLibraryVersion>(function) };
+        let mut text: Vec<u8> = vec![0; self.abi.library_version_bytes + 1];
+        let mut length: c_int = 0;
+        if function(text.as_mut_ptr().cast(), &raw mut length) != 0 {
+            return None;
+        }
+        let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();
+        Some(text.lines().next().unwrap_or_default().trim().to_owned())
+    }
+}
+
+/// `MPI_Initialized`, whatever the library: false for a process without one.
+pub(crate) fn is_initialized() -> bool {
+    type Initialized = extern "C" fn(*mut c_int) -> c_int;
+    static NEXT: Next = Next::new(c"PMPI_Initialized");
+    let Some(function) = NEXT.get() else { return false };
+    // SAFETY: the prototype in MPI 4.1, 11.2.1; callable at any time.
+    let function = unsafe { mem::transmute::<Address, Initialized>(function) };
+    let mut flag: c_int = 0;
+    function(&raw mut flag) == 0 && flag != 0
+}

@@ -1,0 +1,352 @@
+//! One row for each function of MPI 4.1, by chapter: its name, its names in Fortran, its arguments,
+//! and what else is known of a call. Data only; `export` turns rows into entry points, `store`
+//! counts by [`Function`].
+//!
+//! A chapter is a macro that hands its rows to the macro that it is given, so that one list
+//! yields names, numbers, entry points and the matrix of what is wrapped. Behind the arguments a row
+//! can say
+//!
+//! - `moves formula(...)`: how many bytes a call hands to MPI, by a function of `bytes`;
+//! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes;
+//! - `begins comm(...)`: a communicator comes when the request completes;
+//! - `completes one(...)`, `completes many(...)`: a request completes;
+//! - `ends with(...)`: the program is ended, with a code.
+
+#![forbid(unsafe_code)]
+
+mod argument;
+pub(crate) mod by_hand;
+pub(crate) mod caching;
+pub(crate) mod collective;
+pub(crate) mod communicators;
+pub(crate) mod datatypes;
+pub(crate) mod deprecated;
+pub(crate) mod environment;
+pub(crate) mod external;
+pub(crate) mod groups;
+pub(crate) mod info;
+pub(crate) mod io;
+pub(crate) mod one_sided;
+pub(crate) mod partitioned;
+pub(crate) mod point_to_point;
+pub(crate) mod processes;
+pub(crate) mod topologies;
+#[cfg(test)]
+mod unwrapped;
+pub(crate) mod values;
+
+pub(crate) use argument::*;
+
+/// The number of a wrapped function, below [`LEN`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Function(pub(crate) usize);
+
+/// What the matrix shows of a function.
+#[derive(Clone, Copy)]
+pub(crate) struct Row {
+    /// Its name in C.
+    pub(crate) name: &'static str,
+    /// Its names in Fortran, in small letters; none for what Fortran has inside `mpi_f08` alone.
+    #[cfg_attr(not(test), allow(dead_code))]
+    pub(crate) fortran: &'static [&'static str],
+    /// Whether its bytes are counted.
+    pub(crate) bytes: bool,
+}
+
+/// Expands the rows of every chapter but the two whose entry points are written by hand.
+macro_rules! every_row {
+    ($apply:ident) => {
+        $crate::mpi::functions::point_to_point::rows! { $apply point_to_point; }
+        $crate::mpi::functions::partitioned::rows! { $apply partitioned; }
+        $crate::mpi::functions::datatypes::rows! { $apply datatypes; }
+        $crate::mpi::functions::collective::rows! { $apply collective; }
+        $crate::mpi::functions::groups::rows! { $apply groups; }
+        $crate::mpi::functions::communicators::rows! { $apply communicators; }
+        $crate::mpi::functions::caching::rows! { $apply caching; }
+        $crate::mpi::functions::topologies::rows! { $apply topologies; }
+        $crate::mpi::functions::environment::rows! { $apply environment; }
+        $crate::mpi::functions::info::rows! { $apply info; }
+        $crate::mpi::functions::processes::rows! { $apply processes; }
+        $crate::mpi::functions::one_sided::rows! { $apply one_sided; }
+        $crate::mpi::functions::external::rows! { $apply external; }
+        $crate::mpi::functions::io::rows! { $apply io; }
+        $crate::mpi::functions::deprecated::rows! { $apply deprecated; }
+    };
+}
+pub(crate) use every_row;
+
+/// The chapters with their rows, in the order of the numbers.
+pub(crate) const CHAPTERS: &[(&str, &[Row])] = &[
+    ("Start and end (11.2 to 11.4)", by_hand::ROWS),
+    ("Point-to-point communication (3)", point_to_point::ROWS),
+    ("Partitioned communication (4)", partitioned::ROWS),
+    ("Datatypes (5)", datatypes::ROWS),
+    ("Collective communication (6)", collective::ROWS),
+    ("Groups (7.3)", groups::ROWS),
+    ("Communicators (7.4 to 7.6)", communicators::ROWS),
+    ("Attributes and names (7.7, 7.8)", caching::ROWS),
+    ("Topologies and neighbourhood collectives (8)", topologies::ROWS),
+    ("Versions, memory, errors (9)", environment::ROWS),
+    ("Info objects (10)", info::ROWS),
+    ("Sessions and processes (11)", processes::ROWS),
+    ("One-sided communication (12)", one_sided::ROWS),
+    ("Generalised requests and statuses (13)", external::ROWS),
+    ("Files (14)", io::ROWS),
+    ("Deprecated and removed (16, 17)", deprecated::ROWS),
+    ("Time, addresses, MPI_Pcontrol", values::ROWS),
+];
+
+/// What the names of the functions begin with at which variables are sampled: receives, probes, waits
+/// and collective operations, where a program meets what others did.
+const SAMPLING_POINTS: &[&str] = &[
+    "MPI_Recv",
+    "MPI_Irecv",
+    "MPI_Mrecv",
+    "MPI_Imrecv",
+    "MPI_Sendrecv",
+    "MPI_Isendrecv",
+    "MPI_Probe",
+    "MPI_Iprobe",
+    "MPI_Mprobe",
+    "MPI_Improbe",
+    "MPI_Wait",
+    "MPI_Test",
+    "MPI_Barrier",
+    "MPI_Ibarrier",
+    "MPI_Bcast",
+    "MPI_Ibcast",
+    "MPI_Gather",
+    "MPI_Igather",
+    "MPI_Scatter",
+    "MPI_Iscatter",
+    "MPI_Allgather",
+    "MPI_Iallgather",
+    "MPI_Alltoall",
+    "MPI_Ialltoall",
+    "MPI_Reduce",
+    "MPI_Ireduce",
+    "MPI_Allreduce",
+    "MPI_Iallreduce",
+    "MPI_Scan",
+    "MPI_Iscan",
+    "MPI_Exscan",
+    "MPI_Iexscan",
+    "MPI_Neighbor",
+    "MPI_Ineighbor",
+];
+
+/// Whether variables are sampled at calls of this function.
+pub(crate) const fn is_sampling_point(name: &str) -> bool {
+    begins_like(name, SAMPLING_POINTS)
+}
+
+const fn begins_like(name: &str, beginnings: &[&str]) -> bool {
+    let mut rest = beginnings;
+    while let [beginning, others @ ..] = rest {
+        if begins(name.as_bytes(), beginning.as_bytes()) {
+            return true;
+        }
+        rest = others;
+    }
+    false
+}
+
+const fn begins(text: &[u8], beginning: &[u8]) -> bool {
+    match (text, beginning) {
+        (_, []) => true,
+        ([a, text @ ..], [b, beginning @ ..]) => *a == *b && begins(text, beginning),
+        ([], _) => false,
+    }
+}
+
+/// What the names of the functions begin with that post a receive for which they have the source, the
+/// tag and the communicator.
+const POSTING: &[&str] =
+    &["MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Isendrecv", "MPI_Precv_init"];
+
+/// What a function has to do with receives, by the places of its arguments.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Receives {
+    /// It posts one.
+    Posts(Posted),
+    /// It receives a message that was matched before.
+    Matched,
+    /// It prepares one, whose request is at the last place, to be started later.
+    Prepares { posted: Posted, request: usize },
+    /// It starts a request at a place.
+    Starts { request: usize },
+    /// It starts as many as the first place says.
+    StartsAll { count: usize, requests: usize },
+    /// It frees a request.
+    Frees { request: usize },
+}
+
+/// Where the arguments of a receive are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Posted {
+    pub(crate) source: usize,
+    pub(crate) tag: usize,
+    pub(crate) comm: usize,
+    pub(crate) status: Option<usize>,
+}
+
+/// What the function with this name and these arguments has to do with receives.
+pub(crate) const fn receives(name: &str, arguments: &[(&str, Kind)]) -> Option<Receives> {
+    let request = place(arguments, "request");
+    match name.as_bytes() {
+        b"MPI_Mrecv" | b"MPI_Imrecv" | b"MPI_Mrecv_c" | b"MPI_Imrecv_c" => {
+            return Some(Receives::Matched);
+        }
+        b"MPI_Start" | b"MPI_Request_free" => {
+            let Some(request) = request else { return None };
+            return if begins(name.as_bytes(), b"MPI_Start") {
+                Some(Receives::Starts { request })
+            } else {
+                Some(Receives::Frees { request })
+            };
+        }
+        b"MPI_Startall" => {
+            let (Some(count), Some(requests)) =
+                (place(arguments, "count"), place(arguments, "array_of_requests"))
+            else {
+                return None;
+            };
+            return Some(Receives::StartsAll { count, requests });
+        }
+        _ => {}
+    }
+    if !begins_like(name, POSTING) {
+        return None;
+    }
+    let tag = match place(arguments, "recvtag") {
+        Some(tag) => Some(tag),
+        None => place(arguments, "tag"),
+    };
+    let (Some(source), Some(tag), Some(comm)) =
+        (place(arguments, "source"), tag, place(arguments, "comm"))
+    else {
+        return None;
+    };
+    let posted = Posted { source, tag, comm, status: place(arguments, "status") };
+    match request {
+        Some(request) if begins_like(name, &["MPI_Recv_init", "MPI_Precv_init"]) => {
+            Some(Receives::Prepares { posted, request })
+        }
+        _ => Some(Receives::Posts(posted)),
+    }
+}
+
+/// The place of the argument with this name.
+const fn place(arguments: &[(&str, Kind)], wanted: &str) -> Option<usize> {
+    let mut rest = arguments;
+    while let [(name, _), others @ ..] = rest {
+        if name.len() == wanted.len() && begins(name.as_bytes(), wanted.as_bytes()) {
+            return Some(arguments.len() - rest.len());
+        }
+        rest = others;
+    }
+    None
+}
+
+/// How many functions are wrapped.
+pub(crate) const LEN: usize = values::END;
+
+/// Every wrapped function with its row.
+pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static Row)> {
+    let rows = CHAPTERS.iter().flat_map(|(_, rows)| rows.iter());
+    rows.enumerate().map(|(number, row)| (Function(number), row))
+}
+
+/// Numbers the rows of a chapter from `$first` on.
+macro_rules! number_rows {
+    ($first:expr; $(
+        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* )
+        $($effect:ident $what:ident ( $($on:ident),* ))? ;
+    )*) => {
+        #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
+        #[repr(usize)]
+        enum Number { $($name),* }
+        $(
+            #[allow(non_upper_case_globals)]
+            pub(crate) const $name: $crate::mpi::functions::Function =
+                $crate::mpi::functions::Function($first + Number::$name as usize);
+        )*
+        pub(crate) const ROWS: &[$crate::mpi::functions::Row] = &[$(
+            $crate::mpi::functions::Row {
+                name: stringify!($name),
+                fortran: &[$($(stringify!($fortran)),+)?],
+                bytes: $crate::mpi::functions::is_moves(concat!($(stringify!($effect))?)),
+            }
+        ),*];
+        pub(crate) const END: usize = $first + ROWS.len();
+    };
+}
+use number_rows;
+
+const fn is_moves(effect: &str) -> bool {
+    matches!(effect.as_bytes(), b"moves")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+
+    use super::*;
+
+    #[test]
+    fn numbers_and_names_agree() {
+        let all: Vec<_> = functions().collect();
+        assert_eq!(all.len(), LEN);
+        assert_eq!(all[by_hand::MPI_Finalize.0].1.name, "MPI_Finalize");
+        assert_eq!(all[point_to_point::MPI_Recv.0].1.name, "MPI_Recv");
+        assert_eq!(all[io::MPI_File_write_shared_c.0].1.name, "MPI_File_write_shared_c");
+        assert_eq!(all[LEN - 1].0, Function(LEN - 1));
+    }
+
+    /// The matrix of what is wrapped in which language: `BLESS=1` writes it.
+    #[test]
+    fn the_matrix_in_the_documentation_is_that_of_the_table() {
+        let mut text = String::from(
+            "# Functions of MPI\n\n\
+             Which functions gyan wraps, so that their calls are counted; generated from the table in\n\
+             `wrappers/src/mpi/functions`. *Fortran*: through `mpif.h`, `use mpi` and `use mpi_f08`. *start*: \
+             seen by the\nC function that every binding calls. The large-count functions (`_c`) have \
+             no names of their own\nin `mpif.h` and `use mpi`; those of `mpi_f08` are seen where the \
+             library calls the C function, as\nMPICH does for the ones with a buffer. *Bytes*: \
+             whether the data that a call hands to MPI is counted.\n",
+        );
+        for (title, rows) in CHAPTERS {
+            writeln!(text, "\n## {title}\n\n| function | C | Fortran | bytes |").unwrap();
+            text += "| :-- | :-- | :-- | :-- |\n";
+            for row in *rows {
+                let fortran = match (*title == CHAPTERS[0].0, row.fortran.is_empty()) {
+                    (true, _) => "start",
+                    (false, true) => "",
+                    (false, false) => "yes",
+                };
+                let bytes = if row.bytes { "yes" } else { "" };
+                writeln!(text, "| `{}` | yes | {fortran} | {bytes} |", row.name).unwrap();
+            }
+        }
+        text += "\n## Not wrapped\n\n| function | why |\n| :-- | :-- |\n";
+        for (pattern, why) in unwrapped::UNWRAPPED {
+            writeln!(text, "| `{pattern}` | {why} |").unwrap();
+        }
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/functions.md");
+        if std::env::var_os("BLESS").is_some() {
+            std::fs::write(path, &text).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert_eq!(text, written, "docs/functions.md is not the table's; BLESS=1 writes it");
+    }
+
+    #[test]
+    fn a_name_in_fortran_is_the_name_in_c_in_small_letters() {
+        for row in CHAPTERS.iter().flat_map(|(_, rows)| rows.iter()) {
+            for fortran in row.fortran {
+                let plain = fortran.strip_suffix("_cptr").unwrap_or(fortran);
+                assert_eq!(plain, row.name.to_lowercase());
+            }
+        }
+    }
+}

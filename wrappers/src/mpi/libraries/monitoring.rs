@@ -1,0 +1,239 @@
+//! Monitoring that MPI libraries have and leave off: one row for each, with what turns it on, what it
+//! gives and what it costs. `GYAN_ENABLE` names rows.
+
+#![forbid(unsafe_code)]
+
+use gyan_results::{Cvar, Number, Pvar, PvarInfo, Skipped, Switch, Values};
+
+use crate::config::Config;
+use crate::mpi::abi::{self, Implementation, Library, Version};
+use crate::mpi::tool::Mpit;
+use crate::observe::pvars::CLOSED;
+
+pub(crate) struct Row {
+    /// As `GYAN_ENABLE` has it.
+    pub(crate) name: &'static str,
+    implementation: Implementation,
+    /// The first version that the row is for.
+    since: Version,
+    /// The first version that it is not for; none for all so far.
+    until: Option<Version>,
+    /// The control variable that turns it on.
+    pub(crate) cvar: &'static str,
+    /// Its value then.
+    pub(crate) on: &'static str,
+    /// Its value by default.
+    off: &'static str,
+    /// What the names of its performance variables begin with.
+    pvars: &'static str,
+    when_off: WhenOff,
+    gives: &'static str,
+    /// As measured; docs/mpi-libraries.md has the figures and the machine.
+    costs: &'static str,
+    /// What a library without it lacks.
+    needs: &'static str,
+}
+
+/// How the performance variables are while the monitoring is off.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum WhenOff {
+    /// Gone after `MPI_Init`, with their component.
+    Gone,
+    /// There, and 0.
+    Zero,
+}
+
+/// What a run or a listing shows of a row.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum State {
+    On,
+    Off,
+    /// The library was built without it.
+    Missing,
+    /// Names of variables are missing, so that nothing can be said.
+    Unknown,
+}
+
+const MONITORING: Row = Row {
+    name: "monitoring",
+    implementation: Implementation::OpenMpi,
+    since: (5, 0, 0),
+    until: None,
+    cvar: "pml_monitoring_enable",
+    // With 1 the messages of collectives count as point-to-point ones too.
+    on: "2",
+    off: "0",
+    pvars: "coll_monitoring_",
+    when_off: WhenOff::Gone,
+    gives: "messages and bytes to each peer: point-to-point, collective, one-sided",
+    costs: "about 40 ns a message, up to 0.1 s at the start",
+    needs: "an Open MPI built with dynamic components (without configure's --disable-dlopen)",
+};
+
+const ROWS: &[Row] = &[
+    Row {
+        since: (4, 0, 0),
+        until: Some((5, 0, 0)),
+        // The component of point-to-point takes its variables away with it when MPI_Init closes it.
+        gives: "messages and bytes to each peer: collective, one-sided (point-to-point from Open \
+                MPI 5 on)",
+        costs: "about 30 ns a message, 0.3 s at the start",
+        ..MONITORING
+    },
+    MONITORING,
+    Row {
+        name: "spc",
+        implementation: Implementation::OpenMpi,
+        since: (4, 0, 0),
+        until: None,
+        cvar: "mpi_spc_attach",
+        on: "all",
+        off: "",
+        pvars: "runtime_spc_",
+        when_off: WhenOff::Zero,
+        gives: "over 100 counters inside the library: calls, bytes, matching, queues",
+        costs: "about 35 ns a message, 7 ms at the start",
+        needs: "an Open MPI built with configure's --enable-spc",
+    },
+];
+
+/// Every row for a library.
+fn rows(implementation: Implementation, version: Version) -> impl Iterator<Item = &'static Row> {
+    ROWS.iter().filter(move |row| {
+        row.implementation == implementation && abi::is_between(version, row.since, row.until)
+    })
+}
+
+/// The rows that the user wants, of those that there are for this library. A name that is none of
+/// them is a warning; `all` is whatever there is.
+pub(crate) fn wanted(library: &Library, config: &mut Config) -> Vec<&'static Row> {
+    if config.enable.is_empty() {
+        return Vec::new();
+    }
+    let all = config.enable.iter().any(|name| name == "all");
+    let rows: Vec<&Row> = rows(library.implementation, library.version).collect();
+    for name in config.enable.iter().filter(|name| *name != "all") {
+        if !rows.iter().any(|row| row.name == name) {
+            config.warnings.push(unknown(name, &rows));
+        }
+    }
+    rows.into_iter()
+        .filter(|row| all || config.enable.iter().any(|name| name == row.name))
+        .collect()
+}
+
+fn unknown(name: &str, rows: &[&Row]) -> String {
+    let known: Vec<&str> = rows.iter().map(|row| row.name).collect();
+    if known.is_empty() {
+        return format!(
+            "GYAN_ENABLE: {name}: this MPI library has nothing that gyan can turn on; leave it out"
+        );
+    }
+    format!(
+        "GYAN_ENABLE: {name}: nothing of this name can be turned on in this MPI library; there is {}",
+        known.join(", ")
+    )
+}
+
+impl Row {
+    /// What to say when it was asked for by name and is not there.
+    pub(crate) fn missing(&self) -> String {
+        format!(
+            "GYAN_ENABLE: {}: this MPI library is built without it; use {}",
+            self.name, self.needs
+        )
+    }
+
+    fn owns(&self, pvar: &str) -> bool {
+        pvar.starts_with(self.pvars)
+    }
+}
+
+/// Whether what was turned on by name is there: after `MPI_Init`, where some libraries tell it first.
+pub(crate) fn verify(mpit: &Mpit, library: &Library, config: &mut Config) {
+    let number = mpit.api.pvar_get_num().unwrap_or(0);
+    let there = |row: &Row| {
+        let mut variables = (0..number)
+            .filter(|index| !config.wanted.exclusions.has_index(*index))
+            .filter_map(|index| mpit.variable(library, index).ok());
+        variables.any(|variable| row.owns(&variable.name))
+    };
+    for row in rows(library.implementation, library.version) {
+        let named = config.enable.iter().any(|name| name == row.name);
+        if named && row.when_off == WhenOff::Zero && !there(row) {
+            let missing = row.missing();
+            // Said before, when there was no control variable either.
+            if !config.warnings.contains(&missing) {
+                config.warnings.push(missing);
+            }
+        }
+    }
+}
+
+/// What a run showed of each row.
+pub(crate) fn states(
+    implementation: Implementation,
+    version: Version,
+    read: &[Pvar],
+    skipped: &[Skipped],
+) -> Vec<(&'static Row, State)> {
+    let state = |row: &'static Row| {
+        let read: Vec<&Pvar> = read.iter().filter(|pvar| row.owns(&pvar.name)).collect();
+        let mut left_out = skipped
+            .iter()
+            .filter(|skipped| skipped.name.as_ref().is_some_and(|name| row.owns(name)))
+            .peekable();
+        let state = if read.is_empty() && left_out.peek().is_none() {
+            let all_named = skipped.iter().all(|skipped| skipped.name.is_some());
+            if all_named { State::Missing } else { State::Unknown }
+        } else {
+            let off = match row.when_off {
+                WhenOff::Gone => left_out.any(|skipped| skipped.reason.starts_with(CLOSED)),
+                WhenOff::Zero => {
+                    !read.is_empty() && read.iter().all(|pvar| is_zero(pvar.end.as_ref()))
+                }
+            };
+            if off { State::Off } else { State::On }
+        };
+        (row, state)
+    };
+    rows(implementation, version).map(state).collect()
+}
+
+fn is_zero(values: Option<&Values>) -> bool {
+    match values {
+        Some(Values::Elements(elements)) => elements.iter().copied().all(Number::is_zero),
+        Some(Values::Digest(digest)) => digest.min.is_zero() && digest.max.is_zero(),
+        Some(Values::Text(_)) | None => true,
+    }
+}
+
+/// What a sentence of advice says of a row.
+pub(crate) fn advice(row: &Row, state: State) -> Option<String> {
+    let Row { name, gives, needs, .. } = row;
+    match state {
+        State::Off => Some(format!("{gives}: gyan run --enable {name}")),
+        State::Missing => Some(format!("{gives}: {needs}, and then gyan run --enable {name}")),
+        State::On | State::Unknown => None,
+    }
+}
+
+/// What a listing after `MPI_Init` tells of each row.
+pub(crate) fn switches(library: &Library, cvars: &[Cvar], pvars: &[PvarInfo]) -> Vec<Switch> {
+    let switch = |row: &'static Row| {
+        let cvar = cvars.iter().find(|cvar| cvar.name.as_deref() == Some(row.cvar));
+        let built = pvars.iter().any(|pvar| pvar.name.as_ref().is_some_and(|name| row.owns(name)));
+        let value = cvar.and_then(Cvar::value_text);
+        Switch {
+            name: row.name.into(),
+            available: cvar.is_some() && built,
+            on: built && value.is_some_and(|value| value != row.off),
+            gives: row.gives.into(),
+            costs: row.costs.into(),
+            needs: row.needs.into(),
+            cvar: row.cvar.into(),
+            value: row.on.into(),
+        }
+    };
+    rows(library.implementation, library.version).map(switch).collect()
+}

@@ -1,0 +1,362 @@
+//! The functions of `MPI_T` as methods that cannot be called wrongly: raw pointers end here.
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem;
+use std::ptr;
+
+use super::event_info::EventApi;
+use crate::mpi::abi::{Abi, Library};
+use crate::sys::guard::{self, About};
+use crate::sys::symbols::Address;
+
+/// `MPI_T_pvar_session`, `MPI_T_pvar_handle`, `MPI_T_enum`: pointers in every library.
+pub(super) type Raw = *mut c_void;
+
+/// A call of `MPI_T` that did not succeed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) call: &'static str,
+    pub(crate) error: String,
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.call, self.error)
+    }
+}
+
+/// Calls a function of the library, guarded.
+///
+/// # Safety
+/// As for `function` itself with these arguments.
+pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+    abi: &Abi,
+    call: &'static str,
+    about: About,
+    function: F,
+    arguments: Arguments,
+) -> Result<(), Failure> {
+    // SAFETY: the caller's promise.
+    let error = match unsafe { guard::call(call, about, function, arguments) } {
+        Ok(0) => return Ok(()),
+        Ok(code) => abi.error(code),
+        Err(lost) => lost.to_string(),
+    };
+    Err(Failure { call, error })
+}
+
+/// What a function that counts something says.
+pub(super) fn number(
+    call: impl FnOnce(*mut c_int) -> Result<(), Failure>,
+) -> Result<usize, Failure> {
+    let mut number: c_int = 0;
+    call(&raw mut number)?;
+    Ok(usize::try_from(number).unwrap_or(0))
+}
+
+macro_rules! functions {
+    ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
+        $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
+
+        /// The functions that the library has.
+        pub(crate) struct Api {
+            abi: &'static Abi,
+            events: Option<EventApi>,
+            $(pub(super) $field: $type,)*
+        }
+
+        impl Api {
+            /// The interface of `library`; none when it lacks one of the functions.
+            pub(super) fn find(library: &Library) -> Option<Api> {
+                Some(Api {
+                    abi: library.abi,
+                    events: EventApi::find(library),
+                    $($field: {
+                        let address = library.function($name)?;
+                        // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3); handles of
+                        // MPI_T are pointers in every library.
+                        unsafe { mem::transmute::<Address, $type>(address) }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    t_init_thread: InitThread = c"PMPI_T_init_thread"(c_int, *mut c_int);
+    t_finalize: Finalize = c"PMPI_T_finalize"();
+    t_pvar_get_num: PvarGetNum = c"PMPI_T_pvar_get_num"(*mut c_int);
+    t_pvar_get_info: PvarGetInfo = c"PMPI_T_pvar_get_info"(
+        c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int, *mut c_void, *mut Raw,
+        *mut c_char, *mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int
+    );
+    t_pvar_session_create: PvarSessionCreate = c"PMPI_T_pvar_session_create"(*mut Raw);
+    t_pvar_session_free: PvarSessionFree = c"PMPI_T_pvar_session_free"(*mut Raw);
+    t_pvar_handle_alloc: PvarHandleAlloc = c"PMPI_T_pvar_handle_alloc"(
+        Raw, c_int, *mut c_void, *mut Raw, *mut c_int
+    );
+    t_pvar_handle_free: PvarHandleFree = c"PMPI_T_pvar_handle_free"(Raw, *mut Raw);
+    t_pvar_start: PvarStart = c"PMPI_T_pvar_start"(Raw, Raw);
+    t_pvar_stop: PvarStop = c"PMPI_T_pvar_stop"(Raw, Raw);
+    t_pvar_read: PvarRead = c"PMPI_T_pvar_read"(Raw, Raw, *mut c_void);
+    t_cvar_get_num: CvarGetNum = c"PMPI_T_cvar_get_num"(*mut c_int);
+    t_cvar_get_info: CvarGetInfo = c"PMPI_T_cvar_get_info"(
+        c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_void, *mut Raw, *mut c_char,
+        *mut c_int, *mut c_int, *mut c_int
+    );
+    t_cvar_handle_alloc: CvarHandleAlloc = c"PMPI_T_cvar_handle_alloc"(
+        c_int, *mut c_void, *mut Raw, *mut c_int
+    );
+    t_cvar_handle_free: CvarHandleFree = c"PMPI_T_cvar_handle_free"(*mut Raw);
+    t_cvar_read: CvarRead = c"PMPI_T_cvar_read"(Raw, *mut c_void);
+    t_cvar_write: CvarWrite = c"PMPI_T_cvar_write"(Raw, *const c_void);
+    t_enum_get_info: EnumGetInfo = c"PMPI_T_enum_get_info"(
+        Raw, *mut c_int, *mut c_char, *mut c_int
+    );
+    t_enum_get_item: EnumGetItem = c"PMPI_T_enum_get_item"(
+        Raw, c_int, *mut c_int, *mut c_char, *mut c_int
+    );
+    t_category_get_num: CategoryGetNum = c"PMPI_T_category_get_num"(*mut c_int);
+    t_category_get_info: CategoryGetInfo = c"PMPI_T_category_get_info"(
+        c_int, *mut c_char, *mut c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int,
+        *mut c_int
+    );
+    t_category_get_cvars: CategoryGetCvars = c"PMPI_T_category_get_cvars"(
+        c_int, c_int, *mut c_int
+    );
+    t_category_get_pvars: CategoryGetPvars = c"PMPI_T_category_get_pvars"(
+        c_int, c_int, *mut c_int
+    );
+    t_category_get_categories: CategoryGetCategories = c"PMPI_T_category_get_categories"(
+        c_int, c_int, *mut c_int
+    );
+}
+
+/// What `MPI_T_pvar_get_info` says, in the library's own constants.
+#[derive(Default)]
+pub(crate) struct PvarInfo {
+    pub(crate) name: String,
+    pub(crate) verbosity: c_int,
+    pub(crate) class: c_int,
+    pub(crate) datatype: usize,
+    pub(crate) bind: c_int,
+    pub(crate) readonly: bool,
+    pub(crate) continuous: bool,
+    pub(crate) atomic: bool,
+}
+
+/// The text that a function gives in a buffer of the caller's. One that fills the buffer may have
+/// been cut, which cannot be told from the length that comes back, so then the length is asked for.
+pub(super) fn sized_text(
+    mut call: impl FnMut(*mut c_char, *mut c_int) -> Result<(), Failure>,
+) -> Result<String, Failure> {
+    const MOSTLY_ENOUGH: usize = 512;
+    let mut text = [0_u8; MOSTLY_ENOUGH];
+    let mut length = index_of(text.len());
+    call(text.as_mut_ptr().cast(), &raw mut length)?;
+    if let Some(text) = whole_text(&text) {
+        return Ok(text);
+    }
+    let mut length: c_int = 0;
+    call(ptr::null_mut(), &raw mut length)?;
+    let mut text = vec![0_u8; usize::try_from(length).unwrap_or(0) + 2];
+    let mut length = index_of(text.len());
+    call(text.as_mut_ptr().cast(), &raw mut length)?;
+    Ok(whole_text(&text).unwrap_or_default())
+}
+
+/// The text in a buffer up to its NUL; none when it fills all but the last byte.
+fn whole_text(buffer: &[u8]) -> Option<String> {
+    let end = buffer.iter().position(|&byte| byte == 0)?;
+    let text = buffer.get(..end).filter(|_| end + 1 < buffer.len())?;
+    Some(String::from_utf8_lossy(text).into_owned())
+}
+
+/// The first `length` bytes of a buffer that is made of words, so that every datatype is aligned.
+pub(super) fn bytes_of(words: &[u64], length: usize) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_ne_bytes()).take(length).collect()
+}
+
+/// An index or length as the `int` that the interface takes.
+pub(super) fn index_of(index: usize) -> c_int {
+    c_int::try_from(index).unwrap_or(c_int::MAX)
+}
+
+/// More elements than that no variable has.
+pub(super) const COUNT_AT_MOST: c_int = 1 << 24;
+
+impl Api {
+    /// Calls a function of the library, guarded.
+    ///
+    /// # Safety
+    /// As for `function` itself with these arguments.
+    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+        &self,
+        call: &'static str,
+        about: About,
+        function: F,
+        arguments: Arguments,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { ask(self.abi, call, about, function, arguments) }
+    }
+
+    /// What tells of events; libraries before MPI 4.0 have none.
+    pub(crate) fn events(&self) -> Result<&EventApi, Failure> {
+        let lacking = || Failure { call: "MPI_T events", error: "not in this library".into() };
+        self.events.as_ref().ok_or_else(lacking)
+    }
+
+    pub(super) fn init_thread(&self, level: c_int) -> Result<(), Failure> {
+        // Open MPI does not write it in a nested call, so it has a value before.
+        let mut provided = level;
+        let (call, about) = ("MPI_T_init_thread", About::Interface);
+        // SAFETY: `provided` can be written.
+        unsafe { self.ask(call, about, self.t_init_thread, (level, &raw mut provided)) }
+    }
+
+    pub(super) fn finalize(&self) {
+        // SAFETY: pairs with the one successful init_thread. Its result changes nothing.
+        _ = unsafe { self.ask("MPI_T_finalize", About::Interface, self.t_finalize, ()) };
+    }
+
+    /// How many performance variables there are now; the number grows while the program runs.
+    pub(crate) fn pvar_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_pvar_get_num", About::Interface);
+        // SAFETY: the pointer is to an int.
+        number(|n| unsafe { self.ask(call, about, self.t_pvar_get_num, (n,)) })
+    }
+
+    /// What the library says about variable `index`, which is below the current number: beyond it
+    /// some libraries crash. The description is left out, see
+    /// [`pvar_description`](Self::pvar_description).
+    pub(crate) fn pvar_get_info(&self, index: usize) -> Result<PvarInfo, Failure> {
+        const CALL: &str = "MPI_T_pvar_get_info";
+        let about = About::Pvar(index, None);
+        let index = index_of(index);
+        let null = ptr::null_mut::<c_int>();
+        let mut info = PvarInfo::default();
+        // A word: libraries whose handles are ints write the lower half of it.
+        let mut datatype: u64 = 0;
+        let (mut readonly, mut continuous, mut atomic): (c_int, c_int, c_int) = (0, 0, 0);
+        info.name = sized_text(|name, length| {
+            // SAFETY: every pointer is to a variable of its type or null, which stands for
+            // nothing wanted (MPI 4.1, 15.3.3), and `length` is that of `name`.
+            unsafe {
+                self.ask(
+                    CALL,
+                    about,
+                    self.t_pvar_get_info,
+                    (
+                        index,
+                        name,
+                        length,
+                        &raw mut info.verbosity,
+                        &raw mut info.class,
+                        (&raw mut datatype).cast(),
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        null,
+                        &raw mut info.bind,
+                        &raw mut readonly,
+                        &raw mut continuous,
+                        &raw mut atomic,
+                    ),
+                )
+            }
+        })?;
+        info.datatype = usize::try_from(datatype).unwrap_or(0);
+        // Bit masks in MPICH and Intel MPI: anything but 0 is true.
+        (info.readonly, info.continuous, info.atomic) =
+            (readonly != 0, continuous != 0, atomic != 0);
+        Ok(info)
+    }
+
+    pub(super) fn pvar_session_create(&self) -> Result<Raw, Failure> {
+        let mut session: Raw = ptr::null_mut();
+        let (call, about) = ("MPI_T_pvar_session_create", About::Interface);
+        // SAFETY: `session` can be written.
+        unsafe { self.ask(call, about, self.t_pvar_session_create, (&raw mut session,)) }?;
+        Ok(session)
+    }
+
+    /// # Safety
+    /// `session` is from `pvar_session_create` and is not used again.
+    pub(super) unsafe fn pvar_session_free(&self, mut session: Raw) {
+        let (call, about) = ("MPI_T_pvar_session_free", About::Interface);
+        // SAFETY: the caller's promise.
+        _ = unsafe { self.ask(call, about, self.t_pvar_session_free, (&raw mut session,)) };
+    }
+
+    /// A handle on variable `index` and its number of elements.
+    ///
+    /// # Safety
+    /// `session` is alive; `index` was valid a moment ago; `object` points to a handle of the
+    /// kind that the variable binds to and stays where it is as long as the new handle lives, or
+    /// is null for a variable that binds to nothing.
+    pub(super) unsafe fn pvar_handle_alloc(
+        &self,
+        session: Raw,
+        (index, name): (usize, &str),
+        object: *mut c_void,
+    ) -> Result<(Raw, usize), Failure> {
+        let (call, about) = ("MPI_T_pvar_handle_alloc", About::Pvar(index, Some(name)));
+        let mut handle: Raw = ptr::null_mut();
+        // Open MPI does not write the count of a variable that is switched off.
+        let mut count: c_int = 1;
+        let index = index_of(index);
+        let arguments = (session, index, object, &raw mut handle, &raw mut count);
+        // On an error the handle is not to be looked at, even when it was written.
+        // SAFETY: the caller's promise; `handle` and `count` can be written.
+        unsafe { self.ask(call, about, self.t_pvar_handle_alloc, arguments) }?;
+        Ok((handle, usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0)))
+    }
+
+    /// # Safety
+    /// `handle` is from `pvar_handle_alloc` in the same `session` and is not used again.
+    pub(super) unsafe fn pvar_handle_free(&self, about: About, session: Raw, mut handle: Raw) {
+        let (call, arguments) = ("MPI_T_pvar_handle_free", (session, &raw mut handle));
+        // SAFETY: the caller's promise.
+        _ = unsafe { self.ask(call, about, self.t_pvar_handle_free, arguments) };
+    }
+
+    /// # Safety
+    /// `session` and `handle` are alive, the variable is not continuous and not running.
+    pub(super) unsafe fn pvar_start(
+        &self,
+        about: About,
+        session: Raw,
+        handle: Raw,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { self.ask("MPI_T_pvar_start", about, self.t_pvar_start, (session, handle)) }
+    }
+
+    /// # Safety
+    /// `session` and `handle` are alive, the variable is not continuous and is running.
+    pub(super) unsafe fn pvar_stop(
+        &self,
+        about: About,
+        session: Raw,
+        handle: Raw,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { self.ask("MPI_T_pvar_stop", about, self.t_pvar_stop, (session, handle)) }
+    }
+
+    /// # Safety
+    /// `session` and `handle` are alive, and so is the object that the handle is bound to; the
+    /// variable runs; `buffer` has room for all of its elements.
+    pub(super) unsafe fn pvar_read(
+        &self,
+        about: About,
+        session: Raw,
+        handle: Raw,
+        buffer: *mut c_void,
+    ) -> Result<(), Failure> {
+        let (call, arguments) = ("MPI_T_pvar_read", (session, handle, buffer));
+        // SAFETY: the caller's promise.
+        unsafe { self.ask(call, about, self.t_pvar_read, arguments) }
+    }
+}

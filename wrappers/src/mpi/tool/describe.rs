@@ -1,0 +1,332 @@
+//! What `MPI_T` tells about control variables, enumerations and categories, and the values of control
+//! variables.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use gyan_results::{Datatype, Item};
+
+use super::api::{Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, sized_text};
+use super::handle::leave_to_library;
+use crate::sys::guard::About;
+
+/// What `MPI_T_cvar_get_info` says, in the library's own constants.
+#[derive(Default)]
+pub(crate) struct CvarInfo {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) verbosity: c_int,
+    pub(crate) datatype: usize,
+    pub(crate) enumeration: Option<Enumeration>,
+    pub(crate) bind: c_int,
+    pub(crate) scope: c_int,
+}
+
+/// An enumeration of the library, by its handle.
+#[derive(Clone, Copy)]
+pub(crate) struct Enumeration(Raw);
+
+/// A category: its own words and the indices of what is in it.
+pub(crate) struct Category {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) cvars: Vec<usize>,
+    pub(crate) pvars: Vec<usize>,
+    pub(crate) categories: Vec<usize>,
+}
+
+/// A handle on a control variable.
+pub(crate) struct CvarHandle {
+    raw: Raw,
+    index: usize,
+    /// MPICH keeps the address that it is given.
+    object: Option<Box<usize>>,
+    /// Number of elements.
+    pub(crate) count: usize,
+}
+
+impl Api {
+    /// How many control variables there are now.
+    pub(crate) fn cvar_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_cvar_get_num", About::Interface);
+        // SAFETY: the pointer is to an int.
+        number(|n| unsafe { self.ask(call, about, self.t_cvar_get_num, (n,)) })
+    }
+
+    /// How many categories there are now.
+    pub(crate) fn category_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_category_get_num", About::Interface);
+        // SAFETY: the pointer is to an int.
+        number(|n| unsafe { self.ask(call, about, self.t_category_get_num, (n,)) })
+    }
+
+    /// The name alone of control variable `index`, which is below the current number.
+    pub(crate) fn cvar_name(&self, index: usize) -> Result<String, Failure> {
+        let about = About::Cvar(index, None);
+        let null = ptr::null_mut::<c_int>();
+        sized_text(|name, length| {
+            // SAFETY: `length` is that of `name`; every other argument may be null.
+            unsafe {
+                self.ask(
+                    "MPI_T_cvar_get_info",
+                    about,
+                    self.t_cvar_get_info,
+                    (
+                        index_of(index),
+                        name,
+                        length,
+                        null,
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        null,
+                        null,
+                        null,
+                    ),
+                )
+            }
+        })
+    }
+
+    /// What the library says about control variable `index`, which is below the current number.
+    pub(crate) fn cvar_get_info(&self, index: usize) -> Result<CvarInfo, Failure> {
+        const CALL: &str = "MPI_T_cvar_get_info";
+        let mut info = CvarInfo { name: self.cvar_name(index)?, ..CvarInfo::default() };
+        // A word: libraries whose handles are ints write the lower half of it.
+        let mut datatype: u64 = 0;
+        let name = info.name.clone();
+        let about = About::Cvar(index, Some(&name));
+        let mut enumeration: Raw = ptr::null_mut();
+        info.description = sized_text(|description, length| {
+            // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
+            // `description`.
+            unsafe {
+                self.ask(
+                    CALL,
+                    about,
+                    self.t_cvar_get_info,
+                    (
+                        index_of(index),
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        &raw mut info.verbosity,
+                        (&raw mut datatype).cast(),
+                        &raw mut enumeration,
+                        description,
+                        length,
+                        &raw mut info.bind,
+                        &raw mut info.scope,
+                    ),
+                )
+            }
+        })?;
+        info.datatype = usize::try_from(datatype).unwrap_or(0);
+        // MPI_T_ENUM_NULL is null in every interface.
+        info.enumeration = (!enumeration.is_null()).then_some(Enumeration(enumeration));
+        Ok(info)
+    }
+
+    /// The description and the enumeration of performance variable `index`, which is below the
+    /// current number.
+    pub(crate) fn pvar_description(
+        &self,
+        index: usize,
+    ) -> Result<(String, Option<Enumeration>), Failure> {
+        let about = About::Pvar(index, None);
+        let null = ptr::null_mut::<c_int>();
+        let mut enumeration: Raw = ptr::null_mut();
+        let description = sized_text(|description, length| {
+            // SAFETY: every pointer is to a variable of its type or null, and `length` is that of
+            // `description`.
+            unsafe {
+                self.ask(
+                    "MPI_T_pvar_get_info",
+                    about,
+                    self.t_pvar_get_info,
+                    (
+                        index_of(index),
+                        ptr::null_mut(),
+                        null,
+                        null,
+                        null,
+                        ptr::null_mut(),
+                        &raw mut enumeration,
+                        description,
+                        length,
+                        null,
+                        null,
+                        null,
+                        null,
+                    ),
+                )
+            }
+        })?;
+        Ok((description, (!enumeration.is_null()).then_some(Enumeration(enumeration))))
+    }
+
+    /// The items of an enumeration: value and name of each.
+    pub(crate) fn enum_items(&self, of: Enumeration) -> Result<Vec<Item>, Failure> {
+        let items = number(|n| {
+            // SAFETY: the enumeration is one that the library gave; the name is not wanted.
+            unsafe {
+                self.ask(
+                    "MPI_T_enum_get_info",
+                    About::Interface,
+                    self.t_enum_get_info,
+                    (of.0, n, ptr::null_mut(), ptr::null_mut()),
+                )
+            }
+        })?;
+        let item = |index| {
+            let mut value: c_int = 0;
+            let name = sized_text(|name, length| {
+                // SAFETY: the index is below the number of items, `length` is that of `name`.
+                unsafe {
+                    self.ask(
+                        "MPI_T_enum_get_item",
+                        About::Interface,
+                        self.t_enum_get_item,
+                        (of.0, index_of(index), &raw mut value, name, length),
+                    )
+                }
+            })?;
+            Ok(Item { value, name })
+        };
+        (0..items).map(item).collect()
+    }
+
+    /// A handle on control variable `index`, which was enumerated just before, bound to the
+    /// communicator `object` where it binds to one.
+    pub(crate) fn cvar_handle(
+        &self,
+        index: usize,
+        object: Option<usize>,
+    ) -> Result<CvarHandle, Failure> {
+        let mut boxed = object.map(Box::new);
+        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mut raw: Raw = ptr::null_mut();
+        let mut count: c_int = 1;
+        let about = About::Cvar(index, None);
+        // SAFETY: the box goes into the handle, so its content stays where it is; `raw` and
+        // `count` can be written.
+        unsafe {
+            self.ask(
+                "MPI_T_cvar_handle_alloc",
+                about,
+                self.t_cvar_handle_alloc,
+                (index_of(index), address.cast(), &raw mut raw, &raw mut count),
+            )
+        }?;
+        let count = usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0);
+        Ok(CvarHandle { raw, index, object: boxed, count })
+    }
+
+    /// The bytes of every element; of a text those before its first NUL, which may be more than its
+    /// number of elements says.
+    pub(crate) fn cvar_read(
+        &self,
+        handle: &CvarHandle,
+        datatype: Datatype,
+    ) -> Result<Vec<u8>, Failure> {
+        // Open MPI copies texts without asking how long they are: far more than any that was seen.
+        const BYTES_OF_TEXT: usize = 64 * 1024;
+        const WORDS_TO_SPARE: usize = 8;
+        let is_text = datatype == Datatype::Char;
+        let spare = if is_text { BYTES_OF_TEXT / 8 } else { WORDS_TO_SPARE };
+        let mut words = vec![0_u64; handle.count.max(1) + spare];
+        let about = About::Cvar(handle.index, None);
+        let arguments = (handle.raw, words.as_mut_ptr().cast());
+        // SAFETY: the handle is alive, and the buffer is larger than all elements.
+        unsafe { self.ask("MPI_T_cvar_read", about, self.t_cvar_read, arguments) }?;
+        if is_text {
+            let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
+            return Ok(bytes.take_while(|&byte| byte != 0).collect());
+        }
+        Ok(bytes_of(&words, handle.count * datatype.size()))
+    }
+
+    /// Writes every element.
+    pub(crate) fn cvar_write(&self, handle: &CvarHandle, bytes: &[u8]) -> Result<(), Failure> {
+        // Aligned, and longer than what any datatype takes for as many elements.
+        let mut words = vec![0_u64; bytes.len() / 8 + handle.count.max(1) + 1];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
+            let mut whole = [0; 8];
+            for (to, from) in whole.iter_mut().zip(bytes) {
+                *to = *from;
+            }
+            *word = u64::from_ne_bytes(whole);
+        }
+        let about = About::Cvar(handle.index, None);
+        let arguments = (handle.raw, words.as_ptr().cast::<c_void>());
+        // SAFETY: the handle is alive, and the buffer holds all elements.
+        unsafe { self.ask("MPI_T_cvar_write", about, self.t_cvar_write, arguments) }
+    }
+
+    /// Gives a handle back.
+    pub(crate) fn cvar_free(&self, mut handle: CvarHandle) {
+        let (call, about) = ("MPI_T_cvar_handle_free", About::Cvar(handle.index, None));
+        // SAFETY: the handle was allocated and is gone.
+        _ = unsafe { self.ask(call, about, self.t_cvar_handle_free, (&raw mut handle.raw,)) };
+        leave_to_library(handle.object);
+    }
+
+    /// Category `index`, which is below the current number.
+    pub(crate) fn category(&self, index: usize) -> Result<Category, Failure> {
+        const CALL: &str = "MPI_T_category_get_info";
+        let about = About::Category(index);
+        let index = index_of(index);
+        let null = ptr::null_mut::<c_int>();
+        let (mut cvars, mut pvars, mut categories): (c_int, c_int, c_int) = (0, 0, 0);
+        let name = sized_text(|name, length| {
+            // SAFETY: `length` is that of `name`; every other argument may be null.
+            unsafe {
+                self.ask(
+                    CALL,
+                    about,
+                    self.t_category_get_info,
+                    (index, name, length, ptr::null_mut(), null, null, null, null),
+                )
+            }
+        })?;
+        let description = sized_text(|description, length| {
+            // SAFETY: every pointer is to an int or null, and `length` is that of `description`.
+            unsafe {
+                self.ask(
+                    CALL,
+                    about,
+                    self.t_category_get_info,
+                    (
+                        index,
+                        ptr::null_mut(),
+                        null,
+                        description,
+                        length,
+                        &raw mut cvars,
+                        &raw mut pvars,
+                        &raw mut categories,
+                    ),
+                )
+            }
+        })?;
+        let members = |call: &'static str,
+                       get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
+                       number: c_int| {
+            let mut indices: Vec<c_int> = vec![0; usize::try_from(number).unwrap_or(0)];
+            let arguments = (index, index_of(indices.len()), indices.as_mut_ptr());
+            // SAFETY: there is room for as many indices as are asked for.
+            unsafe { self.ask(call, about, get, arguments) }?;
+            Ok(indices.into_iter().filter_map(|index| usize::try_from(index).ok()).collect())
+        };
+        Ok(Category {
+            name,
+            description,
+            cvars: members("MPI_T_category_get_cvars", self.t_category_get_cvars, cvars)?,
+            pvars: members("MPI_T_category_get_pvars", self.t_category_get_pvars, pvars)?,
+            categories: members(
+                "MPI_T_category_get_categories",
+                self.t_category_get_categories,
+                categories,
+            )?,
+        })
+    }
+}

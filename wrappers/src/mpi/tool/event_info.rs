@@ -1,0 +1,262 @@
+//! What `MPI_T` tells of event types and of their sources (MPI 4.1, 15.3.8).
+
+use std::ffi::{c_char, c_int, c_void};
+use std::mem;
+use std::ptr;
+
+use gyan_results::Datatype;
+
+use super::api::{Failure, Raw, ask, index_of, number, sized_text};
+use crate::mpi::abi::{Abi, Library};
+use crate::sys::guard::{self, About};
+use crate::sys::peek::word;
+use crate::sys::symbols::Address;
+
+/// The functions of MPI 4.0 that tell what events there are.
+pub(crate) struct EventApi {
+    abi: &'static Abi,
+    event_get_num: GetNum,
+    event_get_info: EventGetInfo,
+    source_get_num: GetNum,
+    source_get_info: SourceGetInfo,
+}
+
+/// What `MPI_T_event_get_info` says, in the library's own constants.
+pub(crate) struct EventInfo {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) verbosity: c_int,
+    pub(crate) bind: c_int,
+    pub(crate) elements: usize,
+}
+
+/// What `MPI_T_source_get_info` says.
+#[derive(Default)]
+pub(crate) struct SourceInfo {
+    pub(crate) name: String,
+    pub(crate) description: String,
+    pub(crate) ordering: c_int,
+    pub(crate) ticks_per_second: i64,
+    /// The time behind which its clock begins again.
+    pub(crate) max_ticks: i64,
+}
+
+type GetNum = unsafe extern "C" fn(*mut c_int) -> c_int;
+
+type EventGetInfo = unsafe extern "C" fn(
+    c_int,
+    *mut c_char,
+    *mut c_int,
+    *mut c_int,
+    *mut c_void,
+    *mut isize,
+    *mut c_int,
+    *mut Raw,
+    *mut c_void,
+    *mut c_char,
+    *mut c_int,
+    *mut c_int,
+) -> c_int;
+
+type SourceGetInfo = unsafe extern "C" fn(
+    c_int,
+    *mut c_char,
+    *mut c_int,
+    *mut c_char,
+    *mut c_int,
+    *mut c_int,
+    *mut i64,
+    *mut i64,
+    *mut c_void,
+) -> c_int;
+
+impl EventApi {
+    /// Those of `library`; none when it lacks one.
+    pub(super) fn find(library: &Library) -> Option<EventApi> {
+        let get_num = |name| {
+            // SAFETY: the prototype in MPI 4.1, 15.3.8.
+            library
+                .function(name)
+                .map(|address| unsafe { mem::transmute::<Address, GetNum>(address) })
+        };
+        let event = library.function(c"PMPI_T_event_get_info")?;
+        let source = library.function(c"PMPI_T_source_get_info")?;
+        Some(EventApi {
+            abi: library.abi,
+            event_get_num: get_num(c"PMPI_T_event_get_num")?,
+            // SAFETY: the prototype in MPI 4.1, 15.3.8.
+            event_get_info: unsafe { mem::transmute::<Address, EventGetInfo>(event) },
+            source_get_num: get_num(c"PMPI_T_source_get_num")?,
+            // SAFETY: the prototype in MPI 4.1, 15.3.8.
+            source_get_info: unsafe { mem::transmute::<Address, SourceGetInfo>(source) },
+        })
+    }
+
+    /// Calls a function of the library, guarded.
+    ///
+    /// # Safety
+    /// As for `function` itself with these arguments.
+    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+        &self,
+        call: &'static str,
+        about: About,
+        function: F,
+        arguments: Arguments,
+    ) -> Result<(), Failure> {
+        // SAFETY: the caller's promise.
+        unsafe { ask(self.abi, call, about, function, arguments) }
+    }
+
+    /// How many event types there are now; the number grows while the program runs.
+    pub(crate) fn event_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_event_get_num", About::Interface);
+        // SAFETY: the pointer is to an int.
+        number(|n| unsafe { self.ask(call, about, self.event_get_num, (n,)) })
+    }
+
+    /// How many sources there are now.
+    pub(crate) fn source_get_num(&self) -> Result<usize, Failure> {
+        let (call, about) = ("MPI_T_source_get_num", About::Interface);
+        // SAFETY: the pointer is to an int.
+        number(|n| unsafe { self.ask(call, about, self.source_get_num, (n,)) })
+    }
+
+    /// Event type `index`, which is below the current number.
+    pub(crate) fn event(&self, index: usize) -> Result<EventInfo, Failure> {
+        let null = ptr::null_mut;
+        let (mut verbosity, mut bind, mut elements): (c_int, c_int, c_int) = (0, 0, 0);
+        let mut info = |name, name_length, description, description_length| {
+            elements = 0;
+            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+            let (name, name_length) = one.text(name, name_length);
+            let (description, description_length) = other.text(description, description_length);
+            let mut enumeration: Raw = ptr::null_mut();
+            // SAFETY: every pointer is to a variable of its type or null; with no room for
+            // elements only their number is given (MPI 4.1, 15.3.8).
+            unsafe {
+                self.ask(
+                    "MPI_T_event_get_info",
+                    About::Event(index),
+                    self.event_get_info,
+                    (
+                        index_of(index),
+                        name,
+                        name_length,
+                        &raw mut verbosity,
+                        ptr::null_mut(),
+                        ptr::null_mut(),
+                        &raw mut elements,
+                        &raw mut enumeration,
+                        ptr::null_mut(),
+                        description,
+                        description_length,
+                        &raw mut bind,
+                    ),
+                )
+            }
+        };
+        let name = sized_text(|name, length| info(name, length, null(), ptr::null_mut()))?;
+        let description = sized_text(|text, length| info(null(), ptr::null_mut(), text, length))?;
+        let elements = usize::try_from(elements).unwrap_or(0);
+        Ok(EventInfo { name, description, verbosity, bind, elements })
+    }
+
+    /// The datatypes of the first `elements` of event type `index`, which has as many; none for one that
+    /// `MPI_T` does not allow.
+    pub(crate) fn datatypes(
+        &self,
+        library: &Library,
+        index: usize,
+        elements: usize,
+    ) -> Result<Vec<Option<Datatype>>, Failure> {
+        // Words: libraries whose handles are ints fill the first half of them.
+        let mut handles: Vec<usize> = vec![0; elements];
+        let mut displacements: Vec<isize> = vec![0; elements];
+        let mut room = index_of(elements);
+        let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+        let (name, name_length) = one.text(ptr::null_mut(), ptr::null_mut());
+        let (description, description_length) = other.text(ptr::null_mut(), ptr::null_mut());
+        let (mut verbosity, mut bind): (c_int, c_int) = (0, 0);
+        let mut enumeration: Raw = ptr::null_mut();
+        // SAFETY: every pointer is to a variable of its type or null, and the two arrays have room for as
+        // many elements as the call says.
+        unsafe {
+            self.ask(
+                "MPI_T_event_get_info",
+                About::Event(index),
+                self.event_get_info,
+                (
+                    index_of(index),
+                    name,
+                    name_length,
+                    &raw mut verbosity,
+                    handles.as_mut_ptr().cast(),
+                    displacements.as_mut_ptr(),
+                    &raw mut room,
+                    &raw mut enumeration,
+                    ptr::null_mut(),
+                    description,
+                    description_length,
+                    &raw mut bind,
+                ),
+            )
+        }?;
+        let at = handles.as_ptr() as usize;
+        let datatypes = (0..elements).map(|element| {
+            // SAFETY: the array has room for so many words, which are handles or 0.
+            let handle = unsafe { word(at, self.abi.handle_bytes, element) };
+            library.datatype(handle)
+        });
+        Ok(datatypes.collect())
+    }
+
+    /// Source `index`, which is below the current number.
+    pub(crate) fn source(&self, index: usize) -> Result<SourceInfo, Failure> {
+        let null = ptr::null_mut;
+        let mut source = SourceInfo::default();
+        let mut info = |name, name_length, description, description_length| {
+            let (mut one, mut other) = (Unwanted::default(), Unwanted::default());
+            let (name, name_length) = one.text(name, name_length);
+            let (description, description_length) = other.text(description, description_length);
+            // SAFETY: every pointer is to a variable of its type or null.
+            unsafe {
+                self.ask(
+                    "MPI_T_source_get_info",
+                    About::Source(index),
+                    self.source_get_info,
+                    (
+                        index_of(index),
+                        name,
+                        name_length,
+                        description,
+                        description_length,
+                        &raw mut source.ordering,
+                        &raw mut source.ticks_per_second,
+                        &raw mut source.max_ticks,
+                        ptr::null_mut(),
+                    ),
+                )
+            }
+        };
+        let name = sized_text(|name, length| info(name, length, null(), ptr::null_mut()))?;
+        let description = sized_text(|text, length| info(null(), ptr::null_mut(), text, length))?;
+        Ok(SourceInfo { name, description, ..source })
+    }
+}
+
+/// Where a function that tells of an event or a source writes what is not wanted: MPICH takes null for
+/// few of the pointers. No room for any text.
+#[derive(Default)]
+struct Unwanted {
+    text: c_char,
+    length: c_int,
+}
+
+impl Unwanted {
+    /// A text and its length, for those that are not wanted.
+    fn text(&mut self, text: *mut c_char, length: *mut c_int) -> (*mut c_char, *mut c_int) {
+        self.length = 0;
+        let length = if length.is_null() { &raw mut self.length } else { length };
+        (if text.is_null() { &raw mut self.text } else { text }, length)
+    }
+}

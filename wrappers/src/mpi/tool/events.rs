@@ -1,0 +1,316 @@
+//! Events of `MPI_T` made safe: sources, event types, and registrations whose callbacks tell a listener
+//! (MPI 4.1, 15.3.8). Raw pointers end here.
+//!
+//! A listener lives as long as the process: a library may call back while a registration is being freed,
+//! and from any thread, so nothing that a callback touches is ever given back.
+
+use std::ffi::{c_int, c_void};
+use std::mem;
+use std::ptr;
+
+use gyan_results::Datatype;
+
+use super::api::{Failure, Raw, index_of};
+use super::event_info::{EventApi, EventInfo};
+use super::handle::leave_to_library;
+use crate::mpi::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
+use crate::sys::guard::{self, About};
+use crate::sys::symbols::Address;
+
+/// What is told of the instances of an event. Called by the library from any thread and any context: it
+/// must neither allocate nor wait nor panic, and call nothing of MPI but what [`Instance`] offers.
+pub(crate) trait Listener: Sync + 'static {
+    /// The event has occurred.
+    fn happened(&self, instance: &Instance);
+    /// So many instances were lost since the last one.
+    fn lost(&self, number: u64);
+    /// The library will never call back again for the registration.
+    fn is_free(&self);
+}
+
+/// An instance of an event, during its callback.
+pub(crate) struct Instance<'a> {
+    raw: Raw,
+    events: &'a EventFunctions,
+}
+
+/// An element of the data that comes with an event, which is an integer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Element {
+    pub(crate) index: c_int,
+    pub(crate) datatype: Datatype,
+}
+
+/// What the library says of an event type.
+#[derive(Clone, Debug)]
+pub(crate) struct EventType {
+    pub(crate) index: usize,
+    pub(crate) name: String,
+    /// None for a constant that the interface does not define.
+    pub(crate) bind: Option<Bind>,
+    /// The datatype of each element; none for one that `MPI_T` does not allow.
+    pub(crate) elements: Vec<Option<Datatype>>,
+}
+
+/// The registration of a listener for an event.
+pub(crate) struct Registration {
+    raw: Raw,
+    /// MPICH keeps the address that it is given, so the object's handle lives in a box of its own
+    /// as long as this does. A machine word: libraries whose handles are ints read its lower half.
+    object: Option<Box<usize>>,
+    /// Index of the event type.
+    index: usize,
+    /// The levels that the library took the callback for.
+    levels: [bool; CALLBACK_SAFETIES.len()],
+}
+
+// SAFETY: MPI_T is initialised for threads, and gyan serialises its calls with one lock; a registration
+// is not tied to the thread that made it.
+unsafe impl Send for Registration {}
+
+/// `MPI_T_event_cb_function`; the level is an enum of C, which is an int.
+type Callback = unsafe extern "C" fn(Raw, Raw, c_int, *mut c_void);
+/// `MPI_T_event_dropped_cb_function`.
+type DroppedCallback = unsafe extern "C" fn(i64, Raw, c_int, c_int, *mut c_void);
+/// `MPI_T_event_free_cb_function`.
+type FreeCallback = unsafe extern "C" fn(Raw, c_int, *mut c_void);
+
+macro_rules! functions {
+    ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
+        $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
+
+        /// The functions of MPI 4.0 for registrations, with what tells of events and sources.
+        pub(crate) struct EventFunctions {
+            abi: &'static Abi,
+            info_null: usize,
+            pub(crate) told: EventApi,
+            $($field: $type,)*
+        }
+
+        impl EventFunctions {
+            /// Those of `library`; none when it lacks one.
+            pub(crate) fn find(library: &Library) -> Option<EventFunctions> {
+                Some(EventFunctions {
+                    abi: library.abi,
+                    info_null: library.handle(library.abi.info_null)?,
+                    told: EventApi::find(library)?,
+                    $($field: {
+                        let address = library.function($name)?;
+                        // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3.8); handles of
+                        // MPI_T are pointers in every library, an MPI_Info travels as a word.
+                        unsafe { mem::transmute::<Address, $type>(address) }
+                    },)*
+                })
+            }
+        }
+    };
+}
+
+functions! {
+    handle_alloc: HandleAlloc = c"PMPI_T_event_handle_alloc"(c_int, *mut c_void, usize, *mut Raw);
+    handle_free: HandleFree = c"PMPI_T_event_handle_free"(
+        Raw, *mut c_void, *const c_void
+    );
+    register_callback: RegisterCallback = c"PMPI_T_event_register_callback"(
+        Raw, c_int, usize, *mut c_void, *const c_void
+    );
+    set_dropped_handler: SetDroppedHandler = c"PMPI_T_event_set_dropped_handler"(
+        Raw, *const c_void
+    );
+    event_read: EventRead = c"PMPI_T_event_read"(Raw, c_int, *mut c_void);
+    event_get_timestamp: EventGetTimestamp = c"PMPI_T_event_get_timestamp"(Raw, *mut i64);
+    event_get_source: EventGetSource = c"PMPI_T_event_get_source"(Raw, *mut c_int);
+    source_get_timestamp: SourceGetTimestamp = c"PMPI_T_source_get_timestamp"(c_int, *mut i64);
+}
+
+/// The functions, as a callback finds them: it is given nothing but its listener.
+static FUNCTIONS: std::sync::OnceLock<EventFunctions> = std::sync::OnceLock::new();
+
+impl EventFunctions {
+    /// Those of `library`, for the rest of the process; none when it lacks one.
+    pub(crate) fn of(library: &Library) -> Option<&'static EventFunctions> {
+        if let Some(known) = FUNCTIONS.get() {
+            return Some(known);
+        }
+        let found = EventFunctions::find(library)?;
+        Some(FUNCTIONS.get_or_init(|| found))
+    }
+
+    /// Event type `index`, which is below the current number.
+    pub(crate) fn event_type(&self, library: &Library, index: usize) -> Result<EventType, Failure> {
+        const ELEMENTS_AT_MOST: usize = 1024;
+        let EventInfo { name, bind, elements, .. } = self.told.event(index)?;
+        let elements = self.told.datatypes(library, index, elements.min(ELEMENTS_AT_MOST))?;
+        Ok(EventType { index, name, bind: self.abi.bind(bind), elements })
+    }
+
+    /// The time of source `index`, which is below the current number; none when it does not tell.
+    pub(crate) fn source_time(&self, index: usize) -> Option<i64> {
+        let mut time: i64 = 0;
+        let (call, about) = ("MPI_T_source_get_timestamp", About::Source(index));
+        let arguments = (index_of(index), &raw mut time);
+        // SAFETY: `time` can be written.
+        let asked = unsafe { self.told.ask(call, about, self.source_get_timestamp, arguments) };
+        asked.ok().map(|()| time)
+    }
+
+    /// Lets `listener` be told of event type `index`, which is below the current number: of the object
+    /// with the handle `object`, which is of the kind that it binds to; none for one that binds to
+    /// nothing.
+    pub(crate) fn register<L: Listener>(
+        &self,
+        index: usize,
+        object: Option<usize>,
+        listener: &'static L,
+    ) -> Result<Registration, Failure> {
+        let mut boxed = object.map(Box::new);
+        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mut raw: Raw = ptr::null_mut();
+        let (call, about) = ("MPI_T_event_handle_alloc", About::Event(index));
+        let arguments = (index_of(index), address.cast(), self.info_null, &raw mut raw);
+        // SAFETY: the event type was enumerated just before; the box goes into the registration, so its
+        // content stays where it is; `raw` can be written.
+        if let Err(failure) = unsafe { self.told.ask(call, about, self.handle_alloc, arguments) } {
+            leave_to_library(boxed);
+            return Err(failure);
+        }
+        let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
+        let mut registration = Registration { raw, object: boxed, index, levels: [false; 4] };
+        let mut refused = None;
+        // The callback is fit for the highest level, so for every one, and is registered for each: MPICH
+        // takes the callback of the lowest level that is enough for the instance, the development version
+        // of Open MPI that of the highest level that the instance needs. Either takes one of them.
+        for (taken, level) in registration.levels.iter_mut().zip(self.abi.callback_safeties) {
+            let call = "MPI_T_event_register_callback";
+            let callback = happened::<L> as Callback as *const c_void;
+            let arguments = (raw, level, self.info_null, user_data, callback);
+            // SAFETY: the registration is alive, the listener lives for ever, and the callback takes it for
+            // what it is.
+            match unsafe { self.told.ask(call, about, self.register_callback, arguments) } {
+                Ok(()) => *taken = true,
+                Err(failure) => refused = Some(failure),
+            }
+        }
+        if let Some(failure) = refused
+            && registration.levels == [false; 4]
+        {
+            self.free(registration, listener);
+            return Err(failure);
+        }
+        // Without it the instances that are lost are not known; those that are not are counted all the same.
+        let call = "MPI_T_event_set_dropped_handler";
+        let arguments = (raw, dropped::<L> as DroppedCallback as *const c_void);
+        // SAFETY: the registration is alive.
+        _ = unsafe { self.told.ask(call, about, self.set_dropped_handler, arguments) };
+        Ok(registration)
+    }
+
+    /// Ends a registration, while its object is still alive. The listener is told when it is not called
+    /// any more.
+    pub(crate) fn free<L: Listener>(&self, registration: Registration, listener: &'static L) {
+        let Registration { raw, object, index, .. } = registration;
+        let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
+        let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
+        let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);
+        // SAFETY: the registration is alive and used for the last time; the listener lives for ever.
+        _ = unsafe { self.told.ask(call, about, self.handle_free, arguments) };
+        leave_to_library(object);
+    }
+}
+
+impl Registration {
+    /// The names of the levels that the library refused to take a callback for.
+    pub(crate) fn refused(&self) -> impl Iterator<Item = &'static str> {
+        let levels = self.levels.into_iter().zip(CALLBACK_SAFETIES);
+        levels.filter(|(taken, _)| !taken).map(|(_, name)| name)
+    }
+}
+
+impl Instance<'_> {
+    /// When it occurred, on the clock of its source.
+    pub(crate) fn time(&self) -> Option<i64> {
+        let mut time: i64 = 0;
+        // SAFETY: the instance is alive during its callback; `time` can be written. The standard lets every
+        // callback call this and the next two.
+        let code = unsafe { (self.events.event_get_timestamp)(self.raw, &raw mut time) };
+        (code == 0).then_some(time)
+    }
+
+    /// The index of its source.
+    pub(crate) fn source(&self) -> Option<usize> {
+        let mut source: c_int = -1;
+        // SAFETY: as for the time.
+        let code = unsafe { (self.events.event_get_source)(self.raw, &raw mut source) };
+        if code == 0 { usize::try_from(source).ok() } else { None }
+    }
+
+    /// The value of an element, as far as it fits; of an integer type.
+    pub(crate) fn read(&self, element: Element) -> Option<i64> {
+        // Larger than any datatype: what an element is comes from the library.
+        let mut bytes = [0_u8; 32];
+        // SAFETY: the instance is alive, and there is room for every datatype.
+        let code =
+            unsafe { (self.events.event_read)(self.raw, element.index, bytes.as_mut_ptr().cast()) };
+        if code != 0 {
+            return None;
+        }
+        let whole = i64::from_ne_bytes(*bytes.first_chunk()?);
+        let half = *bytes.first_chunk()?;
+        match element.datatype {
+            Datatype::Int | Datatype::Int32 => Some(i32::from_ne_bytes(half).into()),
+            Datatype::Unsigned | Datatype::Uint32 => Some(u32::from_ne_bytes(half).into()),
+            Datatype::Long
+            | Datatype::LongLong
+            | Datatype::Count
+            | Datatype::Int64
+            | Datatype::UnsignedLong
+            | Datatype::UnsignedLongLong
+            | Datatype::Uint64 => Some(whole),
+            Datatype::Char | Datatype::CBool | Datatype::Double => None,
+        }
+    }
+}
+
+/// # Safety
+/// Called by the library, with an instance that lives as long as the call, and the listener of the
+/// registration.
+unsafe extern "C" fn happened<L: Listener>(
+    instance: Raw,
+    _registration: Raw,
+    _level: c_int,
+    user_data: *mut c_void,
+) {
+    // SAFETY: the pointer is that of a listener, which lives for ever.
+    let listener = unsafe { user_data.cast::<L>().as_ref() };
+    if let (Some(listener), Some(events)) = (listener, FUNCTIONS.get()) {
+        guard::uncovered(|| listener.happened(&Instance { raw: instance, events }));
+    }
+}
+
+/// # Safety
+/// Called by the library, with what the callback of the registration is called with.
+unsafe extern "C" fn dropped<L: Listener>(
+    number: i64,
+    _registration: Raw,
+    _source: c_int,
+    _level: c_int,
+    user_data: *mut c_void,
+) {
+    // SAFETY: as for `happened`.
+    if let Some(listener) = unsafe { user_data.cast::<L>().as_ref() } {
+        guard::uncovered(|| listener.lost(u64::try_from(number).unwrap_or(0)));
+    }
+}
+
+/// # Safety
+/// Called by the library, with the listener of the registration that was freed.
+unsafe extern "C" fn is_free<L: Listener>(
+    _registration: Raw,
+    _level: c_int,
+    user_data: *mut c_void,
+) {
+    // SAFETY: as for `happened`.
+    if let Some(listener) = unsafe { user_data.cast::<L>().as_ref() } {
+        guard::uncovered(|| listener.is_free());
+    }
+}

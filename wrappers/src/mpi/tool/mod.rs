@@ -1,0 +1,55 @@
+//! `MPI_T` made safe: one reference to the interface, its performance variables, and handles that
+//! are bound to objects.
+//!
+//! What real libraries crash on decides the order of things here. The interface is initialised
+//! before MPI; handles are allocated after; only indices below the current number are asked for;
+//! no error is provoked; nothing is reset. Never called from a signal handler or a helper thread.
+
+mod api;
+mod describe;
+mod event_info;
+mod events;
+mod handle;
+pub(crate) mod published;
+mod read_buffer;
+mod variable;
+
+pub(crate) use api::{Api, Failure};
+pub(crate) use describe::Enumeration;
+pub(crate) use event_info::{EventApi, SourceInfo};
+pub(crate) use events::{Element, EventFunctions, EventType, Instance, Listener, Registration};
+pub(crate) use handle::{PvarHandle, Session};
+pub(crate) use variable::Variable;
+
+use std::ffi::c_int;
+
+use crate::mpi::abi::Library;
+
+/// The one reference to the interface that gyan holds from start to end.
+pub(crate) struct Mpit {
+    pub(crate) api: Api,
+}
+
+impl Mpit {
+    /// Initialises the interface; none when the library has none. To be called before `MPI_Init`
+    /// where that is possible.
+    ///
+    /// `level` is the thread level to ask for: `MPI_THREAD_MULTIPLE` before `MPI_Init`, afterwards
+    /// the level that MPI runs at, because Open MPI takes it for the whole process.
+    pub(crate) fn init(library: &Library, level: c_int) -> Result<Option<Mpit>, Failure> {
+        let Some(api) = Api::find(library) else { return Ok(None) };
+        api.init_thread(level)?;
+        Ok(Some(Mpit { api }))
+    }
+
+    /// Drops the reference, once. Whether and when that is safe is a fact about the library, see
+    /// [`crate::mpi::libraries::quirks::drops_mpit`].
+    pub(crate) fn finalize(&self) {
+        self.api.finalize();
+    }
+
+    /// The performance variable `index`, which is below [`Api::pvar_get_num`].
+    pub(crate) fn variable(&self, library: &Library, index: usize) -> Result<Variable, String> {
+        Variable::get(&self.api, library, index)
+    }
+}

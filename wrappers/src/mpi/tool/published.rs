@@ -1,0 +1,254 @@
+//! One variable, to be read at any call without a lock: its handles by the object that they are bound
+//! to. Published while they live, by those who hold the run.
+
+use std::ffi::c_void;
+use std::mem::{self, MaybeUninit};
+use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::{ptr, slice};
+
+use gyan_results::{Datatype, Number};
+
+use super::api::{Api, Raw};
+use super::handle::{PvarHandle, Session};
+use crate::sys::guard;
+
+/// Objects whose handles are published at a time.
+const SLOTS: usize = 256;
+/// Elements that are read onto the stack.
+const FEW: usize = 64;
+/// As in `handle`: some libraries write 8 bytes whatever they say.
+const SPARE: usize = 8;
+
+type Read = unsafe extern "C" fn(Raw, Raw, *mut c_void) -> std::ffi::c_int;
+
+/// A published handle. The one that binds to nothing has the object [`ANY`].
+struct Slot {
+    /// 0 for none.
+    object: AtomicUsize,
+    handle: AtomicPtr<c_void>,
+    count: AtomicUsize,
+    /// Place in [`Datatype::ALL`].
+    datatype: AtomicU8,
+}
+
+/// Matches every object.
+const ANY: usize = usize::MAX;
+
+static TABLE: [Slot; SLOTS] = [const {
+    Slot {
+        object: AtomicUsize::new(0),
+        handle: AtomicPtr::new(ptr::null_mut()),
+        count: AtomicUsize::new(0),
+        datatype: AtomicU8::new(0),
+    }
+}; SLOTS];
+/// No slot from here on is in use.
+static USED: AtomicUsize = AtomicUsize::new(0);
+static SESSION: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+static READ: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+/// For more elements than [`FEW`].
+static MANY: Mutex<Vec<u64>> = Mutex::new(Vec::new());
+
+/// Whether a variable of this type can be read here.
+pub(crate) fn can_read(datatype: Datatype) -> bool {
+    datatype != Datatype::Char
+}
+
+/// Makes a handle known for `object`; none for one that binds to nothing.
+pub(crate) fn publish(api: &Api, session: &Session, handle: &PvarHandle, object: Option<usize>) {
+    let mut slots = TABLE.iter().enumerate();
+    let free = slots.find(|(_, slot)| slot.object.load(Ordering::Relaxed) == 0);
+    // Beyond the table a communicator is one that cannot be compared.
+    let (Some((at, slot)), true) = (free, can_read(handle.datatype())) else { return };
+    if handle.count > FEW {
+        let mut many = MANY.lock().unwrap_or_else(PoisonError::into_inner);
+        let words = handle.count + SPARE;
+        if many.len() < words {
+            many.resize(words, 0);
+        }
+    }
+    SESSION.store(session.raw(), Ordering::Relaxed);
+    READ.store(api.t_pvar_read as *mut c_void, Ordering::Relaxed);
+    slot.handle.store(handle.raw(), Ordering::Relaxed);
+    slot.count.store(handle.count, Ordering::Relaxed);
+    let place = Datatype::ALL.iter().position(|known| *known == handle.datatype());
+    let place = place.and_then(|place| u8::try_from(place).ok()).unwrap_or(0);
+    slot.datatype.store(place, Ordering::Relaxed);
+    USED.fetch_max(at + 1, Ordering::Relaxed);
+    slot.object.store(object.unwrap_or(ANY), Ordering::Release);
+}
+
+/// The handle is about to be freed.
+pub(super) fn retract(handle: Raw) {
+    for slot in TABLE.iter().take(USED.load(Ordering::Relaxed)) {
+        if slot.handle.load(Ordering::Relaxed) == handle {
+            slot.object.store(0, Ordering::Relaxed);
+            slot.handle.store(ptr::null_mut(), Ordering::Relaxed);
+        }
+    }
+}
+
+/// The value for `object`, the sum over the elements; where the object is not known the largest of all.
+/// None when there is no handle, or it cannot be read.
+#[inline]
+pub(crate) fn total(object: Option<usize>) -> Option<u64> {
+    match object {
+        Some(object) => slot_of(object)?.sum(),
+        None => slots().filter_map(Slot::sum).max(),
+    }
+}
+
+/// Which element for `object` is the largest, of a variable that has several.
+pub(crate) fn largest(object: Option<usize>) -> Option<u32> {
+    let slot = slot_of(object?)?;
+    let several = slot.count.load(Ordering::Relaxed) > 1;
+    let place = |elements: Elements| u32::try_from(place_of_largest(elements)).ok();
+    if several { slot.read(place).flatten() } else { None }
+}
+
+fn slots() -> impl Iterator<Item = &'static Slot> {
+    let slots = TABLE.iter().take(USED.load(Ordering::Relaxed));
+    slots.filter(|slot| slot.object.load(Ordering::Relaxed) != 0)
+}
+
+#[inline]
+fn slot_of(object: usize) -> Option<&'static Slot> {
+    let is_of = |slot: &&Slot| {
+        let known = slot.object.load(Ordering::Acquire);
+        known == object || known == ANY
+    };
+    TABLE.iter().take(USED.load(Ordering::Relaxed)).find(is_of)
+}
+
+/// The elements of a reading.
+#[derive(Clone, Copy)]
+struct Elements<'a> {
+    words: &'a [u64],
+    count: usize,
+    datatype: Datatype,
+}
+
+impl Slot {
+    #[inline]
+    fn sum(&self) -> Option<u64> {
+        let count = self.count.load(Ordering::Relaxed);
+        // What lengths mostly are.
+        let is_unsigned = self.datatype.load(Ordering::Relaxed) == Datatype::Unsigned as u8;
+        if count > FEW || !is_unsigned {
+            return self.read(sum);
+        }
+        let mut few = [const { MaybeUninit::<u64>::uninit() }; FEW + SPARE];
+        let elements = few.as_mut_ptr().cast::<u32>();
+        // SAFETY: the array has room for as many.
+        unsafe { elements.write_bytes(0, count) };
+        if !self.read_to(few.as_mut_ptr().cast()) {
+            return None;
+        }
+        // SAFETY: as many were written above.
+        let elements = unsafe { slice::from_raw_parts(elements, count) };
+        Some(elements.iter().map(|element| u64::from(*element)).sum())
+    }
+
+    #[inline(never)]
+    fn read<T>(&self, work: impl FnOnce(Elements) -> T) -> Option<T> {
+        let count = self.count.load(Ordering::Relaxed);
+        let datatype = *Datatype::ALL.get(usize::from(self.datatype.load(Ordering::Relaxed)))?;
+        if count > FEW {
+            let mut many = MANY.lock().unwrap_or_else(PoisonError::into_inner);
+            if many.len() < count + SPARE || !self.read_to(many.as_mut_ptr()) {
+                return None;
+            }
+            return Some(work(Elements { words: &many, count, datatype }));
+        }
+        let mut few = [const { MaybeUninit::<u64>::uninit() }; FEW + SPARE];
+        // Of the last word, the library may write a part.
+        let words = (count * datatype.size()).div_ceil(size_of::<u64>());
+        for word in few.iter_mut().take(words) {
+            word.write(0);
+        }
+        if !self.read_to(few.as_mut_ptr().cast()) {
+            return None;
+        }
+        let few = few.get(..words)?;
+        // SAFETY: so many words were written above.
+        let words = unsafe { slice::from_raw_parts(few.as_ptr().cast::<u64>(), few.len()) };
+        Some(work(Elements { words, count, datatype }))
+    }
+
+    /// `words` has room for all elements and some to spare.
+    #[inline]
+    fn read_to(&self, words: *mut u64) -> bool {
+        let read = READ.load(Ordering::Relaxed);
+        let (session, handle) =
+            (SESSION.load(Ordering::Relaxed), self.handle.load(Ordering::Relaxed));
+        if read.is_null() || handle.is_null() || guard::is_off() {
+            return false;
+        }
+        // SAFETY: the address of MPI_T_pvar_read, which was stored as such.
+        let read = unsafe { mem::transmute::<*mut c_void, Read>(read) };
+        // SAFETY: the handle is published from its allocation until it is freed. It is freed when its
+        // communicator is, on which the program then receives nothing any more, or at the end, when no
+        // thread calls MPI (MPI 4.1, 7.4.3 and 11.2.3).
+        let code = unsafe { read(session, handle, words.cast()) };
+        code == 0
+    }
+}
+
+impl Elements<'_> {
+    #[inline]
+    fn each(self) -> impl Iterator<Item = u64> {
+        let Elements { words, count, datatype } = self;
+        let size = datatype.size();
+        // SAFETY: words are bytes, of which there are so many; every datatype is aligned in them.
+        let bytes =
+            unsafe { slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
+        let elements = bytes.chunks_exact(size.max(1)).take(count);
+        elements.map(move |bytes| datatype.decode(bytes).map_or(0, natural))
+    }
+}
+
+/// A length: nothing is shorter than 0.
+#[inline]
+fn natural(number: Number) -> u64 {
+    match number {
+        Number::Integer(integer) => u64::try_from(integer).unwrap_or(0),
+        // Saturating.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        Number::Double(double) => double as u64,
+    }
+}
+
+fn sum(elements: Elements) -> u64 {
+    elements.each().fold(0, u64::saturating_add)
+}
+
+fn place_of_largest(elements: Elements) -> usize {
+    let mut largest = (0, 0);
+    for (at, element) in elements.each().enumerate() {
+        if element > largest.1 {
+            largest = (at, element);
+        }
+    }
+    largest.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_of_every_width_are_summed() {
+        let words = [0x0000_0002_0000_0001_u64, 0xffff_ffff_0000_0003];
+        let of = |datatype, count| Elements { words: &words, count, datatype };
+        assert_eq!(sum(of(Datatype::Unsigned, 3)), 6);
+        // Negative is no length.
+        assert_eq!(sum(of(Datatype::Int, 4)), 6);
+        assert_eq!(sum(of(Datatype::UnsignedLong, 1)), 0x0000_0002_0000_0001);
+        assert_eq!(place_of_largest(of(Datatype::Unsigned, 3)), 2);
+        let doubles = [2.75_f64.to_bits(), (-1.0_f64).to_bits()];
+        let of_doubles = Elements { words: &doubles, count: 2, datatype: Datatype::Double };
+        assert_eq!(sum(of_doubles), 2);
+        assert_eq!(total(Some(1)), None);
+    }
+}

@@ -1,0 +1,9 @@
+//! What do variables, receives, queues and phases tell us?
+//!
+//! Does not decide when the run begins and ends, and writes no file.
+
+pub(crate) mod objects;
+pub(crate) mod phases;
+pub(crate) mod pvars;
+pub(crate) mod queues;
+pub(crate) mod receives;

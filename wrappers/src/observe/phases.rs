@@ -1,0 +1,322 @@
+//! In which phase is the program, and which calls did it make in each? Phases are named by the program,
+//! through `gyan.h` or `MPI_Pcontrol` (MPI 4.1, 15.2.4).
+//!
+//! The store knows nothing of phases: where one begins or ends, what was counted since the last
+//! change is entered for the one that the program was in. So a phase costs a call of MPI nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int};
+
+use gyan_results::{Call, Phase, PhasePvar};
+
+use crate::calls::gate;
+use crate::calls::ledger::{self, Calls};
+use crate::mpi::functions::Function;
+use crate::run;
+use crate::sys::clock;
+
+/// Phases beyond these are one.
+const NAMES_AT_MOST: usize = 64;
+const THE_REST: &str = "more phases";
+/// Phases inside each other; deeper ones are the last.
+const DEPTH_AT_MOST: usize = 32;
+/// A longer name is cut.
+const NAME_BYTES_AT_MOST: usize = 256;
+const OFF: &str = "off";
+const UNNAMED: &CStr = c"unnamed";
+
+/// The phases of the process.
+pub(crate) struct Phases {
+    /// Every phase so far, the first being what is outside of all.
+    all: Vec<Account>,
+    /// The name that `MPI_Pcontrol` gave.
+    level: Option<c_int>,
+    /// The names that `gyan_phase_begin` gave, one inside the other.
+    names: Vec<String>,
+    /// How many more were begun than are kept.
+    deeper: usize,
+    off: bool,
+    current: usize,
+    since: u64,
+    /// What was counted up to the last change.
+    counted: BTreeMap<usize, Calls>,
+}
+
+#[derive(Default)]
+struct Account {
+    name: String,
+    entries: u64,
+    ticks: u64,
+    stretches: u64,
+    stretches_read: u64,
+    calls: BTreeMap<usize, Calls>,
+}
+
+/// What the program says.
+pub(crate) enum Change {
+    Begin(String),
+    End,
+    /// `MPI_Pcontrol`.
+    Level(c_int),
+}
+
+/// Where the program goes on.
+pub(crate) struct Next {
+    pub(crate) phase: usize,
+    /// Whether it is part of the whole.
+    pub(crate) counts: bool,
+    /// Variables have to be read here, because the whole depends on it.
+    pub(crate) must_read: bool,
+}
+
+impl Phases {
+    /// Outside of all, from `now` on.
+    pub(crate) fn new(now: u64) -> Phases {
+        Phases {
+            all: vec![Account { entries: 1, ..Account::default() }],
+            level: None,
+            names: Vec::new(),
+            deeper: 0,
+            off: false,
+            current: 0,
+            since: now,
+            counted: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn is_off(&self) -> bool {
+        self.off
+    }
+
+    /// Takes in what the program says; none when that changes nothing.
+    pub(crate) fn change(&mut self, change: Change) -> Option<Next> {
+        let was_off = self.off;
+        let begins = match change {
+            Change::Begin(name) => {
+                if self.names.len() >= DEPTH_AT_MOST {
+                    self.deeper += 1;
+                    return None;
+                }
+                self.names.push(name);
+                true
+            }
+            Change::End if self.deeper > 0 => {
+                self.deeper -= 1;
+                return None;
+            }
+            Change::End => {
+                self.names.pop()?;
+                false
+            }
+            Change::Level(level) => {
+                self.off = level == 0;
+                let level = Some(level).filter(|level| !(0..=2).contains(level));
+                let begins = !self.off && level.is_some();
+                if !self.off {
+                    self.level = level;
+                }
+                begins || self.off
+            }
+        };
+        let phase = self.phase();
+        if begins && let Some(account) = self.all.get_mut(phase) {
+            account.entries += 1;
+        }
+        (phase != self.current).then_some(Next {
+            phase,
+            counts: !self.off,
+            must_read: self.off || was_off,
+        })
+    }
+
+    /// The phase that the names say, which is new when they are.
+    fn phase(&mut self) -> usize {
+        let mut parts: Vec<String> =
+            self.level.iter().map(|level| format!("level {level}")).collect();
+        parts.extend(self.names.iter().cloned());
+        let name = if self.off { OFF.into() } else { parts.join("/") };
+        let known = |all: &[Account], name: &str| all.iter().position(|phase| phase.name == name);
+        if let Some(known) = known(&self.all, &name) {
+            return known;
+        }
+        let is_full = self.all.len() > NAMES_AT_MOST && !self.off;
+        let name = if is_full { THE_REST.into() } else { name };
+        known(&self.all, &name).unwrap_or_else(|| {
+            self.all.push(Account { name, ..Account::default() });
+            self.all.len() - 1
+        })
+    }
+
+    /// The program goes on in `next`: what was counted is of the phase that it was in. `read`: whether
+    /// variables were read at both ends of the stretch.
+    pub(crate) fn go_on(&mut self, next: usize, now: u64, read: bool) {
+        self.settle(now);
+        if let Some(account) = self.all.get_mut(self.current) {
+            account.stretches += 1;
+            account.stretches_read += u64::from(read);
+        }
+        self.current = next;
+    }
+
+    /// Enters what was counted since the last time.
+    pub(crate) fn settle(&mut self, now: u64) {
+        let Some(account) = self.all.get_mut(self.current) else { return };
+        account.ticks += now.wrapping_sub(self.since);
+        self.since = now;
+        for (Function(function), calls) in ledger::calls() {
+            let counted = self.counted.entry(function).or_default();
+            let since = calls.since(counted);
+            if since.count > 0 || since.max > 0.0 {
+                account.calls.entry(function).or_default().add(&since);
+            }
+            *counted = calls;
+        }
+    }
+
+    /// The calls of the whole run, but for those while gyan was switched off.
+    pub(crate) fn calls(&self) -> Vec<Call> {
+        let mut whole: BTreeMap<usize, Calls> = BTreeMap::new();
+        for account in self.all.iter().filter(|account| account.name != OFF) {
+            for (function, calls) in &account.calls {
+                whole.entry(*function).or_default().add(calls);
+            }
+        }
+        let calls = described(&whole).map(|(function, call)| Call {
+            time_histogram: if call.timed > 0 { ledger::histogram(function) } else { Vec::new() },
+            ..call
+        });
+        calls.collect()
+    }
+
+    /// Numbers of calls so far, and of those that were timed.
+    pub(crate) fn numbers(&self) -> (u64, u64) {
+        let calls = self.all.iter().flat_map(|account| account.calls.values());
+        calls.fold((0, 0), |(count, timed), calls| (count + calls.count, timed + calls.times.timed))
+    }
+
+    /// The phases, when the program has any; `pvars`: what variables did in them.
+    pub(crate) fn described(&self, pvars: &[(usize, PhasePvar)]) -> Vec<Phase> {
+        if self.all.len() < 2 {
+            return Vec::new();
+        }
+        let phases = self.all.iter().enumerate().map(|(number, account)| {
+            // The one that the program is in has not been gone on from.
+            let current = u64::from(number == self.current);
+            Phase {
+                name: account.name.clone(),
+                entries: account.entries,
+                time_s: clock::seconds(account.ticks as f64),
+                calls: described(&account.calls).map(|(_, call)| call).collect(),
+                stretches: account.stretches + current,
+                stretches_read: account.stretches_read + current,
+                pvars: pvars
+                    .iter()
+                    .filter(|(phase, _)| *phase == number)
+                    .map(|(_, pvar)| pvar.clone())
+                    .collect(),
+            }
+        });
+        phases.collect()
+    }
+}
+
+/// As the profile has them.
+fn described(calls: &BTreeMap<usize, Calls>) -> impl Iterator<Item = (Function, Call)> {
+    calls.iter().filter_map(|(function, calls)| {
+        let function = Function(*function);
+        let row = ledger::row(function)?;
+        let times = calls.times;
+        let known = |ticks: f64| (times.timed > 0).then(|| clock::seconds(ticks));
+        let call = Call {
+            name: row.name.into(),
+            count: calls.count,
+            bytes: row.bytes.then_some(calls.bytes),
+            timed: times.timed,
+            time_s: known(times.total.max(0.0)),
+            time_error_s: known(times.variance.sqrt()),
+            time_max_s: known(calls.max),
+            time_histogram: Vec::new(),
+        };
+        (calls.count > 0).then_some((function, call))
+    })
+}
+
+/// A phase begins that is named by the program.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C-unwind" fn gyan_phase_begin(name: *const c_char) {
+    let name = if name.is_null() {
+        UNNAMED
+    } else {
+        // SAFETY: gyan.h says that it is a C string.
+        unsafe { CStr::from_ptr(name) }
+    };
+    let name = name.to_bytes();
+    let name = name.get(..NAME_BYTES_AT_MOST).unwrap_or(name);
+    let name = String::from_utf8_lossy(name).into_owned();
+    gate::contain("beginning a phase", || run::change_phase(Change::Begin(name)));
+}
+
+/// The phase that began last ends.
+#[cfg_attr(not(test), unsafe(no_mangle))]
+extern "C-unwind" fn gyan_phase_end() {
+    gate::contain("ending a phase", || run::change_phase(Change::End));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn go(phases: &mut Phases, change: Change) -> Option<String> {
+        let next = phases.change(change)?;
+        phases.go_on(next.phase, 0, true);
+        Some(phases.all[phases.current].name.clone())
+    }
+
+    fn begin(name: &str) -> Change {
+        Change::Begin(name.into())
+    }
+
+    #[test]
+    fn phases_inside_each_other_are_named_by_their_path() {
+        let mut phases = Phases::new(0);
+        assert_eq!(go(&mut phases, begin("step")).as_deref(), Some("step"));
+        assert_eq!(go(&mut phases, begin("exchange")).as_deref(), Some("step/exchange"));
+        assert_eq!(go(&mut phases, Change::End).as_deref(), Some("step"));
+        assert_eq!(go(&mut phases, Change::End).as_deref(), Some(""));
+        assert_eq!(go(&mut phases, Change::End), None);
+        assert_eq!(go(&mut phases, begin("step")).as_deref(), Some("step"));
+        let entries: Vec<u64> = phases.all.iter().map(|account| account.entries).collect();
+        assert_eq!(entries, [1, 2, 1]);
+    }
+
+    #[test]
+    fn pcontrol_switches_off_and_on_and_names_levels() {
+        let mut phases = Phases::new(0);
+        assert_eq!(go(&mut phases, Change::Level(1)), None);
+        assert_eq!(go(&mut phases, Change::Level(3)).as_deref(), Some("level 3"));
+        assert_eq!(go(&mut phases, Change::Level(0)).as_deref(), Some("off"));
+        assert!(phases.is_off());
+        assert_eq!(go(&mut phases, Change::Level(4)).as_deref(), Some("level 4"));
+        assert_eq!(go(&mut phases, begin("a")).as_deref(), Some("level 4/a"));
+        assert_eq!(go(&mut phases, Change::Level(1)).as_deref(), Some("a"));
+        assert!(!phases.is_off());
+    }
+
+    #[test]
+    fn there_is_an_end_to_names_and_to_depth() {
+        let mut phases = Phases::new(0);
+        for number in 0..1000 {
+            go(&mut phases, begin(&number.to_string()));
+            go(&mut phases, Change::End);
+        }
+        assert_eq!(phases.all.len(), NAMES_AT_MOST + 2);
+        assert_eq!(phases.all.last().unwrap().name, THE_REST);
+        for _ in 0..1000 {
+            go(&mut phases, begin("deep"));
+        }
+        for _ in 0..1000 {
+            go(&mut phases, Change::End);
+        }
+        assert_eq!(phases.current, 0);
+    }
+}

@@ -1,0 +1,114 @@
+//! What variables did in each phase of the program: what was read of them in it, and by how much those
+//! grew that accumulate.
+//!
+//! A phase is made of stretches, each from one change of phase to the next. A stretch is read when
+//! the variables are read at both of its ends, which the budget may not allow for all of them.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use gyan_results::{Number, PhasePvar, Values};
+
+use super::Finished;
+use super::readings::Accumulated;
+use super::series::Key;
+
+/// The number of a phase.
+pub(crate) type Phase = usize;
+
+/// The stretch that the program is in, and what is known of the phases so far.
+pub(super) struct Phases {
+    pub(super) stretch: Stretch,
+    accounts: BTreeMap<(Phase, Key), Account>,
+    /// Ticks that the variables took to be read at the last change.
+    pub(super) cost: f64,
+    /// The clock at the last change at which they were read.
+    pub(super) last: u64,
+    /// Elements of a variable that are kept one by one.
+    pub(super) elements: usize,
+}
+
+#[derive(Clone, Copy)]
+pub(super) struct Stretch {
+    pub(super) phase: Phase,
+    /// Whether it is part of the whole: gyan is not switched off.
+    pub(super) counts: bool,
+    /// Whether the variables were read at its beginning.
+    pub(super) read: bool,
+}
+
+/// One variable in one phase.
+#[derive(Default)]
+struct Account {
+    samples: Accumulated,
+    delta: Option<Vec<Number>>,
+}
+
+/// What a variable read when the stretch began.
+#[derive(Default)]
+pub(super) enum Mark {
+    /// Its first reading: it came in this stretch.
+    Start,
+    At(Vec<u8>),
+    #[default]
+    Unknown,
+}
+
+impl Phases {
+    /// Outside of all phases; each variable has its first reading.
+    pub(super) fn new(elements: usize) -> Phases {
+        let stretch = Stretch { phase: 0, counts: true, read: true };
+        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0, last: 0, elements }
+    }
+
+    /// A stretch has ended in which this was read of a variable.
+    pub(super) fn add_samples(&mut self, key: Key, samples: &Accumulated) {
+        self.account(key).samples.add(samples);
+    }
+
+    /// A stretch has ended in which a variable grew by this.
+    pub(super) fn add_delta(&mut self, key: Key, delta: Vec<Number>) {
+        add(&mut self.account(key).delta, delta);
+    }
+
+    fn account(&mut self, key: Key) -> &mut Account {
+        self.accounts.entry((self.stretch.phase, key)).or_default()
+    }
+
+    /// What is known of the variables that were sampled or changed; `finished` is sorted.
+    pub(super) fn pvars(&self, finished: &[Finished]) -> Vec<(Phase, PhasePvar)> {
+        let of = |((phase, key), account): (&(Phase, Key), &Account)| {
+            let place = finished.binary_search_by_key(key, |known| known.key).ok()?;
+            let Finished { pvar, states, .. } = finished.get(place)?;
+            let changed = |delta: &&Vec<Number>| delta.iter().any(|number| !number.is_zero());
+            let delta = account.delta.as_ref().filter(changed);
+            let samples = account.samples.samples(states);
+            if delta.is_none() && samples.is_none() {
+                return None;
+            }
+            let pvar = PhasePvar {
+                name: pvar.name.clone(),
+                class: pvar.class,
+                behaves_as: pvar.behaves_as,
+                object: pvar.object.clone(),
+                delta: delta.map(|delta| Values::from_elements(delta.clone(), self.elements)),
+                samples,
+            };
+            Some((*phase, pvar))
+        };
+        self.accounts.iter().filter_map(of).collect()
+    }
+}
+
+/// Adds numbers one by one.
+pub(super) fn add(sum: &mut Option<Vec<Number>>, numbers: Vec<Number>) {
+    match sum {
+        Some(sum) => {
+            for (own, other) in sum.iter_mut().zip(&numbers) {
+                *own = own.plus(*other);
+            }
+        }
+        None => *sum = Some(numbers),
+    }
+}

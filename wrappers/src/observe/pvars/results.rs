@@ -1,0 +1,225 @@
+//! What was found, at the end or up to now, as the profile has it.
+
+#![forbid(unsafe_code)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values};
+
+use super::readings::{Cell, Watch};
+use super::series::Series;
+use super::{Findings, Finished, Look, Moment, Sampled, Sampler};
+use crate::config::selection::Wanted;
+use crate::mpi::abi::{Library, inquiry};
+use crate::mpi::libraries::advice;
+use crate::mpi::libraries::monitoring;
+use crate::mpi::libraries::quirks::{self, Remedy};
+use crate::mpi::tool::Mpit;
+use crate::observe::objects::{Kind, Object, Registry};
+use crate::observe::queues::Callbacks;
+use crate::sys::clock;
+use crate::sys::guard;
+
+impl Sampler {
+    /// Reads a variable for the last time and gives its handle back.
+    pub(super) fn finish(&mut self, mut sampled: Sampled, object: Option<String>) {
+        sampled.settle(&self.mpit.api, &self.session, &mut self.phases, false);
+        let api = &self.mpit.api;
+        if sampled.known.says(Remedy::StopToRead)
+            && !sampled.known.says(Remedy::NeverStop)
+            && let Err(failure) = sampled.handle.stop(api, &self.session)
+        {
+            sampled.notes.push(format!("end: {failure}"));
+        }
+        let end = sampled.handle.read(api, &self.session);
+        let end = end.map_err(|failure| sampled.notes.push(format!("end: {failure}"))).ok();
+        self.finished.push(sampled.finished(end.as_deref(), object, self.elements));
+        sampled.handle.free(api, &self.session);
+    }
+
+    /// Ends, before MPI does: reads every variable once more and gives everything back; also the
+    /// reference to `MPI_T`, unless it had to be dropped.
+    pub(crate) fn end(
+        mut self,
+        library: &Library,
+        wanted: &mut Wanted,
+    ) -> (Findings, Option<Mpit>) {
+        if let Err(failure) = self.discover(library, wanted, 0, Moment::Later)
+            && !guard::is_off()
+        {
+            let reason = format!("variables that appeared later: {failure}");
+            self.skipped
+                .insert(self.exported, Skipped { index: self.exported, name: None, reason });
+        }
+        self.read_all(clock::now());
+        let mut names = BTreeMap::new();
+        for sampled in std::mem::take(&mut self.sampled) {
+            let name = name_of(&mut self.objects, &sampled, &mut names);
+            self.finish(sampled, name);
+        }
+        let finished = std::mem::take(&mut self.finished);
+        if let Some(callbacks) = &mut self.callbacks {
+            let comms: Vec<Object> = self.objects.alive(Kind::Comm).cloned().collect();
+            for object in comms {
+                let name = || self.objects.name(inquiry(), &object);
+                callbacks
+                    .comm_is_called(object.handle, names.entry(object.order).or_insert_with(name));
+            }
+            callbacks.end(&self.mpit);
+        }
+        let findings = self.findings(library, finished);
+        self.session.free(&self.mpit.api);
+        let mpit = if quirks::drops_mpit(library.implementation) {
+            self.mpit.finalize();
+            None
+        } else {
+            Some(self.mpit)
+        };
+        (findings, mpit)
+    }
+
+    /// What is known now, while the run goes on.
+    pub(crate) fn so_far(
+        &mut self,
+        look: Look,
+        library: &Library,
+        wanted: &mut Wanted,
+    ) -> Findings {
+        if look != Look::Nothing {
+            // When this fails, so does the look at the end, which says so.
+            let _ = self.discover(library, wanted, self.exported, Moment::Later);
+        }
+        if look == Look::Whole {
+            let now = clock::now();
+            self.read_all(now);
+            let stretch = self.phases.stretch;
+            self.change_phase(now, stretch.phase, stretch.counts, true);
+        } else {
+            for sampled in &mut self.sampled {
+                sampled.settle_samples(&mut self.phases);
+            }
+        }
+        let mut all = self.finished.clone();
+        // The end will ask for the names anew.
+        let mut objects = (look == Look::Whole).then(|| self.objects.clone());
+        let mut names = BTreeMap::new();
+        for sampled in &self.sampled {
+            let name = match &mut objects {
+                Some(objects) => name_of(objects, sampled, &mut names),
+                None => sampled.object.as_ref().map(|object| object.description.clone()),
+            };
+            let may_be_read = look != Look::Nothing && sampled.known.may_be_read_in_between();
+            let read = || sampled.handle.read(&self.mpit.api, &self.session).ok();
+            let end = if may_be_read { read() } else { None };
+            all.push(sampled.finished(end.as_deref(), name, self.elements));
+        }
+        self.findings(library, all)
+    }
+
+    fn findings(&self, library: &Library, mut finished: Vec<Finished>) -> Findings {
+        finished.sort_by_key(|finished| finished.key);
+        let sampled: BTreeSet<usize> = finished.iter().map(|finished| finished.key.0).collect();
+        let phases = self.phases.pvars(&finished);
+        let series = self.series.as_ref().map(|series| described(series, &finished, self.begun));
+        let pvars: Vec<Pvar> = finished.into_iter().map(|finished| finished.pvar).collect();
+        let skipped: Vec<Skipped> = self.skipped.values().cloned().collect();
+        let states = monitoring::states(library.implementation, library.version, &pvars, &skipped);
+        let advice = advice::advice(library.implementation, self.exported, &states);
+        let mut objects: Vec<String> = self.objects.left_out().collect();
+        if self.forgotten_objects > 0 {
+            objects.push(format!(
+                "readings of {} objects that were freed are not kept: more than {} were; \
+                 GYAN_OBJECTS sets the limit",
+                self.forgotten_objects, self.limit
+            ));
+        }
+        let (exported, sampled) = (self.exported, sampled.len());
+        let mut missing = self.lacking().to_vec();
+        let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
+        missing.append(&mut told.missing);
+        let coverage = Coverage { exported, sampled, skipped, objects, events: missing, advice };
+        Findings { pvars, coverage, phases, series, told }
+    }
+}
+
+/// The name of the object of a variable. Each object is asked once.
+fn name_of(
+    objects: &mut Registry,
+    sampled: &Sampled,
+    names: &mut BTreeMap<usize, String>,
+) -> Option<String> {
+    let object = sampled.object.as_ref()?;
+    let name = names.entry(object.order).or_insert_with(|| objects.name(inquiry(), object));
+    Some(name.clone())
+}
+
+/// `finished` is sorted.
+fn described(series: &Series, finished: &[Finished], begun: u64) -> gyan_results::Series {
+    let (ends, columns) = series.columns();
+    let seconds = |end: &u64| clock::seconds(end.wrapping_sub(begun) as f64);
+    let numbers = |cells: &[Cell], pick: fn(&Cell) -> f64| {
+        cells.iter().map(|cell| (cell.n > 0).then(|| pick(cell))).collect()
+    };
+    let columns = columns.filter_map(|(key, cells)| {
+        let place = finished.binary_search_by_key(&key, |known| known.key).ok()?;
+        let pvar = &finished.get(place)?.pvar;
+        Some(SeriesColumn {
+            name: pvar.name.clone(),
+            class: pvar.class,
+            object: pvar.object.clone(),
+            min: numbers(cells, |cell| cell.min),
+            mean: numbers(cells, |cell| cell.sum / f64::from(cell.n)),
+            max: numbers(cells, |cell| cell.max),
+        })
+    });
+    gyan_results::Series {
+        interval_s: clock::seconds(series.interval as f64),
+        end_s: ends.iter().map(seconds).collect(),
+        columns: columns.collect(),
+    }
+}
+
+impl Sampled {
+    /// What is known of it when `end` was read last.
+    fn finished(&self, end: Option<&[u8]>, object: Option<String>, limit: usize) -> Finished {
+        let Sampled { variable, known, .. } = self;
+        let class = known.effective(variable.class);
+        let delta = match (&self.start, end) {
+            (Some(start), Some(end)) if class.accumulates() => Some(self.delta(start, end, limit)),
+            _ => None,
+        };
+        let values = |bytes: &[u8]| Values::from_bytes(variable.datatype, bytes, limit);
+        let pvar = Pvar {
+            behaves_as: known.behaves_as(variable.class),
+            name: variable.name.clone(),
+            class: variable.class,
+            datatype: variable.datatype,
+            bind: variable.bind.name().map(Into::into),
+            object,
+            verbosity: variable.verbosity.into(),
+            continuous: variable.continuous,
+            readonly: variable.readonly,
+            atomic: variable.atomic,
+            count: self.handle.count,
+            start: self.start.as_deref().map(values),
+            end: end.map(values),
+            delta,
+            samples: self.watch.as_ref().and_then(Watch::samples),
+            notes: self.notes.clone(),
+        };
+        let states = self.watch.as_ref().map(|watch| watch.names().to_vec()).unwrap_or_default();
+        Finished { key: self.key(), pvar, states }
+    }
+
+    /// What it grew by, but for what it did while the program had gyan switched off.
+    fn delta(&self, start: &[u8], end: &[u8], limit: usize) -> Values {
+        let datatype = self.variable.datatype;
+        let Some(excluded) = &self.excluded else {
+            return Values::difference(datatype, start, end, limit);
+        };
+        let delta = datatype.differences(start, end);
+        let delta =
+            delta.iter().zip(excluded).map(|(delta, off)| datatype.difference(*off, *delta));
+        Values::from_elements(delta.collect(), limit)
+    }
+}

@@ -1,0 +1,169 @@
+//! What is read while the program runs: sampled variables at calls, and what accumulates where a phase
+//! begins or ends.
+
+#![forbid(unsafe_code)]
+
+use super::by_phase::{Mark, Phase, Phases, Stretch};
+use super::series::{Key, Series, key};
+use super::{Sampled, Sampler};
+use crate::calls::budget;
+use crate::mpi::tool::{Api, Session};
+use crate::sys::clock;
+
+impl Sampler {
+    /// Tells the governor how many variables share its budget.
+    pub(super) fn tell_governor(&self) {
+        let watched = self.sampled.iter().filter(|sampled| sampled.watch.is_some());
+        budget::set_variables(watched.count());
+    }
+
+    /// Reads the sampled variables that are due at `now`. When the next is.
+    pub(crate) fn sample(&mut self, now: u64) -> u64 {
+        let cost = self.read_cost();
+        let over = |series: &Series| series.next <= now && budget::allows(now, series.last, cost);
+        if self.series.as_ref().is_some_and(over) {
+            self.read_all(now);
+            return self.next_due();
+        }
+        let unlimited = budget::is_unlimited();
+        let mut before = now;
+        for sampled in &mut self.sampled {
+            let Some(watch) = &mut sampled.watch else { continue };
+            if watch.due > now {
+                continue;
+            }
+            sampled.sample(&self.mpit.api, &self.session, self.elements, now);
+            let Some(watch) = &mut sampled.watch else { continue };
+            if !unlimited {
+                let after = clock::now();
+                watch.cost(after.wrapping_sub(before) as f64);
+                before = after;
+                watch.put_off(now, budget::between_readings(now, watch.cost));
+            }
+        }
+        self.next_due()
+    }
+
+    /// Ticks that it takes to read every sampled variable.
+    fn read_cost(&self) -> f64 {
+        self.watches().map(|watch| watch.cost).sum()
+    }
+
+    fn watches(&self) -> impl Iterator<Item = &super::Watch> {
+        self.sampled.iter().filter_map(|sampled| sampled.watch.as_ref())
+    }
+
+    fn next_due(&self) -> u64 {
+        let due = self.watches().map(|watch| watch.due).min();
+        let series = self.series.as_ref().map(|series| series.next);
+        due.into_iter().chain(series).min().unwrap_or(u64::MAX)
+    }
+
+    /// Reads every sampled variable, and ends an interval of the series.
+    pub(super) fn read_all(&mut self, now: u64) {
+        let Some(series) = &mut self.series else { return };
+        let mut before = now;
+        for sampled in &mut self.sampled {
+            sampled.sample(&self.mpit.api, &self.session, self.elements, now);
+            let Some(watch) = &mut sampled.watch else { continue };
+            let after = clock::now();
+            watch.cost(after.wrapping_sub(before) as f64);
+            before = after;
+        }
+        let limit = self.elements;
+        let cells = self.sampled.iter_mut().filter_map(|sampled| {
+            let key = sampled.key();
+            let (datatype, count) = (sampled.variable.datatype, sampled.handle.count);
+            let watch = sampled.watch.as_mut()?;
+            watch.settle(datatype, count, limit, now);
+            Some((key, watch.take_cell()))
+        });
+        series.record(now, cells);
+    }
+
+    /// The program goes on in another phase, which `counts` unless gyan is switched off in it. `must`:
+    /// variables that accumulate are read here whatever it costs. Whether they were at both ends of
+    /// the stretch that ended.
+    pub(crate) fn change_phase(
+        &mut self,
+        now: u64,
+        phase: Phase,
+        counts: bool,
+        must: bool,
+    ) -> bool {
+        let was_read = self.phases.stretch.read;
+        // The other end of the stretch has to be read as well.
+        let read = must || budget::allows(now, self.phases.last, 2.0 * self.phases.cost);
+        for sampled in &mut self.sampled {
+            sampled.settle(&self.mpit.api, &self.session, &mut self.phases, read);
+        }
+        self.phases.stretch = Stretch { phase, counts, read };
+        if read || was_read {
+            self.phases.cost =
+                budget::learned(self.phases.cost, clock::now().wrapping_sub(now) as f64);
+            self.phases.last = now;
+        }
+        was_read
+    }
+}
+
+impl Sampled {
+    pub(super) fn key(&self) -> Key {
+        key(self.variable.index, self.object.as_ref())
+    }
+
+    /// Reads it, when it is sampled.
+    fn sample(&mut self, api: &Api, session: &Session, limit: usize, now: u64) {
+        let Some(watch) = &mut self.watch else { return };
+        match self.handle.read_into(api, session, &mut watch.words) {
+            Ok(()) => watch.take(self.variable.datatype, self.handle.count, limit, now),
+            Err(failure) => {
+                if watch.failed() {
+                    self.notes.push(format!("not sampled any more: {failure}"));
+                }
+            }
+        }
+    }
+
+    /// Takes in what was sampled.
+    pub(super) fn settle_samples(&mut self, phases: &mut Phases) {
+        let key = self.key();
+        if let Some(watch) = &mut self.watch {
+            // Nothing is known of the time since.
+            let seen = watch.seen();
+            watch.settle(self.variable.datatype, self.handle.count, phases.elements, seen);
+            if let Some(samples) = watch.end_phase(phases.stretch.counts) {
+                phases.add_samples(key, &samples);
+            }
+        }
+    }
+
+    /// A stretch ends: takes in what was read in it, and what it grew by. `next`: whether the next is
+    /// to be read.
+    pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
+        let key = self.key();
+        self.settle_samples(phases);
+        let class = self.known.effective(self.variable.class);
+        let before = std::mem::take(&mut self.mark);
+        let was_read = phases.stretch.read && !matches!(before, Mark::Unknown);
+        if !class.accumulates() || !self.known.may_be_read_in_between() || !(was_read || next) {
+            return;
+        }
+        let Ok(now) = self.handle.read(api, session) else { return };
+        let before = match &before {
+            Mark::Start => self.start.as_ref(),
+            Mark::At(bytes) => Some(bytes),
+            Mark::Unknown => None,
+        };
+        if let (true, Some(before)) = (was_read, before) {
+            let delta = self.variable.datatype.differences(before, &now);
+            if !phases.stretch.counts {
+                super::by_phase::add(&mut self.excluded, delta.clone());
+            }
+            phases.add_delta(key, delta);
+        }
+        if next {
+            self.mark = Mark::At(now);
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! The queues of each peer (PERUSE 2.0, section 9.1.4).
+
+#![forbid(unsafe_code)]
+
+use gyan_results::PeerQueues;
+
+use crate::sys::clock;
+use crate::sys::fixed_map::{Row, Table, mixed};
+
+/// Most processes exchange messages with few others.
+const PEERS_AT_MOST: usize = 1024;
+
+/// From whom a message comes, or is received.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Peer {
+    /// A rank in `MPI_COMM_WORLD`.
+    Rank(u32),
+    /// `MPI_ANY_SOURCE`.
+    Any,
+    /// A process that is not in `MPI_COMM_WORLD`, or of which the rank there is not known.
+    Unknown,
+}
+
+pub(super) struct Peers {
+    rows: Table<OfPeer>,
+    /// What is in no row.
+    others: u64,
+}
+
+struct OfPeer {
+    peer: Peer,
+    unexpected: Lengths,
+    waited: f64,
+    waited_max: f64,
+    posted: Lengths,
+}
+
+/// The length of a queue, after each that came.
+#[derive(Default)]
+struct Lengths {
+    now: u64,
+    came: u64,
+    sum: u64,
+    max: u64,
+}
+
+impl Lengths {
+    fn came(&mut self) {
+        self.now += 1;
+        self.came += 1;
+        self.sum += self.now;
+        self.max = self.max.max(self.now);
+    }
+
+    fn went(&mut self) {
+        self.now = self.now.saturating_sub(1);
+    }
+
+    fn mean(&self) -> f64 {
+        self.sum as f64 / self.came.max(1) as f64
+    }
+}
+
+impl Row for OfPeer {
+    type Key = Peer;
+
+    fn key(&self) -> Peer {
+        self.peer
+    }
+
+    fn is(&self, key: Peer) -> bool {
+        self.peer == key
+    }
+
+    fn hash(key: Peer) -> u64 {
+        match key {
+            Peer::Rank(rank) => mixed(rank.into(), 0),
+            Peer::Any | Peer::Unknown => mixed(0, 1),
+        }
+    }
+}
+
+impl Peers {
+    pub(super) fn new() -> Peers {
+        Peers { rows: Table::new(PEERS_AT_MOST), others: 0 }
+    }
+
+    fn of(&mut self, peer: Peer) -> Option<&mut OfPeer> {
+        if peer == Peer::Unknown {
+            self.others += 1;
+            return None;
+        }
+        if self.rows.get(peer).is_none() {
+            let row = OfPeer {
+                peer,
+                unexpected: Lengths::default(),
+                waited: 0.0,
+                waited_max: 0.0,
+                posted: Lengths::default(),
+            };
+            if !self.rows.put(row) {
+                self.others += 1;
+            }
+        }
+        self.rows.get(peer)
+    }
+
+    pub(super) fn came(&mut self, peer: Peer) {
+        if let Some(row) = self.of(peer) {
+            row.unexpected.came();
+        }
+    }
+
+    /// A message that waited for `ticks`.
+    pub(super) fn went(&mut self, peer: Peer, ticks: f64) {
+        if let Some(row) = self.rows.get(peer) {
+            row.unexpected.went();
+            row.waited += ticks;
+            row.waited_max = row.waited_max.max(ticks);
+        }
+    }
+
+    pub(super) fn posted(&mut self, peer: Peer) {
+        if let Some(row) = self.of(peer) {
+            row.posted.came();
+        }
+    }
+
+    pub(super) fn unposted(&mut self, peer: Peer) {
+        if let Some(row) = self.rows.get(peer) {
+            row.posted.went();
+        }
+    }
+
+    pub(super) fn without_row(&self) -> u64 {
+        self.others
+    }
+
+    /// By peer, `MPI_ANY_SOURCE` last.
+    pub(super) fn described(&self) -> Vec<PeerQueues> {
+        let row = |row: &OfPeer| PeerQueues {
+            peer: match row.peer {
+                Peer::Rank(rank) => Some(rank),
+                Peer::Any | Peer::Unknown => None,
+            },
+            unexpected: row.unexpected.came,
+            unexpected_max: row.unexpected.max,
+            unexpected_mean: row.unexpected.mean(),
+            unexpected_time_s: clock::seconds(row.waited),
+            unexpected_time_max_s: clock::seconds(row.waited_max),
+            posted: row.posted.came,
+            posted_max: row.posted.max,
+            posted_mean: row.posted.mean(),
+        };
+        let mut rows: Vec<PeerQueues> = self.rows.rows().map(row).collect();
+        rows.sort_by_key(|row| (row.peer.is_none(), row.peer));
+        rows
+    }
+}

@@ -1,0 +1,152 @@
+//! The unexpected messages that wait for their receives, and since when.
+//!
+//! Libraries tell of a message its communicator, its source and its tag, and not which one it is. They
+//! need not: of messages that agree in these the first that came is the first that is received (MPI 4.1,
+//! 3.5). So each such stream is a queue.
+
+#![forbid(unsafe_code)]
+
+use crate::sys::fixed_map::{Row, Table, mixed};
+
+/// Messages that are followed at a time.
+const MESSAGES_AT_MOST: usize = 16 * 1024;
+const STREAMS_AT_MOST: usize = 4 * 1024;
+
+/// Messages that cannot overtake each other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Stream {
+    /// Whatever tells communicators apart.
+    pub(crate) comm: usize,
+    /// The rank in it that sends.
+    pub(crate) source: i32,
+    pub(crate) tag: i32,
+}
+
+pub(super) struct Waiting {
+    streams: Table<Line>,
+    messages: Vec<Message>,
+    /// The first unused message.
+    free: Option<u32>,
+}
+
+/// A stream of which messages wait.
+struct Line {
+    stream: Stream,
+    first: u32,
+    last: u32,
+}
+
+#[derive(Clone, Copy)]
+struct Message {
+    since: u64,
+    next: Option<u32>,
+}
+
+impl Row for Line {
+    type Key = Stream;
+
+    fn key(&self) -> Stream {
+        self.stream
+    }
+
+    fn is(&self, key: Stream) -> bool {
+        self.stream == key
+    }
+
+    fn hash(Stream { comm, source, tag }: Stream) -> u64 {
+        let ends = u64::from(source.cast_unsigned()) << 32 | u64::from(tag.cast_unsigned());
+        mixed(comm as u64, ends)
+    }
+}
+
+impl Waiting {
+    pub(super) fn new() -> Waiting {
+        let unused = (1..=MESSAGES_AT_MOST).map(|next| Message {
+            since: 0,
+            next: u32::try_from(next).ok().filter(|_| next < MESSAGES_AT_MOST),
+        });
+        Waiting { streams: Table::new(STREAMS_AT_MOST), messages: unused.collect(), free: Some(0) }
+    }
+
+    /// A message has come; false when it is one too many.
+    pub(super) fn came(&mut self, stream: Stream, now: u64) -> bool {
+        let Some(at) = self.free else { return false };
+        let Some(next) = self.message(at).map(|message| message.next) else { return false };
+        let last = self.streams.get(stream).map(|line| std::mem::replace(&mut line.last, at));
+        if let Some(last) = last {
+            if let Some(last) = self.message(last) {
+                last.next = Some(at);
+            }
+        } else if !self.streams.put(Line { stream, first: at, last: at }) {
+            return false;
+        }
+        self.free = next;
+        if let Some(message) = self.message(at) {
+            *message = Message { since: now, next: None };
+        }
+        true
+    }
+
+    /// The first message of a stream goes: since when it waited.
+    pub(super) fn went(&mut self, stream: Stream) -> Option<u64> {
+        let at = self.streams.get(stream)?.first;
+        let free = self.free;
+        let message = self.message(at)?;
+        let Message { since, next } = std::mem::replace(message, Message { since: 0, next: free });
+        self.free = Some(at);
+        match (next, self.streams.get(stream)) {
+            (Some(next), Some(line)) => line.first = next,
+            _ => _ = self.streams.take(stream),
+        }
+        Some(since)
+    }
+
+    fn message(&mut self, at: u32) -> Option<&mut Message> {
+        self.messages.get_mut(at as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(source: i32, tag: i32) -> Stream {
+        Stream { comm: 7, source, tag }
+    }
+
+    #[test]
+    fn messages_of_a_stream_go_in_the_order_in_which_they_came() {
+        let mut waiting = Waiting::new();
+        for now in 0..10 {
+            let (source, tag) = if now % 2 == 0 { (1, 5) } else { (2, 5) };
+            assert!(waiting.came(stream(source, tag), now));
+        }
+        assert_eq!(waiting.went(stream(1, 6)), None);
+        for now in [0, 2, 4, 6, 8] {
+            assert_eq!(waiting.went(stream(1, 5)), Some(now));
+        }
+        assert_eq!(waiting.went(stream(1, 5)), None);
+        assert!(waiting.came(stream(1, 5), 11));
+        assert_eq!(waiting.went(stream(2, 5)), Some(1));
+        assert_eq!(waiting.went(stream(1, 5)), Some(11));
+    }
+
+    #[test]
+    fn one_too_many_is_told_and_the_room_comes_back() {
+        let mut waiting = Waiting::new();
+        for now in 0..MESSAGES_AT_MOST as u64 {
+            assert!(waiting.came(stream(1, 5), now));
+        }
+        assert!(!waiting.came(stream(1, 5), 0));
+        assert_eq!(waiting.went(stream(1, 5)), Some(0));
+        assert!(waiting.came(stream(3, 5), 1));
+        assert!(!waiting.came(stream(1, 5), 0));
+        for now in 1..MESSAGES_AT_MOST as u64 {
+            assert_eq!(waiting.went(stream(1, 5)), Some(now));
+        }
+        for tag in 1..STREAMS_AT_MOST {
+            assert!(waiting.came(stream(1, i32::try_from(tag).unwrap()), 0));
+        }
+        assert!(!waiting.came(stream(1, 0), 0));
+    }
+}

@@ -1,0 +1,285 @@
+//! Receives that are called while a variable is above a threshold, such as the length of the queue of
+//! unexpected messages: how many, and where in the program. After the example tool of the standard (MPI
+//! 4.1, 15.3.7).
+//!
+//! Every receive of the program goes by here, so what is not a hit takes a reading of the variable and
+//! little else. A hit is counted by where its call returns to; the stack is looked at as the budget
+//! allows.
+
+mod addresses;
+mod arguments;
+mod sites;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use gyan_results::Watch;
+use wildmatch::WildMatch;
+
+use crate::calls::budget;
+use crate::calls::gate;
+use crate::calls::thread;
+use crate::config::WatchFor;
+use crate::entry::effects::Language;
+use crate::mpi::functions::{Function, Posted, Receives};
+use crate::mpi::tool::published;
+use crate::run;
+use crate::sys::cells::{Real, Whole};
+use crate::sys::clock;
+use crate::sys::locks::lock_soon;
+use arguments::{Arguments, Receive, Then};
+use sites::{Call, Noted, Sites, Worst};
+
+/// The name of the queue of unexpected messages whatever the library calls it.
+pub(crate) const UNEXPECTED_QUEUE: &str = "umq";
+/// What that stands for: the first of these names that the library has.
+const UNEXPECTED: &[&str] = &[
+    // MPICH and Intel MPI: all of the process.
+    "unexpected_recvq_length",
+    // Open MPI, pml ob1: of a communicator, by rank.
+    "pml_ob1_unexpected_msgq_length",
+    // Open MPI's software counters: all of the process.
+    "*SPC_UNEXPECTED_IN_QUEUE",
+    // The example in the standard.
+    "MPI_T_UMQ_LENGTH",
+];
+
+/// One receive in so many is measured.
+const MEASURED_EVERY: u64 = 64;
+
+/// Entry points look at it by themselves.
+pub(crate) static ON: AtomicBool = AtomicBool::new(false);
+static THRESHOLD: Whole = Whole::new(0);
+static RECEIVES: Whole = Whole::new(0);
+static NOT_COMPARED: Whole = Whole::new(0);
+static MAX: Whole = Whole::new(0);
+/// Ticks that a look takes that is no hit, and that looking at a stack takes.
+static LOOK: Real = Real::new(0.0);
+static STACK: Real = Real::new(0.0);
+/// When a stack was looked at last.
+static LAST_STACK: Whole = Whole::new(0);
+/// Held while a hit is noted, and never while MPI is called.
+static SITES: Mutex<Option<Sites>> = Mutex::new(None);
+
+/// The names of the variables that a user means.
+pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
+    match wanted.variable.as_str() {
+        UNEXPECTED_QUEUE => UNEXPECTED.iter().map(|name| WildMatch::new(name)).collect(),
+        name => vec![WildMatch::new(name)],
+    }
+}
+
+/// Watches from now on, the variable that the library calls `variable`.
+pub(crate) fn begin(variable: &str, wanted: &WatchFor) {
+    addresses::prepare();
+    with_sites(|sites| _ = sites.get_or_insert_with(|| Sites::new(variable)));
+    arguments::prepare();
+    THRESHOLD.set(wanted.threshold);
+    ON.store(true, Ordering::Relaxed);
+}
+
+/// Watches no longer.
+pub(crate) fn end() {
+    ON.store(false, Ordering::Relaxed);
+}
+
+#[inline]
+pub(crate) fn is_on() -> bool {
+    ON.load(Ordering::Relaxed)
+}
+
+fn with_sites<T>(work: impl FnOnce(&mut Option<Sites>) -> T) -> T {
+    work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// A hit: what is left to be seen when the receive has returned.
+pub(crate) struct Watched {
+    noted: Option<Noted>,
+    then: Then,
+}
+
+/// The program is about to call a function that has to do with receives, while these are watched.
+/// `alone`: no other thread calls MPI.
+#[inline]
+pub(crate) fn before(
+    alone: bool,
+    function: Function,
+    receives: Receives,
+    language: Language,
+    words: &[usize],
+) -> Option<Watched> {
+    let arguments = Arguments { language, words };
+    match receives {
+        // What is no hit looks at the communicator alone.
+        Receives::Posts(posted) => {
+            let comm = arguments.comm(posted.comm);
+            let value = compare(alone, comm)?;
+            contain(|| Some(posts(function, arguments, posted, comm, value)))
+        }
+        _ => contain(|| other(alone, function, receives, arguments)),
+    }
+}
+
+fn contain<T>(piece: impl FnOnce() -> Option<T>) -> Option<T> {
+    gate::contain("watching receives", piece).flatten()
+}
+
+/// Compares the variable for one receive. Its value when that is a hit.
+#[inline]
+fn compare(alone: bool, comm: Option<usize>) -> Option<u64> {
+    let number = RECEIVES.get();
+    if number % MEASURED_EVERY == MEASURED_EVERY / 2 {
+        return compare_measured(alone, comm);
+    }
+    compare_only(alone, comm)
+}
+
+#[inline]
+fn compare_only(alone: bool, comm: Option<usize>) -> Option<u64> {
+    let Some(value) = published::total(comm) else {
+        NOT_COMPARED.add_shared(1);
+        return None;
+    };
+    if alone {
+        RECEIVES.add(1);
+    } else {
+        RECEIVES.add_shared(1);
+    }
+    if value > MAX.get() {
+        MAX.raise(value);
+    }
+    (value > THRESHOLD.get()).then_some(value)
+}
+
+#[cold]
+#[inline(never)]
+fn compare_measured(alone: bool, comm: Option<usize>) -> Option<u64> {
+    let begun = clock::now();
+    let value = compare_only(alone, comm);
+    let ticks = clock::now().wrapping_sub(begun);
+    LOOK.set(budget::learned(LOOK.get(), ticks as f64));
+    run::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
+    value
+}
+
+/// A receive that is a hit.
+#[cold]
+#[inline(never)]
+fn posts(
+    function: Function,
+    arguments: Arguments,
+    posted: Posted,
+    comm: Option<usize>,
+    value: u64,
+) -> Watched {
+    let (source, tag) = arguments.source_and_tag(posted);
+    let noted = hit(function, Receive { comm, source, tag }, value);
+    let then = match posted.status {
+        Some(status) if source.is_none() || tag.is_none() => Then::Status(status),
+        _ => Then::Nothing,
+    };
+    Watched { noted, then }
+}
+
+/// What is not a receive by itself, or not one alone.
+#[inline(never)]
+fn other(
+    alone: bool,
+    function: Function,
+    receives: Receives,
+    arguments: Arguments,
+) -> Option<Watched> {
+    let mut show = |receive: Receive| {
+        if let Some(value) = compare(alone, receive.comm) {
+            hit(function, receive, value);
+        }
+    };
+    let then = arguments::other(receives, arguments, &mut show)?;
+    Some(Watched { noted: None, then })
+}
+
+/// It has returned.
+#[inline]
+pub(crate) fn after(
+    watched: Option<Watched>,
+    language: Language,
+    words: &[usize],
+    succeeded: bool,
+) {
+    if let Some(watched) = watched.filter(|_| succeeded) {
+        contain(|| {
+            happened(watched, Arguments { language, words });
+            Some(())
+        });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn happened(Watched { noted, then }: Watched, arguments: Arguments) {
+    if let (Some((source, tag)), Some(noted)) = (then.happened(arguments), noted) {
+        with_sites(|sites| {
+            if let Some(sites) = sites {
+                sites.received(noted, source, tag);
+            }
+        });
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
+    let begun = clock::now();
+    let noted_by_entry = thread::here().caller.get();
+    let address = if noted_by_entry == 0 || addresses::is_passed_over(noted_by_entry) {
+        sites::found_on_stack()
+    } else {
+        noted_by_entry
+    };
+    let mut looked = false;
+    let may_look = || {
+        looked = budget::is_unlimited() || budget::allows(begun, LAST_STACK.get(), STACK.get());
+        looked
+    };
+    let call = Call { function, address };
+    let noted = with_sites(|sites| sites.as_mut()?.hit(call, value, may_look));
+    if let Some(noted) = noted {
+        let Receive { comm, source, tag } = receive;
+        let longest_from = published::largest(comm);
+        let worst = Worst { value, source, tag, comm, longest_from, name: None };
+        with_sites(|sites| sites.as_mut().map(|sites| sites.is_worst(noted, worst)));
+    }
+    let ticks = clock::now().wrapping_sub(begun);
+    if looked {
+        STACK.set(budget::learned(STACK.get(), ticks as f64));
+        LAST_STACK.set(begun);
+    }
+    run::spent(ticks);
+    noted
+}
+
+/// Whether a hit that is kept was on this communicator, so that its name has to be known.
+pub(crate) fn mentions(comm: usize) -> bool {
+    with_sites(|sites| sites.as_ref().is_some_and(|sites| sites.mention(comm)))
+}
+
+/// A communicator goes, which was called so.
+pub(crate) fn comm_goes(comm: usize, name: &str) {
+    with_sites(|sites| {
+        if let Some(sites) = sites {
+            sites.goes(comm, name);
+        }
+    });
+}
+
+/// As the profile has it; none when nothing was watched. `names` of the communicators that are alive.
+pub(crate) fn described(names: &dyn Fn(usize) -> Option<String>) -> Option<Watch> {
+    let watch = Watch {
+        threshold: THRESHOLD.get(),
+        receives: RECEIVES.get(),
+        not_compared: NOT_COMPARED.get(),
+        max: MAX.get(),
+        ..Watch::default()
+    };
+    Some(lock_soon(&SITES)?.as_ref()?.described(watch, names))
+}

@@ -1,0 +1,340 @@
+//! The places in the program whose receives were hits, and the stacks that led there. All of it is there
+//! from the beginning: a hit allocates nothing.
+
+#![forbid(unsafe_code)]
+
+use std::cmp::Reverse;
+
+use gyan_results::{Hit, Stack, Watch, WatchSite};
+
+use super::addresses::{self, Map};
+use crate::calls::ledger;
+use crate::mpi::functions::Function;
+use crate::sys::fixed_map::{Row, Table, mixed};
+use crate::sys::unwind;
+
+const SITES_AT_MOST: usize = 256;
+/// Different stacks that are kept of a site.
+const STACKS: usize = 4;
+const FRAMES: usize = 32;
+/// Frames of gyan and of the MPI library, which come before the program's.
+const INNER_FRAMES: usize = 16;
+
+pub(super) struct Sites {
+    variable: String,
+    places: Table<Place>,
+    known: Vec<Site>,
+    elsewhere: u64,
+}
+
+/// Where a call returns to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Call {
+    pub(super) function: Function,
+    pub(super) address: usize,
+}
+
+struct Place {
+    call: Call,
+    site: usize,
+}
+
+struct Site {
+    call: Call,
+    hits: u64,
+    sum: u64,
+    worst: Worst,
+    stacks_taken: u64,
+    stacks: [Frames; STACKS],
+}
+
+/// The hit with the largest value.
+#[derive(Clone, Default)]
+pub(super) struct Worst {
+    pub(super) value: u64,
+    /// None for what is not known.
+    pub(super) source: Option<i32>,
+    pub(super) tag: Option<i32>,
+    pub(super) comm: Option<usize>,
+    pub(super) longest_from: Option<u32>,
+    /// The name of the communicator, once that is gone.
+    pub(super) name: Option<String>,
+}
+
+/// The hit that was the worst of its site when it was noted.
+#[derive(Clone, Copy)]
+pub(super) struct Noted {
+    site: usize,
+    hits: u64,
+}
+
+#[derive(Clone, Copy)]
+struct Frames {
+    hits: u64,
+    len: usize,
+    addresses: [usize; FRAMES],
+}
+
+impl Row for Place {
+    type Key = Call;
+
+    fn key(&self) -> Call {
+        self.call
+    }
+
+    fn is(&self, key: Call) -> bool {
+        self.call == key
+    }
+
+    fn hash(Call { function, address }: Call) -> u64 {
+        mixed(address as u64, function.0 as u64)
+    }
+}
+
+impl Sites {
+    /// Of hits of the variable with this name.
+    pub(super) fn new(variable: &str) -> Sites {
+        Sites {
+            variable: variable.into(),
+            places: Table::new(SITES_AT_MOST),
+            known: Vec::with_capacity(SITES_AT_MOST),
+            elsewhere: 0,
+        }
+    }
+
+    /// Notes a hit of a call. `may_look` tells whether the stack may be looked at, and is not asked at
+    /// the first hit of a site. When no hit of the site was as large, what is to be told of it:
+    /// [`Sites::is_worst`].
+    pub(super) fn hit(
+        &mut self,
+        call: Call,
+        value: u64,
+        may_look: impl FnOnce() -> bool,
+    ) -> Option<Noted> {
+        let known = self.places.get(call).map(|place| place.site);
+        let index = match known {
+            Some(index) => index,
+            None if self.known.len() < SITES_AT_MOST => {
+                let site = self.known.len();
+                self.places.put(Place { call, site });
+                self.known.push(Site::new(call));
+                site
+            }
+            None => {
+                self.elsewhere += 1;
+                return None;
+            }
+        };
+        let site = self.known.get_mut(index)?;
+        site.hits += 1;
+        site.sum = site.sum.saturating_add(value);
+        if site.hits == 1 || may_look() {
+            site.look();
+        }
+        (value > site.worst.value).then(|| {
+            site.worst = Worst { value, ..Worst::default() };
+            Noted { site: index, hits: site.hits }
+        })
+    }
+
+    /// Tells more of the hit that was noted, unless another thread's was larger in between.
+    pub(super) fn is_worst(&mut self, noted: Noted, worst: Worst) {
+        if let Some(site) = self.known.get_mut(noted.site)
+            && site.worst.value == worst.value
+        {
+            site.worst = worst;
+        }
+    }
+
+    /// What a receive that was noted turned out to receive.
+    pub(super) fn received(&mut self, noted: Noted, source: i32, tag: i32) {
+        if let Some(site) = self.known.get_mut(noted.site) {
+            // Not when another thread's hit has come in between.
+            if site.hits == noted.hits {
+                site.worst.source = Some(source);
+                site.worst.tag = Some(tag);
+            }
+        }
+    }
+
+    /// Whether a hit that is kept was on this communicator.
+    pub(super) fn mention(&self, comm: usize) -> bool {
+        self.known.iter().any(|site| site.worst.is_on(comm))
+    }
+
+    /// A communicator is called so, and goes.
+    pub(super) fn goes(&mut self, comm: usize, name: &str) {
+        for site in &mut self.known {
+            if site.worst.is_on(comm) {
+                site.worst.name = Some(name.into());
+            }
+        }
+    }
+
+    /// What is known of the rest, with the sites; `names` of the communicators that are alive.
+    pub(super) fn described(
+        &self,
+        mut watch: Watch,
+        names: &dyn Fn(usize) -> Option<String>,
+    ) -> Watch {
+        watch.variable.clone_from(&self.variable);
+        let mut map = Map::now();
+        for site in &self.known {
+            let worst = &site.worst;
+            let mut stacks: Vec<Stack> = site
+                .stacks
+                .iter()
+                .filter(|stack| stack.hits > 0)
+                .map(|stack| Stack {
+                    hits: stack.hits,
+                    frames: stack.known().iter().map(|frame| map.address(*frame)).collect(),
+                })
+                .collect();
+            stacks.sort_by_key(|stack| Reverse(stack.hits));
+            watch.sites.push(WatchSite {
+                function: ledger::row(site.call.function).map_or("", |row| row.name).into(),
+                call: map.address(site.call.address),
+                hits: site.hits,
+                sum: site.sum,
+                worst: Hit {
+                    value: worst.value,
+                    source: worst.source,
+                    tag: worst.tag,
+                    communicator: worst.name.clone().or_else(|| worst.comm.and_then(names)),
+                    longest_from: worst.longest_from,
+                },
+                stacks_taken: site.stacks_taken,
+                stacks,
+            });
+        }
+        watch.sites.sort_by_key(|site| Reverse(site.hits));
+        watch.hits = self.elsewhere + self.known.iter().map(|site| site.hits).sum::<u64>();
+        watch.hits_elsewhere = self.elsewhere;
+        watch.load_map = map.used();
+        watch
+    }
+}
+
+impl Worst {
+    fn is_on(&self, comm: usize) -> bool {
+        self.comm == Some(comm) && self.name.is_none()
+    }
+}
+
+impl Site {
+    fn new(call: Call) -> Site {
+        Site {
+            call,
+            hits: 0,
+            sum: 0,
+            worst: Worst::default(),
+            stacks_taken: 0,
+            stacks: [Frames { hits: 0, len: 0, addresses: [0; FRAMES] }; STACKS],
+        }
+    }
+
+    /// Looks at the stack.
+    fn look(&mut self) {
+        let mut all = [0; INNER_FRAMES + FRAMES];
+        let len = unwind::callers(&mut all);
+        let all = all.get(..len).unwrap_or_default();
+        let outer = all.iter().position(|frame| !addresses::is_passed_over(*frame));
+        let frames = outer.and_then(|outer| all.get(outer..)).unwrap_or_default();
+        let frames = frames.get(..FRAMES).unwrap_or(frames);
+        self.stacks_taken += 1;
+        let known = self.stacks.iter_mut().find(|stack| stack.hits == 0 || stack.known() == frames);
+        let Some(stack) = known else { return };
+        stack.hits += 1;
+        stack.len = frames.len();
+        for (to, from) in stack.addresses.iter_mut().zip(frames) {
+            *to = *from;
+        }
+    }
+}
+
+impl Frames {
+    fn known(&self) -> &[usize] {
+        self.addresses.get(..self.len).unwrap_or_default()
+    }
+}
+
+/// The call of the program that leads here, when its entry point has not noted it: the first that is
+/// neither gyan's nor the MPI library's.
+#[cold]
+pub(super) fn found_on_stack() -> usize {
+    let mut frames = [0; INNER_FRAMES];
+    let len = unwind::callers(&mut frames);
+    let mut frames = frames.iter().take(len);
+    frames.find(|frame| !addresses::is_passed_over(**frame)).copied().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::functions::point_to_point::{MPI_Irecv, MPI_Recv};
+
+    fn call(address: usize) -> Call {
+        Call { function: MPI_Recv, address }
+    }
+
+    fn described(sites: &Sites) -> Watch {
+        sites.described(Watch::default(), &|comm| Some(format!("comm {comm}")))
+    }
+
+    #[test]
+    fn hits_are_counted_by_function_and_place_and_the_largest_is_kept() {
+        let mut sites = Sites::new("queue");
+        let mut hit = |call, value, tag| {
+            if let Some(noted) = sites.hit(call, value, || false) {
+                let worst = Worst { value, tag: Some(tag), comm: Some(7), ..Worst::default() };
+                sites.is_worst(noted, worst);
+            }
+        };
+        for value in [3, 9, 4] {
+            hit(call(10), value, 1);
+        }
+        hit(Call { function: MPI_Irecv, address: 10 }, 1, 2);
+        let watch = described(&sites);
+        assert_eq!((watch.hits, watch.hits_elsewhere, watch.sites.len()), (4, 0, 2));
+        let site = &watch.sites[0];
+        assert_eq!((site.function.as_str(), site.hits, site.sum), ("MPI_Recv", 3, 16));
+        assert_eq!((site.worst.value, site.worst.tag), (9, Some(1)));
+        assert_eq!(site.worst.communicator.as_deref(), Some("comm 7"));
+        // Only the first hit was looked at.
+        assert_eq!((site.stacks_taken, site.stacks.len()), (1, 1));
+    }
+
+    #[test]
+    fn what_a_receive_got_belongs_to_the_hit_that_was_noted_last() {
+        let mut sites = Sites::new("queue");
+        let first = sites.hit(call(10), 5, || false).unwrap();
+        assert!(sites.hit(call(10), 5, || false).is_none());
+        sites.received(first, 1, 2);
+        assert_eq!(described(&sites).sites[0].worst.source, None);
+        let third = sites.hit(call(10), 6, || false).unwrap();
+        sites.received(third, 3, 4);
+        assert_eq!(described(&sites).sites[0].worst.source, Some(3));
+    }
+
+    #[test]
+    fn hits_of_too_many_places_are_still_counted() {
+        let mut sites = Sites::new("queue");
+        for address in 0..SITES_AT_MOST + 5 {
+            sites.hit(call(address), 1, || false);
+        }
+        let watch = described(&sites);
+        assert_eq!((watch.sites.len(), watch.hits_elsewhere), (SITES_AT_MOST, 5));
+        assert_eq!(watch.hits, SITES_AT_MOST as u64 + 5);
+    }
+
+    #[test]
+    fn the_name_of_a_communicator_that_went_stays() {
+        let mut sites = Sites::new("queue");
+        let noted = sites.hit(call(1), 1, || false).unwrap();
+        sites.is_worst(noted, Worst { value: 1, comm: Some(7), ..Worst::default() });
+        assert!(sites.mention(7) && !sites.mention(8));
+        sites.goes(7, "halo");
+        assert!(!sites.mention(7));
+        assert_eq!(described(&sites).sites[0].worst.communicator.as_deref(), Some("halo"));
+    }
+}

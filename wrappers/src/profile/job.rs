@@ -1,0 +1,331 @@
+//! Which run is this? What the launcher, the command line and the node say, without communication.
+
+use std::env;
+use std::fs;
+use std::iter;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::config::{Config, Live, launcher};
+use crate::profile::output::Place;
+
+/// A launcher is so many processes above its ranks at most: there are proxies and shells in between.
+const LEVELS: usize = 4;
+
+/// The run that this process belongs to. Processes that `MPI_Comm_spawn` starts have an
+/// `MPI_COMM_WORLD` of their own, with a rank 0 of its own: they are a run of their own.
+pub(crate) struct Job {
+    /// The same on every rank of the run, different from that of other runs.
+    pub(crate) id: String,
+    /// Empty when the user does not want it recorded.
+    pub(crate) command: Vec<String>,
+    pub(crate) host: String,
+    pub(crate) pid: u32,
+    /// UTC, RFC 3339.
+    pub(crate) started: String,
+    /// Where the profiles go.
+    pub(crate) place: Place,
+    /// Where the live files are; none for nowhere.
+    pub(crate) live: Option<Place>,
+}
+
+impl Job {
+    /// `spawned`: this process was started by `MPI_Comm_spawn`; `begun`: when the run began.
+    pub(crate) fn of_this_process(config: &Config, spawned: bool, begun: Instant) -> Job {
+        let pid = std::process::id();
+        let of_launcher = || id_of_launcher(spawned).unwrap_or_else(|| process_id(pid));
+        let id = match &config.job_id {
+            // The spawned inherit the user's id.
+            Some(id) if spawned => format!("{id}-{}", of_launcher()),
+            Some(id) => id.clone(),
+            None => of_launcher(),
+        };
+        let name = file_name_of(&program());
+        let mode = config.mode;
+        let named = |parent: &Path, kind| {
+            Place::named(&absolute(parent), mode, kind, &name, &file_name_of(&id))
+        };
+        let place = match &config.output {
+            Some(directory) if spawned => named(directory, "spawned"),
+            Some(directory) => Place::chosen(&absolute(directory), mode),
+            None => named(Path::new(""), "gyan"),
+        };
+        let live = match &config.live {
+            Live::Off => None,
+            Live::InOutput => Some(place.clone()),
+            Live::In(directory) => Some(named(directory, "gyan")),
+        };
+        Job {
+            id,
+            command: if config.record_command { command_line() } else { Vec::new() },
+            host: host(),
+            pid,
+            started: timestamp(
+                SystemTime::now().checked_sub(begun.elapsed()).unwrap_or(UNIX_EPOCH),
+            ),
+            place,
+            live,
+        }
+    }
+}
+
+/// Where `directory` is, also when the program changes to another one later. As it is where the
+/// directory that the program is in is not there any more.
+fn absolute(directory: &Path) -> PathBuf {
+    env::current_dir().map_or_else(|_| directory.to_owned(), |here| here.join(directory))
+}
+
+/// The name of this node.
+pub(crate) fn host() -> String {
+    fs::read_to_string("/proc/sys/kernel/hostname")
+        .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
+}
+
+/// Whether this process speaks for its node: the first rank on it, as far as the launcher tells.
+pub(crate) fn speaks_for_node() -> bool {
+    ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"]
+        .into_iter()
+        .find_map(launcher)
+        .is_none_or(|rank| rank == "0")
+}
+
+/// The id that the launcher gave to the run.
+fn id_of_launcher(spawned: bool) -> Option<String> {
+    let start = if spawned { Start::Spawned(world_of_spawned()) } else { Start::Launched };
+    id_from(&launcher, &start, || parent_id().unwrap_or_default())
+}
+
+/// What started the processes of this run.
+enum Start {
+    Launched,
+    /// `MPI_Comm_spawn`. The name tells them apart where others have the same parent process.
+    Spawned(Option<String>),
+}
+
+/// `lookup` gives a variable of the environment, `parent` an id of the parent process.
+fn id_from(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    start: &Start,
+    parent: impl Fn() -> String,
+) -> Option<String> {
+    let slurm_job = lookup("SLURM_JOB_ID");
+    let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
+    // PMIx: Open MPI's launchers, and srun --mpi=pmix, where Slurm's own id reads better. Under
+    // mpirun inside a Slurm job the step is that of the daemons, and not on every node. The spawned
+    // have a namespace of their own.
+    if let Some(namespace) = lookup("PMIX_NAMESPACE") {
+        return match (namespace.starts_with("slurm."), &slurm_job) {
+            (true, _) => slurm_step().or(Some(namespace)),
+            (false, Some(job)) => Some(format!("{job}-{namespace}")),
+            (false, None) => Some(namespace),
+        };
+    }
+    // Hydra (MPICH, Intel MPI) gives no id; its proxy is the parent of all ranks of a node. The
+    // step is the launcher's, so that the spawned share it.
+    if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
+        let of_job = || slurm_job.as_ref().map(|job| format!("{job}-{}", parent()));
+        return Some(match start {
+            Start::Launched => slurm_step().or_else(of_job).unwrap_or_else(parent),
+            Start::Spawned(None) => of_job().unwrap_or_else(parent),
+            Start::Spawned(Some(world)) => {
+                format!("{}-{world}", of_job().unwrap_or_else(parent))
+            }
+        });
+    }
+    lookup("SLURM_PROCID")
+        .and_then(|_| slurm_step())
+        .or_else(|| ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup))
+}
+
+/// What the processes of one spawn have in common, where one proxy of Hydra starts several. None
+/// where it starts these alone.
+fn world_of_spawned() -> Option<String> {
+    // Hydra 4.0: a proxy for each spawn, of the process group that it is told.
+    // SAFETY: getppid always succeeds.
+    let parent = fs::read(format!("/proc/{}/cmdline", unsafe { libc::getppid() }));
+    let command = parent.unwrap_or_default();
+    let mut words = command.split(|&byte| byte == 0);
+    let group = words.find(|word| *word == b"--pgid").and_then(|_| words.next());
+    if group.is_some_and(|group| group != b"0") {
+        return None;
+    }
+    // Intel MPI: the same, but it tells the processes.
+    if launcher("HYDRA_BSTRAP_PGID").is_some_and(|group| group != "0") {
+        return None;
+    }
+    // MPICH 5 names its shared memory after a hash of what its process manager calls the world.
+    let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
+    // Else a run of its own for each process: no summary, but nothing mixed and nothing lost.
+    world_in(&maps).or_else(|| Some(process_id(std::process::id())))
+}
+
+/// The hash in `/dev/shm/mpich_shm_<hash>_<node>`.
+fn world_in(maps: &str) -> Option<String> {
+    let (_, rest) = maps.split_once("/mpich_shm_")?;
+    let hash = rest.split(['_', ' ', '\n']).next()?;
+    let is_hash = !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_hash.then(|| hash.to_owned())
+}
+
+/// The parent process, told apart from later ones with the same number by when it started.
+fn parent_id() -> Option<String> {
+    // SAFETY: getppid always succeeds.
+    let parent = u32::try_from(unsafe { libc::getppid() }).ok()?;
+    Some(process_id(parent))
+}
+
+fn process_id(pid: u32) -> String {
+    match start_ticks(pid) {
+        Some(ticks) => format!("{pid}.{ticks}"),
+        None => pid.to_string(),
+    }
+}
+
+/// When a process started, in clock ticks since boot.
+fn start_ticks(pid: u32) -> Option<u64> {
+    stat_field(pid, 22)
+}
+
+/// A number in proc(5)'s stat of a process, counted behind the command name, which may hold anything.
+fn stat_field(pid: u32, field: usize) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let behind_name = stat.iter().rposition(|&byte| byte == b')')?;
+    let fields = String::from_utf8_lossy(stat.get(behind_name + 1..)?).into_owned();
+    fields.split_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
+}
+
+/// That the job has several programs (MPMD), in words, as far as the launcher tells; the same on all
+/// ranks.
+pub(crate) fn programs() -> Option<String> {
+    let number = |name| launcher(name)?.parse::<u32>().ok();
+    // Open MPI's launchers.
+    if let Some(programs) = number("OMPI_NUM_APP_CTX").filter(|programs| *programs > 1) {
+        return Some(format!("the job has {programs} programs"));
+    }
+    // Hydra does not tell, but its command line does where all ranks are on the launcher's node.
+    let ranks = number("PMI_SIZE")?;
+    let is_one_node = number("MPI_LOCALNRANKS") == Some(ranks);
+    let several = "the job has several programs".to_owned();
+    (is_one_node && is_launched_with_colon()).then_some(several)
+}
+
+/// Whether a launcher above this process has a colon among its arguments, which stands between the
+/// programs of a job.
+fn is_launched_with_colon() -> bool {
+    let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
+    let mut above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
+    above.any(|pid| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let mut words = line.split(|&byte| byte == 0);
+        let program = words.next().unwrap_or_default();
+        let is_launcher = [&b"mpiexec"[..], b"mpirun"]
+            .iter()
+            .any(|name| program.windows(name.len()).any(|part| part == *name));
+        is_launcher && words.any(|word| word == b":")
+    })
+}
+
+fn program() -> String {
+    let path = fs::read_link("/proc/self/exe").unwrap_or_default();
+    let name = path.file_name().unwrap_or(Path::new("program").as_os_str());
+    name.to_string_lossy().into_owned()
+}
+
+fn command_line() -> Vec<String> {
+    let bytes = fs::read("/proc/self/cmdline").unwrap_or_default();
+    let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
+    text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+}
+
+/// RFC 3339, in UTC. A clock may be set to a time that this notation lacks.
+fn timestamp(time: SystemTime) -> String {
+    let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let last = Duration::from_secs(253_402_300_799);
+    humantime::format_rfc3339_millis(UNIX_EPOCH + since_1970.min(last)).to_string()
+}
+
+/// What of `text` is safe in a file name everywhere.
+fn file_name_of(text: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    text.chars().map(safe).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn id(variables: &[(&str, &str)], start: &Start) -> Option<String> {
+        let lookup = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        id_from(&lookup, start, || "4711.99".into())
+    }
+
+    #[test]
+    fn the_id_is_the_launchers() {
+        let slurm = [("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "3"), ("SLURM_PROCID", "0")];
+        let with = |more: &[(&'static str, &'static str)]| [&slurm[..], more].concat();
+        for (variables, expected) in [
+            (vec![("PMIX_NAMESPACE", "1621032961")], Some("1621032961")),
+            (vec![("PMIX_NAMESPACE", "prterun-n1-77@1")], Some("prterun-n1-77@1")),
+            (vec![("HYDI_CONTROL_FD", "7"), ("PMI_RANK", "0")], Some("4711.99")),
+            (with(&[]), Some("12.3")),
+            (with(&[("PMIX_NAMESPACE", "slurm.pmix.12.3")]), Some("12.3")),
+            (vec![("SLURM_JOB_ID", "12"), ("PMIX_NAMESPACE", "99")], Some("12-99")),
+            (vec![("SLURM_JOB_ID", "12"), ("HYDI_CONTROL_FD", "7")], Some("12-4711.99")),
+            (with(&[("HYDI_CONTROL_FD", "7")]), Some("12.3")),
+            // A batch script is no step.
+            (vec![("SLURM_JOB_ID", "12"), ("SLURM_PROCID", "0")], None),
+            (vec![], None),
+        ] {
+            assert_eq!(id(&variables, &Start::Launched).as_deref(), expected, "{variables:?}");
+        }
+    }
+
+    #[test]
+    fn the_spawned_are_told_apart_where_the_launcher_gives_them_no_id() {
+        let shared = Start::Spawned(Some("c7d012a6".into()));
+        for (variables, start, expected) in [
+            (vec![("PMIX_NAMESPACE", "162")], &shared, "162"),
+            (vec![("MPI_LOCALRANKID", "0")], &shared, "4711.99-c7d012a6"),
+            (vec![("MPI_LOCALRANKID", "0")], &Start::Spawned(None), "4711.99"),
+            (
+                vec![("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "3"), ("MPI_LOCALRANKID", "0")],
+                &shared,
+                "12-4711.99-c7d012a6",
+            ),
+        ] {
+            assert_eq!(id(&variables, start).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn a_world_is_known_by_its_shared_memory() {
+        let maps = "7fc7-7fc8 rw-s 00000000 00:1b 13792 /dev/shm/ucx_shm_posix_2b4d1fa1 (deleted)\n\
+                    7fc8-7fc9 rw-s 00000000 00:1b 13801 /dev/shm/mpich_shm_c7d012a6_0\n";
+        assert_eq!(world_in(maps).as_deref(), Some("c7d012a6"));
+        assert_eq!(world_in("7fc8-7fc9 rw-s 0 00:1b 1 /dev/shm/mpich_shm_\n"), None);
+        assert_eq!(world_in(""), None);
+    }
+
+    #[test]
+    fn names_of_directories_hold_no_separators() {
+        assert_eq!(file_name_of("prterun-n1-77@1"), "prterun-n1-77-1");
+        assert_eq!(file_name_of("../../x y"), "..-..-x-y");
+    }
+
+    #[test]
+    fn a_clock_that_is_far_off_gives_a_time_all_the_same() {
+        let day = Duration::from_secs(86_400);
+        assert_eq!(timestamp(UNIX_EPOCH + day), "1970-01-02T00:00:00.000Z");
+        assert_eq!(timestamp(UNIX_EPOCH - day), "1970-01-01T00:00:00.000Z");
+        assert_eq!(timestamp(UNIX_EPOCH + day * 4_000_000), "9999-12-31T23:59:59.000Z");
+    }
+
+    #[test]
+    fn a_process_is_told_apart_by_its_start() {
+        assert!(start_ticks(std::process::id()).is_some());
+        assert!(process_id(std::process::id()).contains('.'));
+    }
+}

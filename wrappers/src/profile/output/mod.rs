@@ -1,0 +1,458 @@
+//! Where the profile of this rank goes, and its live file: a file of its own in the run directory, complete
+//! or not there at all. Nothing is written through a link, and nothing is replaced but what an earlier job
+//! of the same user left.
+
+mod directory;
+
+pub(crate) use directory::{Place, shown};
+
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, ErrorKind};
+use std::os::fd::IntoRawFd;
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gyan_results::{
+    Overhead, RankProfile, SUMMARY_FILE, Summary, live_file_name, rank_file_name, read_profile,
+    write_rank,
+};
+
+use crate::sys::notice;
+use crate::sys::sigmask;
+
+/// More processes than this never have one rank of one job.
+const PLACES: u32 = 10_000;
+/// Nobody guesses that many names.
+const NAMES: u32 = 8;
+
+/// Writes the profile under a temporary name, then gives it its own. `measure` fills in the
+/// overhead behind the writing of all else; `live`: the live file of this process. The directory in which
+/// it is.
+pub(crate) fn write(
+    place: &Place,
+    profile: &mut RankProfile,
+    live: Option<&Path>,
+    measure: impl FnOnce(&mut Overhead),
+) -> io::Result<PathBuf> {
+    let write = |mut file, profile: &mut RankProfile| {
+        write_rank(&mut file, profile, measure)?;
+        close(file)
+    };
+    make(place, Kind::Profile, profile, live, write).map(|(directory, ())| directory)
+}
+
+/// Writes the summary into `directory`, in which the profile of this process is, in the place of one of an
+/// earlier run.
+pub(crate) fn write_summary(place: &Place, directory: &Path, summary: &Summary) -> io::Result<()> {
+    sigmask::without_signals(|| {
+        let (mut file, temporary) = create(directory, SUMMARY_FILE, place.mode)?;
+        let written = gyan_results::write_summary(&mut file, summary)
+            .and_then(|()| close(file))
+            .and_then(|()| fs::rename(&temporary, directory.join(SUMMARY_FILE)));
+        if written.is_err() {
+            let _ = fs::remove_file(&temporary);
+        }
+        written
+    })
+}
+
+/// Has a live file filled, then gives it its name; `live`: an earlier one of this process, which it
+/// replaces. The file, and what `work` made of it.
+pub(crate) fn write_live<T>(
+    place: &Place,
+    profile: &mut RankProfile,
+    live: Option<&Path>,
+    work: impl FnOnce(File, &mut RankProfile) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
+    let name = Kind::Live.name(profile.rank);
+    make(place, Kind::Live, profile, live, work)
+        .map(|(directory, made)| (directory.join(name), made))
+}
+
+/// What there is of a rank.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Profile,
+    Live,
+}
+
+impl Kind {
+    fn name(self, rank: u32) -> String {
+        match self {
+            Kind::Profile => rank_file_name(rank),
+            Kind::Live => live_file_name(rank),
+        }
+    }
+}
+
+fn make<T>(
+    place: &Place,
+    kind: Kind,
+    profile: &mut RankProfile,
+    live: Option<&Path>,
+    work: impl FnOnce(File, &mut RankProfile) -> io::Result<T>,
+) -> io::Result<(PathBuf, T)> {
+    sigmask::without_signals(|| {
+        let (directory, _naming) = place.settle(&profile.job.id)?;
+        directory::make(&directory, place.mode)?;
+        let (file, temporary) = create(&directory, &kind.name(profile.rank), place.mode)?;
+        let written = file.metadata().and_then(|metadata| {
+            let owner = metadata.uid();
+            place.check_owner(&directory, owner)?;
+            let made = work(file, profile)?;
+            let directory = &directory;
+            let publication =
+                Publication { temporary: &temporary, directory, kind, profile, live, owner };
+            Ok((publication.publish(place.mode)?, made))
+        });
+        // It has another name now, or failed.
+        let _ = fs::remove_file(&temporary);
+        written
+    })
+}
+
+/// A new file in `directory`, under a name that nobody could prepare: the directory may be one that
+/// others write to.
+fn create(directory: &Path, name: &str, mode: u32) -> io::Result<(File, PathBuf)> {
+    let mut options = OpenOptions::new();
+    options
+        .read(true)
+        .write(true)
+        .create_new(true)
+        .mode(mode & 0o666)
+        .custom_flags(libc::O_NOFOLLOW);
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        // The keys of std's hash maps come from the kernel's random numbers.
+        let random = RandomState::new().hash_one(name);
+        let path = directory.join(format!(".{name}.{random:016x}"));
+        match options.open(&path) {
+            Ok(file) => return Ok((file, path)),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < NAMES => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Network file systems tell at the closing that a disk is full or a quota used up.
+fn close(file: File) -> io::Result<()> {
+    // SAFETY: close(2) of a descriptor that was `file`'s and is nobody's now.
+    match unsafe { libc::close(file.into_raw_fd()) } {
+        0 => Ok(()),
+        _ => match io::Error::last_os_error() {
+            // It is closed all the same.
+            error if error.kind() == ErrorKind::Interrupted => Ok(()),
+            error => Err(error),
+        },
+    }
+}
+
+/// A file that is to have its name.
+struct Publication<'a> {
+    temporary: &'a Path,
+    directory: &'a Path,
+    kind: Kind,
+    profile: &'a RankProfile,
+    /// The live file of this process.
+    live: Option<&'a Path>,
+    /// Whom what this process writes there belongs to.
+    owner: u32,
+}
+
+/// What has the name of a profile already.
+enum Found {
+    /// Nothing, or a profile that is replaced.
+    Free,
+    /// What stays, in words.
+    Kept(String),
+}
+
+impl Publication<'_> {
+    /// Gives the file its name in `directory`, or in `directory/again-<n>` when that of the profile or of
+    /// the live file is taken there.
+    fn publish(&self, mode: u32) -> io::Result<PathBuf> {
+        let mut why = None;
+        for number in 1..PLACES {
+            let place = match number {
+                1 => self.directory.to_owned(),
+                _ => self.directory.join(format!("again-{number}")),
+            };
+            if number > 1 && !is_directory_or_free(&place) {
+                continue;
+            }
+            directory::make(&place, mode)?;
+            if let Err(what) = self.give_name(&place)? {
+                why.get_or_insert(what);
+                continue;
+            }
+            if self.kind == Kind::Profile {
+                self.tidy(&place);
+                if let Some((name, why)) = why {
+                    notice::say(&format!(
+                        "{}: {why} and stays; the profile of rank {} is in {}",
+                        shown(&self.directory.join(name)),
+                        self.profile.rank,
+                        shown(&place)
+                    ));
+                }
+            }
+            return Ok(place);
+        }
+        Err(io::Error::other("too many processes of this job had this rank"))
+    }
+
+    /// The live file beside a profile is of an earlier job that was killed, or this process's own, which
+    /// is removed by who has it.
+    fn tidy(&self, place: &Path) {
+        let live = place.join(Kind::Live.name(self.profile.rank));
+        if self.live != Some(live.as_path()) {
+            let _ = fs::remove_file(live);
+        }
+    }
+
+    /// Gives the file its name in `place`, or says what is there and stays.
+    fn give_name(&self, place: &Path) -> io::Result<Result<(), (String, String)>> {
+        let path = place.join(self.kind.name(self.profile.rank));
+        if let Err(what) = self.is_free(place) {
+            return Ok(Err(what));
+        }
+        if fs::hard_link(self.temporary, &path).is_ok() {
+            return Ok(Ok(()));
+        }
+        // Another was quicker, or it is of an earlier job, or this file system has no links.
+        if let Err(what) = self.is_free(place) {
+            return Ok(Err(what));
+        }
+        fs::rename(self.temporary, path).map(Ok)
+    }
+
+    /// Whether nothing of this rank is in `place` that stays, or else what.
+    fn is_free(&self, place: &Path) -> Result<(), (String, String)> {
+        for kind in [Kind::Profile, Kind::Live] {
+            let name = kind.name(self.profile.rank);
+            let path = place.join(&name);
+            if self.live != Some(path.as_path())
+                && let Found::Kept(what) = self.found_at(&path)
+            {
+                return Err((name, what));
+            }
+        }
+        Ok(())
+    }
+
+    /// A job script may give one id to several runs, and what Open MPI 5 starts as one rank may run
+    /// several programs. A profile of this process is of an earlier end of MPI, and all of it is in
+    /// the later one.
+    fn found_at(&self, path: &Path) -> Found {
+        let Ok(metadata) = path.symlink_metadata() else { return Found::Free };
+        let kept = |what: &str| Found::Kept(what.into());
+        // Nothing is read but files: a pipe would wait for a writer.
+        if !metadata.is_file() {
+            return kept("is no file of gyan's");
+        }
+        if metadata.uid() != self.owner {
+            return kept("belongs to another user");
+        }
+        let (Ok(other), own) = (read_profile(path), self.profile) else {
+            return kept("is no profile that this gyan can read");
+        };
+        let is_same_process = (other.pid, &other.host) == (own.pid, &own.host);
+        match other.job.id == own.job.id {
+            true if is_same_process => Found::Free,
+            true => kept("is of another process of this job"),
+            false if ended_before(&other, own) => Found::Free,
+            false => kept("is of another job that ran at the same time"),
+        }
+    }
+}
+
+/// Whether `other` had ended when `own` began, by the clocks of their nodes. A clock that went back
+/// says that it had not, and then nothing is replaced.
+fn ended_before(other: &RankProfile, own: &RankProfile) -> bool {
+    let begun = |profile: &RankProfile| humantime::parse_rfc3339(&profile.job.started).ok();
+    let elapsed = Duration::try_from_secs_f64(other.job.elapsed_s).ok();
+    let ended = begun(other).zip(elapsed).and_then(|(begun, elapsed)| begun.checked_add(elapsed));
+    ended.zip(begun(own)).is_some_and(|(ended, begun)| ended <= begun)
+}
+
+/// Whether `path` is a directory, and no link to one, or nothing yet.
+fn is_directory_or_free(path: &Path) -> bool {
+    path.symlink_metadata().map_or(true, |metadata| metadata.is_dir())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use gyan_results::read_rank;
+
+    use super::*;
+
+    /// A profile of `rank` of `job`, by the process `pid`.
+    fn profile(job: &str, rank: u32, pid: u32) -> RankProfile {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../results-schema/examples");
+        let mut profile = read_rank(&example.join("rank.json")).unwrap();
+        profile.job.id = job.into();
+        (profile.rank, profile.size, profile.pid) = (rank, 4, pid);
+        profile
+    }
+
+    /// Where a profile of `program` went below `parent`.
+    fn written(parent: &Path, program: &str, mut profile: RankProfile) -> String {
+        let place = Place::named(parent, 0o700, "gyan", program, &profile.job.id);
+        let directory = write(&place, &mut profile, None, |_| ()).unwrap();
+        let read = read_rank(&directory.join(rank_file_name(profile.rank))).unwrap();
+        assert_eq!(read.pid, profile.pid);
+        directory.strip_prefix(parent).unwrap().display().to_string()
+    }
+
+    #[test]
+    fn no_profile_of_the_same_job_is_overwritten_and_an_earlier_jobs_is() {
+        let here = tempfile::tempdir().unwrap();
+        let place = Place::chosen(here.path(), 0o700);
+        let write = |job, pid| {
+            let mut profile = profile(job, 0, pid);
+            // Each job on a day of its own.
+            profile.job.started = format!("2026-01-0{job}T00:00:00Z");
+            write(&place, &mut profile, None, |_| ()).unwrap();
+            let read = |path: &str| read_rank(&here.path().join(path)).ok().map(|read| read.pid);
+            [read("rank-000000.json"), read("again-2/rank-000000.json")]
+        };
+        assert_eq!(write("1", 10), [Some(10), None]);
+        assert_eq!(write("1", 11), [Some(10), Some(11)]);
+        assert_eq!(write("2", 12), [Some(12), Some(11)]);
+        assert_eq!(write("2", 13), [Some(12), Some(13)]);
+        // A job at the same time, or an earlier one, and the clock went back since.
+        assert_eq!(write("1", 14), [Some(12), Some(13)]);
+        assert_eq!(read_rank(&here.path().join("again-3/rank-000000.json")).unwrap().pid, 14);
+    }
+
+    #[test]
+    fn what_gyan_did_not_write_stays() {
+        for kind in ["text", "link", "directory", "half a profile", "another user's"] {
+            let here = tempfile::tempdir().unwrap();
+            let (taken, precious) =
+                (here.path().join("rank-000000.json"), here.path().join("precious"));
+            fs::write(&precious, "mine").unwrap();
+            match kind {
+                "text" => fs::write(&taken, "mine").unwrap(),
+                "link" => std::os::unix::fs::symlink(&precious, &taken).unwrap(),
+                "directory" => fs::create_dir(&taken).unwrap(),
+                "half a profile" => fs::write(&taken, "{\"schema\":\"gyan.rank/1\"").unwrap(),
+                _ => {
+                    let text = serde_json::to_vec(&profile("0", 0, 1)).unwrap();
+                    fs::write(&taken, text).unwrap();
+                    if std::os::unix::fs::chown(&taken, Some(65534), None).is_err() {
+                        notice::say("skipped: no right to give a file away");
+                        continue;
+                    }
+                }
+            }
+            let before = taken.symlink_metadata().unwrap().ino();
+            // In the way of the next name, too.
+            std::os::unix::fs::symlink(here.path(), here.path().join("again-2")).unwrap();
+            let place = Place::chosen(here.path(), 0o700);
+            let mut profile = profile("1", 0, 10);
+            profile.job.started = "2099-01-01T00:00:00Z".into();
+            let directory = write(&place, &mut profile, None, |_| ()).unwrap();
+            assert_eq!(directory, here.path().join("again-3"), "{kind}");
+            assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+            assert_eq!(taken.symlink_metadata().unwrap().ino(), before, "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_somebody_else_prepared_is_not_written_to() {
+        let here = tempfile::tempdir().unwrap();
+        let place = |job: &str| Place::named(here.path(), 0o700, "gyan", "a", job);
+        let elsewhere = here.path().join("elsewhere");
+        fs::create_dir(&elsewhere).unwrap();
+        std::os::unix::fs::symlink(&elsewhere, here.path().join("gyan-a-1")).unwrap();
+        let error = write(&place("1"), &mut profile("1", 0, 10), None, |_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "it is a link that gyan did not make");
+        let foreign = here.path().join("gyan-a-2");
+        fs::create_dir(&foreign).unwrap();
+        if std::os::unix::fs::chown(&foreign, Some(65534), None).is_err() {
+            notice::say("skipped: no right to give a directory away");
+            return;
+        }
+        let error = write(&place("2"), &mut profile("2", 0, 10), None, |_| ()).unwrap_err();
+        assert_eq!(error.to_string(), "it belongs to another user");
+        // Nor is one taken for that of another program of the job.
+        fs::create_dir(here.path().join("gyan-b-3")).unwrap();
+        write_rank(
+            &mut File::create(here.path().join("gyan-b-3/rank-000001.json")).unwrap(),
+            &mut profile("3", 1, 11),
+            |_| (),
+        )
+        .unwrap();
+        std::os::unix::fs::chown(here.path().join("gyan-b-3"), Some(65534), None).unwrap();
+        assert_eq!(written(here.path(), "a", profile("3", 0, 10)), "gyan-a-3");
+        for directory in [&elsewhere, &foreign] {
+            assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn directories_have_the_mode_and_files_what_of_it_is_not_execution() {
+        use std::os::unix::fs::PermissionsExt;
+        let here = tempfile::tempdir().unwrap();
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        let place = Place::chosen(&here.path().join("a/b"), 0o700);
+        write(&place, &mut profile("1", 0, 1), None, |_| ()).unwrap();
+        write(&place, &mut profile("1", 0, 2), None, |_| ()).unwrap();
+        for directory in ["a/b", "a/b/again-2"] {
+            assert_eq!(mode(&here.path().join(directory)), 0o700);
+            assert_eq!(mode(&here.path().join(directory).join("rank-000000.json")), 0o600);
+        }
+    }
+
+    #[test]
+    fn the_programs_of_a_job_share_one_directory() {
+        let here = tempfile::tempdir().unwrap();
+        assert_eq!(written(here.path(), "a", profile("7", 0, 1)), "gyan-a-7");
+        assert_eq!(written(here.path(), "b", profile("7", 1, 2)), "gyan-a-7");
+        assert_eq!(written(here.path(), "b", profile("7", 2, 3)), "gyan-a-7");
+        // Another job, whose directory ends alike.
+        assert_eq!(written(here.path(), "c", profile("12-7", 0, 4)), "gyan-c-12-7");
+        assert_eq!(written(here.path(), "d", profile("7", 3, 5)), "gyan-a-7");
+        let mut names: Vec<String> = fs::read_dir(here.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["gyan-a-7", "gyan-b-7", "gyan-c-12-7", "gyan-d-7"]);
+        let link = fs::read_link(here.path().join("gyan-b-7")).unwrap();
+        assert_eq!(link, Path::new("gyan-a-7"));
+    }
+
+    #[test]
+    fn programs_that_end_at_once_agree_on_a_directory() {
+        let here = tempfile::tempdir().unwrap();
+        for job in 0..20 {
+            let directories: Vec<String> = thread::scope(|scope| {
+                let ranks: Vec<_> = (0..4)
+                    .map(|rank| {
+                        let path = here.path();
+                        let program = ["a", "b", "c", "d"][rank as usize];
+                        let profile = profile(&job.to_string(), rank, rank);
+                        scope.spawn(move || written(path, program, profile))
+                    })
+                    .collect();
+                ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
+            });
+            assert!(directories.iter().all(|one| *one == directories[0]), "{directories:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_killed_process_left_does_not_stop_the_others() {
+        let here = tempfile::tempdir().unwrap();
+        fs::create_dir(here.path().join(".gyan-7")).unwrap();
+        assert_eq!(written(here.path(), "a", profile("7", 0, 1)), "gyan-a-7");
+        assert!(!here.path().join(".gyan-7").exists());
+    }
+}

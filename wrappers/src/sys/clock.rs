@@ -1,0 +1,177 @@
+//! What time is it, as cheaply as this machine can tell?
+//!
+//! The processor's time-stamp counter where it is invariant (CPUID `8000_0007h`, EDX bit 8), the kernel
+//! trusts it, and the process may read it; else `clock_gettime`. Times are kept in ticks, and become
+//! seconds at the end, when a tick is known best.
+
+use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use crate::sys::cells::Real;
+
+/// A clock is slow when one reading takes longer: then timing a call costs more than most calls.
+const SLOW_NS: f64 = 100.0;
+const KERNEL_CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
+
+static COUNTER: AtomicBool = AtomicBool::new(false);
+static NS_PER_TICK: Real = Real::new(1.0);
+/// Ticks between two readings that follow each other at once.
+static READING: Real = Real::new(0.0);
+
+/// A moment, on both clocks.
+#[derive(Clone, Copy)]
+pub(crate) struct Moment {
+    ticks: u64,
+    instant: Instant,
+}
+
+impl Moment {
+    pub(crate) fn ticks(self) -> u64 {
+        self.ticks
+    }
+}
+
+/// Chooses the clock; the moment from which ticks are measured.
+pub(crate) fn start() -> Moment {
+    COUNTER.store(counter::is_good() && kernel_trusts_counter(), Ordering::Relaxed);
+    moment()
+}
+
+/// The moment now.
+fn moment() -> Moment {
+    Moment { ticks: now(), instant: Instant::now() }
+}
+
+/// Ticks, growing.
+#[inline]
+pub(crate) fn now() -> u64 {
+    if COUNTER.load(Ordering::Relaxed) { counter::read() } else { kernel_now() }
+}
+
+fn kernel_now() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` can be written; the clock is there on every Linux.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
+    seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
+}
+
+/// Learns from the time since `start` how long a tick is, and how long a reading takes.
+pub(crate) fn calibrate(start: Moment) {
+    const BATCHES: u32 = 4;
+    const READINGS: u32 = 32;
+    measure(start);
+    // The least of some: what else the machine does is no part of it.
+    let batch = || {
+        let begun = now();
+        for _ in 1..READINGS {
+            std::hint::black_box(now());
+        }
+        now().wrapping_sub(begun) as f64 / f64::from(READINGS)
+    };
+    READING.set((0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min));
+}
+
+/// Learns from the time since `start` how long a tick is; the longer, the better.
+pub(crate) fn measure(start: Moment) {
+    let now = moment();
+    let ticks = now.ticks.wrapping_sub(start.ticks);
+    if ticks > 0 {
+        NS_PER_TICK.set(now.instant.duration_since(start.instant).as_nanos() as f64 / ticks as f64);
+    }
+}
+
+pub(crate) fn ns_per_tick() -> f64 {
+    NS_PER_TICK.get()
+}
+
+/// Ticks, or a fraction of one, in seconds.
+pub(crate) fn seconds(ticks: f64) -> f64 {
+    ticks * NS_PER_TICK.get() * 1e-9
+}
+
+/// Seconds in ticks.
+pub(crate) fn ticks(seconds: f64) -> f64 {
+    seconds * 1e9 / NS_PER_TICK.get()
+}
+
+/// Whole ticks of a time that is not negative; beyond 2^64 as many as there are.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub(crate) fn whole(ticks: f64) -> u64 {
+    ticks as u64
+}
+
+/// What the profile says of it.
+pub(crate) fn described() -> gyan_results::Clock {
+    let read_s = seconds(READING.get());
+    gyan_results::Clock {
+        source: if COUNTER.load(Ordering::Relaxed) { "tsc" } else { "clock_gettime" }.into(),
+        read_s,
+        slow: read_s * 1e9 > SLOW_NS,
+    }
+}
+
+/// Whether the kernel uses the counter, or could: it crosses out one that is not the same on all
+/// processors. Where it does not tell, the processor's word counts.
+fn kernel_trusts_counter() -> bool {
+    fs::read_to_string(KERNEL_CLOCKS)
+        .map_or(true, |clocks| clocks.split_whitespace().any(|clock| clock == "tsc"))
+}
+
+#[cfg(target_arch = "x86_64")]
+mod counter {
+    use std::arch::x86_64::{__cpuid, _rdtsc};
+    use std::ffi::c_int;
+
+    /// Whether it ticks at one rate whatever the processor does, and can be read here.
+    pub(super) fn is_good() -> bool {
+        const POWER: u32 = 0x8000_0007;
+        const INVARIANT: u32 = 1 << 8;
+        let has = |leaf| __cpuid(0x8000_0000).eax >= leaf;
+        has(POWER) && __cpuid(POWER).edx & INVARIANT != 0 && may_be_read()
+    }
+
+    /// A process can be forbidden to, and dies of it then.
+    fn may_be_read() -> bool {
+        let mut mode: c_int = 0;
+        // SAFETY: the kernel writes an int (prctl(2), PR_GET_TSC).
+        let result = unsafe { libc::prctl(libc::PR_GET_TSC, &raw mut mode) };
+        result == 0 && mode == libc::PR_TSC_ENABLE
+    }
+
+    #[inline]
+    pub(super) fn read() -> u64 {
+        // SAFETY: every x86-64 has it, and `may_be_read` has said yes.
+        unsafe { _rdtsc() }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod counter {
+    pub(super) fn is_good() -> bool {
+        false
+    }
+
+    pub(super) fn read() -> u64 {
+        super::kernel_now()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_are_the_time_that_passes() {
+        let begun = start();
+        while begun.instant.elapsed().as_millis() < 20 {}
+        calibrate(begun);
+        let (from, instant) = (now(), Instant::now());
+        while instant.elapsed().as_millis() < 20 {}
+        let measured = seconds(now().wrapping_sub(from) as f64);
+        let truth = instant.elapsed().as_secs_f64();
+        assert!((measured / truth - 1.0).abs() < 0.01, "{measured} s instead of {truth} s");
+        assert!(READING.get() > 0.0);
+    }
+}

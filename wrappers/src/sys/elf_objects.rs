@@ -1,0 +1,112 @@
+//! Which objects are loaded, and where?
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
+use std::{ptr, slice};
+
+use crate::sys::peek::element;
+
+/// A loaded program or library.
+pub(crate) struct Object<'a> {
+    /// Its file; empty for the program.
+    pub(crate) name: &'a CStr,
+    /// What addresses in memory are beyond those in the file.
+    pub(crate) base: usize,
+    headers: &'a [libc::Elf64_Phdr],
+}
+
+impl Object<'_> {
+    /// Where the segments of a kind are in memory.
+    pub(crate) fn segments(&self, kind: u32) -> impl Iterator<Item = Range<usize>> {
+        self.headers.iter().filter(move |header| header.p_type == kind).map(|header| {
+            let start = self.base.wrapping_add(usize::try_from(header.p_vaddr).unwrap_or(0));
+            start..start.saturating_add(usize::try_from(header.p_memsz).unwrap_or(0))
+        })
+    }
+
+    /// From the first address of it to the last.
+    pub(crate) fn range(&self) -> Range<usize> {
+        let whole = self
+            .segments(libc::PT_LOAD)
+            .reduce(|whole, segment| whole.start.min(segment.start)..whole.end.max(segment.end));
+        whole.unwrap_or(0..0)
+    }
+
+    /// Its build id in hexadecimal digits, when it has one (ELF note `NT_GNU_BUILD_ID`).
+    pub(crate) fn build_id(&self) -> Option<String> {
+        const GNU_BUILD_ID: u32 = 3;
+        const HEADER: usize = 3;
+        let segments = self.segments(libc::PT_NOTE);
+        let mut notes = segments.flat_map(|segment| {
+            let mut at = segment.start;
+            std::iter::from_fn(move || {
+                if at.saturating_add(HEADER * size_of::<u32>()) > segment.end {
+                    return None;
+                }
+                // SAFETY: a note begins with three words: the lengths of name and content, and the kind.
+                let [name, content, kind] =
+                    [0, 1, 2].map(|word| unsafe { element::<u32>(at, word) });
+                let name_at = at + HEADER * size_of::<u32>();
+                let content_at = name_at.checked_add((name as usize).next_multiple_of(4))?;
+                at = content_at.checked_add((content as usize).next_multiple_of(4))?;
+                let is_inside = content_at.checked_add(content as usize)? <= segment.end;
+                is_inside.then_some((
+                    kind,
+                    name,
+                    name_at,
+                    content_at..content_at + content as usize,
+                ))
+            })
+        });
+        let (.., content) = notes.find(|(kind, name, name_at, _)| {
+            // SAFETY: the name is inside of the segment, and has so many bytes.
+            let is_gnu = || unsafe { element::<[u8; 4]>(*name_at, 0) } == *b"GNU\0";
+            *kind == GNU_BUILD_ID && *name == 4 && is_gnu()
+        })?;
+        // SAFETY: the content is inside of the segment.
+        let bytes = content.map(|at| unsafe { element::<u8>(at, 0) });
+        let digit = |half: u8| char::from_digit(half.into(), 16);
+        Some(bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect())
+    }
+
+    /// Whether it is libgyan.so, or the program that contains it.
+    pub(crate) fn is_own(&self) -> bool {
+        let here = visit_object as *const () as usize;
+        self.segments(libc::PT_LOAD).any(|segment| segment.contains(&here))
+    }
+}
+
+type Visit<'a> = &'a mut dyn FnMut(&Object);
+
+/// Shows every loaded object. The loader is locked meanwhile, so `visit` calls nothing of it.
+pub(crate) fn each(mut visit: Visit) {
+    // SAFETY: `visit_object` gets back the pointer to `visit`, which outlives the iteration.
+    unsafe { libc::dl_iterate_phdr(Some(visit_object), ptr::from_mut(&mut visit).cast()) };
+}
+
+unsafe extern "C" fn visit_object(
+    info: *mut libc::dl_phdr_info,
+    _size: usize,
+    visit: *mut c_void,
+) -> c_int {
+    // SAFETY: the caller passed a pointer to its closure and uses it for nothing else meanwhile.
+    let visit = unsafe { &mut *visit.cast::<Visit>() };
+    // SAFETY: dl_iterate_phdr passes a valid `info`.
+    let info = unsafe { &*info };
+    if info.dlpi_phdr.is_null() {
+        return 0;
+    }
+    let name = if info.dlpi_name.is_null() {
+        c""
+    } else {
+        // SAFETY: the name of a loaded object, a C string.
+        unsafe { CStr::from_ptr(info.dlpi_name) }
+    };
+    visit(&Object {
+        name,
+        base: usize::try_from(info.dlpi_addr).unwrap_or(0),
+        // SAFETY: the program headers of a loaded object, which the loader keeps loaded meanwhile.
+        headers: unsafe { slice::from_raw_parts(info.dlpi_phdr, info.dlpi_phnum.into()) },
+    });
+    0
+}

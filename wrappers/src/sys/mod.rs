@@ -1,0 +1,18 @@
+//! What do the machine, the loader and the C library give us, safely?
+//!
+//! Knows nothing of MPI and nothing of what gyan is for.
+
+pub(crate) mod alloc;
+pub(crate) mod cells;
+pub(crate) mod clock;
+pub(crate) mod elf_objects;
+pub(crate) mod fixed_map;
+pub(crate) mod fork;
+pub(crate) mod guard;
+pub(crate) mod locks;
+pub(crate) mod notice;
+pub(crate) mod peek;
+pub(crate) mod sigmask;
+pub(crate) mod symbols;
+pub(crate) mod unwind;
+pub(crate) mod weak_symbols;
