@@ -34,6 +34,9 @@ const fn way(arguments: &'static [&'static str], how: (Ending, i32), ranks: usiz
 
 const FINALIZE: (Ending, i32) = (Ending::Finalize, 0);
 const KILLED: (Ending, i32) = (Ending::Killed, 0);
+/// How long Open MPI 4 waits for the ranks that are left when one ends with another code than 0, even where
+/// none is left. Two seconds otherwise.
+const A_SECOND_IS_LEFT: (&str, &str) = ("OMPI_MCA_odls_base_sigkill_timeout", "1");
 /// Enough that what is known is written down at each of the few calls.
 const AT_ONCE: [(&str, &str); 1] = [("GYAN_BUDGET", "100%")];
 
@@ -96,6 +99,7 @@ fn as_without(
 
 /// The same for `file` on all ranks.
 fn preloaded(mpi: Mpi, file: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Profiled {
+    let settings = &[settings, &[A_SECOND_IS_LEFT]].concat();
     as_without(
         mpi,
         &format!("{} {arguments:?}", file.display()),
