@@ -1,0 +1,7 @@
+//! How gyan gets into a program: installed, preloaded, by `gyan run`, under each launcher.
+
+mod gyan_run;
+mod install;
+mod launchers;
+mod privacy;
+mod slurm;
