@@ -9,7 +9,7 @@ use crate::view::printable;
 /// `<what>: <why>; <what to do>`.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Error(String);
+pub struct Error(String);
 
 impl Error {
     /// On one line: names of files, and what is in them, may hold anything.

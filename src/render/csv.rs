@@ -9,7 +9,7 @@ use gyan_results::{
     SamplesSummary, Statistic, Summary, Traffic,
 };
 
-use crate::stacks::Watched;
+use crate::symbols::stacks::Watched;
 use crate::view::{Histogram, printable};
 
 const HEADER: [&str; 16] = [

@@ -7,8 +7,8 @@ use gyan_results::{PairSummary, QueueRow, Statistic};
 use serde::Serialize;
 
 use super::csv::io_error;
-use crate::report::Queues;
-use crate::stacks::Site;
+use crate::commands::report::Queues;
+use crate::symbols::stacks::Site;
 use crate::view::printable;
 
 /// A line. What does not apply is empty.

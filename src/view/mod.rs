@@ -28,7 +28,7 @@ pub(crate) use report::{phase_name, phases, report};
 pub(crate) use series::{Course, series};
 pub(crate) use variables::{Choice, level, variables};
 
-pub(crate) use crate::printable::printable;
+pub(crate) use crate::say::printable;
 
 /// Something to read, ready to be laid out.
 pub(crate) struct View {

@@ -11,7 +11,7 @@ use gyan_results::{
 use super::numbers::{bytes, cut, double_text, grouped, integer_text, seconds};
 use super::report::{self, first_rows, more_rows};
 use super::{Align, Column, Section, View, watch};
-use crate::stacks::Watched;
+use crate::symbols::stacks::Watched;
 
 /// A list of functions is cut there.
 const SOURCE_AT_MOST: usize = 48;

@@ -5,8 +5,8 @@ use gyan_results::Number;
 use super::numbers::{cut, double_text, grouped, integer_text, plural, share};
 use super::report::{first_rows, more_rows};
 use super::{Align, Column, Section};
-use crate::stacks::{Site, Watched, Way};
 use crate::symbols::Frame;
+use crate::symbols::stacks::{Site, Watched, Way};
 
 /// Sites whose stacks are shown, and how deep, so that they fit on a screen with the rest.
 const STACKS_AT_MOST: usize = 3;

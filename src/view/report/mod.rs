@@ -14,7 +14,7 @@ use gyan_results::{
 
 use super::numbers::{cut, plural, ranges, seconds, share};
 use super::{Section, View, command, library_line, queues, watch};
-use crate::stacks::Watched;
+use crate::symbols::stacks::Watched;
 use calls::{Whole, calls};
 use cost::cost;
 use pvars::{pvars, states};

@@ -1,15 +1,20 @@
 //! `gyan doctor`: is something in the way of gyan, what does this MPI export, what would show more?
 
+mod probe;
+mod quirks;
+
 use std::env;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{Check, DOCTOR_SCHEMA, Diagnosis, Exports, PvarInfo, Tool, Variables, Verdict};
 
 use crate::cli::DoctorOptions;
+use crate::commands::{run, varlist};
 use crate::error::{Error, reason};
-use crate::executable::{self, Executable, Kind};
-use crate::launcher::{self, Launcher};
-use crate::{DONE, INCOMPLETE, mpi, probe, quirks, render, run, symbols, varlist, view};
+use crate::launch::executable::{self, Executable, Kind};
+use crate::launch::launcher::{self, Launcher};
+use crate::launch::mpi;
+use crate::{DONE, INCOMPLETE, render, symbols, view};
 
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     let library = run::library();

@@ -4,6 +4,8 @@
 //! Nothing in here is an error: an address that has no name is shown as object and offset, and why
 //! is said once for each object.
 
+pub(crate) mod stacks;
+
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::Path;

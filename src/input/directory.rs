@@ -12,8 +12,8 @@ use gyan_results::{
 };
 
 use crate::error::{Error, reason};
-use crate::killed;
-use crate::source::LINES_AT_MOST;
+use crate::input::killed;
+use crate::input::source::LINES_AT_MOST;
 use crate::view::printable;
 
 /// The profiles of the ranks, at most one for each.

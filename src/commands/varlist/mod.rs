@@ -1,6 +1,8 @@
 //! `gyan varlist`: what an MPI library tells about itself. The library is asked in a process of its
 //! own, because asking can kill.
 
+mod library;
+
 use std::collections::BTreeSet;
 use std::env;
 use std::ffi::OsString;
@@ -14,9 +16,11 @@ use regex::{Regex, RegexBuilder};
 use tempfile::TempDir;
 
 use crate::cli::{ListLibraryOptions, VarlistOptions};
+use crate::commands::run;
 use crate::error::{Error, reason};
+use crate::launch::{launcher, mpi};
 use crate::view::{self, Choice};
-use crate::{DONE, launcher, library, mpi, render, run};
+use crate::{DONE, render};
 
 /// Names in the environment that change what a library is, or tie this process to a launcher: a
 /// library's defaults are what it has without them.

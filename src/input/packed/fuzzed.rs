@@ -1,13 +1,11 @@
 //! What the fuzzers of `fuzz/` do with what comes from outside, over the inputs that are committed
 //! there: a fuzzer is not at hand everywhere, and must still compile and hold.
 
-#[path = "../fuzz/bodies/pack.rs"]
+#[path = "../../../fuzz/bodies/pack.rs"]
 mod pack;
 
 use std::fs;
 use std::path::Path;
-
-use crate::packed;
 
 #[test]
 fn every_pack_is_refused_or_read_as_it_was_written() {

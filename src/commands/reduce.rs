@@ -7,7 +7,7 @@ use gyan_results::{SUMMARY_FILE, write_summary};
 
 use crate::cli::ReduceOptions;
 use crate::error::Error;
-use crate::source::Source;
+use crate::input::source::Source;
 use crate::{DONE, INCOMPLETE};
 
 pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {

@@ -1,5 +1,7 @@
 //! `gyan report`: the numbers of a run directory or a pack, in one of several forms.
 
+mod series;
+
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
@@ -8,9 +10,10 @@ use wildmatch::WildMatch;
 
 use crate::cli::{Format, ReportOptions};
 use crate::error::Error;
-use crate::source::Source;
-use crate::stacks::{self, Watched};
-use crate::{DONE, INCOMPLETE, packed, render, series, view};
+use crate::input::packed;
+use crate::input::source::Source;
+use crate::symbols::stacks::{self, Watched};
+use crate::{DONE, INCOMPLETE, render, view};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let (directory, phase) = directory_and_phase(options)?;

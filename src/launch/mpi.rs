@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::Error;
-use crate::launcher::{self, Launcher};
+use crate::launch::launcher::{self, Launcher};
 
 /// Names of the library, in the order in which they are looked for.
 const OPEN_MPI: [&str; 2] = ["libmpi.so", "libmpi.so.40"];

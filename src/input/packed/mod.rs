@@ -10,6 +10,8 @@
 //!
 //! A file that was cut short has no index: then it is made from what is there.
 
+#[cfg(test)]
+mod fuzzed;
 mod index;
 mod scan;
 mod write;
@@ -21,11 +23,11 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{RankProfile, RankReader, parse_rank, rank_file_name};
 
-use crate::directory::{RankFile, why};
 use crate::error::Error;
+use crate::input::directory::{RankFile, why};
 use crate::view::printable;
 use index::{Frame, Index};
-pub(crate) use write::{Part, Writer};
+pub use write::{Part, Writer};
 
 /// How the name of a pack ends.
 pub(crate) const SUFFIX: &str = ".gyan.zst";
@@ -33,7 +35,7 @@ pub(crate) const SUFFIX: &str = ".gyan.zst";
 const SCHEMA: &str = "gyan.pack/1";
 
 /// A pack that is open for reading.
-pub(crate) struct Packed {
+pub struct Packed {
     pub(crate) path: PathBuf,
     file: File,
     index: Index,
@@ -44,20 +46,27 @@ pub(crate) struct Packed {
 }
 
 /// One line of a pack, or what is wrong with it.
-pub(crate) struct Line<'a> {
+pub struct Line<'a> {
     pub(crate) rank: u32,
     pub(crate) text: Result<&'a [u8], String>,
 }
 
 impl Line<'_> {
-    pub(crate) fn profile(self) -> Result<RankProfile, String> {
+    /// The profile of the line.
+    ///
+    /// # Errors
+    /// Why it cannot be used, and what to do.
+    pub fn profile(self) -> Result<RankProfile, String> {
         let profile = parse_rank(self.text?).map_err(why)?;
         RankFile { rank: self.rank, live: false }.check(&profile)?;
         Ok(profile)
     }
 
     /// The same for one who reads many.
-    pub(crate) fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
+    ///
+    /// # Errors
+    /// The same.
+    pub fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
         let profile = reader.parse(self.text?).map_err(why)?;
         RankFile { rank: self.rank, live: false }.check(profile)?;
         Ok(profile)
@@ -65,7 +74,11 @@ impl Line<'_> {
 }
 
 impl Packed {
-    pub(crate) fn open(path: &Path) -> Result<Packed, Error> {
+    /// Opens a pack, whose end may be missing.
+    ///
+    /// # Errors
+    /// The file cannot be read, or is no pack.
+    pub fn open(path: &Path) -> Result<Packed, Error> {
         let io_error = |error| Error::io(path, &error, "name a run directory or a pack of one");
         let file = File::open(path).map_err(io_error)?;
         let begin = scan::schema(&file).unwrap_or_default();
@@ -95,7 +108,9 @@ impl Packed {
         Ok(pack)
     }
 
-    pub(crate) fn lines(&self) -> usize {
+    /// How many profiles there are, the damaged ones included.
+    #[must_use]
+    pub fn lines(&self) -> usize {
         self.index.frames.iter().map(|frame| frame.ranks.len()).sum::<usize>() + self.lost.len()
     }
 
@@ -103,7 +118,9 @@ impl Packed {
         self.is_cut_short
     }
 
-    pub(crate) fn frames(&self) -> usize {
+    /// How many frames hold profiles.
+    #[must_use]
+    pub fn frames(&self) -> usize {
         self.index.frames.len()
     }
 
@@ -115,7 +132,7 @@ impl Packed {
     }
 
     /// What cannot be read at all: a name for it, and the reason.
-    pub(crate) fn lost(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn lost(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lost.iter().map(|(name, reason)| (name.as_str(), reason.as_str()))
     }
 
@@ -133,7 +150,7 @@ impl Packed {
     }
 
     /// Each line of a frame, and what messages call it: by its rank, or by its number when it is damaged.
-    pub(crate) fn each_in(&self, frame: usize, mut take: impl FnMut(&str, Line)) {
+    pub fn each_in(&self, frame: usize, mut take: impl FnMut(&str, Line)) {
         let before = self.index.frames.iter().take(frame).map(|frame| frame.ranks.len());
         // The first line of the file says what it is.
         let first = 2 + before.sum::<usize>();

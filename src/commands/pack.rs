@@ -10,10 +10,10 @@ use rayon::prelude::*;
 use tempfile::NamedTempFile;
 
 use crate::cli::{PackOptions, UnpackOptions};
-use crate::directory::{self, Directory, RankFile, why};
 use crate::error::Error;
-use crate::packed::{self, Packed, Part, SUFFIX, Writer};
-use crate::source::{LINES_AT_MOST, PART, Progress};
+use crate::input::directory::{self, Directory, RankFile, why};
+use crate::input::packed::{self, Packed, Part, SUFFIX, Writer};
+use crate::input::source::{LINES_AT_MOST, PART, Progress};
 use crate::view::printable;
 use crate::{DONE, INCOMPLETE};
 

@@ -14,9 +14,9 @@ use gyan_results::{
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
-use crate::directory::{self, Directory};
 use crate::error::Error;
-use crate::packed::Packed;
+use crate::input::directory::{self, Directory};
+use crate::input::packed::Packed;
 use crate::view::printable;
 
 /// Profiles that are compressed together in a pack: the more, the smaller it is; the fewer, the sooner
@@ -82,7 +82,7 @@ impl Source {
     pub(crate) fn summary_file(&self) -> PathBuf {
         match self {
             Source::Directory(directory) => directory.path.join(SUMMARY_FILE),
-            Source::Pack(pack) => crate::packed::beside(&pack.path, SUMMARY_FILE),
+            Source::Pack(pack) => crate::input::packed::beside(&pack.path, SUMMARY_FILE),
         }
     }
 

@@ -15,11 +15,13 @@ use std::thread;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::DONE;
 use crate::cli::{Format, RunOptions};
+use crate::commands::report;
 use crate::error::Error;
-use crate::launcher::{self, Launcher};
-use crate::source::Source;
-use crate::{DONE, directory, report};
+use crate::input::directory;
+use crate::input::source::Source;
+use crate::launch::launcher::{self, Launcher};
 
 type Variables = Vec<(&'static str, OsString)>;
 

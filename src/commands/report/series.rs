@@ -7,9 +7,9 @@ use gyan_results::Summary;
 use wildmatch::WildMatch;
 
 use crate::cli::Format;
+use crate::commands::report::print_view;
 use crate::error::Error;
-use crate::report::print_view;
-use crate::source::Source;
+use crate::input::source::Source;
 use crate::{render, view};
 
 /// Parts of a line where there is no terminal to fill.

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use goblin::elf::Elf;
 
-use crate::launcher::{self, Launcher};
+use crate::launch::launcher::{self, Launcher};
 
 /// A program as a file.
 #[derive(Debug)]

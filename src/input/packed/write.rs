@@ -9,13 +9,13 @@ use super::index::{Frame, Index, footer};
 const LEVEL: i32 = 3;
 
 /// Profiles that are compressed together.
-pub(crate) struct Part {
+pub struct Part {
     compressed: Vec<u8>,
     frame: Frame,
 }
 
 /// What is written, and what of it is known.
-pub(crate) struct Writer<W> {
+pub struct Writer<W> {
     out: W,
     at: u64,
     index: Index,
@@ -23,7 +23,10 @@ pub(crate) struct Writer<W> {
 
 impl Part {
     /// The lines of these ranks; a line has no end of line in it.
-    pub(crate) fn of(lines: &[(u32, Vec<u8>)]) -> io::Result<Part> {
+    ///
+    /// # Errors
+    /// The compressor's.
+    pub fn of(lines: &[(u32, Vec<u8>)]) -> io::Result<Part> {
         let mut text = Vec::with_capacity(lines.iter().map(|(_, line)| line.len() + 1).sum());
         for (_, line) in lines {
             text.extend_from_slice(line);
@@ -42,14 +45,22 @@ impl Part {
 }
 
 impl<W: Write> Writer<W> {
-    pub(crate) fn new(mut out: W) -> io::Result<Writer<W>> {
+    /// Begins a pack.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn new(mut out: W) -> io::Result<Writer<W>> {
         let first = compress(format!("{{\"schema\":\"{SCHEMA}\"}}\n").as_bytes())?;
         out.write_all(&first)?;
         let index = Index { schema: SCHEMA.to_owned(), frames: Vec::new() };
         Ok(Writer { out, at: first.len() as u64, index })
     }
 
-    pub(crate) fn write(&mut self, part: Part) -> io::Result<()> {
+    /// Writes a part; parts come in the order of their ranks.
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn write(&mut self, part: Part) -> io::Result<()> {
         if part.frame.ranks.is_empty() {
             return Ok(());
         }
@@ -61,7 +72,10 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the index. How many bytes the pack has.
-    pub(crate) fn finish(mut self) -> io::Result<u64> {
+    ///
+    /// # Errors
+    /// What `out` gives.
+    pub fn finish(mut self) -> io::Result<u64> {
         let mut text = serde_json::to_vec(&self.index)?;
         text.push(b'\n');
         let index = compress(&text)?;

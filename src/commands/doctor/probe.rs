@@ -13,10 +13,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use gyan_results::{Check, Variables, Verdict, read_variables};
 use tempfile::TempDir;
 
+use crate::commands::run;
 use crate::error::{Error, reason};
-use crate::executable::{Executable, Kind, is_mpi_library};
-use crate::launcher::{self, Launcher};
-use crate::run;
+use crate::launch::executable::{Executable, Kind, is_mpi_library};
+use crate::launch::launcher::{self, Launcher};
 
 /// What became of the program.
 pub(crate) struct Outcome {

@@ -6,10 +6,10 @@ use gyan_results::RankProfile;
 use tempfile::NamedTempFile;
 
 use crate::cli::{ExportFormat, ExportOptions};
+use crate::commands::pack::{may_write, put, temporary_beside};
 use crate::error::Error;
-use crate::pack::{may_write, put, temporary_beside};
+use crate::input::source::{LINES_AT_MOST, Source};
 use crate::render::{LongCsv, LongJson, LongParquet, LongWriter};
-use crate::source::{LINES_AT_MOST, Source};
 use crate::view::long::{CALLS, LongTable, VARIABLES};
 use crate::view::printable;
 use crate::{DONE, INCOMPLETE};

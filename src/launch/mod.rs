@@ -1,0 +1,6 @@
+//! Which launcher, which program and which MPI does a command line mean, and how does libgyan.so get into
+//! the ranks? Nothing here reads profiles.
+
+pub(crate) mod executable;
+pub(crate) mod launcher;
+pub(crate) mod mpi;
