@@ -4,10 +4,10 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use crate::view::printable;
+use crate::say::printable;
 
 /// `<what>: <why>; <what to do>`.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(String);
 

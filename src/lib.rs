@@ -8,8 +8,10 @@
 mod cli;
 mod commands;
 mod error;
+mod format;
 pub mod input;
 mod launch;
+mod output;
 mod render;
 mod say;
 mod symbols;
@@ -64,7 +66,7 @@ pub fn main() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             if !error.is_said() {
-                anstream::eprintln!("gyan: {error}");
+                say::warn(&error);
             }
             ExitCode::from(FAILED)
         }

@@ -2,19 +2,17 @@
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-use gyan_results::RankProfile;
-use tempfile::NamedTempFile;
-
-use crate::cli::{ExportFormat, ExportOptions};
-use crate::commands::pack::{may_write, put, temporary_beside};
+use crate::cli::ExportOptions;
 use crate::error::Error;
-use crate::input::source::{LINES_AT_MOST, Source};
-use crate::render::{LongCsv, LongJson, LongParquet, LongWriter};
-use crate::view::long::{CALLS, LongTable, VARIABLES};
-use crate::view::printable;
-use crate::{DONE, INCOMPLETE};
+use crate::format::ExportFormat as Format;
+use crate::input::source::Source;
+use crate::output::{may_write, put, temporary_beside};
+use crate::render::{Csv, JsonLines, Parquet, Rows};
+use crate::view::data::{CALLS, LongTable, VARIABLES};
+use crate::{DONE, INCOMPLETE, say};
 
 pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
     let source = Source::open(&options.directory)?;
     if source.is_empty() {
         return Err(Error::new(
@@ -26,11 +24,11 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     source.warn_of_few();
     let table = if options.calls { &CALLS } else { &VARIABLES };
     let Some(file) = &options.output else {
-        if options.format == ExportFormat::Parquet && io::stdout().is_terminal() {
+        if format == Format::Parquet && io::stdout().is_terminal() {
             let remedy = "name a file with -o";
             return Err(Error::new("gyan export", "Parquet is nothing for a terminal", remedy));
         }
-        let exported = write(&source, table, options.format, io::stdout());
+        let exported = write(&source, table, format, io::stdout());
         return match exported {
             // The reader of a pipe may have seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(DONE),
@@ -42,9 +40,8 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     };
     may_write(file, options.force)?;
     let failed = |error: io::Error| Error::io(file, &error, "name another file with -o");
-    let mut temporary: NamedTempFile = temporary_beside(file).map_err(failed)?;
-    let (profiles, bad) =
-        write(&source, table, options.format, temporary.as_file_mut()).map_err(failed)?;
+    let mut temporary = temporary_beside(file).map_err(failed)?;
+    let (profiles, bad) = write(&source, table, format, temporary.as_file_mut()).map_err(failed)?;
     put(temporary, file, options.force).map_err(failed)?;
     let code = done(&source, &bad);
     anstream::println!("{profiles} profiles exported to {}", file.display());
@@ -55,20 +52,20 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
 fn write(
     source: &Source,
     table: &LongTable,
-    format: ExportFormat,
+    format: Format,
     out: impl Write + Send,
 ) -> io::Result<(u64, Vec<String>)> {
     let out = BufWriter::new(out);
-    let mut writer: Box<dyn LongWriter> = match format {
-        ExportFormat::Csv => Box::new(LongCsv::new(out, table.columns)?),
-        ExportFormat::Jsonl => Box::new(LongJson::new(out, table.columns)),
-        ExportFormat::Parquet => Box::new(LongParquet::new(out, table.columns)?),
+    let mut writer: Box<dyn Rows> = match format {
+        Format::Csv => Box::new(Csv::new(out, table.columns)?),
+        Format::Jsonl => Box::new(JsonLines::new(out, table.columns)),
+        Format::Parquet => Box::new(Parquet::new(out, table.columns)?),
     };
     let (mut profiles, mut bad) = (0, Vec::new());
     source.in_order(|name, profile| match profile {
         Ok(profile) => {
             profiles += 1;
-            rows(&profile, table, &mut *writer)
+            (table.rows)(&profile, &mut |row| writer.row(row))
         }
         Err(why) => {
             bad.push(format!("{}: {why}", source.place(name)));
@@ -79,24 +76,8 @@ fn write(
     Ok((profiles, bad))
 }
 
-fn rows(profile: &RankProfile, table: &LongTable, writer: &mut dyn LongWriter) -> io::Result<()> {
-    let mut result = Ok(());
-    (table.rows)(profile, &mut |row| {
-        if result.is_ok() {
-            result = writer.row(row);
-        }
-    });
-    result
-}
-
 /// Says what is missing, on stderr.
 fn done(source: &Source, bad: &[String]) -> u8 {
-    for line in bad.iter().take(LINES_AT_MOST) {
-        anstream::eprintln!("gyan: {}", printable(line));
-    }
-    if bad.len() > LINES_AT_MOST {
-        let more = bad.len() - LINES_AT_MOST;
-        anstream::eprintln!("gyan: {}: {more} more are damaged", source.path().display());
-    }
+    say::warn_of(bad, |more| format!("{}: {more} more are damaged", source.path().display()));
     if source.warn() && bad.is_empty() { DONE } else { INCOMPLETE }
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use gyan_results::{Ending, parse_rank, rank_file_name};
 use rayon::prelude::*;
-use tempfile::NamedTempFile;
 
 use crate::cli::{PackOptions, UnpackOptions};
 use crate::error::Error;
 use crate::input::directory::{self, Directory, RankFile, why};
 use crate::input::packed::{self, Packed, Part, SUFFIX, Writer};
-use crate::input::source::{LINES_AT_MOST, PART, Progress};
-use crate::view::printable;
+use crate::input::source::{PART, Progress};
+use crate::output::{may_write, put, temporary_beside};
+use crate::say;
 use crate::{DONE, INCOMPLETE};
 
 /// What became of the files of a part.
@@ -122,23 +122,16 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
 }
 
 fn warn(directory: &Directory, all: &Lines, remove: bool) {
-    let say = |file: RankFile, what: &str| {
-        let path = directory.path.join(file.name());
-        anstream::eprintln!("gyan: {}", printable(&format!("{}: {what}", path.display())));
-    };
-    for (file, why) in all.bad.iter().take(LINES_AT_MOST) {
-        say(*file, &format!("{why} (not packed)"));
-    }
-    if all.bad.len() > LINES_AT_MOST {
-        let more = all.bad.len() - LINES_AT_MOST;
-        anstream::eprintln!("gyan: {}: {more} more files not packed", directory.path.display());
-    }
+    let place = |file: &RankFile| directory.path.join(file.name()).display().to_string();
+    let bad = all.bad.iter().map(|(file, why)| format!("{}: {why} (not packed)", place(file)));
+    say::warn_of(bad, |more| format!("{}: {more} more files not packed", directory.path.display()));
     if let (Some(file), true) = (all.running.first(), remove) {
         let others = match all.running.len() - 1 {
             0 => String::new(),
             others => format!(", like {others} more"),
         };
-        say(*file, &format!("its process may be running{others}; packed, and not removed"));
+        let place = place(file);
+        say::warn(format!("{place}: its process may be running{others}; packed, and not removed"));
     }
     directory::name_nested(&directory.path);
 }
@@ -181,14 +174,9 @@ pub(crate) fn unpack(options: &UnpackOptions) -> Result<u8, Error> {
         });
         result.map_err(failed)?;
     }
-    for bad in bad.iter().take(LINES_AT_MOST) {
-        let line = format!("{}: {bad}", pack.path.display());
-        anstream::eprintln!("gyan: {}", printable(&line));
-    }
-    if bad.len() > LINES_AT_MOST {
-        let more = bad.len() - LINES_AT_MOST;
-        anstream::eprintln!("gyan: {}: {more} more damaged lines", pack.path.display());
-    }
+    let path = pack.path.display();
+    let lines = bad.iter().map(|bad| format!("{path}: {bad}"));
+    say::warn_of(lines, |more| format!("{path}: {more} more damaged lines"));
     let is_whole = pack.warn() && bad.is_empty();
     anstream::println!("{written} profiles unpacked to {}", to.display());
     Ok(if is_whole { DONE } else { INCOMPLETE })
@@ -212,25 +200,4 @@ fn default_name(directory: &Path) -> Result<PathBuf, Error> {
         // `.` and its like: beside the directory all the same.
         None => whole.with_file_name(format!("{name}{SUFFIX}")),
     })
-}
-
-/// Refuses what is there, before any work is done.
-pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {
-    if !force && file.symlink_metadata().is_ok() {
-        let remedy = "name another file with -o, or --force to replace it";
-        return Err(Error::new(file.display(), "is there already", remedy));
-    }
-    Ok(())
-}
-
-/// A file that only its user may read, and that is gone when it is not [`put`] in its place.
-pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
-    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
-}
-
-/// Gives a file that is complete its name.
-pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
-    let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
-    put.map(drop).map_err(|error| error.error)
 }

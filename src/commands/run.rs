@@ -9,19 +9,17 @@ use std::iter;
 use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus};
-use std::thread;
-
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
+use std::process::{Command, ExitStatus};
 
 use crate::DONE;
-use crate::cli::{Format, RunOptions};
+use crate::cli::RunOptions;
 use crate::commands::report;
 use crate::error::Error;
 use crate::input::directory;
 use crate::input::source::Source;
 use crate::launch::launcher::{self, Launcher};
+use crate::launch::preload::{library, preload};
+use crate::launch::wait::run_and_wait;
 
 type Variables = Vec<(&'static str, OsString)>;
 
@@ -34,32 +32,21 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     }
     let launcher = launcher::launcher(program);
     let mut variables: Variables = vec![("LD_PRELOAD", preload(&library()?))];
-    if let Some(pvars) = &options.pvars {
-        variables.push(("GYAN_PVARS", pvars.into()));
-    }
     if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
         return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
     }
-    if !options.set.is_empty() {
-        variables.push(("GYAN_CVARS", options.set.join(";").into()));
-    }
-    if !options.enable.is_empty() {
-        variables.push(("GYAN_ENABLE", options.enable.join(",").into()));
-    }
-    if let Some(budget) = &options.budget {
-        variables.push(("GYAN_BUDGET", budget.into()));
-    }
-    if !options.sample.is_empty() {
-        variables.push(("GYAN_SAMPLE", options.sample.join(",").into()));
-    }
-    if let Some(series) = &options.series {
-        variables.push(("GYAN_SERIES", series.into()));
-    }
-    if let Some(watch) = &options.watch {
-        variables.push(("GYAN_WATCH", watch.into()));
-    }
-    if let Some(events) = &options.events {
-        variables.push(("GYAN_EVENTS", events.into()));
+    let joined = |list: &[String], by| (!list.is_empty()).then(|| list.join(by));
+    for (name, setting) in [
+        ("GYAN_PVARS", options.pvars.clone()),
+        ("GYAN_CVARS", joined(&options.set, ";")),
+        ("GYAN_ENABLE", joined(&options.enable, ",")),
+        ("GYAN_BUDGET", options.budget.clone()),
+        ("GYAN_SAMPLE", joined(&options.sample, ",")),
+        ("GYAN_SERIES", options.series.clone()),
+        ("GYAN_WATCH", options.watch.clone()),
+        ("GYAN_EVENTS", options.events.clone()),
+    ] {
+        variables.extend(setting.map(|setting| (name, setting.into())));
     }
     let is_rank = launcher.is_none() && launcher::rank().is_some();
     if let Some(how) = reduce(options, is_rank) {
@@ -123,38 +110,6 @@ fn become_rank(words: &[OsString], variables: Variables) -> Error {
     Error::io(Path::new(program), &error, "check the program")
 }
 
-/// Runs a command to its end, which signals to gyan hasten for the command alone.
-pub(crate) fn run_and_wait(command: &mut Command) -> Result<ExitStatus, Error> {
-    let program = Path::new(command.get_program()).to_owned();
-    // Caught before the program is there, so that no signal ends gyan before the report.
-    let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])
-        .map_err(|error| Error::new("gyan run", error, "run the program without gyan"))?;
-    let mut child =
-        command.spawn().map_err(|error| Error::io(&program, &error, "check the program"))?;
-    pass_on(signals, &child);
-    child.wait().map_err(|error| Error::new(program.display(), error, "run it without gyan"))
-}
-
-/// Passes signals on to the child. The keyboard's go to the whole process group, so the child
-/// has them already.
-fn pass_on(mut signals: Signals, child: &Child) {
-    let Some(child) = i32::try_from(child.id()).ok().and_then(rustix::process::Pid::from_raw)
-    else {
-        return;
-    };
-    thread::spawn(move || {
-        for signal in signals.forever() {
-            let signal = match signal {
-                SIGTERM => rustix::process::Signal::TERM,
-                SIGHUP => rustix::process::Signal::HUP,
-                _ => continue,
-            };
-            // It may have ended in this moment.
-            let _ = rustix::process::kill_process(child, signal);
-        }
-    });
-}
-
 /// Prints the report to stderr: stdout belongs to the program. What goes wrong here is said and
 /// does not change the exit code, which is the program's.
 fn show(output: &Path) {
@@ -172,10 +127,8 @@ fn show(output: &Path) {
         Ok((summary, source)) => {
             source.warn_of_gaps(&summary);
             anstream::eprintln!();
-            let mut stderr = anstream::stderr().lock();
             // A closed stderr leaves nobody to tell.
-            let _ = report::print(&mut stderr, &summary, Format::Table, false);
-            drop(stderr);
+            let _ = report::first_screen(&mut anstream::stderr().lock(), &summary);
             let directory = relative(output).display();
             anstream::eprintln!(
                 "\nprofiles in {directory}; everything: gyan report --all {directory}"
@@ -259,46 +212,9 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
     Ok(())
 }
 
-/// libgyan.so: where the user says, beside this command, or where `scripts/install` puts it.
-pub(crate) fn library() -> Result<PathBuf, Error> {
-    const NAME: &str = "libgyan.so";
-    if let Some(path) = env::var_os("GYAN_LIBRARY").filter(|path| !path.is_empty()) {
-        let path = PathBuf::from(path);
-        return fs::canonicalize(&path)
-            .map_err(|error| Error::io(&path, &error, "set GYAN_LIBRARY to a libgyan.so"));
-    }
-    let command = env::current_exe()
-        .and_then(fs::canonicalize)
-        .map_err(|error| Error::new("gyan", error, "set GYAN_LIBRARY to libgyan.so"))?;
-    let beside = command.parent().unwrap_or(Path::new("/"));
-    let candidates = [beside.join(NAME), beside.join("../lib").join(NAME)];
-    candidates.iter().find_map(|path| fs::canonicalize(path).ok()).ok_or_else(|| {
-        Error::new(candidates[0].display(), "no libgyan.so here", "set GYAN_LIBRARY")
-    })
-}
-
-/// libgyan.so in front of what is preloaded already.
-pub(crate) fn preload(library: &Path) -> OsString {
-    let mut preload = library.as_os_str().to_owned();
-    if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {
-        preload.push(":");
-        preload.push(others);
-    }
-    preload
-}
-
 fn relative(path: &Path) -> &Path {
     let here = env::current_dir().ok();
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
-}
-
-/// How a program ended, in words.
-pub(crate) fn ending(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (_, Some(signal)) => format!("died of signal {signal}"),
-        (Some(code), _) => format!("ended with code {code}"),
-        (None, None) => "ended".to_owned(),
-    }
 }
 
 /// The program's own code, or 128 and the signal that ended it, as shells have it.

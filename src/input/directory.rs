@@ -13,8 +13,7 @@ use gyan_results::{
 
 use crate::error::{Error, reason};
 use crate::input::killed;
-use crate::input::source::LINES_AT_MOST;
-use crate::view::printable;
+use crate::say;
 
 /// The profiles of the ranks, at most one for each.
 pub(crate) struct Directory {
@@ -147,18 +146,16 @@ fn later(directory: &Path, one: RankFile, other: RankFile) -> RankFile {
 /// Names the run directories inside of this one, on stderr: they have reports of their own.
 pub(crate) fn name_nested(directory: &Path) {
     let nested = nested(directory);
-    for inner in nested.iter().take(LINES_AT_MOST) {
-        let inner = inner.display().to_string();
-        let inner = printable(&inner);
-        anstream::eprintln!(
-            "gyan: {inner}: holds profiles of further processes of the job; show them with: \
+    let lines = nested.iter().map(|inner| {
+        let inner = inner.display();
+        format!(
+            "{inner}: holds profiles of further processes of the job; show them with: \
              gyan report {inner}"
-        );
-    }
-    if nested.len() > LINES_AT_MOST {
-        let more = nested.len() - LINES_AT_MOST;
-        anstream::eprintln!("gyan: {}: {more} more directories like these", directory.display());
-    }
+        )
+    });
+    say::warn_of(lines, |more| {
+        format!("{}: {more} more directories like these", directory.display())
+    });
 }
 
 /// The run directories inside of `directory`: of processes that the program spawned, and of

@@ -17,7 +17,7 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::input::directory::{self, Directory};
 use crate::input::packed::Packed;
-use crate::view::printable;
+use crate::say;
 
 /// Profiles that are compressed together in a pack: the more, the smaller it is; the fewer, the sooner
 /// one is read, and the fewer are lost when a byte is damaged. And those that one thread reads at once
@@ -30,8 +30,6 @@ const BLOCK: RangeInclusive<u32> = 16..=1024;
 const BLOCKS_PER_THREAD: usize = 8;
 /// A reduction that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// More lines of one kind than this are not printed.
-pub(crate) const LINES_AT_MOST: usize = 8;
 
 /// The profiles of a run.
 pub(crate) enum Source {
@@ -279,26 +277,22 @@ impl Source {
     /// Says what the summary lacks, on stderr. Whether it is complete.
     pub(crate) fn warn_of_gaps(&self, summary: &Summary) -> bool {
         let ranks = &summary.ranks;
-        for left_out in ranks.left_out.iter().take(LINES_AT_MOST) {
-            let line = format!("{}: {}", self.place(&left_out.file), left_out.reason);
-            anstream::eprintln!("gyan: {}", printable(&line));
-        }
-        if ranks.left_out.len() > LINES_AT_MOST {
-            anstream::eprintln!(
-                "gyan: {}: {} more files were left out; gyan reduce lists them in {SUMMARY_FILE}",
-                self.path().display(),
-                ranks.left_out.len() - LINES_AT_MOST,
-            );
-        }
+        let path = self.path().display();
+        let left_out = ranks.left_out.iter();
+        let left_out = left_out.map(|file| format!("{}: {}", self.place(&file.file), file.reason));
+        say::warn_of(left_out, |more| {
+            format!(
+                "{path}: {more} more files were left out; gyan reduce lists them in {SUMMARY_FILE}"
+            )
+        });
         if !ranks.missing.is_empty() {
-            anstream::eprintln!(
-                "gyan: {}: {} of {} ranks have no usable profile ({}); they ended before \
+            say::warn(format!(
+                "{path}: {} of {} ranks have no usable profile ({}); they ended before \
                  MPI_Finalize, could not write, or ran without gyan",
-                self.path().display(),
                 ranks.missing.len(),
                 ranks.expected,
-                crate::view::ranges(&ranks.missing),
-            );
+                say::ranges(&ranks.missing),
+            ));
         }
         self.warn() && ranks.is_complete()
     }
@@ -306,12 +300,12 @@ impl Source {
     /// Says on stderr that of most ranks there is no profile, when they reduced them themselves.
     pub(crate) fn warn_of_few(&self) {
         if let Some(summary) = self.reduced_in_mpi() {
-            anstream::eprintln!(
-                "gyan: {}: the ranks reduced their profiles themselves: those of {} of {} ranks are here",
+            say::warn(format!(
+                "{}: the ranks reduced their profiles themselves: those of {} of {} ranks are here",
                 self.path().display(),
                 self.len(),
                 summary.ranks.reduced
-            );
+            ));
         }
     }
 

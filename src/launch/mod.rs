@@ -3,4 +3,7 @@
 
 pub(crate) mod executable;
 pub(crate) mod launcher;
+pub(crate) mod listing;
 pub(crate) mod mpi;
+pub(crate) mod preload;
+pub(crate) mod wait;

@@ -9,15 +9,17 @@ use std::path::{Path, PathBuf};
 use gyan_results::{Check, DOCTOR_SCHEMA, Diagnosis, Exports, PvarInfo, Tool, Variables, Verdict};
 
 use crate::cli::DoctorOptions;
-use crate::commands::{run, varlist};
+use crate::commands::varlist::print;
 use crate::error::{Error, reason};
+use crate::format::ListFormat;
 use crate::launch::executable::{self, Executable, Kind};
 use crate::launch::launcher::{self, Launcher};
-use crate::launch::mpi;
-use crate::{DONE, INCOMPLETE, render, symbols, view};
+use crate::launch::{listing, mpi, preload};
+use crate::{DONE, INCOMPLETE, symbols, view};
 
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
-    let library = run::library();
+    let format = if options.json { ListFormat::Json } else { options.format.clone()? };
+    let library = preload::library();
     let mut checks = vec![match &library {
         Ok(path) => ok("libgyan.so", path.display().to_string()),
         Err(error) => of_error("libgyan.so", error),
@@ -36,11 +38,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     }
     let diagnosis = diagnosis(options, checks, listing);
     let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
-    if options.json {
-        varlist::print(|out| gyan_results::write_json(out, &diagnosis))?;
-    } else {
-        varlist::print(|out| render::table(out, &view::doctor(&diagnosis)))?;
-    }
+    print(format, &view::doctor(&diagnosis), &diagnosis)?;
     Ok(code)
 }
 
@@ -148,7 +146,7 @@ fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables
         let others: Vec<String> = others.iter().map(|path| path.display().to_string()).collect();
         checks.push(ok("loader path", format!("LD_LIBRARY_PATH has {}", others.join(", "))));
     }
-    let listing = varlist::listing(options.probe.is_some());
+    let listing = listing::on_path(options.probe.is_some());
     match &listing {
         Ok(listing) => {
             let kind = launcher.and_then(|lead| launcher::launcher(lead.command.as_os_str()));

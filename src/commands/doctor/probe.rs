@@ -13,10 +13,11 @@ use std::process::{Command, ExitStatus, Stdio};
 use gyan_results::{Check, Variables, Verdict, read_variables};
 use tempfile::TempDir;
 
-use crate::commands::run;
 use crate::error::{Error, reason};
 use crate::launch::executable::{Executable, Kind, is_mpi_library};
 use crate::launch::launcher::{self, Launcher};
+use crate::launch::preload::preload;
+use crate::launch::wait::{ending, run_and_wait};
 
 /// What became of the program.
 pub(crate) struct Outcome {
@@ -48,7 +49,7 @@ pub(crate) fn probe(
     let directory = temporary(here)?;
     let path = |name: &str| directory.path().join(name);
     let variables = vec![
-        ("LD_PRELOAD", run::preload(library)),
+        ("LD_PRELOAD", preload(library)),
         ("GYAN", "on".into()),
         ("GYAN_LIST", path("listing").into()),
         ("GYAN_LIST_TRIES", if tries { "on" } else { "off" }.into()),
@@ -64,7 +65,7 @@ pub(crate) fn probe(
     let errors = output.try_clone().map_err(|error| cannot(&error))?;
     let mut command = Command::new(program);
     command.args(arguments).envs(own).stdin(Stdio::null()).stdout(output).stderr(errors);
-    let status = run::run_and_wait(&mut command)?;
+    let status = run_and_wait(&mut command)?;
     let output = fs::read(path("output")).unwrap_or_default();
     Ok(Outcome {
         status,
@@ -162,7 +163,7 @@ pub(crate) fn explain(
         remedy: Some(remedy.into()),
     };
     let name = program.path.file_name().unwrap_or_default().to_string_lossy();
-    let end = run::ending(outcome.status);
+    let end = ending(outcome.status);
     if let Some((what, remedy)) = outcome.said() {
         return obstacle(what, &remedy);
     }

@@ -5,17 +5,21 @@ mod series;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gyan_results::{EventSummary, MessagesSummary, QueueRow, Summary, write_json};
+use gyan_results::{Summary, write_json, write_summary};
 use wildmatch::WildMatch;
 
-use crate::cli::{Format, ReportOptions};
+use crate::cli::ReportOptions;
 use crate::error::Error;
+use crate::format::ReportFormat as Format;
 use crate::input::packed;
 use crate::input::source::Source;
-use crate::symbols::stacks::{self, Watched};
-use crate::{DONE, INCOMPLETE, render, view};
+use crate::symbols::stacks;
+use crate::view::data::{self, Data, Queues};
+use crate::view::{self, View};
+use crate::{DONE, INCOMPLETE, render, say};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
     let (directory, phase) = directory_and_phase(options)?;
     let source = Source::open(&directory)?;
     let mut summary = source.summarize()?;
@@ -23,15 +27,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     if let Some(glob) = &options.vars {
         keep(&mut summary, glob)?;
     }
-    let (format, all) = (options.format, options.all);
-    let mut out = anstream::stdout().lock();
-    let printed = if options.environment {
-        print_view(&mut out, &view::environment(&summary), format, |out| match format {
-            Format::Csv => render::environment_csv(out, &summary.cvars),
-            _ => write_json(out, &summary.cvars),
-        })
+    let all = options.all;
+    if options.environment {
+        let (view, data) = (view::environment(&summary), data::environment(&summary.cvars));
+        print(format, &view, data, |out| write_json(out, &summary.cvars))?;
     } else if let Some(name) = &options.series {
-        series::print(&mut out, &source, &summary, name, format, all)?
+        series::print(&source, &summary, name, format, all)?;
     } else if let Some(name) = &options.histogram {
         let histograms = view::histograms(&summary, &WildMatch::new(name));
         if histograms.is_empty() {
@@ -41,29 +42,43 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
                 "gyan report --all shows the names",
             ));
         }
-        print_view(&mut out, &view::histogram(&summary, &histograms), format, |out| match format {
-            Format::Csv => render::histogram_csv(out, &histograms),
-            _ => write_json(out, &histograms),
-        })
+        let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
+        print(format, &view, data, |out| write_json(out, &histograms))?;
     } else if let Some(name) = phase {
         keep_phases(&directory, &mut summary, name)?;
         let view = view::phases(&summary, !name.is_empty(), all);
-        print_view(&mut out, &view, format, |out| match format {
-            Format::Csv => render::phases_csv(out, &summary.phases),
-            _ => write_json(out, &summary.phases),
-        })
+        let data = data::phases(&summary.phases);
+        print(format, &view, data, |out| write_json(out, &summary.phases))?;
     } else if options.queues {
-        queues(&directory, &mut out, &summary, format, all)?
+        queues(&directory, &summary, format, all)?;
     } else {
-        print(&mut out, &summary, format, all)
-    };
-    match printed.and_then(|()| out.flush()) {
-        // The reader of a pipe may have seen enough.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Error::new("standard output", crate::error::reason(&error), "make room"))
-        }
-        _ => Ok(if complete { DONE } else { INCOMPLETE }),
+        let (watched, remarks) = stacks::watched(&summary);
+        let view = view::report(&summary, (&watched, &remarks), all);
+        let data = data::summary(&summary, &watched);
+        print(format, &view, data, |mut out| write_summary(&mut out, &summary))?;
     }
+    Ok(if complete { DONE } else { INCOMPLETE })
+}
+
+/// What a run is printed with that has ended just now.
+pub(crate) fn first_screen(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let (watched, remarks) = stacks::watched(summary);
+    render::table(out, &view::report(summary, (&watched, &remarks), false))
+}
+
+/// Prints `view` for people; for programs the rows of `data`, or what `json` writes.
+fn print(
+    format: Format,
+    view: &View,
+    data: Data,
+    json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    say::print(|out| match format {
+        Format::Table => render::table(out, view),
+        Format::Markdown => render::markdown(out, view),
+        Format::Csv => render::all_rows(data, |columns| render::Csv::new(out, columns)),
+        Format::Json => json(out),
+    })
 }
 
 /// The run directory, and the name of the phase that is asked for, which is empty for all of them:
@@ -85,29 +100,8 @@ fn is_run(path: &Path) -> bool {
     path.is_dir() || packed::is_named_so(path)
 }
 
-/// Prints a summary.
-pub(crate) fn print(
-    out: &mut impl Write,
-    summary: &Summary,
-    format: Format,
-    all: bool,
-) -> io::Result<()> {
-    let (watched, remarks) = stacks::watched(summary);
-    let view = view::report(summary, (&watched, &remarks), all);
-    print_view(out, &view, format, |out| match format {
-        Format::Csv => render::csv(out, summary, &watched),
-        _ => gyan_results::write_summary(out, summary),
-    })
-}
-
 /// What is known of the queues of messages.
-fn queues(
-    directory: &Path,
-    out: &mut impl Write,
-    summary: &Summary,
-    format: Format,
-    all: bool,
-) -> Result<io::Result<()>, Error> {
+fn queues(directory: &Path, summary: &Summary, format: Format, all: bool) -> Result<(), Error> {
     let metrics = summary.queues();
     if metrics.is_empty() && summary.watches.is_empty() && summary.events.is_empty() {
         return Err(Error::new(
@@ -124,33 +118,7 @@ fn queues(
         watches: &watched,
     };
     let view = view::queues(summary, &metrics, (&watched, &remarks), all);
-    Ok(print_view(out, &view, format, |out| match format {
-        Format::Csv => render::queues_csv(out, &queues),
-        _ => write_json(out, &queues),
-    }))
-}
-
-/// The same for programs.
-#[derive(serde::Serialize)]
-pub(crate) struct Queues<'a> {
-    pub(crate) metrics: &'a [QueueRow],
-    pub(crate) messages: &'a [MessagesSummary],
-    pub(crate) events: &'a [EventSummary],
-    pub(crate) watches: &'a [Watched<'a>],
-}
-
-/// Prints `view`, or what `data` writes where the format is for a program.
-pub(crate) fn print_view<W: Write>(
-    out: &mut W,
-    view: &view::View,
-    format: Format,
-    data: impl FnOnce(&mut W) -> io::Result<()>,
-) -> io::Result<()> {
-    match format {
-        Format::Table => render::table(out, view),
-        Format::Markdown => render::markdown(out, view),
-        Format::Csv | Format::Json => data(out),
-    }
+    print(format, &view, data::queues(&queues), |out| write_json(out, &queues))
 }
 
 /// Keeps what matches; that nothing does is an error, because it is a spelling mistake.

@@ -1,15 +1,15 @@
 //! `gyan report --series`: how sampled variables went, out of the profiles of the ranks. A summary
 //! does not hold that: it is one line for each rank.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use gyan_results::Summary;
 use wildmatch::WildMatch;
 
-use crate::cli::Format;
-use crate::commands::report::print_view;
+use super::Format;
 use crate::error::Error;
 use crate::input::source::Source;
+use crate::view::data;
 use crate::{render, view};
 
 /// Parts of a line where there is no terminal to fill.
@@ -17,15 +17,13 @@ const WIDTH: usize = 60;
 /// What stands beside the bars in a terminal.
 const BESIDE: usize = 40;
 
-/// The outer result is of what is in the run, the inner one of printing it.
-pub(crate) fn print(
-    out: &mut impl Write,
+pub(super) fn print(
     source: &Source,
     summary: &Summary,
     glob: &str,
     format: Format,
     all: bool,
-) -> Result<io::Result<()>, Error> {
+) -> Result<(), Error> {
     if source.is_empty() {
         return Err(Error::new(
             source.path().display(),
@@ -66,11 +64,10 @@ pub(crate) fn print(
         return Err(Error::new(format!("--series {glob}"), "no sampled variable matches", remedy));
     }
     let view = view::series(summary, courses, width, all);
-    let profiles = source.one_by_one(&summary.job.id);
-    Ok(print_view(out, &view, format, |out| match format {
-        Format::Csv => render::series_csv(out, profiles, &pattern),
-        _ => render::series_json(out, profiles, &pattern),
-    }))
+    let data = || data::series(source.one_by_one(&summary.job.id), &pattern);
+    super::print(format, &view, data(), |out| {
+        render::all_rows(data(), |columns| Ok(render::JsonArray::new(out, columns)))
+    })
 }
 
 fn width() -> usize {

@@ -25,7 +25,7 @@ use gyan_results::{RankProfile, RankReader, parse_rank, rank_file_name};
 
 use crate::error::Error;
 use crate::input::directory::{RankFile, why};
-use crate::view::printable;
+use crate::say;
 use index::{Frame, Index};
 pub use write::{Part, Writer};
 
@@ -139,12 +139,11 @@ impl Packed {
     /// Says on stderr when the index is missing. Whether it is there.
     pub(crate) fn warn(&self) -> bool {
         if self.is_cut_short {
-            let path = self.path.display().to_string();
-            anstream::eprintln!(
-                "gyan: {}: has no index, so its end is missing or damaged; the lines that are \
+            say::warn(format!(
+                "{}: has no index, so its end is missing or damaged; the lines that are \
                  there were read, pack the directory again",
-                printable(&path)
-            );
+                self.path.display()
+            ));
         }
         !self.is_cut_short
     }

@@ -1,55 +1,19 @@
 //! What ranks read and called as long tables: one row for each rank, variable, object and element, or
 //! for each rank and function.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::io;
 
 use gyan_results::{Element, Number, Pvar, RankProfile, Values};
-use serde::Serialize;
 
-/// What is in the cells of a column.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
-    Text,
-    Integer,
-    Double,
-    /// Integers and doubles, by the variable: what it takes to keep both depends on the format.
-    Number,
-}
-
-/// A column of a long table.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Column {
-    pub(crate) name: &'static str,
-    pub(crate) kind: Kind,
-    /// Whether there is something in every row.
-    pub(crate) required: bool,
-}
-
-/// What is in one row of a column.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-#[serde(untagged)]
-pub(crate) enum Cell<'a> {
-    Nothing,
-    Text(Cow<'a, str>),
-    Number(Number),
-}
-
-/// What is done with each row.
-pub(crate) type TakeRow<'a> = dyn FnMut(&[Cell]) + 'a;
+use super::{TakeRow, classes, element};
+use crate::view::value::{Value, cells};
+use crate::view::{Column, Kind, column, required};
 
 /// A long table: its columns, and the rows of a profile.
 pub(crate) struct LongTable {
     pub(crate) columns: &'static [Column],
-    pub(crate) rows: fn(&RankProfile, &mut TakeRow),
-}
-
-const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, required: false }
-}
-
-const fn required(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, required: true }
+    pub(crate) rows: fn(&RankProfile, &mut TakeRow) -> io::Result<()>,
 }
 
 /// The performance variables.
@@ -59,6 +23,7 @@ pub(crate) const VARIABLES: LongTable = LongTable {
         required("rank", Kind::Integer),
         required("variable", Kind::Text),
         required("class", Kind::Text),
+        required("behaves_as", Kind::Text),
         column("object", Kind::Text),
         required("element", Kind::Text),
         column("start", Kind::Number),
@@ -95,28 +60,30 @@ struct Numbers {
     sampled: [Option<Number>; 3],
 }
 
-fn variables(profile: &RankProfile, row: &mut TakeRow) {
+fn variables(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
     for pvar in &profile.pvars {
-        let samples = pvar.samples.as_ref().map(|samples| Number::Integer(samples.n.into()));
-        for (element, numbers) in elements(pvar) {
-            let [min, mean, max] = numbers.sampled;
-            row(&[
-                text(&profile.job.id),
-                integer(profile.rank),
-                text(&pvar.name),
-                text(pvar.class.name()),
-                pvar.object.as_deref().map_or(Cell::Nothing, text),
-                Cell::Text(name(element)),
-                number(numbers.start),
-                number(numbers.end),
-                number(numbers.delta),
-                number(samples),
-                number(min),
-                number(mean),
-                number(max),
-            ]);
+        let samples = pvar.samples.as_ref().map(|samples| samples.n);
+        for (of, Numbers { start, end, delta, sampled: [min, mean, max] }) in elements(pvar) {
+            let [class, behaves_as] = classes(pvar.class, pvar.behaves_as);
+            take(&cells![
+                &profile.job.id,
+                Value::Rank(profile.rank),
+                &pvar.name,
+                class,
+                behaves_as,
+                pvar.object.as_ref(),
+                element(of),
+                start,
+                end,
+                delta,
+                samples,
+                min,
+                mean,
+                max,
+            ])?;
         }
     }
+    Ok(())
 }
 
 /// Where the numbers of a reading go.
@@ -172,40 +139,18 @@ fn of_elements(elements: &[Number]) -> impl Iterator<Item = (Element, Number)> {
     elements.iter().enumerate().map(move |(index, &number)| (element(index), number))
 }
 
-fn name(element: Element) -> Cow<'static, str> {
-    match element {
-        Element::Scalar => "scalar".into(),
-        Element::Index(index) => index.to_string().into(),
-        Element::Sum => "sum".into(),
-        Element::Min => "min".into(),
-        Element::Max => "max".into(),
-    }
-}
-
-fn calls(profile: &RankProfile, row: &mut TakeRow) {
-    for call in &profile.calls {
-        row(&[
-            text(&profile.job.id),
-            integer(profile.rank),
-            text(&call.name),
-            integer(call.count),
-            call.bytes.map_or(Cell::Nothing, integer),
-            number(call.time_s.map(Number::Double)),
-            number(call.time_error_s.map(Number::Double)),
-        ]);
-    }
-}
-
-fn text(text: &str) -> Cell<'_> {
-    Cell::Text(text.into())
-}
-
-fn integer(integer: impl Into<i128>) -> Cell<'static> {
-    Cell::Number(Number::Integer(integer.into()))
-}
-
-fn number(number: Option<Number>) -> Cell<'static> {
-    number.map_or(Cell::Nothing, Cell::Number)
+fn calls(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
+    profile.calls.iter().try_for_each(|call| {
+        take(&cells![
+            &profile.job.id,
+            Value::Rank(profile.rank),
+            &call.name,
+            call.count,
+            call.bytes,
+            call.time_s,
+            call.time_error_s,
+        ])
+    })
 }
 
 #[cfg(test)]
@@ -223,16 +168,22 @@ mod tests {
                 assert_eq!(row.len(), table.columns.len());
                 for (cell, column) in row.iter().zip(table.columns) {
                     let fits = match cell {
-                        Cell::Nothing => !column.required,
-                        Cell::Text(_) => column.kind == Kind::Text,
-                        Cell::Number(Number::Integer(_)) => column.kind != Kind::Text,
-                        Cell::Number(Number::Double(_)) => {
-                            matches!(column.kind, Kind::Double | Kind::Number)
-                        }
+                        Value::Nothing => !column.required,
+                        Value::Text(_) => column.kind == Kind::Text,
+                        Value::Rank(_) => column.kind == Kind::Integer,
+                        Value::Amount(amount) => match amount.number {
+                            Number::Integer(_) => column.kind != Kind::Text,
+                            Number::Double(_) => {
+                                matches!(column.kind, Kind::Double | Kind::Number)
+                            }
+                        },
+                        _ => false,
                     };
                     assert!(fits, "{}: {cell:?}", column.name);
                 }
-            });
+                Ok(())
+            })
+            .unwrap();
             assert!(rows >= 3);
         }
     }

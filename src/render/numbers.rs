@@ -1,12 +1,12 @@
-//! How numbers and lists of them read.
+//! How numbers read.
 
-pub(super) fn integer_text(integer: i128) -> String {
-    let sign = if integer < 0 { "-" } else { "" };
-    format!("{sign}{}", grouped(integer.unsigned_abs()))
+pub(super) fn integer(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(number.unsigned_abs()))
 }
 
 /// Digits in groups of three.
-pub(super) fn grouped(integer: u128) -> String {
+fn grouped(integer: u128) -> String {
     let digits = integer.to_string();
     let mut text = String::with_capacity(digits.len() * 4 / 3);
     for (at, digit) in digits.chars().enumerate() {
@@ -19,7 +19,7 @@ pub(super) fn grouped(integer: u128) -> String {
 }
 
 /// As many digits as mean something to a reader.
-pub(super) fn double_text(double: f64) -> String {
+pub(super) fn double(double: f64) -> String {
     let size = double.abs();
     // Whole: a mean of equal counts is one of them.
     if double.fract() == 0.0 && size < 1e15 {
@@ -85,12 +85,7 @@ pub(super) fn bytes(bytes: f64) -> String {
     format!("{scaled:.decimals$} {unit}")
 }
 
-pub(super) fn percent(share: f64) -> String {
-    let percent = share * 100.0;
-    if percent < 0.01 { "less than 0.01 %".into() } else { format!("{percent:.2} %") }
-}
-
-/// A share in a column or between other words.
+/// A part of a whole, as a percentage.
 pub(super) fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
@@ -102,52 +97,21 @@ pub(super) fn share(share: f64) -> String {
     }
 }
 
-/// `0, 2-5, 9`: consecutive ranks as a range.
-pub(crate) fn ranges(ranks: &[u32]) -> String {
-    const RANGES_AT_MOST: usize = 8;
-    let mut ranges: Vec<(u32, u32)> = Vec::new();
-    for &rank in ranks {
-        match ranges.last_mut() {
-            Some((_, last)) if *last + 1 == rank => *last = rank,
-            _ => ranges.push((rank, rank)),
-        }
-    }
-    let text = |&(first, last): &(u32, u32)| {
-        if first == last { first.to_string() } else { format!("{first}-{last}") }
-    };
-    let mut parts: Vec<String> = ranges.iter().take(RANGES_AT_MOST).map(text).collect();
-    if ranges.len() > RANGES_AT_MOST {
-        parts.push("...".into());
-    }
-    parts.join(", ")
-}
-
-pub(super) fn plural(n: u64) -> &'static str {
-    if n == 1 { "" } else { "s" }
-}
-
-pub(super) fn cut(text: &str, limit: usize) -> String {
-    if text.chars().count() <= limit {
-        return text.to_owned();
-    }
-    text.chars().take(limit - 3).chain("...".chars()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn numbers_read_well() {
-        assert_eq!(integer_text(1_234_567), "1,234,567");
-        assert_eq!(integer_text(-1000), "-1,000");
-        assert_eq!(integer_text(999), "999");
-        assert_eq!(double_text(0.0), "0");
-        assert_eq!(double_text(2.5), "2.50");
-        assert_eq!(double_text(-12000.0), "-12,000");
-        assert_eq!(double_text(-1234.56), "-1,234.6");
-        assert_eq!(double_text(1e-9), "1.000e-9");
-        assert_eq!(double_text(0.25), "0.250");
+        assert_eq!(integer(1_234_567), "1,234,567");
+        assert_eq!(integer(-1000), "-1,000");
+        assert_eq!(integer(999), "999");
+        assert_eq!(double(0.0), "0");
+        assert_eq!(double(2.5), "2.50");
+        assert_eq!(double(-12000.0), "-12,000");
+        assert_eq!(double(-1234.56), "-1,234.6");
+        assert_eq!(double(1e-9), "1.000e-9");
+        assert_eq!(double(0.25), "0.250");
     }
 
     #[test]
@@ -157,25 +121,10 @@ mod tests {
         assert_eq!(seconds(0.002), "2.00 ms");
         assert_eq!(seconds(3.25e-7), "325 ns");
         assert_eq!(seconds(99.96e-6), "100 µs");
-        assert_eq!(percent(0.0001), "0.01 %");
-        assert_eq!(percent(0.00001), "less than 0.01 %");
         assert_eq!(share(0.0), "0 %");
         assert_eq!(share(0.00001), "<0.01 %");
         assert_eq!(share(0.0512), "5.12 %");
         assert_eq!(share(0.512), "51.2 %");
         assert_eq!(share(1.0), "100 %");
-    }
-
-    #[test]
-    fn ranks_are_shown_as_ranges() {
-        assert_eq!(ranges(&[0, 2, 3, 4, 9]), "0, 2-4, 9");
-        let even: Vec<u32> = (0..40).map(|rank| rank * 2).collect();
-        assert!(ranges(&even).ends_with("14, ..."));
-    }
-
-    #[test]
-    fn a_long_command_line_is_cut() {
-        assert_eq!(cut("abcdef", 5), "ab...");
-        assert_eq!(cut("äöüßx", 5), "äöüßx");
     }
 }
