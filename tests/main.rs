@@ -14,6 +14,7 @@ mod enabling;
 mod endings;
 mod environment;
 mod events;
+mod export;
 mod fakempi;
 mod faults;
 mod harmless;

@@ -6,7 +6,9 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use goblin::elf::Elf;
+use object::FileKind;
+use object::elf::DT_NEEDED;
+use object::read::elf::{ElfFile64, ProgramHeader as _};
 
 use crate::launch::launcher::{self, Launcher};
 
@@ -85,28 +87,34 @@ fn has_capabilities(path: &Path) -> bool {
 }
 
 fn kind(path: &Path) -> Kind {
-    let mut magic = [0; 4];
-    let Ok(()) = File::open(path).and_then(|mut file| file.read_exact(&mut magic)) else {
-        return Kind::Unknown;
-    };
-    if magic.starts_with(b"#!") {
+    let bytes = fs::read(path).unwrap_or_default();
+    if bytes.starts_with(b"#!") {
         return Kind::Script;
     }
-    if magic != *goblin::elf::header::ELFMAG {
-        return Kind::Unknown;
+    match FileKind::parse(&*bytes) {
+        // A file that is damaged is the system's to refuse.
+        Ok(FileKind::Elf64) => of_elf(&bytes).unwrap_or(Kind::Unknown),
+        Ok(FileKind::Elf32) => Kind::Foreign,
+        _ => Kind::Unknown,
     }
-    let bytes = fs::read(path).unwrap_or_default();
-    // A file that is damaged is the system's to refuse.
-    Elf::parse(&bytes).map_or(Kind::Unknown, |elf| kind_of(&elf))
 }
 
-fn kind_of(elf: &Elf) -> Kind {
-    if Some(elf.header.e_machine) != machine() || elf.is_64 != cfg!(target_pointer_width = "64") {
-        return Kind::Foreign;
+fn of_elf(bytes: &[u8]) -> object::Result<Kind> {
+    let file: ElfFile64 = ElfFile64::parse(bytes)?;
+    let endian = file.endian();
+    if Some(file.elf_header().e_machine.get(endian).0) != machine() {
+        return Ok(Kind::Foreign);
     }
-    let Some(loader) = elf.interpreter else { return Kind::Static };
-    let mpi = elf.libraries.iter().find(|name| is_mpi_library(name));
-    Kind::Dynamic { loader: loader.into(), mpi: mpi.map(|name| (*name).to_owned()) }
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let mut loader = None;
+    for header in file.elf_program_headers() {
+        loader = loader.or(header.interpreter(endian, bytes)?.map(text));
+    }
+    let Some(loader) = loader else { return Ok(Kind::Static) };
+    let dynamic = file.elf_dynamic_table()?;
+    let needed = dynamic.iter().filter(|entry| entry.tag == DT_NEEDED);
+    let mut names = needed.filter_map(|entry| dynamic.string(entry).ok().map(text));
+    Ok(Kind::Dynamic { loader, mpi: names.find(|name| is_mpi_library(name)) })
 }
 
 /// The processor that this command, and libgyan.so with it, is for.
