@@ -38,7 +38,11 @@ pub(crate) struct Thread {
     pub(crate) guard: Cell<*mut guard::Record>,
 }
 
-/// This thread; stays in it.
+/// This thread. It stays in it where threads are those of POSIX, as MPI assumes (MPI 4.1, 11.6.1).
+///
+/// An MPI that is built on user-level threads may go on with one in another kernel thread after a call
+/// that waits. What is kept across that call, the mark of being inside, is then taken away from the thread
+/// in which the call began, while that may be setting it: a byte that both write as a whole.
 #[derive(Clone, Copy)]
 pub(crate) struct Here(*const Thread);
 
@@ -54,8 +58,9 @@ impl Deref for Here {
 
     #[inline]
     fn deref(&self) -> &Thread {
-        // SAFETY: this thread's variable, which has no destructor and is there as long as the thread
-        // runs; the pointer cannot leave it.
+        // SAFETY: this thread's variable, which has no destructor and is there as long as the thread runs.
+        // gyan never hands the pointer to another thread. Where the MPI does, see above, the kernel
+        // threads are a pool that the MPI ends in MPI_Finalize, after every call.
         unsafe { &*self.0 }
     }
 }
@@ -83,13 +88,15 @@ mod place {
     pub(crate) fn here() -> Here {
         let place: *const Thread;
         // SAFETY: the address of the variable above: the thread pointer, which lies at fs:0, and an
-        // offset that the loader wrote (ELF Handling For Thread-Local Storage, 4.4.6).
+        // offset that the loader wrote (ELF Handling For Thread-Local Storage, 4.4.6). Neither is the
+        // same for ever, as `nomem` would say: after a call that may have moved a user-level thread to
+        // another kernel thread it is looked up again.
         unsafe {
             asm!(
                 "mov {place}, qword ptr fs:[0]",
                 "add {place}, qword ptr [rip + gyan_thread@GOTTPOFF]",
                 place = out(reg) place,
-                options(pure, nomem, nostack),
+                options(pure, readonly, nostack),
             );
         }
         Here(place)
