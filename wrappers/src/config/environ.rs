@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 unsafe extern "C" {
     /// environ(7): strings `name=value`, then null.
-    static mut environ: *mut *mut c_char;
+    static environ: AtomicPtr<*mut c_char>;
 }
 
 /// Sets a variable. A text with a NUL in it sets nothing.
 pub(super) fn set(name: &str, value: &str) {
     let Ok(entry) = CString::new(format!("{name}={value}")) else { return };
     // SAFETY: the variable is aligned and always there, and who else accesses it reads or writes one word.
-    let list = unsafe { AtomicPtr::from_ptr(&raw mut environ) };
+    let list = unsafe { &environ };
     let mut entries: Vec<*mut c_char> = entries(list.load(Ordering::Acquire)).collect();
     entries.retain(|other| !is_of(*other, name));
     entries.extend([entry.into_raw(), ptr::null_mut()]);

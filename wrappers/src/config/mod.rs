@@ -588,8 +588,8 @@ pub(crate) fn names() -> Vec<String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
 }
 
-/// Sets a variable for the MPI library, which reads it at its start: the user asked for that by GYAN_CVARS
-/// or GYAN_ENABLE, or the library would do so itself.
+/// Sets a variable for the MPI library, which reads it at its start: the user asked for that by
+/// `GYAN_CVARS` or `GYAN_ENABLE`, or the library would do so itself.
 pub(crate) fn set_for_library(name: &str, value: &str) {
     environ::set(name, value);
 }
