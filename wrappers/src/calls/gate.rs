@@ -12,6 +12,7 @@ use crate::calls::thread::{self, Here};
 use crate::entry::effects;
 use crate::entry::lifecycle;
 use crate::mpi::functions::Function;
+use crate::sys::cancellation;
 use crate::sys::notice;
 
 /// Before the first initialisation: nothing is known of this process.
@@ -389,13 +390,13 @@ pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
 }
 
 /// Runs a piece of gyan. A panic ends here: gyan turns itself off for the rest of the run, says
-/// so, and the application goes on.
+/// so, and the application goes on. A cancellation of the thread waits until the piece is done.
 pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     // gyan has its own copy of std, so the hook of a Rust application stays what it is.
     HOOK.call_once(|| std::panic::set_hook(Box::new(|_| ())));
     // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
-    let result = catch_unwind(AssertUnwindSafe(piece)).ok();
+    let result = cancellation::without(|| catch_unwind(AssertUnwindSafe(piece)).ok());
     if result.is_none() {
         stay_off();
         notice::say(&format!("internal error while {what}; gyan is off for the rest of the run"));
