@@ -38,6 +38,9 @@ static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
 
+/// Whether receives are watched. Here, so that a gyan that turns itself off watches none.
+pub(crate) static WATCHES_RECEIVES: AtomicBool = AtomicBool::new(false);
+
 /// The ledger of this thread.
 fn ledger_here() -> &'static Ledger {
     let here = thread::here();
@@ -62,9 +65,11 @@ pub(crate) fn close() {
     GATE.store(CLOSED, Ordering::Relaxed);
 }
 
-/// gyan does nothing more in this process.
+/// gyan does nothing more in this process: no piece of it runs that is contained, no receive is watched,
+/// and nothing is read or written at the end.
 pub(crate) fn stay_off() {
     OFF.store(true, Ordering::Relaxed);
+    WATCHES_RECEIVES.store(false, Ordering::Relaxed);
     close();
 }
 
@@ -94,8 +99,8 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        // Also when gyan closed in the meantime: what is counted after the end is not looked at,
-        // and a test would cost every call.
+        // Also over CLOSED, when gyan has turned itself off in a callback of the library's: a test would
+        // cost every call. Calls are counted on then, and `is_off` keeps all else from being done.
         GATE.store(self.before, Ordering::Relaxed);
     }
 }
@@ -378,21 +383,37 @@ pub(crate) fn ledger() -> &'static Ledger {
 /// Runs `forward`, a call that starts or ends MPI: what MPI calls in it is not counted.
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     let before = GATE.load(Ordering::Relaxed);
-    if before == THREADED {
-        let here = thread::here();
-        let nested = here.inside.replace(true);
-        let result = forward();
-        here.inside.set(nested);
-        return result;
-    }
+    let _thread = (before == THREADED).then(ThreadUncounted::enter);
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()
 }
 
-/// Runs a piece of gyan. A panic ends here: gyan turns itself off for the rest of the run, says
-/// so, and the application goes on. A cancellation of the thread waits until the piece is done.
+/// As [`Inside`], for one of several threads: it may be nested already.
+struct ThreadUncounted {
+    here: Here,
+    before: bool,
+}
+
+impl ThreadUncounted {
+    fn enter() -> ThreadUncounted {
+        let here = thread::here();
+        ThreadUncounted { here, before: here.inside.replace(true) }
+    }
+}
+
+impl Drop for ThreadUncounted {
+    fn drop(&mut self) {
+        self.here.inside.set(self.before);
+    }
+}
+
+/// Runs a piece of gyan, unless gyan is off. A panic ends here: gyan turns itself off for the rest of the
+/// run, says so, and the application goes on. A cancellation of the thread waits until the piece is done.
 pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
+    if is_off() {
+        return None;
+    }
     // gyan has its own copy of std, so the hook of a Rust application stays what it is.
     HOOK.call_once(|| std::panic::set_hook(Box::new(|_| ())));
     // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
@@ -402,4 +423,47 @@ pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
         notice::say(&format!("internal error while {what}; gyan is off for the rest of the run"));
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{self, Write};
+
+    use super::*;
+    use crate::mpi::functions::values;
+    use crate::sys::fork::{Survived, survive};
+
+    /// The lines that `work` writes in a copy of this process: the gate is the whole process's.
+    fn in_a_copy(work: impl Fn(&mut dyn Write) -> io::Result<()>) -> String {
+        let Survived { lines, casualties } = survive(1, |_, _, _, out| work(out)).unwrap();
+        assert!(casualties.is_empty(), "{}", casualties[0].how);
+        lines
+    }
+
+    #[test]
+    fn after_a_contained_panic_nothing_contained_runs_and_nothing_is_watched() {
+        let lines = in_a_copy(|out| {
+            open(false);
+            WATCHES_RECEIVES.store(true, Ordering::Relaxed);
+            // A callback of the library's in a call on the fast path, which opens the gate again.
+            let callback = || {
+                contain("trying", || panic!("that it is contained is what is tried"));
+                0
+            };
+            counted_alone(values::MPI_Wtime, callback, || 0);
+            let more = contain("trying again", || ());
+            writeln!(out, "{} {more:?} {}", is_off(), WATCHES_RECEIVES.load(Ordering::Relaxed))
+        });
+        assert_eq!(lines, "true None false\n");
+    }
+
+    #[test]
+    fn a_thread_is_counted_again_after_an_exception_left_an_uncounted_call() {
+        let lines = in_a_copy(|out| {
+            open(true);
+            let thrown = catch_unwind(|| uncounted(|| panic!("as an exception would")));
+            writeln!(out, "{} {}", thrown.is_err(), thread::here().inside.get())
+        });
+        assert_eq!(lines, "true false\n");
+    }
 }
