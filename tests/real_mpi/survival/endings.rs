@@ -287,6 +287,25 @@ fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
     }
 }
 
+#[test]
+fn a_thread_that_is_to_be_cancelled_is_not_while_gyan_writes() {
+    for mpi in MPIS {
+        let ways: [(&[&str], _, _, _); 2] = [
+            (&["cancelled_in_gyan"], 0, "returned 1, cancelled\n", Ending::Finalize),
+            (&["cancelled_in_gyan", "exit"], 3, "", Ending::Exit),
+        ];
+        for (program, code, stdout, how) in ways {
+            let fault = inject(GROUP, "`pthread_cancel` before gyan writes a file", AS_WITHOUT);
+            let run = Profiled::run(mpi, 1, program, &[]);
+            assert_eq!(run.outcome.code, code, "{mpi:?}: {}", run.outcome.stderr);
+            assert!(run.outcome.stdout.starts_with(stdout), "{mpi:?}: {}", run.outcome.stdout);
+            let [profile] = &run.profiles()[..] else { panic!("{mpi:?}: no profile") };
+            assert_eq!(profile.end.how, how);
+            fault.survived();
+        }
+    }
+}
+
 /// A part of a program with its MPI is unloaded. gyan keeps the MPI loaded.
 #[test]
 fn a_program_goes_on_when_its_mpi_is_unloaded() {

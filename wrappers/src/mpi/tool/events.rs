@@ -69,7 +69,7 @@ pub(crate) struct Registration {
 unsafe impl Send for Registration {}
 
 /// `MPI_T_event_cb_function`; the level is an enum of C, which is an int.
-type Callback = unsafe extern "C" fn(Raw, Raw, c_int, *mut c_void);
+type Callback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
 /// `MPI_T_event_dropped_cb_function`.
 type DroppedCallback = unsafe extern "C" fn(i64, Raw, c_int, c_int, *mut c_void);
 /// `MPI_T_event_free_cb_function`.
@@ -274,7 +274,7 @@ impl Instance<'_> {
 /// # Safety
 /// Called by the library, with an instance that lives as long as the call, and the listener of the
 /// registration.
-unsafe extern "C" fn happened<L: Listener>(
+unsafe extern "C-unwind" fn happened<L: Listener>(
     instance: Raw,
     _registration: Raw,
     _level: c_int,
