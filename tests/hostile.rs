@@ -396,6 +396,15 @@ fn categories_in_a_cycle_are_listed_once() {
 }
 
 #[test]
+fn arrays_of_a_persistent_operation_are_there_when_it_is_started() {
+    let alone = Faked::alone("", &["persistent"]);
+    assert_eq!((alone.outcome.code, alone.outcome.stdout.as_str()), (0, "0 0 2 3 0\n"));
+    let run = Faked::run("", &["persistent"], &[]);
+    assert_eq!(run.outcome.stdout, alone.outcome.stdout);
+    assert_eq!(common::call(&run.profile(), "MPI_Alltoallv_init_c").count, 1);
+}
+
+#[test]
 fn what_kills_or_hangs_is_found_beforehand_and_left_alone() {
     let script = format!(
         "{THREE}
