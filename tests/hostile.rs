@@ -396,6 +396,17 @@ fn categories_in_a_cycle_are_listed_once() {
 }
 
 #[test]
+fn the_reference_to_mpi_t_goes_where_it_has_to_also_when_no_variable_can_be_read() {
+    for (library, kept) in [("Open MPI v5.0.3", 0), ("fakempi", 1)] {
+        for call in ["MPI_T_pvar_session_create", "MPI_T_pvar_get_num", "nothing"] {
+            let script = format!("library {library}\nfault {call} error MPI_T_ERR_MEMORY");
+            let (run, _) = run(&script, &[]);
+            assert_eq!(run.lines("kept MPI_T").len(), kept, "{library}, {call}: {:?}", run.log);
+        }
+    }
+}
+
+#[test]
 fn arrays_of_a_persistent_operation_are_there_when_it_is_started() {
     let alone = Faked::alone("", &["persistent"]);
     assert_eq!((alone.outcome.code, alone.outcome.stdout.as_str()), (0, "0 0 2 3 0\n"));
