@@ -396,6 +396,18 @@ fn categories_in_a_cycle_are_listed_once() {
 }
 
 #[test]
+fn a_category_that_claims_more_members_than_there_can_be_has_those_that_it_tells() {
+    let claimed = i32::MAX;
+    let script = format!(
+        "cvar knob MPI_INT value 4\ncategory vast cvars knob claims {claimed}\ncategory small"
+    );
+    let (outcome, listing) = Faked::listed(&script);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let members: Vec<_> = listing.categories.iter().map(|category| &category.cvars[..]).collect();
+    assert_eq!(members, [&[0][..], &[]], "{:?}", listing.categories);
+}
+
+#[test]
 fn the_reference_to_mpi_t_goes_where_it_has_to_also_when_no_variable_can_be_read() {
     for (library, kept) in [("Open MPI v5.0.3", 0), ("fakempi", 1)] {
         for call in ["MPI_T_pvar_session_create", "MPI_T_pvar_get_num", "nothing"] {

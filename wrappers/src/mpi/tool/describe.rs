@@ -7,7 +7,7 @@ use std::ptr;
 use gyan_results::{Datatype, Item};
 
 use super::api::{
-    Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, sized_text,
+    Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, number_of, sized_text,
 };
 use super::handle::Lent;
 use crate::sys::guard::About;
@@ -310,7 +310,8 @@ impl Api {
         let members = |call: &'static str,
                        get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
                        number: c_int| {
-            let mut indices: Vec<c_int> = vec![0; usize::try_from(number).unwrap_or(0)];
+            // What the library does not write is no index.
+            let mut indices: Vec<c_int> = vec![-1; number_of(number)];
             let arguments = (index, index_of(indices.len()), indices.as_mut_ptr());
             // SAFETY: there is room for as many indices as are asked for.
             unsafe { self.ask(call, about, get, arguments) }?;
