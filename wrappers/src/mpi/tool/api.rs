@@ -377,6 +377,8 @@ impl Api {
 
 #[cfg(test)]
 mod tests {
+    use std::slice;
+
     use super::*;
 
     /// What becomes of `text` when the library says that it has `claimed` bytes, and the largest buffer
@@ -384,17 +386,17 @@ mod tests {
     fn claimed(text: &[u8], claimed: c_int) -> (String, c_int) {
         let mut largest = 0;
         let got = sized_text(|to, length| {
-            // SAFETY: `sized_text` gives the address of a length, and a buffer of so many bytes or null.
-            unsafe {
-                largest = largest.max(*length);
-                let room = usize::try_from(*length).unwrap_or(0).saturating_sub(1);
-                if !to.is_null() {
-                    let copied = room.min(text.len());
-                    to.cast::<u8>().copy_from(text.as_ptr(), copied);
-                    to.cast::<u8>().add(copied).write(0);
-                }
-                *length = claimed;
+            // SAFETY: `sized_text` gives the address of a length.
+            let length = unsafe { &mut *length };
+            largest = largest.max(*length);
+            if !to.is_null() {
+                let room = usize::try_from(*length).unwrap_or(0);
+                // SAFETY: `sized_text` gives a buffer of so many bytes, all 0.
+                let buffer = unsafe { slice::from_raw_parts_mut(to.cast::<u8>(), room) };
+                let copied = text.len().min(room - 1);
+                buffer[..copied].copy_from_slice(&text[..copied]);
             }
+            *length = claimed;
             Ok(())
         });
         (got.unwrap_or_default(), largest)

@@ -202,7 +202,7 @@ impl EventFunctions {
     /// Ends a registration, while its object is still alive. The listener is told when it is not called
     /// any more.
     pub(crate) fn free<L: Listener>(&self, registration: Registration, listener: &'static L) {
-        let Registration { raw, index, .. } = registration;
+        let Registration { raw, index, _object, .. } = registration;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
         let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);

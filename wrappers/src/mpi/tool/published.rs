@@ -105,13 +105,11 @@ pub(super) fn retract(handle: Raw) {
 /// None when there is no handle, or it cannot be read.
 #[inline]
 pub(crate) fn total(object: Option<usize>) -> Option<u64> {
-    match object {
-        Some(object) => slot_of(object)?.sum(),
-        None => {
-            let _changes = lock(&CHANGES);
-            slots().filter_map(Slot::sum).max()
-        }
+    if let Some(object) = object {
+        return slot_of(object)?.sum();
     }
+    let _changes = lock(&CHANGES);
+    slots().filter_map(Slot::sum).max()
 }
 
 /// Which element for `object` is the largest, of a variable that has several.
