@@ -1,9 +1,20 @@
 //! `gyan`: runs programs under libgyan.so, reduces the profiles of their ranks, and reports.
 //!
 //! The command links no MPI. It meets libgyan.so in the files of a run directory, and in one symbol
-//! that a process of its own opens (`library`).
+//! that a process of its own opens (`commands/varlist/library.rs`).
+//!
+//! | room | the question it answers |
+//! | :-- | :-- |
+//! | `commands` | What does each subcommand do? |
+//! | `input` | Where do profiles come from? |
+//! | `launch` | How does libgyan.so get into the ranks of a command line? |
+//! | `symbols` | Which functions and lines do addresses belong to? |
+//! | `view` | What is shown, in which order? |
+//! | `render` | How does that read in each format? |
 
 #![deny(unsafe_code)]
+// What is public is so for the fuzzers; errors say themselves what they are.
+#![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
 
 mod cli;
 mod commands;
@@ -37,7 +48,6 @@ const INCOMPLETE: u8 = 1;
 const FAILED: u8 = 2;
 
 /// Does what the command line says.
-#[must_use]
 pub fn main() -> ExitCode {
     // A launcher gives its ranks terminals that are none.
     if launcher::rank().is_some() {

@@ -1,11 +1,25 @@
-//! How a file that the user names is written: whole under its name, or not at all.
+//! How is output written? A file that the user names is whole, or is not there; whoever reads standard
+//! output may leave early.
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use tempfile::NamedTempFile;
 
-use crate::error::Error;
+use crate::error::{Error, reason};
+
+/// Writes to standard output.
+pub(crate) fn print<T: Default>(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Error> {
+    let mut out = anstream::stdout().lock();
+    match write(&mut out).and_then(|done| out.flush().map(|()| done)) {
+        // The reader of a pipe may have seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(T::default()),
+        Err(error) => Err(Error::new("standard output", reason(&error), "make room")),
+        Ok(done) => Ok(done),
+    }
+}
 
 /// Refuses what is there, before any work is done.
 pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {

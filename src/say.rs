@@ -3,9 +3,6 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
-use std::io::{self, Write};
-
-use crate::error::{Error, reason};
 
 /// More lines of one kind than this are not printed.
 const LINES_AT_MOST: usize = 8;
@@ -34,19 +31,6 @@ pub(crate) fn warn_of<L: Display, M: Display>(
     lines.take(LINES_AT_MOST).for_each(warn);
     if others > 0 {
         warn(more(others));
-    }
-}
-
-/// Writes to standard output.
-pub(crate) fn print<T: Default>(
-    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
-) -> Result<T, Error> {
-    let mut out = anstream::stdout().lock();
-    match write(&mut out).and_then(|done| out.flush().map(|()| done)) {
-        // The reader of a pipe may have seen enough.
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(T::default()),
-        Err(error) => Err(Error::new("standard output", reason(&error), "make room")),
-        Ok(done) => Ok(done),
     }
 }
 

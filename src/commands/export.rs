@@ -7,7 +7,7 @@ use crate::error::Error;
 use crate::format::ExportFormat as Format;
 use crate::input::source::Source;
 use crate::output::{may_write, put, temporary_beside};
-use crate::render::{Csv, JsonLines, Parquet, Rows};
+use crate::render::{Csv, Json, Parquet, Rows};
 use crate::view::data::{CALLS, LongTable, VARIABLES};
 use crate::{DONE, INCOMPLETE, say};
 
@@ -58,7 +58,7 @@ fn write(
     let out = BufWriter::new(out);
     let mut writer: Box<dyn Rows> = match format {
         Format::Csv => Box::new(Csv::new(out, table.columns)?),
-        Format::Jsonl => Box::new(JsonLines::new(out, table.columns)),
+        Format::Jsonl => Box::new(Json::lines(out, table.columns)),
         Format::Parquet => Box::new(Parquet::new(out, table.columns)?),
     };
     let (mut profiles, mut bad) = (0, Vec::new());

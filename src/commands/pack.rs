@@ -116,7 +116,7 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
     while text.last().is_some_and(u8::is_ascii_whitespace) {
         text.pop();
     }
-    // JSON has line ends between its values alone.
+    // JSON has line ends only between its values.
     text.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
     Ok((text, true))
 }

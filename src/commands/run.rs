@@ -1,5 +1,5 @@
 //! `gyan run`: puts libgyan.so into the ranks of a program. In front of a launcher it waits for
-//! the end, passes the exit code on and prints the report; behind one it becomes the rank.
+//! the end, passes the exit code on and prints the report; started by one, it becomes the rank.
 
 use std::env;
 use std::ffi::OsString;
@@ -25,7 +25,7 @@ type Variables = Vec<(&'static str, OsString)>;
 
 pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     let Some(program) = options.command.first() else {
-        return Err(Error::new("gyan run", "no program", "name it behind --"));
+        return Err(Error::new("gyan run", "no program", "name it after --"));
     };
     if launcher::find_executable(program).is_none() {
         return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
@@ -86,7 +86,7 @@ fn in_front(
     variables.push(("GYAN_NOTICES", "warnings".into()));
     let (line, own) = launcher::command_line(launcher, &options.command, &variables);
     let Some((program, arguments)) = line.split_first() else {
-        return Err(Error::new("gyan run", "no program", "name it behind --"));
+        return Err(Error::new("gyan run", "no program", "name it after --"));
     };
     let mut command = Command::new(program);
     let status = run_and_wait(command.args(arguments).envs(own));

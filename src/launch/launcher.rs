@@ -16,7 +16,7 @@ pub(crate) enum Launcher {
     Inheriting,
 }
 
-/// Names under which launchers go; a suffix behind a dot tells them apart.
+/// Names under which launchers go; a suffix after a dot tells them apart.
 const LAUNCHERS: [&str; 9] =
     ["mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun", "jsrun", "flux", "ibrun"];
 
@@ -100,7 +100,7 @@ pub(crate) fn command_line(
 }
 
 /// What the program that the ranks run is called, as far as can be told from the command line:
-/// the first word behind the launcher that names an executable file.
+/// the first word after the launcher that names an executable file.
 pub(crate) fn program_name(launcher: Option<Launcher>, words: &[OsString]) -> String {
     let candidates = match launcher {
         None => words,
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_the_first_executable_behind_the_launcher() {
+    fn the_program_is_the_first_executable_after_the_launcher() {
         let name = |text| program_name(Some(Launcher::Inheriting), &words(text));
         assert_eq!(name("srun -n 2 /bin/true 3"), "true");
         assert_eq!(name("srun --mpi=pmix -n 4 sh -c x"), "sh");

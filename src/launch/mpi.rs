@@ -46,7 +46,7 @@ pub(crate) fn on_path() -> Result<PathBuf, Error> {
         Error::new(
             "no MPI library",
             "neither mpicc nor mpirun on PATH leads to one",
-            "name it with --mpi PATH/libmpi.so, or a program that uses it behind --",
+            "name it with --mpi PATH/libmpi.so, or a program that uses it after --",
         )
     })
 }

@@ -10,7 +10,7 @@ use signal_hook::iterator::Signals;
 
 use crate::error::Error;
 
-/// Runs a command to its end, which signals to gyan hasten for the command alone.
+/// Runs a command to its end. Signals to gyan end the command, not gyan.
 pub(crate) fn run_and_wait(command: &mut Command) -> Result<ExitStatus, Error> {
     let program = Path::new(command.get_program()).to_owned();
     // Caught before the program is there, so that no signal ends gyan before the report.

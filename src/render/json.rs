@@ -1,6 +1,7 @@
 //! Rows as JSON objects with the keys in the order of the columns: one a line, or an array of them.
 
 use std::io::{self, Write};
+use std::mem;
 
 use gyan_results::json_line;
 use serde::{Serialize, Serializer};
@@ -9,51 +10,45 @@ use super::Rows;
 use super::text::text;
 use crate::view::{Column, Value};
 
-/// JSON Lines.
-pub(crate) struct JsonLines<W> {
+/// What stands before the first row, between two, and after the last.
+type Frame = [&'static str; 3];
+
+const LINES: Frame = ["", "\n", "\n"];
+const ARRAY: Frame = ["[\n", ",\n", "\n]\n"];
+
+pub(crate) struct Json<W> {
     out: W,
     columns: &'static [Column],
+    frame: Frame,
+    is_first: bool,
 }
 
-impl<W: Write> JsonLines<W> {
-    pub(crate) fn new(out: W, columns: &'static [Column]) -> JsonLines<W> {
-        JsonLines { out, columns }
+impl<W: Write> Json<W> {
+    /// JSON Lines.
+    pub(crate) fn lines(out: W, columns: &'static [Column]) -> Json<W> {
+        Json { out, columns, frame: LINES, is_first: true }
+    }
+
+    /// One array.
+    pub(crate) fn array(out: W, columns: &'static [Column]) -> Json<W> {
+        Json { out, columns, frame: ARRAY, is_first: true }
     }
 }
 
-impl<W: Write> Rows for JsonLines<W> {
+impl<W: Write> Rows for Json<W> {
     fn row(&mut self, cells: &[Value]) -> io::Result<()> {
-        writeln!(self.out, "{}", json_line(&Row { columns: self.columns, cells })?)
+        let [begin, between, _] = self.frame;
+        let before = if mem::take(&mut self.is_first) { begin } else { between };
+        write!(self.out, "{before}{}", json_line(&Row { columns: self.columns, cells })?)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
+        let [begin, _, end] = self.frame;
+        // A table without rows is `[ ]`, or nothing.
+        let end =
+            if self.is_first { format!("{begin}{}", end.trim_start()) } else { end.to_owned() };
+        write!(self.out, "{end}")?;
         self.out.flush()
-    }
-}
-
-/// One array, with a line for each row.
-pub(crate) struct JsonArray<W> {
-    out: W,
-    columns: &'static [Column],
-    before: &'static str,
-}
-
-impl<W: Write> JsonArray<W> {
-    pub(crate) fn new(out: W, columns: &'static [Column]) -> JsonArray<W> {
-        JsonArray { out, columns, before: "[\n" }
-    }
-}
-
-impl<W: Write> Rows for JsonArray<W> {
-    fn row(&mut self, cells: &[Value]) -> io::Result<()> {
-        write!(self.out, "{}{}", self.before, json_line(&Row { columns: self.columns, cells })?)?;
-        self.before = ",\n";
-        Ok(())
-    }
-
-    fn finish(mut self: Box<Self>) -> io::Result<()> {
-        let begin = if self.before == "[\n" { "[" } else { "" };
-        writeln!(self.out, "{begin}\n]")
     }
 }
 

@@ -7,7 +7,10 @@ use super::text::text;
 use crate::view::{Kind, Value, View};
 
 pub(crate) fn markdown(mut out: impl Write, view: &View) -> io::Result<()> {
-    writeln!(out, "# {}\n", escaped(&view.title))?;
+    writeln!(out, "# {}", escaped(&view.title))?;
+    if !view.subtitle.is_empty() {
+        writeln!(out)?;
+    }
     for line in &view.subtitle {
         writeln!(out, "- {}", escaped(line))?;
     }

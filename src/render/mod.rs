@@ -17,7 +17,7 @@ use crate::view::data::Data;
 use crate::view::{Column, Value};
 
 pub(crate) use csv::Csv;
-pub(crate) use json::{JsonArray, JsonLines};
+pub(crate) use json::Json;
 pub(crate) use markdown::markdown;
 pub(crate) use parquet::Parquet;
 pub(crate) use table::table;

@@ -113,7 +113,7 @@ impl Object {
     }
 
     fn frames(&mut self, path: &str, return_address: u64) -> Vec<Frame> {
-        // Behind the call there may be another line, or another function.
+        // After the call there may be another line, or another function.
         let call = return_address.saturating_sub(1);
         if let Some(loader) = &self.loader {
             let frames = of_debug_information(loader, call);
@@ -155,7 +155,7 @@ fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
 }
 
 /// The symbol in front of the address. Without the full table (`strip`) there may be functions without
-/// a symbol behind it, so the distance is shown too.
+/// a symbol after it, so the distance is shown too.
 fn of_symbol_table(loader: &Loader, call: u64) -> Option<String> {
     let symbol = loader.find_symbol_info(call)?;
     let name = readable(symbol.name());
@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    /// Prints the address behind the call in line 6, which the compiler moves into `main`.
+    /// Prints the return address of the call in line 6, which the compiler moves into `main`.
     const PROGRAM: &str = r#"#include <stdio.h>
 __attribute__((noinline)) void here(void) {
     printf("%lx\n", (unsigned long)__builtin_return_address(0));

@@ -121,45 +121,29 @@ impl<'a> From<&'a String> for Value<'a> {
     }
 }
 
-impl From<String> for Value<'_> {
-    fn from(text: String) -> Self {
-        Value::Text(Cow::Owned(text))
-    }
+/// `Value::from` of what needs no lifetime.
+macro_rules! from {
+    ($($type:ty: $value:ident => $made:expr),+ $(,)?) => { $(
+        impl From<$type> for Value<'_> {
+            fn from($value: $type) -> Self {
+                $made
+            }
+        }
+    )+ };
+}
+
+from! {
+    String: text => Value::Text(Cow::Owned(text)),
+    Amount: amount => Value::Amount(amount),
+    Number: number => Value::Amount(Unit::Count.of(number)),
+    f64: double => Number::Double(double).into(),
+    u64: integer => Number::Integer(integer.into()).into(),
+    usize: integer => (integer as u64).into(),
 }
 
 impl<'a> From<Cow<'a, str>> for Value<'a> {
     fn from(text: Cow<'a, str>) -> Value<'a> {
         Value::Text(text)
-    }
-}
-
-impl From<Amount> for Value<'_> {
-    fn from(amount: Amount) -> Self {
-        Value::Amount(amount)
-    }
-}
-
-impl From<Number> for Value<'_> {
-    fn from(number: Number) -> Self {
-        Unit::Count.of(number).into()
-    }
-}
-
-impl From<f64> for Value<'_> {
-    fn from(double: f64) -> Self {
-        Number::Double(double).into()
-    }
-}
-
-impl From<u64> for Value<'_> {
-    fn from(integer: u64) -> Self {
-        Number::Integer(integer.into()).into()
-    }
-}
-
-impl From<usize> for Value<'_> {
-    fn from(integer: usize) -> Self {
-        (integer as u64).into()
     }
 }
 

@@ -185,11 +185,12 @@ fn csv_holds_what_the_profiles_hold() {
             assert_eq!(row.len(), expected.len());
             for (column, value) in expected {
                 let found = &row[&column];
+                let digits = value.to_string();
                 let same = match &value {
                     Value::Null => found.is_empty(),
                     Value::String(text) => found == text,
                     // As text, so that no digit is lost, but for 1.0, which is 1.
-                    number if number.is_u64() || number.is_i64() => *found == number.to_string(),
+                    number if number.is_u64() || number.is_i64() => *found == digits,
                     number => found.parse() == Ok(number.as_f64().unwrap()),
                 };
                 assert!(same, "{column} is {found}, not {value}");
@@ -203,7 +204,7 @@ fn csv_rows(text: &str) -> Vec<BTreeMap<String, String>> {
     reader.deserialize().map(Result::unwrap).collect()
 }
 
-/// A Python with DuckDB, which the first test that needs it installs; none where that cannot be had.
+/// A Python with `DuckDB`, which the first test that needs it installs; none where that cannot be had.
 fn duckdb() -> Option<PathBuf> {
     let place = target().join("test-readers");
     let python = place.join("bin/python");

@@ -135,7 +135,7 @@ fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables
             what,
             Verdict::Note,
             format!("{} leads to no MPI library that gyan can find", command.display()),
-            Some("name a program behind --"),
+            Some("name a program after --"),
         ),
         None => check(what, Verdict::Note, "not on PATH".into(), None),
     };
@@ -155,7 +155,7 @@ fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables
         Err(error) if error.is_said() => checks.push(obstacle(
             "MPI library",
             "cannot be asked; why stands above".into(),
-            "name a program behind --",
+            "name a program after --",
         )),
         Err(error) => checks.push(of_error("MPI library", error)),
     }

@@ -58,7 +58,7 @@ pub(crate) fn probe(
     ];
     let (line, own) = launcher::command_line(launcher, words, &variables);
     let Some((program, arguments)) = line.split_first() else {
-        return Err(Error::new("gyan doctor", "no program", "name it behind --"));
+        return Err(Error::new("gyan doctor", "no program", "name it after --"));
     };
     let cannot = |error: &std::io::Error| Error::io(directory.path(), error, "make room");
     let output = File::create(path("output")).map_err(|error| cannot(&error))?;

@@ -38,7 +38,7 @@ fn is_deadly(pvar: &PvarInfo) -> bool {
     DEADLY.iter().any(|start| problem.starts_with(start))
 }
 
-/// A line for each variable, with the reason. What gives errors alone is in comments: a run notes it and
+/// A line for each variable, with the reason. What only gives errors is in comments: a run notes it and
 /// goes on.
 fn text(listing: &Variables, deadly: &[&PvarInfo]) -> String {
     let mut text = String::new();

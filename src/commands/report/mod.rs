@@ -16,7 +16,7 @@ use crate::input::source::Source;
 use crate::symbols::stacks;
 use crate::view::data::{self, Data, Queues};
 use crate::view::{self, View};
-use crate::{DONE, INCOMPLETE, render, say};
+use crate::{DONE, INCOMPLETE, output, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -73,7 +73,7 @@ fn print(
     data: Data,
     json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
-    say::print(|out| match format {
+    output::print(|out| match format {
         Format::Table => render::table(out, view),
         Format::Markdown => render::markdown(out, view),
         Format::Csv => render::all_rows(data, |columns| render::Csv::new(out, columns)),

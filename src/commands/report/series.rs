@@ -28,7 +28,7 @@ pub(super) fn print(
         return Err(Error::new(
             source.path().display(),
             "holds a summary and no rank profiles",
-            "a series is in the profiles of the ranks alone",
+            "a series is only in the profiles of the ranks",
         ));
     }
     source.warn_of_few();
@@ -66,7 +66,7 @@ pub(super) fn print(
     let view = view::series(summary, courses, width, all);
     let data = || data::series(source.one_by_one(&summary.job.id), &pattern);
     super::print(format, &view, data(), |out| {
-        render::all_rows(data(), |columns| Ok(render::JsonArray::new(out, columns)))
+        render::all_rows(data(), |columns| Ok(render::Json::array(out, columns)))
     })
 }
 

@@ -15,7 +15,7 @@ use crate::format::ListFormat;
 use crate::launch::listing::{Surroundings, When, Whose, ask};
 use crate::launch::preload;
 use crate::view::{self, Choice, View};
-use crate::{DONE, render, say};
+use crate::{DONE, output, render};
 
 /// The variables that show it.
 const PARAMETER_FILES: [&str; 2] = ["mca_base_param_files", "mca_param_files"];
@@ -27,7 +27,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     let format = if options.json { ListFormat::Json } else { options.format.clone()? };
     if let [a, b] = &options.diff[..] {
         let (a, b) = (saved(a)?, saved(b)?);
-        say::print(|out| render::table(out, &view::difference(&a, &b)))?;
+        output::print(|out| render::table(out, &view::difference(&a, &b)))?;
         return Ok(DONE);
     }
     let when = if options.before_init { When::BeforeInit } else { When::AfterInit };
@@ -51,7 +51,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
 
 /// Prints what is known of a library: `view` for people, or `data`.
 pub(crate) fn print(format: ListFormat, view: &View, data: &impl Serialize) -> Result<u8, Error> {
-    say::print(|out| match format {
+    output::print(|out| match format {
         ListFormat::Table => render::table(out, view),
         ListFormat::Markdown => render::markdown(out, view),
         ListFormat::Json => write_json(out, data),
@@ -136,7 +136,7 @@ fn filter(listing: &mut Variables, options: &VarlistOptions, choice: &Choice) ->
     Ok(())
 }
 
-/// A pattern with `*` and `?` alone is a glob over the whole text, anything else a regular
+/// A pattern with only `*` and `?` is a glob over the whole text, anything else a regular
 /// expression that may match anywhere. Capitals do not matter.
 fn compiled(pattern: &str) -> Result<Regex, Error> {
     let glob = pattern.chars().all(|c| c.is_alphanumeric() || "_- *?".contains(c));

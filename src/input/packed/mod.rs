@@ -53,9 +53,6 @@ pub struct Line<'a> {
 
 impl Line<'_> {
     /// The profile of the line.
-    ///
-    /// # Errors
-    /// Why it cannot be used, and what to do.
     pub fn profile(self) -> Result<RankProfile, String> {
         let profile = parse_rank(self.text?).map_err(why)?;
         RankFile { rank: self.rank, live: false }.check(&profile)?;
@@ -63,9 +60,6 @@ impl Line<'_> {
     }
 
     /// The same for one who reads many.
-    ///
-    /// # Errors
-    /// The same.
     pub fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
         let profile = reader.parse(self.text?).map_err(why)?;
         RankFile { rank: self.rank, live: false }.check(profile)?;
@@ -75,9 +69,6 @@ impl Line<'_> {
 
 impl Packed {
     /// Opens a pack, whose end may be missing.
-    ///
-    /// # Errors
-    /// The file cannot be read, or is no pack.
     pub fn open(path: &Path) -> Result<Packed, Error> {
         let io_error = |error| Error::io(path, &error, "name a run directory or a pack of one");
         let file = File::open(path).map_err(io_error)?;
@@ -109,7 +100,6 @@ impl Packed {
     }
 
     /// How many profiles there are, the damaged ones included.
-    #[must_use]
     pub fn lines(&self) -> usize {
         self.index.frames.iter().map(|frame| frame.ranks.len()).sum::<usize>() + self.lost.len()
     }
@@ -119,7 +109,6 @@ impl Packed {
     }
 
     /// How many frames hold profiles.
-    #[must_use]
     pub fn frames(&self) -> usize {
         self.index.frames.len()
     }

@@ -23,9 +23,6 @@ pub struct Writer<W> {
 
 impl Part {
     /// The lines of these ranks; a line has no end of line in it.
-    ///
-    /// # Errors
-    /// The compressor's.
     pub fn of(lines: &[(u32, Vec<u8>)]) -> io::Result<Part> {
         let mut text = Vec::with_capacity(lines.iter().map(|(_, line)| line.len() + 1).sum());
         for (_, line) in lines {
@@ -46,9 +43,6 @@ impl Part {
 
 impl<W: Write> Writer<W> {
     /// Begins a pack.
-    ///
-    /// # Errors
-    /// What `out` gives.
     pub fn new(mut out: W) -> io::Result<Writer<W>> {
         let first = compress(format!("{{\"schema\":\"{SCHEMA}\"}}\n").as_bytes())?;
         out.write_all(&first)?;
@@ -57,9 +51,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes a part; parts come in the order of their ranks.
-    ///
-    /// # Errors
-    /// What `out` gives.
     pub fn write(&mut self, part: Part) -> io::Result<()> {
         if part.frame.ranks.is_empty() {
             return Ok(());
@@ -72,9 +63,6 @@ impl<W: Write> Writer<W> {
     }
 
     /// Writes the index. How many bytes the pack has.
-    ///
-    /// # Errors
-    /// What `out` gives.
     pub fn finish(mut self) -> io::Result<u64> {
         let mut text = serde_json::to_vec(&self.index)?;
         text.push(b'\n');

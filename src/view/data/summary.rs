@@ -87,7 +87,7 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
     Data { columns: &COLUMNS, rows: Box::new(rows) }
 }
 
-/// The same rows of phases alone.
+/// The same rows, only of phases.
 pub(crate) fn phases(phases: &[PhaseSummary]) -> Data<'_> {
     let rows = move |take: &mut TakeRow| Table { take, phase: None }.phases(phases);
     Data { columns: &COLUMNS, rows: Box::new(rows) }

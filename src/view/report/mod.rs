@@ -68,7 +68,7 @@ fn subtitle(summary: &Summary) -> Vec<Value<'_>> {
     if !ranks.is_complete() {
         let (reduced, expected) = (integer(ranks.reduced), integer(ranks.expected));
         let ranks = line!["INCOMPLETE: ", reduced, " of ", expected, " ranks"];
-        lines.push(line![ranks, "; the numbers below are of these alone"]);
+        lines.push(line![ranks, "; the numbers below are only of these"]);
     }
     lines.extend(summary.reduced_in_mpi.as_ref().map(reduced_in_mpi));
     lines.extend(endings(&ranks.ended_badly));
