@@ -54,59 +54,71 @@ fn timed<T>(step: impl FnOnce() -> T) -> Duration {
     begun.elapsed()
 }
 
+/// What a rank sends to another.
+fn sent(reduction: &Reduction) -> Vec<u8> {
+    postcard::to_allocvec(reduction).unwrap()
+}
+
+/// One rank's part of a level of the tree: what was received is taken in, and is sent on.
+fn step(own: &mut Reduction, received: &[u8]) -> Vec<u8> {
+    own.merge(postcard::from_bytes(received).unwrap());
+    sent(own)
+}
+
 fn main() {
     let options = Options::parse();
-    println!("| records | bytes of numbers and of shape | step | µs | quartiles | ns a record |");
+    println!("| records | bytes | step | µs | quartiles | ns a record |");
     println!("|--:|--:|:--|--:|:--|--:|");
     for path in &options.profiles {
         let mut one = read_rank(path).unwrap();
-        let mut other = one.clone();
-        (one.rank, other.rank) = (0, 1);
         // As the ranks do.
-        one.pvars.sort_by(|a, b| (&a.name, a.class, &a.object).cmp(&(&b.name, b.class, &b.object)));
-        other.pvars.clone_from(&one.pvars);
+        one.pvars.sort_by(|a, b| a.identity().cmp(&b.identity()));
         let summary = serde_json::to_value(reduction(&one).finish().unwrap()).unwrap();
         let records = records(&summary);
-        let mut sent = reduction(&other);
-        let (shape, numbers) = (sent.shape().unwrap(), sent.to_numbers());
-        let (bytes, of_shape) = (numbers.len() * 8, shape.len());
-        let rounds = options.rounds;
         // One after the other into one, as a rank does with its children.
-        let others: Vec<Vec<u64>> = (1..=CHILDREN)
-            .map(|rank| {
-                other.rank = rank;
-                reduction(&other).to_numbers()
+        let of_rank = |rank, same: bool| {
+            let mut other = RankProfile { rank, ..one.clone() };
+            if !same {
+                other.pvars.iter_mut().for_each(|pvar| pvar.name.push_str(&rank.to_string()));
+            }
+            sent(&reduction(&other))
+        };
+        let [same, others] =
+            [true, false].map(|same| (1..=CHILDREN).map(|rank| of_rank(rank, same)).collect());
+        let (same, others): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (same, others);
+        one.rank = 0;
+        let rounds = options.rounds;
+        let of_one = reduction(&one);
+        let steps_of = |children: &[Vec<u8>]| {
+            let (mut own, mut next) = (reduction(&one), children.iter());
+            measured(rounds, || {
+                let received = next.next().unwrap_or_else(|| {
+                    own = reduction(&one);
+                    next = children.iter();
+                    next.next().unwrap()
+                });
+                timed(|| step(&mut own, received))
             })
-            .collect();
-        let mut own = reduction(&one);
-        let mut next = others.iter();
+        };
+        let all_others = measured(rounds.min(101), || {
+            let mut own = reduction(&one);
+            timed(|| others.iter().for_each(|received| drop(step(&mut own, received))))
+        });
         let steps = [
             ("a profile becomes a reduction", measured(rounds, || timed(|| reduction(&one)))),
-            ("its shape", measured(rounds, || timed(|| sent.shape().unwrap()))),
-            ("its numbers", measured(rounds, || timed(|| sent.to_numbers()))),
+            ("it becomes bytes", measured(rounds, || timed(|| sent(&of_one)))),
             (
-                "numbers are merged by place",
-                measured(rounds, || {
-                    let numbers = next.next().cloned().unwrap_or_else(|| {
-                        own = reduction(&one);
-                        next = others.iter();
-                        next.next().unwrap().clone()
-                    });
-                    timed(|| own.merge_by_place(numbers).unwrap())
-                }),
+                "bytes become a reduction",
+                measured(rounds, || timed(|| postcard::from_bytes::<Reduction>(&same[0]).unwrap())),
             ),
-            (
-                "shape and numbers are merged by name",
-                measured(rounds, || {
-                    let (mut own, numbers) = (reduction(&one), numbers.clone());
-                    timed(|| own.merge_by_name(&shape, numbers).unwrap())
-                }),
-            ),
+            ("bytes are merged and sent on", steps_of(&same)),
+            ("20 times that, where no variable of a rank is one of another's", all_others),
         ];
+        let bytes = same[0].len();
         for (step, [low, middle, high]) in steps {
             let each = middle * 1e3 / records as f64;
             println!(
-                "| {records} | {bytes}, {of_shape} | {step} | {middle:.1} | {low:.1} to {high:.1} | {each:.1} |"
+                "| {records} | {bytes} | {step} | {middle:.1} | {low:.1} to {high:.1} | {each:.1} |"
             );
         }
     }

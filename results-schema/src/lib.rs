@@ -50,8 +50,8 @@ pub use rank::{
 pub use read::{
     ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
 };
-pub use readings::Measure;
-pub use reduction::{NoReduction, Reduction, ReductionInOrder, bytes_of, words_of};
+pub use readings::{Measure, Reading, Readings};
+pub use reduction::{Reduction, ReductionInOrder};
 pub use rows::{
     CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
     PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,

@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use super::merge::Merge;
+
 /// How many rows a profile may lack in a row, until one is searched for.
 const STEPS: usize = 8;
 /// Numbers for lists of keys. Nothing else is read because of one: any order of memory will do.
@@ -115,7 +117,7 @@ impl<K, V> Sorted<K, V> {
         let at = match self.rows.binary_search_by(|row| compare(&row.key)) {
             Ok(at) => at,
             Err(at) => {
-                self.insert(at, key(), V::default(), false);
+                self.insert(at, key());
                 at
             }
         };
@@ -128,29 +130,37 @@ impl<K, V> Sorted<K, V> {
         at
     }
 
-    fn insert(&mut self, at: usize, key: K, value: V, is_here: bool) {
+    fn insert(&mut self, at: usize, key: K)
+    where
+        V: Default,
+    {
         self.list = LISTS.fetch_add(1, Relaxed);
-        self.rows.insert(at, Slot { key, value, is_here });
+        self.rows.insert(at, Slot { key, value: V::default(), is_here: false });
         for step in &mut self.trail {
             *step += usize::from(*step >= at);
         }
     }
 }
 
-impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
-    /// Takes in the rows of another: what to do with a row that both have, with one that only this one
-    /// has, and with one that it has now from the other.
-    pub(super) fn merge(
+impl<K: Clone + Ord, V: Clone + Merge> Merge for Sorted<K, V> {
+    fn absorb(&mut self, other: &Sorted<K, V>) {
+        self.merge_with(other, |_| {}, |_| {});
+    }
+}
+
+impl<K: Clone + Ord, V: Clone + Merge> Sorted<K, V> {
+    /// Takes in the rows of another: what to do with a row that only this one has, and with one that it
+    /// now has from the other.
+    pub(super) fn merge_with(
         &mut self,
         other: &Sorted<K, V>,
-        mut both: impl FnMut(&mut V, &V),
         mut own: impl FnMut(&mut V),
         mut taken: impl FnMut(&mut V),
     ) {
         if self.list == other.list {
             for (slot, theirs) in self.rows.iter_mut().zip(&other.rows) {
                 match (slot.is_here, theirs.is_here) {
-                    (true, true) => both(&mut slot.value, &theirs.value),
+                    (true, true) => slot.value.absorb(&theirs.value),
                     (true, false) => own(&mut slot.value),
                     (false, true) => {
                         slot.take(&theirs.value);
@@ -162,6 +172,7 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
             return;
         }
         let mut at = 0;
+        let mut new = Vec::new();
         for theirs in other.rows.iter().filter(|row| row.is_here) {
             let mut order = Ordering::Less;
             while let Some(slot) = self.rows.get_mut(at) {
@@ -175,21 +186,29 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
                 at += 1;
             }
             match self.rows.get_mut(at).filter(|_| order.is_eq()) {
-                Some(slot) if slot.is_here => both(&mut slot.value, &theirs.value),
+                Some(slot) if slot.is_here => slot.value.absorb(&theirs.value),
                 Some(slot) => {
                     slot.take(&theirs.value);
                     taken(&mut slot.value);
                 }
                 None => {
-                    let mut value = theirs.value.clone();
-                    taken(&mut value);
-                    self.insert(at, theirs.key.clone(), value, true);
+                    let mut slot = theirs.clone();
+                    taken(&mut slot.value);
+                    new.push(slot);
+                    continue;
                 }
             }
             at += 1;
         }
         let rest = self.rows.get_mut(at..).unwrap_or_default();
         rest.iter_mut().filter(|slot| slot.is_here).for_each(|slot| own(&mut slot.value));
+        if !new.is_empty() {
+            self.list = LISTS.fetch_add(1, Relaxed);
+            self.rows.append(&mut new);
+            // Two lists that are sorted, one after the other: that takes one pass.
+            self.rows.sort_by(|one, other| one.key.cmp(&other.key));
+            self.trail.clear();
+        }
         if self.rows.len() == other.rows.len()
             && self.rows.iter().zip(&other.rows).all(|(own, other)| own.key == other.key)
         {

@@ -10,12 +10,9 @@ mod communicator;
 mod median;
 mod tree;
 
-use std::hash::{DefaultHasher, Hasher};
 use std::time::{Duration, Instant};
 
-use gyan_results::{
-    RankProfile, ReducedInMpi, Reduction, Summary, bytes_of, rank_file_name, words_of,
-};
+use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name};
 
 use crate::abi::Library;
 use crate::config::{Config, Reduce};
@@ -71,17 +68,8 @@ pub(crate) fn reduce(
     }
     let mut reduction = Reduction::default();
     reduction.add(&rank_file_name(rank), &profile);
-    let mut known = Known {
-        reduction,
-        shape: None,
-        middle,
-        begun,
-        job,
-        wanted,
-        home,
-        waited_s: 0.0,
-        waited: false,
-    };
+    let mut known =
+        Known { reduction, middle, begun, job, wanted, home, waited_s: 0.0, waited: false };
     let reduced = meet(library, timeout, &mut known)
         .and_then(|communicator| Tree::new(&communicator, rank, size, timeout).reduce(&mut known));
     match reduced {
@@ -134,8 +122,6 @@ pub(crate) trait Home {
 /// What is known of some ranks.
 struct Known<'a, H> {
     reduction: Reduction,
-    /// The shape of that, when it is known.
-    shape: Option<Vec<u8>>,
     middle: Middle,
     begun: Instant,
     /// The id of the job.
@@ -149,52 +135,24 @@ struct Known<'a, H> {
     waited: bool,
 }
 
-impl<H> Known<'_, H> {
-    /// The shape of the reduction, which is made once as long as it does not change.
-    fn shape_of_all(&mut self) -> Result<&[u8], Why> {
-        let shape = match self.shape.take() {
-            Some(shape) => shape,
-            None => self.reduction.shape().map_err(|_| Why::NotUnderstood)?,
-        };
-        Ok(self.shape.insert(shape))
-    }
-}
+/// What ranks must have in common to understand each other.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 impl<H: Home> Part for Known<'_, H> {
-    fn fingerprint(&mut self) -> Result<[u64; 2], Why> {
-        let shape = self.shape_of_all()?;
-        let mut hasher = DefaultHasher::new();
-        hasher.write(shape);
-        let length = shape.len() as u64;
-        Ok([hasher.finish(), u64::from(crc32fast::hash(shape)) << 32 | length & 0xffff_ffff])
+    fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why> {
+        let version = postcard::take_from_bytes::<&str>(bytes);
+        let (_, rest) =
+            version.ok().filter(|(one, _)| *one == VERSION).ok_or(Why::NotUnderstood)?;
+        let other = postcard::from_bytes(rest).map_err(|_| Why::NotUnderstood)?;
+        let (middle, reduction): (Middle, Reduction) = other;
+        self.middle.merge(middle);
+        self.reduction.merge(reduction);
+        Ok(())
     }
 
-    fn take_in(&mut self, mut words: Vec<u64>, shape: Option<Vec<u64>>) -> Result<(), Why> {
-        let at = words.first().and_then(|at| usize::try_from(*at).ok());
-        let at = at.filter(|at| *at < words.len()).ok_or(Why::NotUnderstood)?;
-        let numbers = words.split_off(at);
-        self.middle.merge(Middle::of_words(words.get(1..).unwrap_or_default()));
-        let merged = match shape {
-            None => self.reduction.merge_by_place(numbers),
-            Some(shape) => {
-                self.shape = None;
-                self.reduction.merge_by_name(&bytes_of(&shape), numbers)
-            }
-        };
-        merged.map_err(|_| Why::NotUnderstood)
-    }
-
-    fn words(&mut self) -> Vec<u64> {
-        let middle = self.middle.words();
-        // Where the numbers begin.
-        let mut words = vec![1 + middle.len() as u64];
-        words.extend(middle);
-        words.extend(self.reduction.to_numbers());
-        words
-    }
-
-    fn shape(&mut self) -> Result<Vec<u64>, Why> {
-        Ok(words_of(self.shape_of_all()?).collect())
+    fn bytes(&self) -> Result<Vec<u8>, Why> {
+        let all = (VERSION, &self.middle, &self.reduction);
+        postcard::to_allocvec(&all).map_err(|_| Why::NotUnderstood)
     }
 
     fn finish(&mut self) -> Result<Vec<u32>, Why> {
