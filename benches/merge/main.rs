@@ -75,46 +75,46 @@ fn main() {
         one.pvars.sort_by(|a, b| a.identity().cmp(&b.identity()));
         let summary = serde_json::to_value(reduction(&one).finish().unwrap()).unwrap();
         let records = records(&summary);
-        // One after the other into one, as a rank does with its children.
-        let of_rank = |rank, same: bool| {
-            let mut other = RankProfile { rank, ..one.clone() };
-            if !same {
-                other.pvars.iter_mut().for_each(|pvar| pvar.name.push_str(&rank.to_string()));
-            }
-            sent(&reduction(&other))
-        };
-        let [same, others] =
-            [true, false].map(|same| (1..=CHILDREN).map(|rank| of_rank(rank, same)).collect());
-        let (same, others): (Vec<Vec<u8>>, Vec<Vec<u8>>) = (same, others);
-        one.rank = 0;
         let rounds = options.rounds;
+        // One after the other into one, as a rank does with its children.
+        let children: Vec<Vec<u8>> = (1..=CHILDREN)
+            .map(|rank| sent(&reduction(&RankProfile { rank, ..one.clone() })))
+            .collect();
+        one.rank = 0;
+        let mut stranger = RankProfile { rank: 1, ..one.clone() };
+        stranger.pvars.iter_mut().for_each(|pvar| pvar.name.push('_'));
+        let stranger = sent(&reduction(&stranger));
         let of_one = reduction(&one);
-        let steps_of = |children: &[Vec<u8>]| {
-            let (mut own, mut next) = (reduction(&one), children.iter());
-            measured(rounds, || {
-                let received = next.next().unwrap_or_else(|| {
-                    own = reduction(&one);
-                    next = children.iter();
-                    next.next().unwrap()
-                });
-                timed(|| step(&mut own, received))
-            })
-        };
-        let all_others = measured(rounds.min(101), || {
-            let mut own = reduction(&one);
-            timed(|| others.iter().for_each(|received| drop(step(&mut own, received))))
-        });
+        let (mut own, mut next) = (reduction(&one), children.iter());
         let steps = [
             ("a profile becomes a reduction", measured(rounds, || timed(|| reduction(&one)))),
             ("it becomes bytes", measured(rounds, || timed(|| sent(&of_one)))),
             (
                 "bytes become a reduction",
-                measured(rounds, || timed(|| postcard::from_bytes::<Reduction>(&same[0]).unwrap())),
+                measured(rounds, || {
+                    timed(|| postcard::from_bytes::<Reduction>(&children[0]).unwrap())
+                }),
             ),
-            ("bytes are merged and sent on", steps_of(&same)),
-            ("20 times that, where no variable of a rank is one of another's", all_others),
+            (
+                "bytes are merged and sent on",
+                measured(rounds, || {
+                    let received = next.next().unwrap_or_else(|| {
+                        own = reduction(&one);
+                        next = children.iter();
+                        next.next().unwrap()
+                    });
+                    timed(|| step(&mut own, received))
+                }),
+            ),
+            (
+                "the same where no variable is in both",
+                measured(rounds, || {
+                    let mut own = reduction(&one);
+                    timed(|| step(&mut own, &stranger))
+                }),
+            ),
         ];
-        let bytes = same[0].len();
+        let bytes = children[0].len();
         for (step, [low, middle, high]) in steps {
             let each = middle * 1e3 / records as f64;
             println!(

@@ -36,6 +36,7 @@ pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use in_place::RankReader;
 pub use live::{
     LiveLayout, LiveRecord, live_file_name, parse_live, rank_of_live_file_name, read_live,
+    read_profile,
 };
 pub use messages::{
     Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
@@ -47,9 +48,7 @@ pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
     Skipped, Tool,
 };
-pub use read::{
-    ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
-};
+pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
 pub use readings::{Measure, Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};
 pub use rows::{

@@ -9,8 +9,21 @@ use crate::{Class, Element, Number, PhasePvar, Pvar, Samples, Values};
 
 /// Which reading of a variable a number is.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Hash,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Measure {
     /// The reading at the end less the one at the start.
     Delta,
@@ -30,14 +43,7 @@ impl Measure {
     /// As in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Measure::Delta => "delta",
-            Measure::Start => "start",
-            Measure::End => "end",
-            Measure::SampledMin => "sampled_min",
-            Measure::SampledMean => "sampled_mean",
-            Measure::SampledMax => "sampled_max",
-        }
+        self.into()
     }
 }
 

@@ -9,7 +9,7 @@ use super::merge::Merge;
 use super::sorted::Sorted;
 use crate::{Statistic, Statistics};
 
-/// The ranks that lack a row, of which the lowest has to be known.
+/// The lowest of the ranks that lack a row.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Absence {
     lowest: Option<u32>,
@@ -39,7 +39,7 @@ impl Merge for Absence {
 
 /// A row that a rank can lack.
 pub(super) trait Row: Clone + Default + Merge {
-    /// Notes that ranks lack it, of which `lowest` is the lowest.
+    /// Notes that some ranks lack it, the lowest of them being `lowest`.
     fn absent_on(&mut self, lowest: u32);
 }
 
@@ -51,7 +51,7 @@ pub(super) trait Row: Clone + Default + Merge {
 ))]
 pub(super) struct Rows<R, K = String> {
     rows: Sorted<K, R>,
-    /// The lowest rank that was looked at for them.
+    /// The lowest rank whose rows were taken in.
     lowest_rank: u32,
 }
 
@@ -62,8 +62,8 @@ impl<R, K> Default for Rows<R, K> {
 }
 
 impl<R: Row, K: Clone + Ord> Rows<R, K> {
-    /// Makes these the rows of `rank`: each is set as by `set`, under its key, of which `compare` says
-    /// where it is from the key of a row.
+    /// Makes these the rows of `rank`: `set` fills each one under its key, which `compare` orders against
+    /// the key of a row.
     pub(super) fn set<T>(
         &mut self,
         rank: u32,

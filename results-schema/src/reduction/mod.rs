@@ -1,7 +1,7 @@
-//! Rank profiles to a summary. Profiles are taken in one at a time, and what two reductions of
-//! different profiles hold can be merged, so that any number of them can be reduced in parallel
-//! with memory for the variables of one. `in_order` does so with profiles in a row, in a way that
-//! rounds sums of doubles as the same tree over ranks does anywhere else.
+//! From rank profiles to a summary. Profiles are taken in one at a time, and two reductions of
+//! different profiles can be merged, so any number of profiles can be reduced in parallel with memory for
+//! the variables of one. A reduction is also what ranks send each other (`Serialize`). `in_order` reduces
+//! profiles in the order of their ranks and rounds sums of doubles as the tree inside MPI does.
 
 mod absence;
 mod calls;
@@ -67,10 +67,10 @@ struct JobReduction {
     warnings: BTreeMap<String, u64>,
 }
 
-/// What is not a row, and may be another of every rank.
+/// What is not a row and may differ on every rank.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct General {
-    /// The rank that `job`, `mpi` and `cvars` are from; `job.elapsed_s` is the longest of all.
+    /// The rank that `job`, `mpi` and `cvars` come from; `job.elapsed_s` is the longest of all.
     lowest_rank: u32,
     job: Job,
     mpi: Mpi,
@@ -150,7 +150,7 @@ impl JobReduction {
         reduction
     }
 
-    /// Makes this the reduction of one profile, in the room that it has of others.
+    /// Makes this the reduction of one profile, reusing its memory.
     fn set(&mut self, file: &str, profile: &RankProfile) {
         let RankProfile {
             schema: _,
@@ -204,7 +204,8 @@ impl JobReduction {
         set_counts(&mut self.warnings, warnings);
     }
 
-    /// Merges another job's ranks, unless one of them is here: its two profiles cannot be told apart.
+    /// Takes in other ranks of the job, unless one of them is here already: a second profile of a rank cannot
+    /// be told from the first.
     fn merge_others(&mut self, other: &JobReduction, left_out: &mut BTreeSet<LeftOut>) {
         if let Some(rank) = self.general.files.ranks().common(other.general.files.ranks()) {
             let reason = format!("is a second profile of rank {rank}");
@@ -300,7 +301,7 @@ impl JobReduction {
 }
 
 impl General {
-    /// Makes this what one profile says, in the room that it has of others.
+    /// Makes this what one profile says, reusing its memory.
     fn set(&mut self, file: &str, profile: &RankProfile) {
         let General {
             lowest_rank,
@@ -377,7 +378,7 @@ impl Merge for General {
     }
 }
 
-/// Makes `set` hold these and no others; they are what it holds, as a rule.
+/// Makes `set` hold these and no others; usually it holds them already.
 fn set_all(set: &mut BTreeSet<String>, list: &[String]) {
     if !set.iter().eq(list) {
         *set = list.iter().cloned().collect();

@@ -1,8 +1,8 @@
-//! Rows by key, which are filled again for one profile after the other: a row that a profile lacks is
-//! kept aside with its key and its room, for the next one that has it.
+//! Rows by key that are reused for one profile after another: a row that a profile lacks keeps its key and
+//! its memory for the next profile that has it.
 //!
-//! Profiles of a job have nearly the same rows in the same order, so a row is looked for where the
-//! profile before had it, and the rows of two lists are compared side by side.
+//! Profiles of a job have nearly the same rows in the same order, so a row is looked up where the previous
+//! profile had it, and two lists are merged side by side.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -12,21 +12,20 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::merge::Merge;
 
-/// How many rows a profile may lack in a row, until one is searched for.
+/// How many consecutive rows a profile may lack before a row is searched for.
 const STEPS: usize = 8;
-/// Numbers for lists of keys. Nothing else is read because of one: any order of memory will do.
+/// Numbers for lists of keys. They guard no other data, so relaxed ordering will do.
 static LISTS: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Clone, Debug)]
 pub(super) struct Sorted<K, V> {
-    /// By key, those that are not here included.
+    /// By key, including those that are not here.
     rows: Vec<Slot<K, V>>,
     /// Where the rows are, in the order in which the latest profile gave them.
     trail: Vec<usize>,
-    /// How far this profile has come on the trail.
+    /// How far this profile has come along the trail.
     at: usize,
-    /// The number of its list of keys: two that have the same number have the same keys, in the same
-    /// places.
+    /// The number of its list of keys: lists with the same number have the same keys in the same places.
     list: u64,
 }
 
@@ -83,8 +82,8 @@ impl<K, V> Sorted<K, V> {
         self.rows.into_iter().filter(|row| row.is_here).map(|row| (row.key, row.value))
     }
 
-    /// The row whose key `is` the one that is looked for, as `compare` says too, and whether it was here
-    /// before. A row that was not has what it had for another profile. It is always there.
+    /// The row with the key that `is` and `compare` look for, and whether it was here before. One that was
+    /// not still holds what it had for another profile. A missing row is made.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -108,7 +107,7 @@ impl<K, V> Sorted<K, V> {
         Some((std::mem::replace(&mut slot.is_here, true), &mut slot.value))
     }
 
-    /// Looks beside the trail, and mends it.
+    /// Looks beyond the trail, and mends it.
     #[cold]
     fn find(&mut self, compare: &impl Fn(&K) -> Ordering, key: impl FnOnce() -> K) -> usize
     where
@@ -205,7 +204,7 @@ impl<K: Clone + Ord, V: Clone + Merge> Sorted<K, V> {
         if !new.is_empty() {
             self.list = LISTS.fetch_add(1, Relaxed);
             self.rows.append(&mut new);
-            // Two lists that are sorted, one after the other: that takes one pass.
+            // Two sorted lists, one after the other, which take one pass to sort.
             self.rows.sort_by(|one, other| one.key.cmp(&other.key));
             self.trail.clear();
         }

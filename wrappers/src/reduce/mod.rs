@@ -1,9 +1,9 @@
 //! The reduction inside MPI: at `MPI_Finalize` the ranks merge what they know over a tree, and rank 0 writes
-//! the summary, instead of one file a rank. Only a few ranks write their profiles: the first, the
-//! extreme ones and the one in the middle.
+//! the summary, instead of one file per rank. Only a few ranks write their profiles: the first, the
+//! extreme ones and the median.
 //!
-//! All ranks have to take part, so nothing is begun where gyan may not be in all of them, and nobody
-//! waits for ever: who has to wait too long gives up, tells the others, and all write their files.
+//! All ranks must take part, so nothing is started if gyan may be missing from some of them. Nobody waits
+//! for ever: a rank that has waited too long gives up and tells the others, and all write their files.
 
 mod choice;
 mod communicator;
@@ -24,16 +24,16 @@ use tree::{Part, Tree, Wait, Why};
 /// From more ranks on, `auto` reduces inside MPI.
 const FILES_AT_MOST: u32 = 1024;
 
-/// How it went.
+/// How the reduction ended.
 pub(crate) enum Outcome {
-    /// The summary is written; whether this rank is to write its profile too.
+    /// The summary is written; `keeps`: whether this rank also writes its profile.
     Reduced { keeps: bool },
-    /// Nothing is: each rank has to write its profile. Why, in words.
+    /// Nothing is written, so each rank must write its profile. The reason, in words.
     Failed(String),
 }
 
-/// Whether there is to be one; an error says why not, though the user wants it. Nothing is communicated
-/// before the end: what a rank without gyan would not take part in would meet its own operations.
+/// Whether to reduce inside MPI; an error says why that is impossible although the user wants it. Nothing is
+/// communicated before the end: on a rank without gyan, it would match the program's own operations.
 pub(crate) fn is_to_be(config: &Config, size: u32) -> Result<bool, String> {
     let wanted = match config.reduce {
         Reduce::Off => false,
@@ -46,8 +46,8 @@ pub(crate) fn is_to_be(config: &Config, size: u32) -> Result<bool, String> {
     }
 }
 
-/// Merges the profiles of all ranks, when all of them come to their end with gyan. `wanted`: in what ranks
-/// can be extreme; `timeout`: how long one waits for another.
+/// Merges the profiles of all ranks, provided that gyan is in all of them when they end. `wanted`: what
+/// makes a rank extreme; `timeout`: how long one rank waits for another.
 pub(crate) fn reduce(
     library: &Library,
     mut profile: RankProfile,
@@ -57,11 +57,11 @@ pub(crate) fn reduce(
 ) -> Outcome {
     let (rank, size) = (profile.rank, profile.size);
     let begun = Instant::now();
-    // Not every launcher gives an id that the nodes share, and here nobody can be of another job.
+    // Not every launcher gives an id that the nodes share, and here all ranks are of one job.
     let job = std::mem::take(&mut profile.job.id);
     let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
     let middle = time_s.map(|time_s| Middle::of(time_s, rank)).unwrap_or_default();
-    // Rows that come in their order are taken in at once.
+    // Rows are taken in fastest in their order.
     profile.pvars.sort_by(|one, other| one.identity().cmp(&other.identity()));
     for phase in &mut profile.phases {
         phase.pvars.sort_by(|one, other| one.identity().cmp(&other.identity()));
@@ -78,7 +78,7 @@ pub(crate) fn reduce(
     }
 }
 
-/// The communicator of the ranks, which is there when all of them are here.
+/// The communicator of the ranks. It exists once all of them have come.
 fn meet(
     library: &Library,
     timeout: Duration,
@@ -115,7 +115,7 @@ fn said(why: Why, timeout: Duration) -> String {
 pub(crate) trait Home {
     /// Writes the summary, on rank 0. Whether that could be done.
     fn write(&mut self, summary: &Summary) -> bool;
-    /// It takes long.
+    /// Called while the reduction takes long.
     fn wait(&mut self);
 }
 
@@ -126,12 +126,12 @@ struct Known<'a, H> {
     begun: Instant,
     /// The id of the job.
     job: String,
-    /// In which variables ranks can be extreme.
+    /// The variables in which a rank can be extreme.
     wanted: &'a [String],
     home: &'a mut H,
-    /// Seconds until all ranks were there.
+    /// Seconds until all ranks had come.
     waited_s: f64,
-    /// Whether the run knows that it takes long.
+    /// Whether the run has been told that it takes long.
     waited: bool,
 }
 

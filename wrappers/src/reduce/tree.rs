@@ -1,8 +1,8 @@
-//! The tree over which the ranks of `MPI_COMM_WORLD` merge what they know, and hear how that went.
+//! The tree over which the ranks of `MPI_COMM_WORLD` merge what they know and learn how that ended.
 //!
 //! It is a binomial tree: rank r takes in what r + 1 knows, then r + 2, r + 4 and so on, as long as its bits
-//! are 0. So the parts that are merged are neighbours, in the grouping in which `gyan reduce` merges the
-//! profiles of a directory, and sums of doubles come out the same.
+//! are 0. So neighbours are merged, grouped as `gyan reduce` groups the profiles of a directory, and sums
+//! of doubles come out the same.
 //!
 //! A child says how many bytes it has to send, and the parent says that it has room for them: only a few
 //! bytes are ever on their way to a process that may have given up. Who gives up tells parent and children.
@@ -14,11 +14,11 @@ use std::time::{Duration, Instant};
 
 use super::communicator::{Communicator, Failure, Pending, Tag};
 
-/// A rank that has to wait longer than this saves what it knows.
+/// A rank that waits longer than this saves what it knows.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long a rank that waits stays awake.
+/// How long a waiting rank polls before it starts to sleep.
 const AWAKE: Duration = Duration::from_millis(200);
-/// The longest sleep of a rank that waits.
+/// The longest sleep of a waiting rank.
 const SLEEP: Duration = Duration::from_millis(1);
 /// At most so many ranks are named in the message that says how it ended.
 pub(super) const KEPT: usize = 62;
@@ -58,10 +58,10 @@ pub(super) trait Part {
     fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why>;
     /// What is sent to the parent; the first byte is not 0.
     fn bytes(&self) -> Result<Vec<u8>, Why>;
-    /// The root has everything: does with it what is to be done, and names the ranks that are to write
+    /// Called on the root once it has everything: writes the summary and names the ranks that are to write
     /// their profiles.
     fn finish(&mut self) -> Result<Vec<u32>, Why>;
-    /// It takes long: called again and again.
+    /// Called again and again while it takes long.
     fn wait(&mut self);
 }
 
@@ -73,7 +73,7 @@ pub(super) struct Tree<'a> {
     timeout: Duration,
     /// The message from the parent that says how it ended.
     end: Option<Pending>,
-    /// What the parent waits for from here; none when it has everything.
+    /// What the parent still waits for from this rank.
     owed: Option<Tag>,
 }
 
@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
         Tree { communicator, rank, size, timeout, end: None, owed: Some(Tag::Length) }
     }
 
-    /// Merges the parts of all ranks; the ranks that are to write their profiles.
+    /// Merges the parts of all ranks, and returns the ranks that are to write their profiles.
     pub(super) fn reduce(&mut self, part: &mut impl Part) -> Result<Vec<u32>, Why> {
         let named = self.up_and_down(part);
         let end = end_bytes(named.as_deref().ok());
@@ -142,7 +142,7 @@ impl<'a> Tree<'a> {
         named(&end.bytes()).ok_or(Why::GivenUp)
     }
 
-    /// Sends a few bytes, which MPI keeps when nobody takes them.
+    /// Sends a few bytes, which MPI buffers if nobody receives them.
     fn say(&self, to: u32, tag: Tag, bytes: Vec<u8>) {
         if let Ok(mut pending) = self.communicator.send(to, tag, bytes) {
             let begun = Instant::now();
@@ -152,7 +152,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Waits until it is done. Not for longer than the timeout, and not when the parent has given up.
+    /// Waits until it is done, but not beyond the timeout, nor once the parent has given up.
     fn wait_for(
         &mut self,
         pending: &mut Pending,
@@ -172,7 +172,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Somebody waits for what may come at once, and may take long.
+/// A wait for what may come at once or take long.
 pub(super) struct Wait {
     begun: Instant,
     no_longer_than: Duration,
@@ -186,7 +186,7 @@ impl Wait {
         Wait { begun: Instant::now(), no_longer_than }
     }
 
-    /// A little while, the longer the longer it takes.
+    /// Waits a little, and longer the longer it has taken.
     pub(super) fn a_little(&self, part: &mut impl Part) -> Result<(), TooLong> {
         let waited = self.begun.elapsed();
         if waited > self.no_longer_than {
