@@ -54,59 +54,71 @@ fn timed<T>(step: impl FnOnce() -> T) -> Duration {
     begun.elapsed()
 }
 
+/// What a rank sends to another.
+fn sent(reduction: &Reduction) -> Vec<u8> {
+    postcard::to_allocvec(reduction).unwrap()
+}
+
+/// One rank's part of a level of the tree: what was received is taken in, and is sent on.
+fn step(own: &mut Reduction, received: &[u8]) -> Vec<u8> {
+    own.merge(postcard::from_bytes(received).unwrap());
+    sent(own)
+}
+
 fn main() {
     let options = Options::parse();
-    println!("| records | bytes of numbers and of shape | step | µs | quartiles | ns a record |");
+    println!("| records | bytes | step | µs | quartiles | ns a record |");
     println!("|--:|--:|:--|--:|:--|--:|");
     for path in &options.profiles {
         let mut one = read_rank(path).unwrap();
-        let mut other = one.clone();
-        (one.rank, other.rank) = (0, 1);
         // As the ranks do.
-        one.pvars.sort_by(|a, b| (&a.name, a.class, &a.object).cmp(&(&b.name, b.class, &b.object)));
-        other.pvars.clone_from(&one.pvars);
+        one.pvars.sort_by(|a, b| a.identity().cmp(&b.identity()));
         let summary = serde_json::to_value(reduction(&one).finish().unwrap()).unwrap();
         let records = records(&summary);
-        let mut sent = reduction(&other);
-        let (shape, numbers) = (sent.shape().unwrap(), sent.to_numbers());
-        let (bytes, of_shape) = (numbers.len() * 8, shape.len());
         let rounds = options.rounds;
         // One after the other into one, as a rank does with its children.
-        let others: Vec<Vec<u64>> = (1..=CHILDREN)
-            .map(|rank| {
-                other.rank = rank;
-                reduction(&other).to_numbers()
-            })
+        let children: Vec<Vec<u8>> = (1..=CHILDREN)
+            .map(|rank| sent(&reduction(&RankProfile { rank, ..one.clone() })))
             .collect();
-        let mut own = reduction(&one);
-        let mut next = others.iter();
+        one.rank = 0;
+        let mut stranger = RankProfile { rank: 1, ..one.clone() };
+        stranger.pvars.iter_mut().for_each(|pvar| pvar.name.push('_'));
+        let stranger = sent(&reduction(&stranger));
+        let of_one = reduction(&one);
+        let (mut own, mut next) = (reduction(&one), children.iter());
         let steps = [
             ("a profile becomes a reduction", measured(rounds, || timed(|| reduction(&one)))),
-            ("its shape", measured(rounds, || timed(|| sent.shape().unwrap()))),
-            ("its numbers", measured(rounds, || timed(|| sent.to_numbers()))),
+            ("it becomes bytes", measured(rounds, || timed(|| sent(&of_one)))),
             (
-                "numbers are merged by place",
+                "bytes become a reduction",
                 measured(rounds, || {
-                    let numbers = next.next().cloned().unwrap_or_else(|| {
-                        own = reduction(&one);
-                        next = others.iter();
-                        next.next().unwrap().clone()
-                    });
-                    timed(|| own.merge_by_place(numbers).unwrap())
+                    timed(|| postcard::from_bytes::<Reduction>(&children[0]).unwrap())
                 }),
             ),
             (
-                "shape and numbers are merged by name",
+                "bytes are merged and sent on",
                 measured(rounds, || {
-                    let (mut own, numbers) = (reduction(&one), numbers.clone());
-                    timed(|| own.merge_by_name(&shape, numbers).unwrap())
+                    let received = next.next().unwrap_or_else(|| {
+                        own = reduction(&one);
+                        next = children.iter();
+                        next.next().unwrap()
+                    });
+                    timed(|| step(&mut own, received))
+                }),
+            ),
+            (
+                "the same where no variable is in both",
+                measured(rounds, || {
+                    let mut own = reduction(&one);
+                    timed(|| step(&mut own, &stranger))
                 }),
             ),
         ];
+        let bytes = children[0].len();
         for (step, [low, middle, high]) in steps {
             let each = middle * 1e3 / records as f64;
             println!(
-                "| {records} | {bytes}, {of_shape} | {step} | {middle:.1} | {low:.1} to {high:.1} | {each:.1} |"
+                "| {records} | {bytes} | {step} | {middle:.1} | {low:.1} to {high:.1} | {each:.1} |"
             );
         }
     }

@@ -36,6 +36,7 @@ pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use in_place::RankReader;
 pub use live::{
     LiveLayout, LiveRecord, live_file_name, parse_live, rank_of_live_file_name, read_live,
+    read_profile,
 };
 pub use messages::{
     Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
@@ -47,11 +48,9 @@ pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
     Skipped, Tool,
 };
-pub use read::{
-    ReadError, parse_rank, parse_summary, read_profile, read_rank, read_summary, read_variables,
-};
-pub use readings::Measure;
-pub use reduction::{NoReduction, Reduction, ReductionInOrder, bytes_of, words_of};
+pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
+pub use readings::{Measure, Reading, Readings};
+pub use reduction::{Reduction, ReductionInOrder};
 pub use rows::{
     CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
     PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
-use crate::read::{ReadError, check_schema, parse_rank};
+use crate::read::{ReadError, check_schema, parse_rank, read_rank};
 use crate::{LIVE_SCHEMA, RankProfile};
 
 const HEADER: usize = 128;
@@ -143,6 +143,18 @@ pub fn parse_live(bytes: &[u8]) -> Result<RankProfile, ReadError> {
         .max_by_key(|(sequence, _)| *sequence)
         .ok_or_else(|| damaged("neither of its two records is whole"))?;
     parse_rank(text)
+}
+
+/// Reads what a file of a run directory knows of one rank: its profile, or its live file, by its name.
+///
+/// # Errors
+/// As for [`read_rank`] and [`read_live`].
+pub fn read_profile(path: &Path) -> Result<RankProfile, ReadError> {
+    if path.extension().is_some_and(|extension| extension == "live") {
+        read_live(path)
+    } else {
+        read_rank(path)
+    }
 }
 
 /// The sequence and the text of a record that is whole.

@@ -139,8 +139,11 @@ pub enum Traffic {
 /// What is measured of messages. The first eight are those of PERUSE 2.0, section 9.2. A time is taken
 /// when both of its ends were seen of one request or message.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, strum::IntoStaticStr,
+)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[strum(serialize_all = "SCREAMING_SNAKE_CASE")]
 pub enum Metric {
     /// Seconds from the activation of a receive to finding its message among the unexpected ones.
     TReqActivateToMatch,
@@ -187,19 +190,7 @@ impl Metric {
     /// The name in the specification and in the files.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Metric::TReqActivateToMatch => "T_REQ_ACTIVATE_TO_MATCH",
-            Metric::TReqActivateToXferBegin => "T_REQ_ACTIVATE_TO_XFER_BEGIN",
-            Metric::TXferBeginToEnd => "T_XFER_BEGIN_TO_END",
-            Metric::TCompleteToNotify => "T_COMPLETE_TO_NOTIFY",
-            Metric::TActivateToNotify => "T_ACTIVATE_TO_NOTIFY",
-            Metric::TInUnexQ => "T_IN_UNEX_Q",
-            Metric::NPostedQLen => "N_POSTED_Q_LEN",
-            Metric::NUnexQLen => "N_UNEX_Q_LEN",
-            Metric::TInPostedQ => "T_IN_POSTED_Q",
-            Metric::TSearchPostedQ => "T_SEARCH_POSTED_Q",
-            Metric::TSearchUnexQ => "T_SEARCH_UNEX_Q",
-        }
+        self.into()
     }
 
     /// Whether it is a time in seconds; the others are numbers.

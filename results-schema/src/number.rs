@@ -63,26 +63,6 @@ impl Number {
         Number::Double(self.as_f64() + other.as_f64())
     }
 
-    /// A word that says which it is, and its bits.
-    pub(crate) fn to_words(self) -> [u64; 3] {
-        match self {
-            // The halves of it.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            Number::Integer(integer) => [0, integer as u64, (integer >> 64) as u64],
-            Number::Double(double) => [1, double.to_bits(), 0],
-        }
-    }
-
-    /// What such words mean.
-    pub(crate) fn of_words([kind, low, high]: [u64; 3]) -> Number {
-        if kind == 1 {
-            return Number::Double(f64::from_bits(low));
-        }
-        #[allow(clippy::cast_possible_wrap)]
-        let integer = (u128::from(high) << 64 | u128::from(low)) as i128;
-        Number::Integer(integer)
-    }
-
     /// The order of the values, exact between integers and doubles too. NaN is greater than everything.
     #[must_use]
     #[inline]
@@ -119,8 +99,19 @@ impl fmt::Display for Number {
     }
 }
 
+/// A number outside of JSON: which it is, and all of its bits.
+#[derive(serde::Deserialize, serde::Serialize)]
+#[serde(remote = "Number")]
+enum Exact {
+    Integer(i128),
+    Double(f64),
+}
+
 impl Serialize for Number {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if !serializer.is_human_readable() {
+            return Exact::serialize(self, serializer);
+        }
         match *self {
             Number::Integer(integer) => {
                 if let Ok(signed) = i64::try_from(integer) {
@@ -172,6 +163,9 @@ impl Visitor<'_> for NumberVisitor {
 
 impl<'de> Deserialize<'de> for Number {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Exact::deserialize(deserializer);
+        }
         deserializer.deserialize_any(NumberVisitor)
     }
 }

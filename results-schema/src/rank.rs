@@ -143,8 +143,21 @@ pub enum Ending {
 
 /// A class of performance variables (MPI 4.1, 15.3.7).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Hash,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "UPPERCASE")]
+#[strum(serialize_all = "UPPERCASE")]
 #[allow(missing_docs)]
 pub enum Class {
     State,
@@ -177,18 +190,7 @@ impl Class {
     /// The standard's name, without the prefix `MPI_T_PVAR_CLASS_`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Class::State => "STATE",
-            Class::Level => "LEVEL",
-            Class::Size => "SIZE",
-            Class::Percentage => "PERCENTAGE",
-            Class::HighWatermark => "HIGHWATERMARK",
-            Class::LowWatermark => "LOWWATERMARK",
-            Class::Counter => "COUNTER",
-            Class::Aggregate => "AGGREGATE",
-            Class::Timer => "TIMER",
-            Class::Generic => "GENERIC",
-        }
+        self.into()
     }
 
     /// Whether variables of this class only grow, so that the difference of two readings is what
@@ -257,20 +259,38 @@ impl Pvar {
     /// Takes in what the same variable read when MPI was initialised once more: the differences add
     /// up, the reading at the end is the later one. False when it is not the same variable.
     pub fn continued(&mut self, later: &Pvar) -> bool {
-        if (&self.name, self.class, &self.object) != (&later.name, later.class, &later.object) {
+        if self.identity() != later.identity() {
             return false;
         }
-        self.delta = match (&self.delta, &later.delta) {
+        let Pvar {
+            name: _,
+            class: _,
+            behaves_as: _,
+            datatype: _,
+            bind: _,
+            object: _,
+            verbosity: _,
+            continuous: _,
+            readonly: _,
+            atomic: _,
+            count: _,
+            start: _,
+            end,
+            delta,
+            samples,
+            notes,
+        } = later;
+        self.delta = match (&self.delta, delta) {
             (Some(earlier), Some(later)) => earlier.plus(later),
             _ => None,
         };
-        self.end.clone_from(&later.end);
-        match (&mut self.samples, &later.samples) {
+        self.end.clone_from(end);
+        match (&mut self.samples, samples) {
             (Some(samples), Some(later)) => samples.extend(later),
             (samples @ None, later) => samples.clone_from(later),
             (Some(_), None) => {}
         }
-        for note in &later.notes {
+        for note in notes {
             if !self.notes.contains(note) {
                 self.notes.push(note.clone());
             }

@@ -86,18 +86,6 @@ pub(crate) fn check_rank(profile: &RankProfile) -> Result<(), ReadError> {
     Ok(())
 }
 
-/// Reads what a file of a run directory knows of one rank: its profile, or its live file, by its name.
-///
-/// # Errors
-/// As for [`read_rank`] and [`read_live`](crate::read_live).
-pub fn read_profile(path: &Path) -> Result<RankProfile, ReadError> {
-    if path.extension().is_some_and(|extension| extension == "live") {
-        crate::live::read_live(path)
-    } else {
-        read_rank(path)
-    }
-}
-
 /// Reads a summary.
 ///
 /// # Errors

@@ -1,13 +1,29 @@
-//! Which numbers of a variable a summary has, by class.
+//! The numbers that a rank read of a variable, one after the other: the one way to them for whoever reduces,
+//! exports or shows them.
+
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Class, Element, Number, Pvar, Samples, Values};
+use crate::{Class, Element, Number, PhasePvar, Pvar, Samples, Values};
 
 /// Which reading of a variable a number is.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Hash,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    strum::IntoStaticStr,
+)]
 #[serde(rename_all = "snake_case")]
+#[strum(serialize_all = "snake_case")]
 pub enum Measure {
     /// The reading at the end less the one at the start.
     Delta,
@@ -27,68 +43,132 @@ impl Measure {
     /// As in JSON.
     #[must_use]
     pub fn name(self) -> &'static str {
-        match self {
-            Measure::Delta => "delta",
-            Measure::Start => "start",
-            Measure::End => "end",
-            Measure::SampledMin => "sampled_min",
-            Measure::SampledMean => "sampled_mean",
-            Measure::SampledMax => "sampled_max",
-        }
+        self.into()
     }
 }
 
 /// One number of one variable on one rank.
-pub(crate) type Reading = (Measure, Element, Number);
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Reading {
+    /// Which reading it is.
+    pub measure: Measure,
+    /// Of which element.
+    pub element: Element,
+    /// The number.
+    pub number: Number,
+}
 
-/// A variable that accumulates shows its difference, or the reading at the end where there is none
-/// at the start. Each reading is given to `take`: an iterator of all would take longer than they do.
-#[inline]
-pub(crate) fn of_pvar(pvar: &Pvar, take: &mut impl FnMut(Reading)) {
-    let class = pvar.effective_class();
-    let delta = if class.accumulates() { pvar.delta.as_ref() } else { None };
-    let start = if class == Class::Generic { pvar.start.as_ref() } else { None };
-    let end = if delta.is_some() { None } else { pvar.end.as_ref() };
-    for (measure, values) in [(Measure::Delta, delta), (Measure::Start, start), (Measure::End, end)]
-    {
-        if let Some(values) = values {
-            of_values(measure, values, take);
-        }
+/// What is known of one element of a variable.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[allow(missing_docs)]
+pub struct Readings {
+    pub delta: Option<Number>,
+    pub start: Option<Number>,
+    pub end: Option<Number>,
+    pub sampled_min: Option<Number>,
+    pub sampled_mean: Option<Number>,
+    pub sampled_max: Option<Number>,
+}
+
+impl Pvar {
+    /// Gives every number that was read of it to `take`, in the order of [`Measure`]. Text has none.
+    // An iterator would take longer than the reduction of what it yields.
+    #[inline]
+    pub fn readings(&self, take: &mut impl FnMut(Reading)) {
+        let Pvar {
+            name: _,
+            class: _,
+            behaves_as: _,
+            datatype: _,
+            bind: _,
+            object: _,
+            verbosity: _,
+            continuous: _,
+            readonly: _,
+            atomic: _,
+            count: _,
+            start,
+            end,
+            delta,
+            samples,
+            notes: _,
+        } = self;
+        of_values(Measure::Delta, delta.as_ref(), take);
+        of_values(Measure::Start, start.as_ref(), take);
+        of_values(Measure::End, end.as_ref(), take);
+        of_samples(samples.as_ref(), take);
     }
-    if let Some(samples) = &pvar.samples {
-        of_samples(class, samples, take);
+
+    /// The same by element, in their order; a variable without a number has none.
+    #[must_use]
+    pub fn elements(&self) -> BTreeMap<Element, Readings> {
+        let mut elements: BTreeMap<Element, Readings> = BTreeMap::new();
+        self.readings(&mut |Reading { measure, element, number }| {
+            let known = elements.entry(element).or_default();
+            let place = match measure {
+                Measure::Delta => &mut known.delta,
+                Measure::Start => &mut known.start,
+                Measure::End => &mut known.end,
+                Measure::SampledMin => &mut known.sampled_min,
+                Measure::SampledMean => &mut known.sampled_mean,
+                Measure::SampledMax => &mut known.sampled_max,
+            };
+            *place = Some(number);
+        });
+        elements
+    }
+
+    /// Whether a summary has this measure of it: the difference of a variable that accumulates, or the
+    /// reading at the end where there is no difference; no extremes of the numbers of states, which have
+    /// shares.
+    pub(crate) fn is_summarized(&self, measure: Measure) -> bool {
+        let class = self.effective_class();
+        match measure {
+            Measure::Delta => class.accumulates(),
+            Measure::Start => class == Class::Generic,
+            Measure::End => !class.accumulates() || self.delta.is_none(),
+            Measure::SampledMin | Measure::SampledMean | Measure::SampledMax => {
+                class != Class::State
+            }
+        }
     }
 }
 
-/// Text has no minimum: it stays in the rank profile.
+impl PhasePvar {
+    /// As [`Pvar::readings`].
+    #[inline]
+    pub fn readings(&self, take: &mut impl FnMut(Reading)) {
+        let PhasePvar { name: _, class: _, behaves_as: _, object: _, delta, samples } = self;
+        of_values(Measure::Delta, delta.as_ref(), take);
+        of_samples(samples.as_ref(), take);
+    }
+}
+
 #[inline]
-pub(crate) fn of_values(measure: Measure, values: &Values, take: &mut impl FnMut(Reading)) {
+fn of_values(measure: Measure, values: Option<&Values>, take: &mut impl FnMut(Reading)) {
     match values {
-        Values::Elements(elements) => of_elements(measure, elements, take),
-        Values::Digest(digest) => {
-            take((measure, Element::Sum, digest.sum));
-            take((measure, Element::Min, digest.min));
-            take((measure, Element::Max, digest.max));
+        Some(Values::Elements(elements)) => of_elements(measure, elements, take),
+        Some(Values::Digest(digest)) => {
+            take(Reading { measure, element: Element::Sum, number: digest.sum });
+            take(Reading { measure, element: Element::Min, number: digest.min });
+            take(Reading { measure, element: Element::Max, number: digest.max });
         }
-        Values::Text(_) => {}
+        Some(Values::Text(_)) | None => {}
     }
 }
 
-/// The number of a state has no mean and no extremes: states have shares.
 #[inline]
-pub(crate) fn of_samples(class: Class, samples: &Samples, take: &mut impl FnMut(Reading)) {
-    if samples.n == 0 || class == Class::State {
-        return;
-    }
-    let sum = samples.sum.as_ref();
+fn of_samples(samples: Option<&Samples>, take: &mut impl FnMut(Reading)) {
+    let Some(samples) = samples.filter(|samples| samples.n > 0) else { return };
+    let Samples { n: _, min, mean, max, sum, histogram: _, states: _ } = samples;
     for (measure, elements, sum) in [
-        (Measure::SampledMin, &samples.min, sum.map(|sum| sum.min)),
-        (Measure::SampledMean, &samples.mean, sum.map(|sum| sum.mean)),
-        (Measure::SampledMax, &samples.max, sum.map(|sum| sum.max)),
+        (Measure::SampledMin, min, sum.map(|sum| sum.min)),
+        (Measure::SampledMean, mean, sum.map(|sum| sum.mean)),
+        (Measure::SampledMax, max, sum.map(|sum| sum.max)),
     ] {
         of_elements(measure, elements, take);
-        if let Some(sum) = sum {
-            take((measure, Element::Sum, sum));
+        if let Some(number) = sum {
+            take(Reading { measure, element: Element::Sum, number });
         }
     }
 }
@@ -96,11 +176,11 @@ pub(crate) fn of_samples(class: Class, samples: &Samples, take: &mut impl FnMut(
 #[inline]
 fn of_elements(measure: Measure, elements: &[Number], take: &mut impl FnMut(Reading)) {
     if let [number] = elements {
-        take((measure, Element::Scalar, *number));
+        take(Reading { measure, element: Element::Scalar, number: *number });
         return;
     }
     for (index, number) in elements.iter().enumerate() {
-        take((measure, Element::Index(index), *number));
+        take(Reading { measure, element: Element::Index(index), number: *number });
     }
 }
 
@@ -108,6 +188,16 @@ fn of_elements(measure: Measure, elements: &[Number], take: &mut impl FnMut(Read
 mod tests {
     use super::*;
     use crate::SampledSum;
+
+    /// The readings of a variable that was only sampled.
+    fn readings(samples: Samples) -> Vec<Reading> {
+        let (name, class) = (String::new(), Class::Level);
+        let samples = Some(samples);
+        let pvar = PhasePvar { name, class, behaves_as: None, object: None, delta: None, samples };
+        let mut readings = Vec::new();
+        pvar.readings(&mut |reading| readings.push(reading));
+        readings
+    }
 
     fn samples(elements: &[i128]) -> Samples {
         let numbers: Vec<Number> = elements.iter().copied().map(Number::Integer).collect();
@@ -122,34 +212,48 @@ mod tests {
         }
     }
 
-    fn readings(class: Class, samples: &Samples) -> Vec<Reading> {
-        let mut readings = Vec::new();
-        of_samples(class, samples, &mut |reading| readings.push(reading));
-        readings
-    }
-
     #[test]
     fn a_sampled_vector_has_its_elements_and_their_sum() {
-        let readings = readings(Class::Level, &samples(&[2, 3]));
+        let readings = readings(samples(&[2, 3]));
         assert_eq!(readings.len(), 9);
-        assert!(readings.contains(&(Measure::SampledMax, Element::Index(1), Number::Integer(3))));
-        assert!(readings.contains(&(Measure::SampledMean, Element::Sum, Number::Integer(5))));
+        let has = |measure, element, number| {
+            readings.contains(&Reading { measure, element, number: Number::Integer(number) })
+        };
+        assert!(has(Measure::SampledMax, Element::Index(1), 3));
+        assert!(has(Measure::SampledMean, Element::Sum, 5));
     }
 
     #[test]
     fn a_sampled_scalar_has_no_sum() {
-        let readings = readings(Class::Level, &samples(&[2]));
+        let readings = readings(samples(&[2]));
         assert_eq!(readings.len(), 3);
-        assert!(readings.iter().all(|(_, element, _)| *element == Element::Scalar));
-    }
-
-    #[test]
-    fn a_state_has_no_extremes() {
-        assert_eq!(readings(Class::State, &samples(&[2])), []);
+        assert!(readings.iter().all(|reading| reading.element == Element::Scalar));
     }
 
     #[test]
     fn what_was_never_read_has_no_readings() {
-        assert_eq!(readings(Class::Level, &Samples { n: 0, ..samples(&[2]) }), []);
+        assert_eq!(readings(Samples { n: 0, ..samples(&[2]) }), []);
+    }
+
+    #[test]
+    fn each_reading_of_the_example_is_in_the_place_of_its_measure() {
+        let profile: crate::RankProfile =
+            serde_json::from_str(include_str!("../examples/rank.json")).unwrap();
+        let (mut one_by_one, mut by_element) = (0, 0);
+        for pvar in &profile.pvars {
+            pvar.readings(&mut |_| one_by_one += 1);
+            for (element, readings) in pvar.elements() {
+                let Readings { delta, start, end, sampled_min, sampled_mean, sampled_max } =
+                    readings;
+                let all = [delta, start, end, sampled_min, sampled_mean, sampled_max];
+                by_element += all.iter().flatten().count();
+                if let (Element::Scalar, Some(Values::Elements(end_values))) = (element, &pvar.end)
+                {
+                    assert_eq!(end, Some(end_values[0]));
+                }
+            }
+        }
+        assert!(one_by_one > 10, "{one_by_one}");
+        assert_eq!(one_by_one, by_element);
     }
 }

@@ -63,7 +63,8 @@ impl Samples {
             }
             return;
         }
-        let (n, m) = (self.n as f64, later.n as f64);
+        let Samples { n: later_n, min, mean: means, max, sum, histogram, states } = later;
+        let (n, m) = (self.n as f64, *later_n as f64);
         let mean = |own: Number, other: Number| {
             Number::Double((own.as_f64() * n + other.as_f64() * m) / (n + m))
         };
@@ -74,10 +75,10 @@ impl Samples {
                     *own = of(*own, *other);
                 }
             };
-        pairwise(&mut self.min, &later.min, &lesser);
-        pairwise(&mut self.mean, &later.mean, &mean);
-        pairwise(&mut self.max, &later.max, &greater);
-        self.sum = match (self.sum, later.sum) {
+        pairwise(&mut self.min, min, &lesser);
+        pairwise(&mut self.mean, means, &mean);
+        pairwise(&mut self.max, max, &greater);
+        self.sum = match (self.sum, *sum) {
             (Some(own), Some(other)) => Some(SampledSum {
                 min: lesser(own.min, other.min),
                 mean: mean(own.mean, other.mean),
@@ -85,18 +86,18 @@ impl Samples {
             }),
             _ => None,
         };
-        add_histogram(&mut self.histogram, &later.histogram);
+        add_histogram(&mut self.histogram, histogram);
         for state in &mut self.states {
             state.share *= n / (n + m);
         }
-        for other in &later.states {
+        for other in states {
             let share = other.share * m / (n + m);
             match self.states.iter_mut().find(|state| state.state == other.state) {
                 Some(state) => state.share += share,
                 None => self.states.push(StateShare { state: other.state.clone(), share }),
             }
         }
-        self.n = self.n.saturating_add(later.n);
+        self.n = self.n.saturating_add(*later_n);
     }
 }
 
@@ -229,15 +230,16 @@ impl PhasePvar {
     /// Takes in what the same variable did when MPI was initialised once more. False when it is not
     /// the same variable.
     pub fn continued(&mut self, later: &PhasePvar) -> bool {
-        if (&self.name, self.class, &self.object) != (&later.name, later.class, &later.object) {
+        if self.identity() != later.identity() {
             return false;
         }
-        match (&self.delta, &later.delta) {
+        let PhasePvar { name: _, class: _, behaves_as: _, object: _, delta, samples } = later;
+        match (&self.delta, delta) {
             (Some(own), Some(later)) => self.delta = own.plus(later),
             (None, later) => self.delta.clone_from(later),
             (Some(_), None) => {}
         }
-        match (&mut self.samples, &later.samples) {
+        match (&mut self.samples, samples) {
             (Some(own), Some(later)) => own.extend(later),
             (own @ None, later) => own.clone_from(later),
             (Some(_), None) => {}
@@ -249,9 +251,10 @@ impl PhasePvar {
 impl Series {
     /// Takes in the records of a later part of the run.
     pub fn extend(&mut self, later: &Series) {
+        let Series { interval_s: _, end_s, columns } = later;
         let before = self.end_s.len();
-        self.end_s.extend(&later.end_s);
-        for column in &later.columns {
+        self.end_s.extend(end_s);
+        for column in columns {
             let known = self.columns.iter().position(|own| {
                 (&own.name, own.class, &own.object) == (&column.name, column.class, &column.object)
             });
@@ -266,9 +269,10 @@ impl Series {
                 self.columns.len() - 1
             });
             if let Some(own) = self.columns.get_mut(at) {
-                own.min.extend(&column.min);
-                own.mean.extend(&column.mean);
-                own.max.extend(&column.max);
+                let SeriesColumn { name: _, class: _, object: _, min, mean, max } = column;
+                own.min.extend(min);
+                own.mean.extend(mean);
+                own.max.extend(max);
             }
         }
         let records = self.end_s.len();

@@ -6,19 +6,19 @@
 
 use std::cmp::Ordering;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::Number;
 
 /// An extreme and the lowest rank that has it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct Extreme {
     value: Number,
     rank: u32,
 }
 
 /// The running moments of the finite values seen so far.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct Moments {
     n: u64,
     min: Extreme,
@@ -30,28 +30,13 @@ struct Moments {
 }
 
 /// An accumulator over ranks.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Statistics {
     moments: Option<Moments>,
     not_finite: u64,
 }
 
-impl Serialize for Statistics {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.to_words().serialize(serializer)
-    }
-}
-
-impl<'de> Deserialize<'de> for Statistics {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Statistics, D::Error> {
-        Deserialize::deserialize(deserializer).map(Statistics::of_words)
-    }
-}
-
 impl Statistics {
-    /// How many words it takes on its way from rank to rank.
-    pub(crate) const WORDS: usize = 12;
-
     /// The statistics of one value of one rank. NaN and infinities are counted apart, so that one
     /// of them does not poison the rest.
     #[must_use]
@@ -84,8 +69,9 @@ impl Statistics {
     /// Takes in what another accumulator saw on other ranks.
     #[inline]
     pub fn merge(&mut self, other: &Statistics) {
-        self.not_finite = self.not_finite.saturating_add(other.not_finite);
-        match (&mut self.moments, &other.moments) {
+        let Statistics { moments, not_finite } = other;
+        self.not_finite = self.not_finite.saturating_add(*not_finite);
+        match (&mut self.moments, moments) {
             (Some(own), Some(other)) => own.merge(other),
             (own @ None, other) => *own = *other,
             (Some(_), None) => {}
@@ -98,77 +84,21 @@ impl Statistics {
         self.moments.map_or(0, |moments| moments.n) + self.not_finite
     }
 
-    /// As words of fixed places, in which a number is exact whatever it is.
-    pub(crate) fn to_words(self) -> [u64; Statistics::WORDS] {
-        let Some(Moments { n, min, max, sum, mean, m2 }) = self.moments else {
-            let mut none = [0; Statistics::WORDS];
-            none[0] = self.not_finite;
-            return none;
-        };
-        let [min_kind, min_low, min_high] = min.value.to_words();
-        let [max_kind, max_low, max_high] = max.value.to_words();
-        let [sum_kind, sum_low, sum_high] = sum.to_words();
-        let kinds = min_kind | max_kind << 1 | sum_kind << 2;
-        let ranks = u64::from(min.rank) | u64::from(max.rank) << 32;
-        let (mean, m2) = (mean.to_bits(), m2.to_bits());
-        [
-            self.not_finite,
-            n,
-            kinds,
-            ranks,
-            min_low,
-            min_high,
-            max_low,
-            max_high,
-            sum_low,
-            sum_high,
-            mean,
-            m2,
-        ]
-    }
-
-    /// What such words mean.
-    pub(crate) fn of_words(words: [u64; Statistics::WORDS]) -> Statistics {
-        let [
-            not_finite,
-            n,
-            kinds,
-            ranks,
-            low,
-            high,
-            max_low,
-            max_high,
-            sum_low,
-            sum_high,
-            mean,
-            m2,
-        ] = words;
-        // Half of a word each.
-        #[allow(clippy::cast_possible_truncation)]
-        let (min_rank, max_rank) = (ranks as u32, (ranks >> 32) as u32);
-        let min = Extreme { value: Number::of_words([kinds & 1, low, high]), rank: min_rank };
-        let max = [kinds >> 1 & 1, max_low, max_high];
-        let max = Extreme { value: Number::of_words(max), rank: max_rank };
-        let sum = Number::of_words([kinds >> 2 & 1, sum_low, sum_high]);
-        let (mean, m2) = (f64::from_bits(mean), f64::from_bits(m2));
-        let moments = Moments { n, min, max, sum, mean, m2 };
-        Statistics { moments: (n > 0).then_some(moments), not_finite }
-    }
-
     /// The result; none before the first finite value.
     #[must_use]
     pub fn finish(&self) -> Option<Statistic> {
-        let moments = self.moments?;
+        let Statistics { moments, not_finite } = *self;
+        let Moments { n, min, max, sum, mean: _, m2 } = moments?;
         Some(Statistic {
             ranks: self.ranks(),
-            min: moments.min.value,
-            min_rank: moments.min.rank,
-            avg: moments.sum.as_f64() / moments.n as f64,
-            max: moments.max.value,
-            max_rank: moments.max.rank,
-            sum: moments.sum,
-            stddev: (moments.m2.max(0.0) / moments.n as f64).sqrt(),
-            not_finite: self.not_finite,
+            min: min.value,
+            min_rank: min.rank,
+            avg: sum.as_f64() / n as f64,
+            max: max.value,
+            max_rank: max.rank,
+            sum,
+            stddev: (m2.max(0.0) / n as f64).sqrt(),
+            not_finite,
         })
     }
 }
@@ -176,15 +106,16 @@ impl Statistics {
 impl Moments {
     #[inline]
     fn merge(&mut self, other: &Moments) {
-        let n = self.n + other.n;
-        let delta = other.mean - self.mean;
-        let weight = other.n as f64 / n as f64;
-        self.min.keep(&other.min, other.min.value.compare(self.min.value));
-        self.max.keep(&other.max, other.max.value.compare(self.max.value).reverse());
-        self.sum = self.sum.plus(other.sum);
+        let Moments { n, min, max, sum, mean, m2 } = other;
+        let both = self.n + n;
+        let delta = mean - self.mean;
+        let weight = *n as f64 / both as f64;
+        self.min.keep(min, min.value.compare(self.min.value));
+        self.max.keep(max, max.value.compare(self.max.value).reverse());
+        self.sum = self.sum.plus(*sum);
         self.mean += delta * weight;
-        self.m2 = self.m2 + other.m2 + delta * delta * self.n as f64 * weight;
-        self.n = n;
+        self.m2 = self.m2 + m2 + delta * delta * self.n as f64 * weight;
+        self.n = both;
     }
 }
 

@@ -13,8 +13,8 @@ use crate::{
     Traffic, Watch,
 };
 
-/// `[?]` marks a field that is left out when there is nothing to say. A field that is missing here does
-/// not compile.
+/// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
+/// compile.
 macro_rules! fields {
     ($($type:ident { $($field:ident $([$optional:tt])?),+ $(,)? })+) => {$(
         impl InPlace for $type {
@@ -96,7 +96,7 @@ macro_rules! names {
 }
 names!(Class, Datatype, Ending, MessageSource, Metric, Traffic);
 
-/// What few profiles have.
+/// Rare in profiles, so serde is fast enough.
 macro_rules! by_serde {
     ($($type:ty),+) => {$(
         impl InPlace for $type {

@@ -1,9 +1,9 @@
-//! Reading profiles one after the other, each into the place of the one before: what is as it was there,
-//! names above all, is compared and left, so that nothing is allocated.
+//! Reads profiles one after another, each into the previous one: what has not changed, names above all, is
+//! compared and kept, so nothing is allocated. No reader without a decoder of our own is half as fast; the
+//! table is in ARCHITECTURE.md.
 //!
-//! That goes for profiles as gyan writes them: the keys in their order, no spaces. Anything else is read
-//! as [`parse_rank`] does, which also says what is wrong with it. What comes out is
-//! the same either way.
+//! This works for profiles as gyan writes them: keys in order, no spaces. Anything else goes to
+//! [`parse_rank`], which also says what is wrong with it. The result is the same either way.
 
 mod fields;
 mod text;
@@ -26,7 +26,7 @@ const ROOM: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct RankReader {
     latest: Option<RankProfile>,
-    /// What files are read into.
+    /// The bytes of the latest file.
     buffer: Vec<u8>,
 }
 
@@ -56,7 +56,7 @@ impl RankReader {
     }
 }
 
-/// The whole of a file; its length is not asked for, which takes as long as reading it.
+/// Reads a whole file without asking for its length, which would take as long as reading it.
 fn read_into(buffer: &mut Vec<u8>, path: &Path) -> io::Result<usize> {
     let mut file = File::open(path)?;
     let mut length = 0;
@@ -94,12 +94,12 @@ fn read(latest: &mut RankProfile, bytes: &[u8]) -> Option<()> {
     (text.is_at_end() && latest.schema == RANK_SCHEMA).then_some(())
 }
 
-/// What can be read into the place of another. None when it is not written as gyan does; what is in the
-/// place is of no use then.
+/// What can be read into a previous value. None when it is not written as gyan writes; the value is then
+/// unspecified.
 trait InPlace: DeserializeOwned {
     fn read(&mut self, text: &mut Text) -> Option<()>;
 
-    /// For a field that is not there.
+    /// What a field that is left out becomes.
     fn clear(&mut self) {}
 }
 

@@ -5,7 +5,9 @@ mod profiles;
 
 use proptest::prelude::*;
 
-use crate::{Datatype, Number, Statistic, Statistics, Values, add_histogram};
+use crate::{
+    Class, Datatype, Measure, Metric, Number, Statistic, Statistics, Values, add_histogram,
+};
 
 /// An integer that a variable can hold, with the ends of the ranges more often than by chance.
 fn integer() -> impl Strategy<Value = i128> {
@@ -181,5 +183,18 @@ proptest! {
             Values::Digest(digest) => prop_assert_eq!(digest.count, elements),
             Values::Text(text) => prop_assert!(false, "{text}"),
         }
+    }
+}
+
+#[test]
+fn names_are_those_of_the_files() {
+    for class in Class::ALL {
+        assert_eq!(serde_json::to_string(&class).unwrap(), format!("{:?}", class.name()));
+    }
+    for metric in Metric::ALL {
+        assert_eq!(serde_json::to_string(&metric).unwrap(), format!("{:?}", metric.name()));
+    }
+    for measure in [Measure::Delta, Measure::SampledMin] {
+        assert_eq!(serde_json::to_string(&measure).unwrap(), format!("{:?}", measure.name()));
     }
 }

@@ -14,8 +14,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::{
-    NoReduction, RankProfile, RankReader, Reduction, ReductionInOrder, Summary, parse_rank,
-    parse_summary, write_summary,
+    RankProfile, RankReader, Reduction, ReductionInOrder, Summary, parse_rank, parse_summary,
+    write_summary,
 };
 
 const EXAMPLE: &str = include_str!("../../examples/rank.json");
@@ -226,50 +226,38 @@ proptest! {
         are_alike("", &json(&whole), &json(&parts.finish().unwrap()), 0.0)?;
     }
 
-    /// Bit by bit, whether by place or by name.
+    /// Bit by bit.
     #[test]
     fn what_is_sent_is_merged_like_what_is_there(
         ranks in prop_oneof![changes(&ordinary()), changes(&extreme())],
         cut in 0_usize..5,
     ) {
         let (first, second) = ranks.split_at(cut.min(ranks.len()));
-        let (mut here, mut sent) = (reduced(first), reduced(first));
+        let (mut here, mut receiver) = (reduced(first), reduced(first));
         here.merge(reduced(second));
-        sent_to(&mut sent, &mut reduced(second)).unwrap();
-        prop_assert_eq!(here.shape().unwrap(), sent.shape().unwrap());
-        prop_assert_eq!(here.to_numbers(), sent.to_numbers());
-        let [here, sent] = [here, sent].map(|one| written(&one.finish().unwrap()));
-        prop_assert_eq!(String::from_utf8(here).unwrap(), String::from_utf8(sent).unwrap());
+        receiver.merge(postcard::from_bytes(&sent(&reduced(second))).unwrap());
+        prop_assert_eq!(sent(&here), sent(&receiver));
+        let [here, receiver] = [here, receiver].map(|one| written(&one.finish().unwrap()));
+        prop_assert_eq!(String::from_utf8(here).unwrap(), String::from_utf8(receiver).unwrap());
     }
 
     #[test]
     fn what_is_sent_and_damaged_is_no_reduction_or_another(
         ranks in changes(&extreme()),
         at in any::<prop::sample::Index>(),
-        word in prop_oneof![any::<u64>(), 0_u64..100],
+        byte in any::<u8>(),
         cut in any::<prop::sample::Index>(),
     ) {
-        let mut sender = reduced(&ranks);
-        let (shape, whole) = (sender.shape().unwrap(), sender.to_numbers());
-        let cut = cut.index(whole.len());
-        prop_assert_eq!(
-            reduced(&ranks).merge_by_place(whole[..cut].to_vec()),
-            Err(NoReduction)
-        );
-        let mut damaged = whole;
-        let at = at.index(damaged.len());
-        damaged[at] = word;
+        let mut bytes = sent(&reduced(&ranks));
+        let cut = cut.index(bytes.len());
+        prop_assert!(postcard::from_bytes::<Reduction>(&bytes[..cut]).is_err());
+        let at = at.index(bytes.len());
+        bytes[at] = byte;
         // Whatever it is, it ends, and what is left can be finished.
-        let mut other = Reduction::default();
-        if other.merge_by_name(&shape, damaged.clone()).is_ok() {
-            let _ = other.finish();
-        }
-        let mut damaged_shape = shape;
-        let at = at % damaged_shape.len();
-        damaged_shape[at] = damaged_shape[at].wrapping_add(1);
-        let mut other = Reduction::default();
-        if other.merge_by_name(&damaged_shape, damaged).is_ok() {
-            let _ = other.finish();
+        if let Ok(other) = postcard::from_bytes(&bytes) {
+            let mut own = reduced(&ranks);
+            own.merge(other);
+            let _ = own.finish();
         }
     }
 
@@ -338,24 +326,9 @@ proptest! {
     }
 }
 
-#[test]
-fn ranks_of_one_program_are_merged_by_place() {
-    let of = |rank| reduced(&[(rank, vec![("/host".to_owned(), json!(format!("node{rank}")))])]);
-    assert_eq!(sent_to(&mut of(0), &mut of(1)), Ok(true));
-    let renamed = vec![("/calls/0/name".to_owned(), json!("MPI_Other"))];
-    assert_eq!(sent_to(&mut of(0), &mut reduced(&[(1, renamed)])), Ok(false));
-}
-
-/// As one rank does with what another one sends. Whether that went by place.
-fn sent_to(own: &mut Reduction, other: &mut Reduction) -> Result<bool, NoReduction> {
-    let (shape, numbers) = (other.shape()?, other.to_numbers());
-    let by_place = own.shape()? == shape;
-    if by_place {
-        own.merge_by_place(numbers)?;
-    } else {
-        own.merge_by_name(&shape, numbers)?;
-    }
-    Ok(by_place)
+/// A reduction as it is sent to another rank.
+fn sent(reduction: &Reduction) -> Vec<u8> {
+    postcard::to_allocvec(reduction).unwrap()
 }
 
 proptest! {

@@ -5,12 +5,12 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
+use super::merge::Merge;
 use super::sorted::Sorted;
-use super::wire::Numbers;
 use crate::{Statistic, Statistics};
 
-/// The ranks that lack a row, of which the lowest has to be known.
-#[derive(Clone, Copy, Debug, Default)]
+/// The lowest of the ranks that lack a row.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Absence {
     lowest: Option<u32>,
 }
@@ -18,16 +18,6 @@ pub(super) struct Absence {
 impl Absence {
     pub(super) fn on(&mut self, rank: u32) {
         self.lowest = Some(self.lowest.map_or(rank, |lowest| lowest.min(rank)));
-    }
-
-    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
-        numbers.optional(&mut self.lowest, u32::min);
-    }
-
-    pub(super) fn merge(&mut self, other: Absence) {
-        if let Some(rank) = other.lowest {
-            self.on(rank);
-        }
     }
 
     /// `statistics` with a 0 for each of the ranks that lack the row.
@@ -39,14 +29,18 @@ impl Absence {
     }
 }
 
+impl Merge for Absence {
+    fn absorb(&mut self, other: &Absence) {
+        if let Some(rank) = other.lowest {
+            self.on(rank);
+        }
+    }
+}
+
 /// A row that a rank can lack.
-pub(super) trait Row: Clone + Default {
-    /// Takes in the same row of other ranks.
-    fn merge(&mut self, other: &Self);
-    /// Notes that ranks lack it, of which `lowest` is the lowest.
+pub(super) trait Row: Clone + Default + Merge {
+    /// Notes that some ranks lack it, the lowest of them being `lowest`.
     fn absent_on(&mut self, lowest: u32);
-    /// Its numbers, one after the other.
-    fn numbers(&mut self, numbers: &mut Numbers);
 }
 
 /// Rows of some ranks, by name or another key.
@@ -57,8 +51,7 @@ pub(super) trait Row: Clone + Default {
 ))]
 pub(super) struct Rows<R, K = String> {
     rows: Sorted<K, R>,
-    /// The lowest rank that was looked at for them.
-    #[serde(skip)]
+    /// The lowest rank whose rows were taken in.
     lowest_rank: u32,
 }
 
@@ -69,8 +62,8 @@ impl<R, K> Default for Rows<R, K> {
 }
 
 impl<R: Row, K: Clone + Ord> Rows<R, K> {
-    /// Makes these the rows of `rank`: each is set as by `set`, under its key, of which `compare` says
-    /// where it is from the key of a row.
+    /// Makes these the rows of `rank`: `set` fills each one under its key, which `compare` orders against
+    /// the key of a row.
     pub(super) fn set<T>(
         &mut self,
         rank: u32,
@@ -97,23 +90,16 @@ impl<R: Row, K: Clone + Ord> Rows<R, K> {
         self.lowest_rank = self.lowest_rank.min(lowest);
     }
 
-    pub(super) fn merge(&mut self, other: &Rows<R, K>) {
-        let (own, others) = (self.lowest_rank, other.lowest_rank);
-        self.rows.merge(
-            &other.rows,
-            R::merge,
-            |row| row.absent_on(others),
-            |row| row.absent_on(own),
-        );
-        self.lowest_rank = own.min(others);
-    }
-
-    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
-        numbers.word(&mut self.lowest_rank, u32::min);
-        self.rows.values_mut().for_each(|row| row.numbers(numbers));
-    }
-
     pub(super) fn finish(self) -> impl Iterator<Item = (K, R)> {
         self.rows.into_rows()
+    }
+}
+
+impl<R: Row, K: Clone + Ord> Merge for Rows<R, K> {
+    fn absorb(&mut self, other: &Rows<R, K>) {
+        let Rows { rows, lowest_rank: others } = other;
+        let (own, others) = (self.lowest_rank, *others);
+        self.rows.merge_with(rows, |row| row.absent_on(others), |row| row.absent_on(own));
+        self.lowest_rank = own.min(others);
     }
 }

@@ -1,10 +1,12 @@
 //! The time in MPI functions and the time that gyan took, over ranks.
 
+use serde::{Deserialize, Serialize};
+
+use super::merge::{Lowest, merge_fields};
 use super::ranks::RankSet;
-use super::wire::{Numbers, all_numbers};
 use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
     /// The sum of the squared standard errors.
@@ -12,40 +14,7 @@ pub(super) struct InMpiReduction {
     share: Statistics,
 }
 
-all_numbers!(InMpiReduction);
-all_numbers!(OverheadReduction);
-
-impl InMpiReduction {
-    pub(super) fn of(in_mpi: &InMpi, rank: u32) -> InMpiReduction {
-        InMpiReduction {
-            time_s: Statistics::of(Number::Double(in_mpi.time_s), rank),
-            time_variance: in_mpi.time_error_s * in_mpi.time_error_s,
-            share: Statistics::of(Number::Double(in_mpi.share), rank),
-        }
-    }
-
-    pub(super) fn merge(&mut self, other: &InMpiReduction) {
-        self.time_s.merge(&other.time_s);
-        self.time_variance += other.time_variance;
-        self.share.merge(&other.share);
-    }
-
-    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
-        numbers.statistics(&mut self.time_s);
-        numbers.word(&mut self.time_variance, |one, other| one + other);
-        numbers.statistics(&mut self.share);
-    }
-
-    pub(super) fn finish(self) -> Option<InMpiSummary> {
-        Some(InMpiSummary {
-            time_s: self.time_s.finish()?,
-            time_error_s: self.time_variance.sqrt(),
-            share: self.share.finish()?,
-        })
-    }
-}
-
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct OverheadReduction {
     mpit_init_s: Statistics,
     init_s: Statistics,
@@ -56,87 +25,94 @@ pub(super) struct OverheadReduction {
     wrappers_s: Statistics,
     events_s: Statistics,
     running_share: Statistics,
-    /// Of the lowest rank.
-    budget: (u32, Option<f64>),
+    budget: Lowest<Option<f64>>,
     over_budget: RankSet,
 }
 
+merge_fields! {
+    InMpiReduction { time_s, time_variance, share }
+    OverheadReduction {
+        mpit_init_s, init_s, sampling_s, finalize_s, share, wrappers_s, events_s, running_share,
+        budget, over_budget,
+    }
+}
+
+impl InMpiReduction {
+    pub(super) fn of(in_mpi: &InMpi, rank: u32) -> InMpiReduction {
+        let InMpi { time_s, time_error_s, share } = *in_mpi;
+        InMpiReduction {
+            time_s: Statistics::of(Number::Double(time_s), rank),
+            time_variance: time_error_s * time_error_s,
+            share: Statistics::of(Number::Double(share), rank),
+        }
+    }
+
+    pub(super) fn finish(self) -> Option<InMpiSummary> {
+        let InMpiReduction { time_s, time_variance, share } = self;
+        Some(InMpiSummary {
+            time_s: time_s.finish()?,
+            time_error_s: time_variance.sqrt(),
+            share: share.finish()?,
+        })
+    }
+}
+
 impl OverheadReduction {
-    /// `timed`: whether the rank was of a gyan that timed calls; before, it told neither what that
+    /// `timed`: whether the rank was of a gyan that timed calls. Earlier ones reported neither what that
     /// cost nor a budget.
     pub(super) fn of(overhead: &Overhead, timed: bool, rank: u32) -> OverheadReduction {
         let of = |value: f64| Statistics::of(Number::Double(value), rank);
         let told = |value: f64| if timed { of(value) } else { Statistics::default() };
+        let is_over = overhead.is_over_budget();
+        let Overhead {
+            mpit_init_s,
+            init_s,
+            sampling_s,
+            wrappers_s,
+            events_s,
+            finalize_s,
+            share,
+            running_share,
+            budget,
+        } = *overhead;
         OverheadReduction {
-            mpit_init_s: of(overhead.mpit_init_s),
-            init_s: of(overhead.init_s),
-            sampling_s: of(overhead.sampling_s),
-            finalize_s: of(overhead.finalize_s),
-            share: of(overhead.share),
-            wrappers_s: told(overhead.wrappers_s),
-            events_s: told(overhead.events_s),
-            running_share: told(overhead.running_share),
-            budget: (rank, overhead.budget),
-            over_budget: overhead
-                .is_over_budget()
-                .then_some(rank)
-                .map(RankSet::of)
-                .unwrap_or_default(),
+            mpit_init_s: of(mpit_init_s),
+            init_s: of(init_s),
+            sampling_s: of(sampling_s),
+            finalize_s: of(finalize_s),
+            share: of(share),
+            wrappers_s: told(wrappers_s),
+            events_s: told(events_s),
+            running_share: told(running_share),
+            budget: Lowest { rank, said: budget },
+            over_budget: if is_over { RankSet::of(rank) } else { RankSet::default() },
         }
-    }
-
-    pub(super) fn merge(&mut self, other: &OverheadReduction) {
-        for (own, other) in [
-            (&mut self.mpit_init_s, &other.mpit_init_s),
-            (&mut self.init_s, &other.init_s),
-            (&mut self.sampling_s, &other.sampling_s),
-            (&mut self.finalize_s, &other.finalize_s),
-            (&mut self.share, &other.share),
-            (&mut self.wrappers_s, &other.wrappers_s),
-            (&mut self.events_s, &other.events_s),
-            (&mut self.running_share, &other.running_share),
-        ] {
-            own.merge(other);
-        }
-        if other.budget.0 < self.budget.0 {
-            self.budget = other.budget;
-        }
-        self.over_budget.merge(&other.over_budget);
-    }
-
-    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
-        for statistics in [
-            &mut self.mpit_init_s,
-            &mut self.init_s,
-            &mut self.sampling_s,
-            &mut self.finalize_s,
-            &mut self.share,
-            &mut self.wrappers_s,
-            &mut self.events_s,
-            &mut self.running_share,
-        ] {
-            numbers.statistics(statistics);
-        }
-        numbers.json(&mut self.budget, |own, other| {
-            if other.0 < own.0 {
-                *own = other;
-            }
-        });
-        numbers.json(&mut self.over_budget, |own, other| own.merge(&other));
     }
 
     pub(super) fn finish(self) -> Option<OverheadSummary> {
+        let OverheadReduction {
+            mpit_init_s,
+            init_s,
+            sampling_s,
+            finalize_s,
+            share,
+            wrappers_s,
+            events_s,
+            running_share,
+            budget,
+            over_budget,
+        } = self;
         Some(OverheadSummary {
-            mpit_init_s: self.mpit_init_s.finish()?,
-            init_s: self.init_s.finish()?,
-            sampling_s: self.sampling_s.finish()?,
-            wrappers_s: self.wrappers_s.finish(),
-            events_s: self.events_s.finish(),
-            finalize_s: self.finalize_s.finish()?,
-            share: self.share.finish()?,
-            running_share: self.running_share.finish(),
-            budget: self.budget.1,
-            over_budget: self.over_budget.iter().collect(),
+            mpit_init_s: mpit_init_s.finish()?,
+            init_s: init_s.finish()?,
+            sampling_s: sampling_s.finish()?,
+            wrappers_s: wrappers_s.finish(),
+            events_s: events_s.finish(),
+            finalize_s: finalize_s.finish()?,
+            share: share.finish()?,
+            running_share: running_share.finish(),
+            budget: budget.said,
+            over_budget: over_budget.iter().collect(),
         })
     }
 }

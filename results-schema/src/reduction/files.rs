@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::merge::Merge;
 use super::ranks::RankSet;
 use crate::{live_file_name, rank_file_name};
 
@@ -47,12 +48,15 @@ impl Files {
     pub(super) fn names(&self) -> impl Iterator<Item = String> {
         self.ranks.iter().map(|rank| self.name(rank))
     }
+}
 
+impl Merge for Files {
     /// Takes in files of other ranks.
-    pub(super) fn merge(&mut self, other: &Files) {
-        self.ranks.merge(&other.ranks);
-        self.live.merge(&other.live);
-        self.others.extend(other.others.iter().map(|(rank, name)| (*rank, name.clone())));
+    fn absorb(&mut self, other: &Files) {
+        let Files { ranks, live, others } = other;
+        self.ranks.absorb(ranks);
+        self.live.absorb(live);
+        self.others.extend(others.iter().map(|(rank, name)| (*rank, name.clone())));
     }
 }
 
@@ -67,7 +71,7 @@ mod tests {
             let mut one = Files::default();
             one.set(7, "something");
             one.set(rank, name);
-            files.merge(&one);
+            files.absorb(&one);
         }
         assert!(files.names().eq(["rank-000000.json", "rank-000001.live", "other"]));
     }

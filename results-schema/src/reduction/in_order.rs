@@ -74,6 +74,6 @@ fn merge_last(
     left_out: &mut BTreeSet<LeftOut>,
 ) -> Option<JobReduction> {
     let last = parts.pop()?;
-    parts.last_mut()?.merge(&last, left_out);
+    parts.last_mut()?.merge_others(&last, left_out);
     Some(last)
 }

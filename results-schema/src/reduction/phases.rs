@@ -4,29 +4,35 @@ use serde::{Deserialize, Serialize};
 
 use super::absence::{Absence, Row, Rows};
 use super::calls::CallReduction;
+use super::merge::{Merge, merge_fields};
 use super::pvars::Pvars;
-use super::wire::Numbers;
-use crate::readings::{self, Reading};
-use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Statistics};
+use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Statistics};
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
-    /// Where it first came: the place in the list of a rank, and that rank. The smallest of all
-    /// ranks orders the phases.
-    #[serde(skip)]
-    place: (usize, u32),
-    #[serde(skip)]
+    /// The smallest of all ranks orders the phases.
+    place: Place,
     entries: Statistics,
-    #[serde(skip)]
     time_s: Statistics,
-    #[serde(skip)]
     stretches: u64,
-    #[serde(skip)]
     stretches_read: u64,
     calls: Rows<CallReduction>,
     pvars: Pvars,
-    #[serde(skip)]
     absence: Absence,
+}
+
+/// Where a phase first came: the place in the list of a rank, and that rank.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+struct Place(usize, u32);
+
+impl Merge for Place {
+    fn absorb(&mut self, other: &Place) {
+        *self = (*self).min(*other);
+    }
+}
+
+merge_fields! {
+    PhaseReduction { place, entries, time_s, stretches, stretches_read, calls, pvars, absence }
 }
 
 impl PhaseReduction {
@@ -45,13 +51,15 @@ impl PhaseReduction {
     }
 
     fn set(&mut self, place: usize, phase: &Phase, pvars: &[Pvar], rank: u32) {
-        self.place = (place, rank);
-        self.entries = Statistics::of(Number::Integer(phase.entries.into()), rank);
-        self.time_s = Statistics::of(Number::Double(phase.time_s), rank);
-        self.stretches = phase.stretches;
-        self.stretches_read = phase.stretches_read;
-        CallReduction::of_rank(&mut self.calls, &phase.calls, rank);
-        set_pvars(&mut self.pvars, phase, pvars, rank);
+        let Phase { name: _, entries, time_s, calls, stretches, stretches_read, pvars: here } =
+            phase;
+        self.place = Place(place, rank);
+        self.entries = Statistics::of(Number::Integer((*entries).into()), rank);
+        self.time_s = Statistics::of(Number::Double(*time_s), rank);
+        self.stretches = *stretches;
+        self.stretches_read = *stretches_read;
+        CallReduction::of_rank(&mut self.calls, calls, rank);
+        set_pvars(&mut self.pvars, here, *stretches_read > 0, pvars, rank);
         self.absence = Absence::default();
     }
 
@@ -63,17 +71,27 @@ impl PhaseReduction {
     }
 
     fn summary(self, name: String, reduced: u64) -> Option<PhaseSummary> {
-        let absent = reduced.saturating_sub(self.entries.ranks());
-        let calls = self.calls.finish();
-        let (mut pvars, samples) = self.pvars.finish();
+        let PhaseReduction {
+            place: _,
+            entries,
+            time_s,
+            stretches,
+            stretches_read,
+            calls,
+            pvars,
+            absence,
+        } = self;
+        let absent = reduced.saturating_sub(entries.ranks());
+        let calls = calls.finish();
+        let (mut pvars, samples) = pvars.finish();
         pvars.retain(|row| row.measure != Measure::Delta || !row.statistic.is_zero());
         Some(PhaseSummary {
             name,
-            entries: self.absence.finish(self.entries, absent)?,
-            time_s: self.absence.finish(self.time_s, absent)?,
+            entries: absence.finish(entries, absent)?,
+            time_s: absence.finish(time_s, absent)?,
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
-            stretches: self.stretches,
-            stretches_read: self.stretches_read,
+            stretches,
+            stretches_read,
             pvars,
             samples,
         })
@@ -81,53 +99,38 @@ impl PhaseReduction {
 }
 
 impl Row for PhaseReduction {
-    fn merge(&mut self, other: &PhaseReduction) {
-        self.place = self.place.min(other.place);
-        self.entries.merge(&other.entries);
-        self.time_s.merge(&other.time_s);
-        self.stretches = self.stretches.saturating_add(other.stretches);
-        self.stretches_read = self.stretches_read.saturating_add(other.stretches_read);
-        self.calls.merge(&other.calls);
-        self.pvars.merge(&other.pvars);
-        self.absence.merge(other.absence);
-    }
-
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
         self.calls.absent_on(lowest);
     }
-
-    fn numbers(&mut self, numbers: &mut Numbers) {
-        numbers.smallest(&mut self.place);
-        numbers.statistics(&mut self.entries);
-        numbers.statistics(&mut self.time_s);
-        numbers.count(&mut self.stretches);
-        numbers.count(&mut self.stretches_read);
-        self.calls.numbers(numbers);
-        self.pvars.numbers(numbers);
-        self.absence.numbers(numbers);
-    }
 }
 
-/// A phase names the variables that changed in it: the others grew by 0, where they were read.
-fn set_pvars(reduction: &mut Pvars, phase: &Phase, pvars: &[Pvar], rank: u32) {
+/// A phase names the variables that changed in it: the others grew by 0, if they `were_read`.
+fn set_pvars(
+    reduction: &mut Pvars,
+    in_phase: &[PhasePvar],
+    were_read: bool,
+    pvars: &[Pvar],
+    rank: u32,
+) {
     reduction.clear();
     let mut next = 0;
     for pvar in pvars {
-        let here = named_as(pvar, &phase.pvars, &mut next);
-        let samples = here.and_then(|here| here.samples.as_ref());
-        let mut take = |reading| reduction.add(pvar, reading, rank);
-        match (here.and_then(|here| here.delta.as_ref()), &pvar.delta) {
-            (Some(delta), _) => readings::of_values(Measure::Delta, delta, &mut take),
-            (None, Some(delta)) if phase.stretches_read > 0 => {
-                readings::of_values(Measure::Delta, delta, &mut |reading| take(zero(reading)));
+        let here = named_as(pvar, in_phase, &mut next);
+        if were_read && here.is_none_or(|here| here.delta.is_none()) {
+            pvar.readings(&mut |reading| {
+                if reading.measure == Measure::Delta {
+                    reduction.add(pvar, zero(reading), rank);
+                }
+            });
+        }
+        let Some(here) = here else { continue };
+        here.readings(&mut |reading| {
+            if reading.measure == Measure::Delta || pvar.is_summarized(reading.measure) {
+                reduction.add(pvar, reading, rank);
             }
-            (None, _) => {}
-        }
-        if let Some(samples) = samples {
-            readings::of_samples(pvar.effective_class(), samples, &mut take);
-        }
-        reduction.add_samples(pvar, samples, rank);
+        });
+        reduction.add_samples(pvar, here.samples.as_ref(), rank);
     }
 }
 
@@ -143,10 +146,10 @@ fn named_as<'a>(pvar: &Pvar, in_phase: &'a [PhasePvar], next: &mut usize) -> Opt
     in_phase.iter().rev().find(is_it)
 }
 
-fn zero((measure, element, number): Reading) -> Reading {
-    let zero = match number {
+fn zero(reading: Reading) -> Reading {
+    let number = match reading.number {
         Number::Integer(_) => Number::Integer(0),
         Number::Double(_) => Number::Double(0.0),
     };
-    (measure, element, zero)
+    Reading { number, ..reading }
 }

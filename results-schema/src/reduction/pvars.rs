@@ -6,13 +6,11 @@ use std::collections::BTreeSet;
 use serde::{Deserialize, Serialize};
 
 use super::absence::{Absence, Row, Rows};
-use super::insert_all;
+use super::merge::{Lowest, merge_fields};
 use super::sorted::Sorted;
-use super::wire::{Numbers, all_numbers};
-use crate::readings::Reading;
 use crate::{
-    Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Samples, SamplesSummary,
-    StateSummary, Statistics, add_histogram,
+    Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Reading, Samples, SamplesSummary,
+    StateSummary, Statistics,
 };
 
 /// What makes two variables of two ranks the same.
@@ -42,43 +40,29 @@ impl Variable {
     }
 }
 
-/// What the lowest rank that has a variable says of it.
-#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
-struct Said<D> {
-    #[serde(skip)]
-    rank: u32,
-    datatype: D,
-    behaves_as: Option<Class>,
-}
-
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct NumberReduction {
-    said: Said<Datatype>,
+    /// The datatype, and the class that the variable behaves as.
+    said: Lowest<(Datatype, Option<Class>)>,
     notes: BTreeSet<String>,
-    #[serde(skip)]
     statistics: Statistics,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct SamplesReduction {
-    said: Said<()>,
-    #[serde(skip)]
+    behaves_as: Lowest<Option<Class>>,
     ranks: u64,
-    #[serde(skip)]
     n: u64,
-    #[serde(skip)]
     histogram: Vec<u64>,
     states: Rows<StateReduction>,
 }
 
 /// A rank that was never in a state spent a share of 0 in it.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct StateReduction {
     share: Statistics,
     absence: Absence,
 }
-
-all_numbers!(StateReduction);
 
 /// The variables of a run, or of a phase of it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
@@ -89,17 +73,16 @@ pub(super) struct Pvars {
 
 impl Default for NumberReduction {
     fn default() -> NumberReduction {
-        let said = Said { rank: u32::MAX, datatype: Datatype::Int, behaves_as: None };
+        let said = Lowest { rank: u32::MAX, said: (Datatype::Int, None) };
         NumberReduction { said, notes: BTreeSet::new(), statistics: Statistics::default() }
     }
 }
 
-impl<D: Copy> Said<D> {
-    fn merge(&mut self, other: &Said<D>) {
-        if other.rank < self.rank {
-            *self = *other;
-        }
-    }
+merge_fields! {
+    Pvars { numbers, samples }
+    NumberReduction { said, notes, statistics }
+    SamplesReduction { behaves_as, ranks, n, histogram, states }
+    StateReduction { share, absence }
 }
 
 impl Pvars {
@@ -122,7 +105,8 @@ impl Pvars {
 
     /// Takes in one number of `pvar`.
     #[inline]
-    pub(super) fn add(&mut self, pvar: &Pvar, (measure, element, number): Reading, rank: u32) {
+    pub(super) fn add(&mut self, pvar: &Pvar, reading: Reading, rank: u32) {
+        let Reading { measure, element, number } = reading;
         let is = |(variable, own, at): &(Variable, Measure, Element)| {
             *own == measure && *at == element && variable.is(pvar)
         };
@@ -137,22 +121,10 @@ impl Pvars {
         }
     }
 
-    pub(super) fn merge(&mut self, other: &Pvars) {
-        self.numbers.merge(&other.numbers, NumberReduction::merge, |_| {}, |_| {});
-        self.samples.merge(&other.samples, SamplesReduction::merge, |_| {}, |_| {});
-    }
-
-    pub(super) fn numbers(&mut self, numbers: &mut Numbers) {
-        for row in self.numbers.values_mut() {
-            numbers.word(&mut row.said.rank, u32::min);
-            numbers.statistics(&mut row.statistics);
-        }
-        self.samples.values_mut().for_each(|row| row.numbers(numbers));
-    }
-
     pub(super) fn finish(self) -> (Vec<PvarSummary>, Vec<SamplesSummary>) {
         let numbers = self.numbers.into_rows().filter_map(|((variable, measure, element), row)| {
-            let Said { datatype, behaves_as, .. } = row.said;
+            let NumberReduction { said, notes, statistics } = row;
+            let (datatype, behaves_as) = said.said;
             Some(PvarSummary {
                 name: variable.name,
                 class: variable.class,
@@ -161,8 +133,8 @@ impl Pvars {
                 element,
                 measure,
                 datatype,
-                statistic: row.statistics.finish()?,
-                notes: row.notes.into_iter().collect(),
+                statistic: statistics.finish()?,
+                notes: notes.into_iter().collect(),
             })
         });
         let samples = self.samples.into_rows().map(|(variable, row)| row.finish(variable));
@@ -172,57 +144,37 @@ impl Pvars {
 
 impl NumberReduction {
     fn set(&mut self, pvar: &Pvar, number: Number, rank: u32) {
-        self.said = Said { rank, datatype: pvar.datatype, behaves_as: pvar.behaves_as };
+        self.said = Lowest { rank, said: (pvar.datatype, pvar.behaves_as) };
         if !self.notes.iter().eq(&pvar.notes) {
             self.notes = pvar.notes.iter().cloned().collect();
         }
         self.statistics = Statistics::of(number, rank);
     }
-
-    fn merge(&mut self, other: &NumberReduction) {
-        self.statistics.merge(&other.statistics);
-        self.said.merge(&other.said);
-        insert_all(&mut self.notes, &other.notes);
-    }
 }
 
 impl SamplesReduction {
     fn set(&mut self, behaves_as: Option<Class>, samples: &Samples, rank: u32) {
-        self.said = Said { rank, datatype: (), behaves_as };
+        // The numbers of elements are readings.
+        let Samples { n, min: _, mean: _, max: _, sum: _, histogram, states } = samples;
+        self.behaves_as = Lowest { rank, said: behaves_as };
         self.ranks = 1;
-        self.n = samples.n;
-        self.histogram.clone_from(&samples.histogram);
+        self.n = *n;
+        self.histogram.clone_from(histogram);
         self.states.set(
             rank,
-            &samples.states,
+            states,
             |name, state| name.cmp(&state.state),
             |state| state.state.clone(),
             |row, state| {
-                row.share = Statistics::of(Number::Double(state.share), rank);
-                row.absence = Absence::default();
+                let share = Statistics::of(Number::Double(state.share), rank);
+                *row = StateReduction { share, absence: Absence::default() };
             },
         );
     }
 
-    fn merge(&mut self, other: &SamplesReduction) {
-        self.said.merge(&other.said);
-        self.ranks = self.ranks.saturating_add(other.ranks);
-        self.n = self.n.saturating_add(other.n);
-        add_histogram(&mut self.histogram, &other.histogram);
-        self.states.merge(&other.states);
-    }
-
-    fn numbers(&mut self, numbers: &mut Numbers) {
-        numbers.word(&mut self.said.rank, u32::min);
-        numbers.count(&mut self.ranks);
-        numbers.count(&mut self.n);
-        numbers.histogram(&mut self.histogram);
-        self.states.numbers(numbers);
-    }
-
     fn finish(self, variable: Variable) -> SamplesSummary {
-        let ranks = self.ranks;
-        let states = self.states.finish().filter_map(|(state, row)| {
+        let SamplesReduction { behaves_as, ranks, n, histogram, states } = self;
+        let states = states.finish().filter_map(|(state, row)| {
             let absent = ranks.saturating_sub(row.share.ranks());
             Some(StateSummary { state, share: row.absence.finish(row.share, absent)? })
         });
@@ -231,28 +183,18 @@ impl SamplesReduction {
         SamplesSummary {
             name: variable.name,
             class: variable.class,
-            behaves_as: self.said.behaves_as,
+            behaves_as: behaves_as.said,
             object: variable.object,
             ranks,
-            n: self.n,
-            histogram: self.histogram,
+            n,
+            histogram,
             states,
         }
     }
 }
 
 impl Row for StateReduction {
-    fn merge(&mut self, other: &StateReduction) {
-        self.share.merge(&other.share);
-        self.absence.merge(other.absence);
-    }
-
     fn absent_on(&mut self, lowest: u32) {
         self.absence.on(lowest);
-    }
-
-    fn numbers(&mut self, numbers: &mut Numbers) {
-        numbers.statistics(&mut self.share);
-        self.absence.numbers(numbers);
     }
 }

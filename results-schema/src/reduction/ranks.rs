@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::merge::Merge;
+
 /// Ranges in their order, apart from each other; the first rank and the last of each.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct RankSet(Vec<(u32, u32)>);
@@ -51,9 +53,11 @@ impl RankSet {
         }
         None
     }
+}
 
+impl Merge for RankSet {
     /// Takes in ranks of which none is here.
-    pub(super) fn merge(&mut self, other: &RankSet) {
+    fn absorb(&mut self, other: &RankSet) {
         let is_behind =
             self.0.last().zip(other.0.first()).is_none_or(|(own, other)| own.1 < other.0);
         self.0.extend_from_slice(&other.0);
@@ -83,7 +87,7 @@ mod tests {
             let mut expected = BTreeSet::new();
             for rank in order {
                 assert_eq!(set.common(&RankSet::of(rank)), None);
-                set.merge(&RankSet::of(rank));
+                set.absorb(&RankSet::of(rank));
                 expected.insert(rank);
                 assert!(set.iter().eq(expected.iter().copied()), "{set:?}");
                 assert!((0..9).all(|rank| set.contains(rank) == expected.contains(&rank)));
@@ -98,7 +102,7 @@ mod tests {
     #[test]
     fn the_largest_rank_has_none_behind_it() {
         let mut set = RankSet::of(u32::MAX);
-        set.merge(&RankSet::of(0));
+        set.absorb(&RankSet::of(0));
         assert_eq!(set.0, [(0, 0), (u32::MAX, u32::MAX)]);
     }
 }

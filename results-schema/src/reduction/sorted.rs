@@ -1,8 +1,8 @@
-//! Rows by key, which are filled again for one profile after the other: a row that a profile lacks is
-//! kept aside with its key and its room, for the next one that has it.
+//! Rows by key that are reused for one profile after another: a row that a profile lacks keeps its key and
+//! its memory for the next profile that has it.
 //!
-//! Profiles of a job have nearly the same rows in the same order, so a row is looked for where the
-//! profile before had it, and the rows of two lists are compared side by side.
+//! Profiles of a job have nearly the same rows in the same order, so a row is looked up where the previous
+//! profile had it, and two lists are merged side by side.
 
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,21 +10,22 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// How many rows a profile may lack in a row, until one is searched for.
+use super::merge::Merge;
+
+/// How many consecutive rows a profile may lack before a row is searched for.
 const STEPS: usize = 8;
-/// Numbers for lists of keys. Nothing else is read because of one: any order of memory will do.
+/// Numbers for lists of keys. They guard no other data, so relaxed ordering will do.
 static LISTS: AtomicU64 = AtomicU64::new(1);
 
 #[derive(Clone, Debug)]
 pub(super) struct Sorted<K, V> {
-    /// By key, those that are not here included.
+    /// By key, including those that are not here.
     rows: Vec<Slot<K, V>>,
     /// Where the rows are, in the order in which the latest profile gave them.
     trail: Vec<usize>,
-    /// How far this profile has come on the trail.
+    /// How far this profile has come along the trail.
     at: usize,
-    /// The number of its list of keys: two that have the same number have the same keys, in the same
-    /// places.
+    /// The number of its list of keys: lists with the same number have the same keys in the same places.
     list: u64,
 }
 
@@ -81,8 +82,8 @@ impl<K, V> Sorted<K, V> {
         self.rows.into_iter().filter(|row| row.is_here).map(|row| (row.key, row.value))
     }
 
-    /// The row whose key `is` the one that is looked for, as `compare` says too, and whether it was here
-    /// before. A row that was not has what it had for another profile. It is always there.
+    /// The row with the key that `is` and `compare` look for, and whether it was here before. One that was
+    /// not still holds what it had for another profile. A missing row is made.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -106,7 +107,7 @@ impl<K, V> Sorted<K, V> {
         Some((std::mem::replace(&mut slot.is_here, true), &mut slot.value))
     }
 
-    /// Looks beside the trail, and mends it.
+    /// Looks beyond the trail, and mends it.
     #[cold]
     fn find(&mut self, compare: &impl Fn(&K) -> Ordering, key: impl FnOnce() -> K) -> usize
     where
@@ -115,7 +116,7 @@ impl<K, V> Sorted<K, V> {
         let at = match self.rows.binary_search_by(|row| compare(&row.key)) {
             Ok(at) => at,
             Err(at) => {
-                self.insert(at, key(), V::default(), false);
+                self.insert(at, key());
                 at
             }
         };
@@ -128,29 +129,37 @@ impl<K, V> Sorted<K, V> {
         at
     }
 
-    fn insert(&mut self, at: usize, key: K, value: V, is_here: bool) {
+    fn insert(&mut self, at: usize, key: K)
+    where
+        V: Default,
+    {
         self.list = LISTS.fetch_add(1, Relaxed);
-        self.rows.insert(at, Slot { key, value, is_here });
+        self.rows.insert(at, Slot { key, value: V::default(), is_here: false });
         for step in &mut self.trail {
             *step += usize::from(*step >= at);
         }
     }
 }
 
-impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
-    /// Takes in the rows of another: what to do with a row that both have, with one that only this one
-    /// has, and with one that it has now from the other.
-    pub(super) fn merge(
+impl<K: Clone + Ord, V: Clone + Merge> Merge for Sorted<K, V> {
+    fn absorb(&mut self, other: &Sorted<K, V>) {
+        self.merge_with(other, |_| {}, |_| {});
+    }
+}
+
+impl<K: Clone + Ord, V: Clone + Merge> Sorted<K, V> {
+    /// Takes in the rows of another: what to do with a row that only this one has, and with one that it
+    /// now has from the other.
+    pub(super) fn merge_with(
         &mut self,
         other: &Sorted<K, V>,
-        mut both: impl FnMut(&mut V, &V),
         mut own: impl FnMut(&mut V),
         mut taken: impl FnMut(&mut V),
     ) {
         if self.list == other.list {
             for (slot, theirs) in self.rows.iter_mut().zip(&other.rows) {
                 match (slot.is_here, theirs.is_here) {
-                    (true, true) => both(&mut slot.value, &theirs.value),
+                    (true, true) => slot.value.absorb(&theirs.value),
                     (true, false) => own(&mut slot.value),
                     (false, true) => {
                         slot.take(&theirs.value);
@@ -162,6 +171,7 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
             return;
         }
         let mut at = 0;
+        let mut new = Vec::new();
         for theirs in other.rows.iter().filter(|row| row.is_here) {
             let mut order = Ordering::Less;
             while let Some(slot) = self.rows.get_mut(at) {
@@ -175,21 +185,29 @@ impl<K: Clone + Ord, V: Clone> Sorted<K, V> {
                 at += 1;
             }
             match self.rows.get_mut(at).filter(|_| order.is_eq()) {
-                Some(slot) if slot.is_here => both(&mut slot.value, &theirs.value),
+                Some(slot) if slot.is_here => slot.value.absorb(&theirs.value),
                 Some(slot) => {
                     slot.take(&theirs.value);
                     taken(&mut slot.value);
                 }
                 None => {
-                    let mut value = theirs.value.clone();
-                    taken(&mut value);
-                    self.insert(at, theirs.key.clone(), value, true);
+                    let mut slot = theirs.clone();
+                    taken(&mut slot.value);
+                    new.push(slot);
+                    continue;
                 }
             }
             at += 1;
         }
         let rest = self.rows.get_mut(at..).unwrap_or_default();
         rest.iter_mut().filter(|slot| slot.is_here).for_each(|slot| own(&mut slot.value));
+        if !new.is_empty() {
+            self.list = LISTS.fetch_add(1, Relaxed);
+            self.rows.append(&mut new);
+            // Two sorted lists, one after the other, which take one pass to sort.
+            self.rows.sort_by(|one, other| one.key.cmp(&other.key));
+            self.trail.clear();
+        }
         if self.rows.len() == other.rows.len()
             && self.rows.iter().zip(&other.rows).all(|(own, other)| own.key == other.key)
         {

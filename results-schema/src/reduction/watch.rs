@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::wire::pairs;
+use super::json;
+use super::merge::{Merge, merge_fields};
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Statistics, Watch, WatchSite, WatchSiteSummary,
     WatchSummary,
@@ -17,7 +18,13 @@ const STACKS_AT_MOST: usize = 8;
 
 /// What was watched, by variable and threshold.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
-pub(super) struct Watches(#[serde(with = "pairs")] BTreeMap<(String, u64), WatchReduction>);
+pub(super) struct Watches(BTreeMap<(String, u64), WatchReduction>);
+
+impl Merge for Watches {
+    fn absorb(&mut self, other: &Watches) {
+        self.0.absorb(&other.0);
+    }
+}
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct WatchReduction {
@@ -25,7 +32,6 @@ struct WatchReduction {
     not_compared: u64,
     hits: Statistics,
     max: Statistics,
-    #[serde(with = "pairs")]
     sites: BTreeMap<(String, Place), SiteReduction>,
     hits_elsewhere: u64,
 }
@@ -33,6 +39,7 @@ struct WatchReduction {
 /// A place in the code, without the load map of a rank.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct Place {
+    #[serde(with = "json")]
     object: Option<LoadedObject>,
     address: u64,
 }
@@ -41,45 +48,69 @@ struct Place {
 struct SiteReduction {
     hits: Statistics,
     sum: u64,
-    worst: (u32, Hit),
+    worst: Worst,
     stacks_taken: u64,
-    #[serde(with = "pairs")]
     stacks: BTreeMap<Vec<Place>, u64>,
+}
+
+/// The hit with the largest value, and the lowest rank that has it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+struct Worst(u32, Hit);
+
+impl Merge for Worst {
+    fn absorb(&mut self, other: &Worst) {
+        let order = |Worst(rank, hit): &Worst| (hit.value, Reverse(*rank));
+        if order(other) > order(self) {
+            self.clone_from(other);
+        }
+    }
+}
+
+merge_fields! {
+    WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere }
+    SiteReduction { hits, sum, worst, stacks_taken, stacks }
 }
 
 impl Watches {
     pub(super) fn of(watch: &Watch, rank: u32) -> Watches {
+        let Watch {
+            variable,
+            threshold,
+            receives,
+            not_compared,
+            hits,
+            max,
+            sites,
+            hits_elsewhere,
+            load_map,
+        } = watch;
         let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
         let place = |address: &Address| {
-            let object = address.object.and_then(|object| watch.load_map.get(object));
+            let object = address.object.and_then(|object| load_map.get(object));
             Place { object: object.cloned(), address: address.address }
         };
         let site = |site: &WatchSite| {
-            let stack = |stack: &Stack| (stack.frames.iter().map(place).collect(), stack.hits);
+            let WatchSite { function, call, hits, sum, worst, stacks_taken, stacks } = site;
+            let stack =
+                |Stack { hits, frames }: &Stack| (frames.iter().map(place).collect(), *hits);
             let reduction = SiteReduction {
-                hits: integer(site.hits),
-                sum: site.sum,
-                worst: (rank, site.worst.clone()),
-                stacks_taken: site.stacks_taken,
-                stacks: site.stacks.iter().map(stack).collect(),
+                hits: integer(*hits),
+                sum: *sum,
+                worst: Worst(rank, worst.clone()),
+                stacks_taken: *stacks_taken,
+                stacks: stacks.iter().map(stack).collect(),
             };
-            ((site.function.clone(), place(&site.call)), reduction)
+            ((function.clone(), place(call)), reduction)
         };
         let reduction = WatchReduction {
-            receives: integer(watch.receives),
-            not_compared: watch.not_compared,
-            hits: integer(watch.hits),
-            max: integer(watch.max),
-            sites: watch.sites.iter().map(site).collect(),
-            hits_elsewhere: watch.hits_elsewhere,
+            receives: integer(*receives),
+            not_compared: *not_compared,
+            hits: integer(*hits),
+            max: integer(*max),
+            sites: sites.iter().map(site).collect(),
+            hits_elsewhere: *hits_elsewhere,
         };
-        Watches(BTreeMap::from([((watch.variable.clone(), watch.threshold), reduction)]))
-    }
-
-    pub(super) fn merge(&mut self, other: &Watches) {
-        for (key, watch) in &other.0 {
-            self.0.entry(key.clone()).or_default().merge(watch);
-        }
+        Watches(BTreeMap::from([((variable.clone(), *threshold), reduction)]))
     }
 
     pub(super) fn finish(self) -> Vec<WatchSummary> {
@@ -89,42 +120,27 @@ impl Watches {
 }
 
 impl WatchReduction {
-    fn merge(&mut self, other: &WatchReduction) {
-        self.receives.merge(&other.receives);
-        self.not_compared = self.not_compared.saturating_add(other.not_compared);
-        self.hits.merge(&other.hits);
-        self.max.merge(&other.max);
-        self.hits_elsewhere = self.hits_elsewhere.saturating_add(other.hits_elsewhere);
-        for (key, site) in &other.sites {
-            match self.sites.get_mut(key) {
-                Some(own) => own.merge(site),
-                None => {
-                    self.sites.insert(key.clone(), site.clone());
-                }
-            }
-        }
-    }
-
     fn finish(self, variable: String, threshold: u64) -> Option<WatchSummary> {
-        let stacks = self.sites.values().flat_map(|site| site.stacks.keys().flatten());
-        let places = self.sites.keys().map(|(_, place)| place).chain(stacks);
+        let WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere } = self;
+        let stacks = sites.values().flat_map(|site| site.stacks.keys().flatten());
+        let places = sites.keys().map(|(_, place)| place).chain(stacks);
         let objects: BTreeSet<&LoadedObject> =
             places.filter_map(|place| place.object.as_ref()).collect();
         let load_map: Vec<LoadedObject> = objects.into_iter().cloned().collect();
-        let sites = self.sites.into_iter();
         let mut sites: Vec<WatchSiteSummary> = sites
+            .into_iter()
             .filter_map(|((function, place), site)| site.finish(function, &place, &load_map))
             .collect();
         sites.sort_by_key(|site| Reverse(sum_of(site)));
         Some(WatchSummary {
             variable,
             threshold,
-            receives: self.receives.finish()?,
-            not_compared: self.not_compared,
-            hits: self.hits.finish()?,
-            max: self.max.finish()?,
+            receives: receives.finish()?,
+            not_compared,
+            hits: hits.finish()?,
+            max: max.finish()?,
             sites,
-            hits_elsewhere: self.hits_elsewhere,
+            hits_elsewhere,
             load_map,
         })
     }
@@ -138,28 +154,14 @@ fn sum_of(site: &WatchSiteSummary) -> i128 {
 }
 
 impl SiteReduction {
-    fn merge(&mut self, other: &SiteReduction) {
-        self.hits.merge(&other.hits);
-        self.sum = self.sum.saturating_add(other.sum);
-        let order = |(rank, hit): &(u32, Hit)| (hit.value, Reverse(*rank));
-        if order(&other.worst) > order(&self.worst) {
-            self.worst.clone_from(&other.worst);
-        }
-        self.stacks_taken = self.stacks_taken.saturating_add(other.stacks_taken);
-        for (stack, hits) in &other.stacks {
-            let own = self.stacks.entry(stack.clone()).or_default();
-            *own = own.saturating_add(*hits);
-        }
-    }
-
     fn finish(
         self,
         function: String,
         place: &Place,
         load_map: &[LoadedObject],
     ) -> Option<WatchSiteSummary> {
-        let mut stacks: Vec<Stack> = self
-            .stacks
+        let SiteReduction { hits, sum, worst, stacks_taken, stacks } = self;
+        let mut stacks: Vec<Stack> = stacks
             .iter()
             .map(|(frames, &hits)| Stack {
                 hits,
@@ -168,15 +170,15 @@ impl SiteReduction {
             .collect();
         stacks.sort_by_key(|stack| Reverse(stack.hits));
         stacks.truncate(STACKS_AT_MOST);
-        let (worst_rank, worst) = self.worst;
+        let Worst(worst_rank, worst) = worst;
         Some(WatchSiteSummary {
             function,
             call: place.in_map(load_map),
-            hits: self.hits.finish()?,
-            sum: self.sum,
+            hits: hits.finish()?,
+            sum,
             worst,
             worst_rank,
-            stacks_taken: self.stacks_taken,
+            stacks_taken,
             stacks,
         })
     }

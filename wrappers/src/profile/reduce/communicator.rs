@@ -23,12 +23,12 @@ type SetHandler = extern "C" fn(usize, usize) -> c_int;
 /// What a message is sent and received under.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tag {
-    /// From child to parent: how many words it has.
-    Size,
+    /// From child to parent: how many bytes it has.
+    Length,
     /// From parent to child: they can come.
     Go,
-    /// From child to parent: the words.
-    Words,
+    /// From child to parent: the bytes.
+    Bytes,
     /// From parent to child: how it ended.
     End,
 }
@@ -46,7 +46,7 @@ fn room() -> NonNull<usize> {
 pub(super) struct Pending {
     request: NonNull<usize>,
     /// What is written, or read, until it ends.
-    buffer: Vec<u64>,
+    buffer: Vec<u8>,
     test: Test,
     ignore: *mut c_void,
     /// What ends it when nobody waits for it any more; nothing ends a collective operation.
@@ -57,8 +57,8 @@ pub(super) struct Pending {
 pub(super) struct Communicator {
     /// Never given back: its making may end when nobody waits for it any more.
     handle: NonNull<usize>,
-    /// The datatype of a word.
-    word: usize,
+    /// The datatype of a byte.
+    byte: usize,
     ignore: *mut c_void,
     isend: Transfer,
     irecv: Transfer,
@@ -84,7 +84,7 @@ impl Communicator {
         let duplicate = function!(c"PMPI_Comm_idup" as Duplicate);
         let communicator = Communicator {
             handle: room(),
-            word: library.datatype_handle(Datatype::UnsignedLongLong).ok_or(Failure)?,
+            byte: library.datatype_handle(Datatype::Char).ok_or(Failure)?,
             ignore: ptr::without_provenance_mut(library.abi.status_ignore),
             isend: function!(c"PMPI_Isend" as Transfer),
             irecv: function!(c"PMPI_Irecv" as Transfer),
@@ -126,23 +126,23 @@ impl Communicator {
         unsafe { self.handle.read() }
     }
 
-    fn pending(&self, buffer: Vec<u64>, ends: Vec<OfRequest>) -> Pending {
+    fn pending(&self, buffer: Vec<u8>, ends: Vec<OfRequest>) -> Pending {
         let (test, ignore) = (self.test, self.ignore);
         Pending { request: room(), buffer, test, ignore, ends, is_done: false }
     }
 
-    /// Begins to send words to a rank.
-    pub(super) fn send(&self, to: u32, tag: Tag, words: Vec<u64>) -> Result<Pending, Failure> {
-        self.transfer(self.isend, to, tag, self.pending(words, vec![self.free]))
+    /// Begins to send bytes to a rank.
+    pub(super) fn send(&self, to: u32, tag: Tag, bytes: Vec<u8>) -> Result<Pending, Failure> {
+        self.transfer(self.isend, to, tag, self.pending(bytes, vec![self.free]))
     }
 
-    /// Begins to receive so many words from a rank.
-    pub(super) fn receive(&self, from: u32, tag: Tag, words: usize) -> Result<Pending, Failure> {
+    /// Begins to receive up to so many bytes from a rank.
+    pub(super) fn receive(&self, from: u32, tag: Tag, bytes: usize) -> Result<Pending, Failure> {
         self.transfer(
             self.irecv,
             from,
             tag,
-            self.pending(vec![0; words], vec![self.cancel, self.free]),
+            self.pending(vec![0; bytes], vec![self.cancel, self.free]),
         )
     }
 
@@ -158,7 +158,7 @@ impl Communicator {
         let code = transfer(
             pending.buffer.as_mut_ptr().cast(),
             count,
-            self.word,
+            self.byte,
             peer,
             tag as c_int,
             self.handle(),
@@ -183,8 +183,8 @@ impl Pending {
         Ok(self.is_done)
     }
 
-    /// The words, once it is done.
-    pub(super) fn words(&mut self) -> Vec<u64> {
+    /// The bytes, once it is done.
+    pub(super) fn bytes(&mut self) -> Vec<u8> {
         if self.is_done { mem::take(&mut self.buffer) } else { Vec::new() }
     }
 

@@ -3,12 +3,13 @@
 
 #![forbid(unsafe_code)]
 
+use serde::{Deserialize, Serialize};
+
 /// So many are kept: with fewer ranks the one in the middle is exact, with any number it is among the middle
 /// few hundredths.
 const KEPT: usize = 64;
-const WORDS: usize = 3;
 
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct Value {
     of: f64,
     rank: u32,
@@ -17,7 +18,7 @@ struct Value {
 }
 
 /// Values of ranks, the smallest first.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Middle(Vec<Value>);
 
 impl Middle {
@@ -55,20 +56,6 @@ impl Middle {
         });
         middle.map(|value| value.rank)
     }
-
-    pub(super) fn words(&self) -> Vec<u64> {
-        let words = |value: &Value| [value.of.to_bits(), value.rank.into(), value.weight];
-        self.0.iter().flat_map(words).collect()
-    }
-
-    pub(super) fn of_words(words: &[u64]) -> Middle {
-        let (values, _) = words.as_chunks::<WORDS>();
-        let value = |&[value, rank, weight]: &[u64; WORDS]| {
-            let rank = u32::try_from(rank).ok()?;
-            Some(Value { of: f64::from_bits(value), rank, weight })
-        };
-        Middle(values.iter().filter_map(value).collect())
-    }
 }
 
 #[cfg(test)]
@@ -82,7 +69,7 @@ mod tests {
             let mut rest = parts.into_iter();
             while let Some(mut one) = rest.next() {
                 if let Some(other) = rest.next() {
-                    one.merge(Middle::of_words(&other.words()));
+                    one.merge(other);
                 }
                 next.push(one);
             }
@@ -123,6 +110,6 @@ mod tests {
 
     #[test]
     fn of_none_there_is_none() {
-        assert_eq!(Middle::of_words(&[1, 2]).rank(), None);
+        assert_eq!(Middle::default().rank(), None);
     }
 }

@@ -1,12 +1,11 @@
-//! The tree over which the ranks of `MPI_COMM_WORLD` merge what they know, and hear how that went.
+//! The tree over which the ranks of `MPI_COMM_WORLD` merge what they know and learn how that ended.
 //!
 //! It is a binomial tree: rank r takes in what r + 1 knows, then r + 2, r + 4 and so on, as long as its bits
-//! are 0. So the parts that are merged are neighbours, in the grouping in which `gyan reduce` merges the
-//! profiles of a directory, and sums of doubles come out the same.
+//! are 0. So neighbours are merged, grouped as `gyan reduce` groups the profiles of a directory, and sums
+//! of doubles come out the same.
 //!
-//! A child says how much it has to send and the fingerprint of its shape; the parent says whether it needs
-//! the shape, too, and has room for all of it then: nothing but a few words is ever on its way to a process
-//! that may have given up. Who gives up tells parent and children.
+//! A child says how many bytes it has to send, and the parent says that it has room for them: only a few
+//! bytes are ever on their way to a process that may have given up. Who gives up tells parent and children.
 
 #![forbid(unsafe_code)]
 
@@ -15,22 +14,20 @@ use std::time::{Duration, Instant};
 
 use super::communicator::{Communicator, Failure, Pending, Tag};
 
-/// A rank that has to wait longer than this saves what it knows.
+/// A rank that waits longer than this saves what it knows.
 const PATIENCE: Duration = Duration::from_millis(100);
-/// How long a rank that waits stays awake.
+/// How long a waiting rank polls before it starts to sleep.
 const AWAKE: Duration = Duration::from_millis(200);
-/// The longest sleep of a rank that waits.
+/// The longest sleep of a waiting rank.
 const SLEEP: Duration = Duration::from_millis(1);
-/// Words of the message that says how it ended: whether well, how many ranks follow, and those.
-const END_WORDS: usize = 2 + KEPT;
-/// At most so many ranks are named in there.
+/// At most so many ranks are named in the message that says how it ended.
 pub(super) const KEPT: usize = 62;
-const WELL: u64 = 1;
-/// In the place of the size of a part, or of its first word, which is never this: none will come.
-const NOTHING: u64 = 0;
-/// What a parent says to a child that can send.
-const WITHOUT: u64 = 1;
-const WITH_SHAPE: u64 = 2;
+/// Room for that message: each rank takes 5 bytes at most, whether there are any and how many 2.
+const END_BYTES: usize = 2 + 5 * KEPT;
+/// A length; as the length of a part 0: none will come.
+const LENGTH_BYTES: usize = size_of::<u64>();
+/// In the place of a part, whose first byte is never this: none will come.
+const NOTHING: u8 = 0;
 
 /// Why there is no reduction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -55,23 +52,16 @@ impl From<Failure> for Why {
     }
 }
 
-/// A child's first message: words without the shape, words of the shape, its fingerprint.
-const SIZE_WORDS: usize = 4;
-
 /// What goes up the tree.
 pub(super) trait Part {
-    /// The fingerprint of its shape: parts that have the same are merged without a look at it.
-    fn fingerprint(&mut self) -> Result<[u64; 2], Why>;
-    /// Takes in what a child sent, with its shape where that is another.
-    fn take_in(&mut self, words: Vec<u64>, shape: Option<Vec<u64>>) -> Result<(), Why>;
-    /// What is sent to the parent; the first word is not 0.
-    fn words(&mut self) -> Vec<u64>;
-    /// Its shape.
-    fn shape(&mut self) -> Result<Vec<u64>, Why>;
-    /// The root has everything: does with it what is to be done, and names the ranks that are to write
+    /// Takes in what a child sent.
+    fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why>;
+    /// What is sent to the parent; the first byte is not 0.
+    fn bytes(&self) -> Result<Vec<u8>, Why>;
+    /// Called on the root once it has everything: writes the summary and names the ranks that are to write
     /// their profiles.
     fn finish(&mut self) -> Result<Vec<u32>, Why>;
-    /// It takes long: called again and again.
+    /// Called again and again while it takes long.
     fn wait(&mut self);
 }
 
@@ -83,7 +73,7 @@ pub(super) struct Tree<'a> {
     timeout: Duration,
     /// The message from the parent that says how it ended.
     end: Option<Pending>,
-    /// What the parent waits for from here; none when it has everything.
+    /// What the parent still waits for from this rank.
     owed: Option<Tag>,
 }
 
@@ -94,20 +84,20 @@ impl<'a> Tree<'a> {
         size: u32,
         timeout: Duration,
     ) -> Tree<'a> {
-        Tree { communicator, rank, size, timeout, end: None, owed: Some(Tag::Size) }
+        Tree { communicator, rank, size, timeout, end: None, owed: Some(Tag::Length) }
     }
 
-    /// Merges the parts of all ranks; the ranks that are to write their profiles.
+    /// Merges the parts of all ranks, and returns the ranks that are to write their profiles.
     pub(super) fn reduce(&mut self, part: &mut impl Part) -> Result<Vec<u32>, Why> {
         let named = self.up_and_down(part);
-        let words = end_words(named.as_deref().ok());
+        let end = end_bytes(named.as_deref().ok());
         if named.is_err()
             && let (Some(parent), Some(tag)) = (parent(self.rank), self.owed)
         {
-            self.say(parent, tag, vec![NOTHING; SIZE_WORDS]);
+            self.say(parent, tag, vec![NOTHING; LENGTH_BYTES]);
         }
         for child in children(self.rank, self.size) {
-            self.say(child, Tag::End, words.clone());
+            self.say(child, Tag::End, end.clone());
         }
         named
     }
@@ -115,56 +105,46 @@ impl<'a> Tree<'a> {
     fn up_and_down(&mut self, part: &mut impl Part) -> Result<Vec<u32>, Why> {
         let communicator = self.communicator;
         if let Some(parent) = parent(self.rank) {
-            self.end = Some(communicator.receive(parent, Tag::End, END_WORDS)?);
+            self.end = Some(communicator.receive(parent, Tag::End, END_BYTES)?);
         }
-        let mut sizes = Vec::new();
+        let mut lengths = Vec::new();
         for child in children(self.rank, self.size) {
-            sizes.push((child, communicator.receive(child, Tag::Size, SIZE_WORDS)?));
+            lengths.push((child, communicator.receive(child, Tag::Length, LENGTH_BYTES)?));
         }
-        for (child, mut size) in sizes {
-            self.wait_for(&mut size, child, part)?;
-            let [words, of_shape, fingerprint @ ..] = &size.words()[..] else {
-                return Err(Why::Mpi);
+        for (child, mut length) in lengths {
+            self.wait_for(&mut length, child, part)?;
+            let length = length.bytes().first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+            let length = match length.map(usize::try_from) {
+                Some(Ok(0)) => return Err(Why::GivenUp),
+                Some(Ok(length)) => length,
+                _ => return Err(Why::NotUnderstood),
             };
-            if *words == NOTHING {
+            let mut bytes = communicator.receive(child, Tag::Bytes, length)?;
+            self.say(child, Tag::Go, Vec::new());
+            self.wait_for(&mut bytes, child, part)?;
+            let bytes = bytes.bytes();
+            if bytes.first() == Some(&NOTHING) {
                 return Err(Why::GivenUp);
             }
-            let needs_shape = *fingerprint != part.fingerprint()?;
-            let number = |words: u64| usize::try_from(words).map_err(|_| Why::NotUnderstood);
-            let words = number(*words)?;
-            let of_shape = if needs_shape { number(*of_shape)? } else { 0 };
-            let mut all =
-                communicator.receive(child, Tag::Words, words.saturating_add(of_shape))?;
-            self.say(child, Tag::Go, vec![if needs_shape { WITH_SHAPE } else { WITHOUT }]);
-            self.wait_for(&mut all, child, part)?;
-            let mut all = all.words();
-            if all.first() == Some(&NOTHING) {
-                return Err(Why::GivenUp);
-            }
-            let shape = all.split_off(words.min(all.len()));
-            part.take_in(all, needs_shape.then_some(shape))?;
+            part.take_in(&bytes)?;
         }
         let Some(parent) = parent(self.rank) else { return part.finish() };
-        let (mut words, [first, second]) = (part.words(), part.fingerprint()?);
-        let mut shape = part.shape()?;
-        let mut go = communicator.receive(parent, Tag::Go, 1)?;
-        self.say(parent, Tag::Size, vec![words.len() as u64, shape.len() as u64, first, second]);
-        self.owed = Some(Tag::Words);
+        let bytes = part.bytes()?;
+        let mut go = communicator.receive(parent, Tag::Go, 0)?;
+        self.say(parent, Tag::Length, (bytes.len() as u64).to_le_bytes().into());
+        self.owed = Some(Tag::Bytes);
         self.wait_for(&mut go, parent, part)?;
         self.owed = None;
-        if go.words() == [WITH_SHAPE] {
-            words.append(&mut shape);
-        }
-        let mut all = communicator.send(parent, Tag::Words, words)?;
-        self.wait_for(&mut all, parent, part)?;
+        let mut bytes = communicator.send(parent, Tag::Bytes, bytes)?;
+        self.wait_for(&mut bytes, parent, part)?;
         let Some(mut end) = self.end.take() else { return Err(Why::Mpi) };
         self.wait_for(&mut end, parent, part)?;
-        named(&end.words()).ok_or(Why::GivenUp)
+        named(&end.bytes()).ok_or(Why::GivenUp)
     }
 
-    /// Sends a few words, which MPI keeps when nobody takes them.
-    fn say(&self, to: u32, tag: Tag, words: Vec<u64>) {
-        if let Ok(mut pending) = self.communicator.send(to, tag, words) {
+    /// Sends a few bytes, which MPI buffers if nobody receives them.
+    fn say(&self, to: u32, tag: Tag, bytes: Vec<u8>) {
+        if let Ok(mut pending) = self.communicator.send(to, tag, bytes) {
             let begun = Instant::now();
             while pending.is_done().is_ok_and(|done| !done) && begun.elapsed() < PATIENCE {
                 thread::yield_now();
@@ -172,7 +152,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Waits until it is done. Not for longer than the timeout, and not when the parent has given up.
+    /// Waits until it is done, but not beyond the timeout, nor once the parent has given up.
     fn wait_for(
         &mut self,
         pending: &mut Pending,
@@ -192,7 +172,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// Somebody waits for what may come at once, and may take long.
+/// A wait for what may come at once or take long.
 pub(super) struct Wait {
     begun: Instant,
     no_longer_than: Duration,
@@ -206,7 +186,7 @@ impl Wait {
         Wait { begun: Instant::now(), no_longer_than }
     }
 
-    /// A little while, the longer the longer it takes.
+    /// Waits a little, and longer the longer it has taken.
     pub(super) fn a_little(&self, part: &mut impl Part) -> Result<(), TooLong> {
         let waited = self.begun.elapsed();
         if waited > self.no_longer_than {
@@ -235,19 +215,13 @@ fn children(rank: u32, size: u32) -> impl Iterator<Item = u32> + use<> {
     (0..bits).map_while(move |bit| rank.checked_add(1 << bit)).take_while(move |&rank| rank < size)
 }
 
-fn end_words(named: Option<&[u32]>) -> Vec<u64> {
-    let mut words = vec![0; END_WORDS];
-    let said = [if named.is_some() { WELL } else { 0 }, named.map_or(0, <[u32]>::len) as u64];
-    let named = named.unwrap_or_default().iter().map(|rank| u64::from(*rank));
-    words.iter_mut().zip(said.into_iter().chain(named)).for_each(|(word, said)| *word = said);
-    words
+fn end_bytes(named: Option<&[u32]>) -> Vec<u8> {
+    postcard::to_allocvec(&named).unwrap_or_default()
 }
 
-/// The ranks that such words name; none when it did not end well.
-fn named(words: &[u64]) -> Option<Vec<u32>> {
-    let [WELL, number, ranks @ ..] = words else { return None };
-    let number = usize::try_from(*number).ok()?;
-    ranks.iter().take(number).map(|rank| u32::try_from(*rank).ok()).collect()
+/// The ranks that such bytes name; none when it did not end well.
+fn named(bytes: &[u8]) -> Option<Vec<u32>> {
+    postcard::from_bytes(bytes).ok()?
 }
 
 #[cfg(test)]
@@ -276,11 +250,15 @@ mod tests {
 
     #[test]
     fn how_it_ended_is_understood() {
-        let ranks: Vec<u32> = (0..62).map(|rank| rank * 1000).collect();
+        let ranks: Vec<u32> = (0..62).map(|rank| u32::MAX - rank).collect();
         for ranks in [&ranks[..], &ranks[..1], &[]] {
-            assert_eq!(named(&end_words(Some(ranks))).as_deref(), Some(ranks));
+            // What is received is as long as the room for it.
+            let mut bytes = end_bytes(Some(ranks));
+            assert!(bytes.len() <= END_BYTES);
+            bytes.resize(END_BYTES, 0);
+            assert_eq!(named(&bytes).as_deref(), Some(ranks));
         }
-        assert_eq!(named(&end_words(None)), None);
+        assert_eq!(named(&end_bytes(None)), None);
         assert_eq!(named(&[]), None);
     }
 }
