@@ -1,7 +1,7 @@
 //! The command line: options, help and examples.
 
 // The comments are the help, where backticks would be read as such.
-#![allow(clippy::doc_markdown)]
+#![allow(clippy::doc_markdown, rustdoc::broken_intra_doc_links, rustdoc::invalid_html_tags)]
 
 use std::ffi::OsString;
 use std::path::PathBuf;
