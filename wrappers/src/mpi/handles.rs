@@ -9,7 +9,7 @@ use crate::mpi::abi::{Bind, Constant, Library, inquiry};
 use crate::sys::peek::{element, word};
 
 /// Whose handle lies at an address.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Language {
     C,
     Fortran,

@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{Posted, Receives};
 use crate::mpi::handles::{Arguments, Language, Passed};
-use crate::sys::fixed_map::{Row, Table, mixed};
+use crate::sys::fixed_map::FixedMap;
 
 /// Persistent receives that are known at a time.
 const PREPARED_AT_MOST: usize = 4096;
@@ -33,37 +33,16 @@ pub(super) enum Then {
 static COMM_BITS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// The persistent receives, by their requests.
-static PREPARED: Mutex<Option<Table<Prepared>>> = Mutex::new(None);
-
-struct Prepared {
-    language: Language,
-    request: usize,
-    receive: Receive,
-}
-
-impl Row for Prepared {
-    type Key = (Language, usize);
-
-    fn key(&self) -> (Language, usize) {
-        (self.language, self.request)
-    }
-
-    fn is(&self, key: (Language, usize)) -> bool {
-        self.key() == key
-    }
-
-    fn hash((language, request): (Language, usize)) -> u64 {
-        mixed(request as u64, u64::from(language == Language::Fortran))
-    }
-}
+type Prepared = FixedMap<(Language, usize), Receive>;
+static PREPARED: Mutex<Option<Prepared>> = Mutex::new(None);
 
 pub(super) fn prepare() {
     let is_int = inquiry().is_some_and(|mpi| mpi.abi.handle_bytes == size_of::<u32>());
     COMM_BITS.store(if is_int { 0xffff_ffff } else { usize::MAX }, Ordering::Relaxed);
-    with_prepared(|prepared| _ = prepared.get_or_insert_with(|| Table::new(PREPARED_AT_MOST)));
+    with_prepared(|prepared| _ = prepared.get_or_insert_with(|| FixedMap::new(PREPARED_AT_MOST)));
 }
 
-fn with_prepared<T>(work: impl FnOnce(&mut Option<Table<Prepared>>) -> T) -> T {
+fn with_prepared<T>(work: impl FnOnce(&mut Option<Prepared>) -> T) -> T {
     work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -91,7 +70,7 @@ pub(super) fn other(
             let at = arguments.at(request);
             if let Some(request) = at.request(0) {
                 let key = (at.language, request);
-                with_prepared(|prepared| prepared.as_mut().and_then(|known| known.take(key)));
+                with_prepared(|prepared| prepared.as_mut().and_then(|known| known.take(&key)));
             }
         }
     }
@@ -109,7 +88,7 @@ impl Then {
                 let (language, request) = (at.language, at.request(0)?);
                 with_prepared(|prepared| {
                     // One too many is not watched.
-                    prepared.as_mut()?.put(Prepared { language, request, receive });
+                    prepared.as_mut()?.put((language, request), receive);
                     None
                 })
             }
@@ -135,7 +114,7 @@ pub(super) fn source_and_tag(arguments: Arguments, posted: Posted) -> (Option<i3
 fn started(requests: Passed, count: usize, show: &mut dyn FnMut(Receive)) {
     for request in (0..count).map_while(|at| requests.request(at)) {
         let key = (requests.language, request);
-        let receive = with_prepared(|prepared| Some(prepared.as_mut()?.get(key)?.receive));
+        let receive = with_prepared(|prepared| prepared.as_mut()?.get(&key).copied());
         if let Some(receive) = receive {
             show(receive);
         }
