@@ -13,6 +13,7 @@ use crate::mpi::functions::{
     Aint, Argument, Comm, Count, Datatype, Datatypes, Int, Ints, PerDestination, PerRank,
     PerRankAtRoot, PerSource, Pointer,
 };
+use crate::mpi::handles::{Language, Passed};
 use crate::sys::peek::{element, word};
 
 /// An argument as a formula sees it.
@@ -20,11 +21,20 @@ pub(crate) trait Given: Argument {
     type Value;
 
     /// Of an argument from C.
-    fn in_c(word: usize) -> Self::Value;
+    ///
+    /// # Safety
+    ///
+    /// `word` is an argument of this type, of a call that succeeded.
+    unsafe fn in_c(word: usize) -> Self::Value;
 
     /// The same of the argument itself.
-    fn given(self) -> Self::Value {
-        Self::in_c(self.word())
+    ///
+    /// # Safety
+    ///
+    /// It is one of a call that succeeded.
+    unsafe fn given(self) -> Self::Value {
+        // SAFETY: the caller's.
+        unsafe { Self::in_c(self.word()) }
     }
 
     /// # Safety
@@ -33,47 +43,29 @@ pub(crate) trait Given: Argument {
     unsafe fn in_fortran(address: usize) -> Self::Value;
 }
 
-/// The word of an argument from C.
-pub(crate) struct InC<T> {
-    word: usize,
+/// An argument with its type in the row.
+pub(crate) struct Typed<T> {
+    passed: Passed,
     of: PhantomData<T>,
 }
 
-impl<T> InC<T> {
-    pub(crate) fn new(word: usize) -> InC<T> {
-        InC { word, of: PhantomData }
-    }
-
-    pub(crate) fn word(&self) -> usize {
-        self.word
+impl<T> Typed<T> {
+    pub(crate) fn new(passed: Passed) -> Typed<T> {
+        Typed { passed, of: PhantomData }
     }
 }
 
-impl<T: Given> InC<T> {
-    pub(crate) fn value(&self) -> T::Value {
-        T::in_c(self.word)
-    }
-}
-
-/// The address of an argument from Fortran.
-pub(crate) struct InFortran<T> {
-    address: usize,
-    of: PhantomData<T>,
-}
-
-impl<T> InFortran<T> {
-    pub(crate) fn new(address: usize) -> InFortran<T> {
-        InFortran { address, of: PhantomData }
-    }
-}
-
-impl<T: Given> InFortran<T> {
+impl<T: Given> Typed<T> {
     /// # Safety
     ///
     /// An argument of this type, of a call that succeeded.
     pub(crate) unsafe fn value(&self) -> T::Value {
-        // SAFETY: the caller's.
-        unsafe { T::in_fortran(self.address) }
+        match self.passed.language {
+            // SAFETY: the caller's.
+            Language::C => unsafe { T::in_c(self.passed.word) },
+            // SAFETY: the caller's.
+            Language::Fortran => unsafe { T::in_fortran(self.passed.word) },
+        }
     }
 }
 
@@ -86,14 +78,15 @@ pub(crate) enum Buffer {
     Unknown,
 }
 
-/// An array of numbers.
+/// An array of numbers that the program passed to a call that succeeded, so that it has as many as the
+/// standard says. Made of arguments only.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers {
     at: usize,
     wide: bool,
 }
 
-/// An array of datatypes.
+/// The same of datatypes.
 #[derive(Clone, Copy)]
 pub(crate) struct Types {
     at: usize,
@@ -109,7 +102,7 @@ macro_rules! number {
             type Value = i64;
 
             #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-            fn in_c(word: usize) -> i64 {
+            unsafe fn in_c(word: usize) -> i64 {
                 i64::from(word as $type)
             }
 
@@ -126,7 +119,7 @@ impl Given for Count {
     type Value = i64;
 
     #[allow(clippy::cast_possible_wrap)]
-    fn in_c(word: usize) -> i64 {
+    unsafe fn in_c(word: usize) -> i64 {
         word as i64
     }
 
@@ -141,7 +134,7 @@ macro_rules! handle {
         $(impl Given for $type {
             type Value = usize;
 
-            fn in_c(word: usize) -> usize {
+            unsafe fn in_c(word: usize) -> usize {
                 word
             }
 
@@ -158,7 +151,7 @@ handle!(Comm comm, Datatype datatype);
 impl Given for Pointer {
     type Value = Buffer;
 
-    fn in_c(word: usize) -> Buffer {
+    unsafe fn in_c(word: usize) -> Buffer {
         match inquiry() {
             Some(mpi) if mpi.abi.in_place == word => Buffer::InPlace,
             Some(_) => Buffer::Elsewhere,
@@ -180,7 +173,7 @@ macro_rules! numbers {
         $(impl Given for $type {
             type Value = Numbers;
 
-            fn in_c(word: usize) -> Numbers {
+            unsafe fn in_c(word: usize) -> Numbers {
                 Numbers { at: word, wide: $wide }
             }
 
@@ -195,7 +188,7 @@ numbers!(Ints false, PerRank true, PerRankAtRoot true, PerSource true, PerDestin
 impl Given for Datatypes {
     type Value = Types;
 
-    fn in_c(word: usize) -> Types {
+    unsafe fn in_c(word: usize) -> Types {
         Types { at: word, fortran: false }
     }
 

@@ -7,14 +7,14 @@
 
 use std::mem;
 
-use super::call::{self, Effect, Entry};
+use super::call::{self, Effect, Entry, moves, object_change};
 use super::caller::noting_caller;
 use crate::calls::gate::{self, Fast};
-use crate::entry::bytes::{self, Given, InC};
+use crate::entry::bytes::{self, Given, Typed};
 use crate::entry::effects;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
-use crate::mpi::handles::Language;
+use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives;
 use crate::sys::symbols::{Address, Next, c_name};
 
@@ -42,45 +42,28 @@ macro_rules! skeleton {
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) moves $formula:ident ( $($on:ident),* )) => {
         fast! {
-            ($chapter::$name) $name $known ( $($arg : $type),* ) || bytes::$formula($($on.given()),*);
-            Effect::Moves(|words| {
-                let [$($arg),*] = *words else { return 0 };
-                $(
-                    #[allow(unused_variables)]
-                    let $arg = InC::<$type>::new($arg);
-                )*
-                bytes::$formula($($on.value()),*)
-            })
+            ($chapter::$name) $name $known ( $($arg : $type),* )
+            // SAFETY: asked after the call succeeded.
+            || unsafe { bytes::$formula($($on.given()),*) };
+            moves! { ( $($arg $type)* ) $formula ( $($on)* ) }
         }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) completes $what:ident ( $($on:ident),* )) => {
         fast! {
             ($chapter::$name) $name $known ( $($arg : $type),* ) || 0;
-            Effect::Completes(object_change! { ( $($arg : $type),* ) completes $what ( $($on),* ) })
+            Effect::Completes(object_change! { ( $($arg)* ) completes $what ( $($on)* ) })
         }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
         entry! {
             ($chapter::$name) $name $known ( $($arg : $type),* )
-            Effect::Changes(object_change! { ( $($arg : $type),* ) $effect $what ( $($on),* ) })
+            Effect::Changes(object_change! { ( $($arg)* ) $effect $what ( $($on)* ) })
         }
 
         #[inline]
         fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
-            call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
-        }
-    };
-}
-
-macro_rules! object_change {
-    (( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
-        |scope, words| {
-            let [$($arg),*] = *words else { return effects::Change::Nothing };
-            $(
-                #[allow(unused_variables)]
-                let $arg = InC::<$type>::new($arg);
-            )*
-            effects::$effect::$what(scope, Language::C, $($on.word()),*)
+            // SAFETY: the arguments of this call.
+            unsafe { call::from_c(&ENTRY, &[$(Argument::word($arg)),*]) }
         }
     };
 }
@@ -109,7 +92,8 @@ macro_rules! fast {
         #[cold]
         #[inline(never)]
         extern "C-unwind" fn slow($($arg: $type),*) -> Int {
-            call::from_c(&ENTRY, &mut [$(Argument::word($arg)),*])
+            // SAFETY: the arguments of this call.
+            unsafe { call::from_c(&ENTRY, &[$(Argument::word($arg)),*]) }
         }
 
         #[inline(never)]
@@ -138,11 +122,13 @@ macro_rules! fast {
                 return next($($arg),*);
             }
             let words = [$(Argument::word($arg)),*];
+            // SAFETY: the arguments of this call, which are those of the row.
+            let arguments = unsafe { Arguments::new(Language::C, &words) };
             let watched = ENTRY.receives.and_then(|receives| {
-                receives::before(alone, $function, receives, Language::C, &words)
+                receives::before(alone, $function, receives, arguments)
             });
             let result = next($($arg),*);
-            receives::after(watched, Language::C, &words, result == 0);
+            receives::after(watched, arguments, result == 0);
             result
         }
     };

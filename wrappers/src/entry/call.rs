@@ -10,7 +10,7 @@ use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
 use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{Function, Kind, Receives};
-use crate::mpi::handles::Language;
+use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
@@ -30,37 +30,67 @@ pub(super) struct Entry {
 impl Entry {
     /// Looks at the receives in a call on any path but the fastest, when they are watched.
     #[inline]
-    fn watched(&self, scope: &Scope, language: Language, words: &[usize]) -> Option<Watched> {
+    fn watched(&self, scope: &Scope, arguments: Arguments) -> Option<Watched> {
         if self.receives.is_none() || !receives::is_on() || !scope.is_of_program() {
             return None;
         }
-        receives::before(scope.is_alone(), self.function, self.receives?, language, words)
+        receives::before(scope.is_alone(), self.function, self.receives?, arguments)
     }
 }
 
-/// What a row says behind the arguments: functions of the words of the arguments.
+/// What a row says after the arguments, as functions of them.
 #[derive(Clone, Copy)]
 pub(super) enum Effect {
     Nothing,
     /// The bytes of a call that succeeded.
-    Moves(fn(&[usize]) -> u64),
+    Moves(fn(Arguments) -> u64),
     /// What changes when the call succeeds.
-    Changes(fn(&Scope, &[usize]) -> Change),
+    Changes(fn(&Scope, Arguments) -> Change),
     /// What may have changed whether it succeeds or not.
-    Completes(fn(&Scope, &[usize]) -> Change),
+    Completes(fn(&Scope, Arguments) -> Change),
 }
 
+/// The effect of a row that `moves` bytes.
+macro_rules! moves {
+    (( $($arg:ident $type:ident)* ) $formula:ident ( $($on:ident)* )) => {
+        Effect::Moves(|arguments| {
+            let Some([$($arg),*]) = arguments.all() else { return 0 };
+            $(
+                #[allow(unused_variables)]
+                let $arg = Typed::<$type>::new($arg);
+            )*
+            // SAFETY: the arguments of a call that succeeded, with the types of the row.
+            unsafe { bytes::$formula($($on.value()),*) }
+        })
+    };
+}
+pub(super) use moves;
+
+/// The function of a row by which objects come or go, or requests complete.
+macro_rules! object_change {
+    (( $($arg:ident)* ) $effect:ident $what:ident ( $($on:ident)* )) => {
+        |scope, arguments| {
+            #[allow(unused_variables)]
+            let Some([$($arg),*]) = arguments.all() else { return effects::Change::Nothing };
+            effects::$effect::$what(scope, $($on),*)
+        }
+    };
+}
+pub(super) use object_change;
+
 impl Effect {
-    fn before(self, scope: &Scope, words: &[usize]) -> Change {
+    fn before(self, scope: &Scope, arguments: Arguments) -> Change {
         match self {
             Effect::Nothing | Effect::Moves(_) => Change::Nothing,
-            Effect::Changes(change) | Effect::Completes(change) => change(scope, words),
+            Effect::Changes(change) | Effect::Completes(change) => change(scope, arguments),
         }
     }
 
-    fn after(self, scope: &Scope, words: &[usize], change: Change, succeeded: bool) {
+    fn after(self, scope: &Scope, arguments: Arguments, change: Change, succeeded: bool) {
         match self {
-            Effect::Moves(bytes) if succeeded && scope.is_of_program() => scope.moved(bytes(words)),
+            Effect::Moves(bytes) if succeeded && scope.is_of_program() => {
+                scope.moved(bytes(arguments));
+            }
             Effect::Changes(_) if succeeded => change.happened(),
             Effect::Completes(_) => change.happened(),
             _ => {}
@@ -69,12 +99,18 @@ impl Effect {
 }
 
 /// Forwards a call from C, once, and counts it.
+///
+/// # Safety
+///
+/// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
+pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
+    // SAFETY: the caller's; the row has the arguments that the standard gives the function.
+    let arguments = unsafe { Arguments::new(Language::C, words) };
     let scope = gate::enter(entry.function, start_late);
-    let change = entry.effect.before(&scope, words);
+    let change = entry.effect.before(&scope, arguments);
     let next = entry.next.get();
-    let watched = entry.watched(&scope, Language::C, words);
+    let watched = entry.watched(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     let result = match next {
         // SAFETY: the row has the arguments that the standard gives this function.
@@ -82,32 +118,37 @@ pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
         None => missing::call(entry.next.name(), entry.arguments, words),
     };
     Stopwatch::stop(stopwatch.as_ref());
-    receives::after(watched, Language::C, words, result == 0);
-    entry.effect.after(&scope, words, change, result == 0);
+    receives::after(watched, arguments, result == 0);
+    entry.effect.after(&scope, arguments, change, result == 0);
     result
 }
 
 /// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,
 /// ierr, and the length of each string.
+///
+/// # Safety
+///
+/// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
+pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize]) {
     let next = missing::next_or_end(&entry.next);
-    // Every entry point has them.
-    let Some((arguments, [ierr, ..])) = words.split_at_mut_checked(entry.arguments.len()) else {
-        return;
-    };
-    let scope = gate::enter(entry.function, start_late);
-    let change = entry.effect.before(&scope, arguments);
     // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;
+    // Every entry point has it.
+    let Some(ierr) = words.get_mut(entry.arguments.len()) else { return };
     if *ierr == 0 {
         *ierr = &raw mut own as usize;
     }
     let ierr = *ierr;
+    let arguments = words.get(..entry.arguments.len()).unwrap_or_default();
+    // SAFETY: the caller's; the row has the arguments that the standard gives the function.
+    let arguments = unsafe { Arguments::new(Language::Fortran, arguments) };
+    let scope = gate::enter(entry.function, start_late);
+    let change = entry.effect.before(&scope, arguments);
     if let Effect::Changes(_) = entry.effect {
         clear_stack();
     }
-    let watched = entry.watched(&scope, Language::Fortran, words);
+    let watched = entry.watched(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     let in_fortran = gate::InFortran::enter();
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
@@ -117,8 +158,7 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     Stopwatch::stop(stopwatch.as_ref());
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
-    let arguments = words.get(..entry.arguments.len()).unwrap_or_default();
-    receives::after(watched, Language::Fortran, arguments, succeeded);
+    receives::after(watched, arguments, succeeded);
     entry.effect.after(&scope, arguments, change, succeeded);
 }
 

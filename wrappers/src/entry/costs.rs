@@ -13,7 +13,7 @@ use crate::calls::budget::Costs;
 use crate::calls::gate::{self, Fast};
 use crate::calls::ledger::NO_FUNCTION;
 use crate::mpi::functions::{Argument, Handle, Int, receives, samples};
-use crate::mpi::handles::Language;
+use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives;
 use crate::sys::clock;
 use crate::sys::symbols::{Address, Next, c_name};

@@ -8,8 +8,7 @@ use std::sync::Mutex;
 
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
-use crate::mpi::abi::inquiry;
-use crate::mpi::handles::{Kind, Language, handle, requests};
+use crate::mpi::handles::{Kind, Language, Passed};
 use crate::run;
 
 /// What a call changes when it succeeds.
@@ -19,19 +18,16 @@ pub(crate) enum Change {
     /// An object comes, whose handle the call writes.
     Comes {
         kind: Kind,
-        language: Language,
-        at: usize,
+        at: Passed,
     },
     /// A communicator comes when a request completes.
     Begins {
-        language: Language,
-        comm: usize,
-        request: usize,
+        comm: Passed,
+        request: Passed,
     },
     /// Requests may complete: as they were before.
     Completes {
-        language: Language,
-        at: usize,
+        at: Passed,
         before: Vec<usize>,
     },
 }
@@ -50,10 +46,10 @@ macro_rules! creates {
     ($($name:ident $kind:ident),*) => {
         /// Rows that create an object.
         pub(crate) mod creates {
-            use super::{Change, Kind, Language, Scope};
-            $(pub(crate) fn $name(scope: &Scope, language: Language, at: usize) -> Change {
+            use super::{Passed, Change, Kind, Scope};
+            $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
                 if scope.is_of_program() {
-                    Change::Comes { kind: Kind::$kind, language, at }
+                    Change::Comes { kind: Kind::$kind, at }
                 } else {
                     Change::Nothing
                 }
@@ -62,10 +58,10 @@ macro_rules! creates {
 
         /// Rows that free one: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
-            use super::{Change, Kind, Language, Scope};
-            $(pub(crate) fn $name(scope: &Scope, language: Language, at: usize) -> Change {
+            use super::{Passed, Change, Kind, Scope};
+            $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
                 if scope.is_of_program() {
-                    super::goes(Kind::$kind, language, at);
+                    super::goes(Kind::$kind, at);
                 }
                 Change::Nothing
             })*
@@ -76,12 +72,11 @@ creates!(comm Comm, win Win, file File);
 
 /// Rows that end the program, which ends every object.
 pub(crate) mod ends {
-    use super::{Change, Language, Scope, contain, run};
-    use crate::mpi::handles::integer;
+    use super::{Change, Passed, Scope, contain, run};
 
-    pub(crate) fn with(scope: &Scope, language: Language, code: usize) -> Change {
+    pub(crate) fn with(scope: &Scope, code: Passed) -> Change {
         if scope.is_of_program() {
-            let code = integer(language, code).unwrap_or(0);
+            let code = code.integer().unwrap_or(0);
             contain("writing the profile before MPI_Abort", || run::aborts(code));
         }
         Change::Nothing
@@ -90,35 +85,30 @@ pub(crate) mod ends {
 
 /// Rows whose object comes later.
 pub(crate) mod begins {
-    use super::{Change, Language, Scope};
+    use super::{Change, Passed, Scope};
 
-    pub(crate) fn comm(scope: &Scope, language: Language, comm: usize, request: usize) -> Change {
-        if scope.is_of_program() {
-            Change::Begins { language, comm, request }
-        } else {
-            Change::Nothing
-        }
+    pub(crate) fn comm(scope: &Scope, comm: Passed, request: Passed) -> Change {
+        if scope.is_of_program() { Change::Begins { comm, request } } else { Change::Nothing }
     }
 }
 
 /// Rows that complete requests.
 pub(crate) mod completes {
-    use super::{Change, Language, Scope, gate, requests};
-    use crate::mpi::handles::number;
+    use super::{Change, Passed, Scope, gate, requests};
 
-    pub(crate) fn one(scope: &Scope, language: Language, request: usize) -> Change {
-        watch(scope, language, 1, request)
+    pub(crate) fn one(scope: &Scope, request: Passed) -> Change {
+        watch(scope, 1, request)
     }
 
-    pub(crate) fn many(scope: &Scope, language: Language, count: usize, at: usize) -> Change {
-        watch(scope, language, number(language, count), at)
+    pub(crate) fn many(scope: &Scope, count: Passed, requests: Passed) -> Change {
+        watch(scope, count.number(), requests)
     }
 
-    fn watch(scope: &Scope, language: Language, count: usize, at: usize) -> Change {
+    fn watch(scope: &Scope, count: usize, at: Passed) -> Change {
         if !scope.is_of_program() || !gate::watches_completions() {
             return Change::Nothing;
         }
-        Change::Completes { language, at, before: requests(language, at, count) }
+        Change::Completes { at, before: requests(at, count) }
     }
 }
 
@@ -127,29 +117,33 @@ impl Change {
     pub(crate) fn happened(self) {
         match self {
             Change::Nothing => {}
-            Change::Comes { kind, language, at } => {
-                if let Some(handle) = inquiry().and_then(|mpi| handle(mpi, kind, language, at)) {
+            Change::Comes { kind, at } => {
+                if let Some(handle) = at.handle(kind) {
                     comes(kind, handle);
                 }
             }
-            Change::Begins { language, comm, request } => {
-                let comm = inquiry().and_then(|mpi| handle(mpi, Kind::Comm, language, comm));
-                if let (Some(comm), [request]) = (comm, requests(language, request, 1).as_slice())
+            Change::Begins { comm, request: at } => {
+                if let (Some(comm), Some(request)) = (comm.handle(Kind::Comm), at.request(0))
                     && let Ok(mut pending) = PENDING.lock()
                 {
-                    pending.push(Pending { language, request: *request, comm });
+                    pending.push(Pending { language: at.language, request, comm });
                     gate::watch_completions(true);
                 }
             }
-            Change::Completes { language, at, before } => {
-                let after = requests(language, at, before.len());
+            Change::Completes { at, before } => {
+                let after = requests(at, before.len());
                 let completed = before.iter().zip(&after).filter(|(before, after)| before != after);
                 for (request, _) in completed {
-                    completed_request(language, *request);
+                    completed_request(at.language, *request);
                 }
             }
         }
     }
+}
+
+/// An array of `count` requests.
+fn requests(at: Passed, count: usize) -> Vec<usize> {
+    (0..count).map_while(|index| at.request(index)).collect()
 }
 
 /// The communicator of a request that has completed comes now.
@@ -171,9 +165,9 @@ fn comes(kind: Kind, handle: usize) {
     });
 }
 
-fn goes(kind: Kind, language: Language, at: usize) {
+fn goes(kind: Kind, at: Passed) {
     contain("letting an object go", || {
-        if let Some(handle) = inquiry().and_then(|mpi| handle(mpi, kind, language, at)) {
+        if let Some(handle) = at.handle(kind) {
             run::with_run(|run| run.object_goes(kind, handle));
         }
     });

@@ -10,13 +10,12 @@
 
 use pastey::paste;
 
-use super::call::{self, Effect, Entry};
+use super::call::{self, Effect, Entry, moves, object_change};
 use super::caller::noting_caller;
-use crate::entry::bytes::{self, InFortran};
+use crate::entry::bytes::{self, Typed};
 use crate::entry::effects;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
-use crate::mpi::handles::Language;
 use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {
@@ -53,32 +52,14 @@ macro_rules! effect {
     ($arguments:tt) => {
         Effect::Nothing
     };
-    (( $($arg:ident $type:ident)* ) moves $formula:ident ( $($on:ident)* )) => {
-        Effect::Moves(|words| {
-            let [$($arg),*] = *words else { return 0 };
-            $(
-                #[allow(unused_variables)]
-                let $arg = InFortran::<$type>::new($arg);
-            )*
-            // SAFETY: the arguments of a call that succeeded, with the types of the row.
-            unsafe { bytes::$formula($($on.value()),*) }
-        })
+    ($arguments:tt moves $formula:ident $on:tt) => {
+        moves! { $arguments $formula $on }
     };
-    ($arguments:tt completes $what:ident $on:tt) => {
-        Effect::Completes(object_change! { $arguments completes $what $on })
+    (( $($arg:ident $type:ident)* ) completes $what:ident $on:tt) => {
+        Effect::Completes(object_change! { ( $($arg)* ) completes $what $on })
     };
-    ($arguments:tt $effect:ident $what:ident $on:tt) => {
-        Effect::Changes(object_change! { $arguments $effect $what $on })
-    };
-}
-
-macro_rules! object_change {
-    (( $($arg:ident $type:ident)* ) $effect:ident $what:ident ( $($on:ident)* )) => {
-        |scope, words| {
-            #[allow(unused_variables)]
-            let [$($arg),*] = *words else { return effects::Change::Nothing };
-            effects::$effect::$what(scope, Language::Fortran, $($on),*)
-        }
+    (( $($arg:ident $type:ident)* ) $effect:ident $what:ident $on:tt) => {
+        Effect::Changes(object_change! { ( $($arg)* ) $effect $what $on })
     };
 }
 
@@ -124,7 +105,8 @@ macro_rules! routine {
                     samples: SAMPLES,
                     receives: RECEIVES,
                 };
-                call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]);
+                // SAFETY: the arguments of this call.
+                unsafe { call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]) };
             }
         };
     };

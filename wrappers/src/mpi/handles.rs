@@ -1,14 +1,15 @@
 //! How are the handles and integers read that a program passes to MPI, from C and from Fortran?
 //!
-//! Handles travel as machine words. None is ever converted for the callee.
+//! Handles travel as machine words. None is ever converted for the callee. That words are what a program
+//! passed is promised in one place, where an entry point makes [`Arguments`] of them.
 
 use std::ffi::c_int;
 
-use crate::mpi::abi::{Bind, Constant, Inquiry, Library, inquiry};
+use crate::mpi::abi::{Bind, Constant, Library, inquiry};
 use crate::sys::peek::{element, word};
 
 /// Whose handle lies at an address.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Language {
     C,
     Fortran,
@@ -51,53 +52,101 @@ impl Kind {
     }
 }
 
-/// An `int` that C passes by value and Fortran by address.
-pub(crate) fn integer(language: Language, word: usize) -> Option<c_int> {
-    match language {
-        // The upper half of the word is not part of an int.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        Language::C => Some(word as c_int),
-        Language::Fortran if word == 0 => None,
-        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one, that Fortran
-        // passed to a function of MPI.
-        Language::Fortran => Some(unsafe { element::<c_int>(word, 0) }),
+/// The arguments of a call that the program makes, in the order of the function's row: words, in Fortran
+/// addresses. Whoever has one need promise nothing to read what the program passed.
+#[derive(Clone, Copy)]
+pub(crate) struct Arguments<'a> {
+    language: Language,
+    words: &'a [usize],
+}
+
+/// One of them. Each way to read it is for an argument of that kind, as a row names it.
+#[derive(Clone, Copy)]
+pub(crate) struct Passed {
+    pub(crate) language: Language,
+    pub(crate) word: usize,
+}
+
+impl<'a> Arguments<'a> {
+    /// # Safety
+    ///
+    /// The program is inside a call of a function of MPI with these arguments, each of the kind that the
+    /// function's row says.
+    #[inline]
+    pub(crate) unsafe fn new(language: Language, words: &'a [usize]) -> Arguments<'a> {
+        Arguments { language, words }
+    }
+
+    /// All of them; none when there are not as many.
+    pub(crate) fn all<const N: usize>(self) -> Option<[Passed; N]> {
+        let words = <[usize; N]>::try_from(self.words).ok()?;
+        Some(words.map(|word| Passed { language: self.language, word }))
+    }
+
+    #[inline]
+    pub(crate) fn at(self, place: usize) -> Passed {
+        let word = self.words.get(place).copied().unwrap_or(0);
+        Passed { language: self.language, word }
     }
 }
 
-/// The same for a number of things.
-pub(crate) fn number(language: Language, word: usize) -> usize {
-    integer(language, word).and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
-}
-
-/// The handle at an address that a call of MPI has for it.
-pub(crate) fn handle(mpi: &Inquiry, kind: Kind, language: Language, at: usize) -> Option<usize> {
-    if at == 0 {
-        return None;
+impl Passed {
+    /// An `int`, which C passes by value and Fortran by address.
+    pub(crate) fn integer(self) -> Option<c_int> {
+        match self.language {
+            // The upper half of the word is not part of an int.
+            #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+            Language::C => Some(self.word as c_int),
+            Language::Fortran if self.word == 0 => None,
+            // SAFETY: the address of an INTEGER, or of a structure that is nothing but one.
+            Language::Fortran => Some(unsafe { element::<c_int>(self.word, 0) }),
+        }
     }
-    if language == Language::Fortran {
-        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one.
-        let handle = unsafe { element::<c_int>(at, 0) };
-        return match kind {
-            Kind::Comm => mpi.comm(handle),
-            Kind::Win => mpi.win(handle),
-            Kind::File => mpi.file(handle),
+
+    /// The same for a number of things.
+    pub(crate) fn number(self) -> usize {
+        self.integer().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
+    }
+
+    /// The handle at an address that the call has for it.
+    pub(crate) fn handle(self, kind: Kind) -> Option<usize> {
+        let mpi = inquiry()?;
+        if self.word == 0 {
+            return None;
+        }
+        if self.language == Language::Fortran {
+            let handle = self.integer()?;
+            return match kind {
+                Kind::Comm => mpi.comm(handle),
+                Kind::Win => mpi.win(handle),
+                Kind::File => mpi.file(handle),
+            };
+        }
+        let bytes = if kind == Kind::File { mpi.abi.file_bytes } else { mpi.abi.handle_bytes };
+        // SAFETY: the address of a handle of this kind, which has as many bytes.
+        Some(unsafe { word(self.word, bytes, 0) })
+    }
+
+    /// The request at index `at` of an array that has it, as the program holds it.
+    pub(crate) fn request(self, at: usize) -> Option<usize> {
+        let bytes = match self.language {
+            Language::C => inquiry()?.abi.handle_bytes,
+            Language::Fortran => size_of::<c_int>(),
         };
+        // SAFETY: an array of requests of so many bytes, with this element.
+        (self.word != 0).then(|| unsafe { word(self.word, bytes, at) })
     }
-    let bytes = if kind == Kind::File { mpi.abi.file_bytes } else { mpi.abi.handle_bytes };
-    // SAFETY: the address of a handle of this kind, which has as many bytes.
-    Some(unsafe { word(at, bytes, 0) })
-}
 
-/// The requests at an address, as the program holds them.
-pub(crate) fn requests(language: Language, at: usize, count: usize) -> Vec<usize> {
-    let bytes = match (language, inquiry()) {
-        (Language::Fortran, _) => size_of::<c_int>(),
-        (Language::C, Some(mpi)) => mpi.abi.handle_bytes,
-        (Language::C, None) => return Vec::new(),
-    };
-    if at == 0 {
-        return Vec::new();
+    /// Source and tag in a status that the call has filled in; none when it is ignored, or Fortran's.
+    pub(crate) fn source_and_tag(self) -> Option<(c_int, c_int)> {
+        let abi = &inquiry()?.abi;
+        let Passed { language, word: at } = self;
+        if language == Language::Fortran || at == 0 || at == abi.status_ignore {
+            return None;
+        }
+        // SAFETY: a status has both.
+        let at = |offset| unsafe { element::<c_int>(at + offset, 0) };
+        let [source, tag] = abi.status_source_and_tag.map(at);
+        Some((source, tag))
     }
-    // SAFETY: the program passed an array of `count` requests, each of as many bytes.
-    (0..count).map(|index| unsafe { word(at, bytes, index) }).collect()
 }

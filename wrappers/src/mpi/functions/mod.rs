@@ -44,7 +44,7 @@ pub(crate) mod values;
 pub(crate) use argument::*;
 
 /// The number of a wrapped function, below [`LEN`].
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Function(pub(crate) usize);
 
 /// What the matrix shows of a function.

@@ -5,13 +5,13 @@
 use gyan_results::PeerQueues;
 
 use crate::sys::clock;
-use crate::sys::fixed_map::{Row, Table, mixed};
+use crate::sys::fixed_map::FixedMap;
 
 /// Most processes exchange messages with few others.
 const PEERS_AT_MOST: usize = 1024;
 
 /// From whom a message comes, or is received.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Peer {
     /// A rank in `MPI_COMM_WORLD`.
     Rank(u32),
@@ -22,13 +22,13 @@ pub(crate) enum Peer {
 }
 
 pub(super) struct Peers {
-    rows: Table<OfPeer>,
+    rows: FixedMap<Peer, OfPeer>,
     /// What is in no row.
     others: u64,
 }
 
+#[derive(Default)]
 struct OfPeer {
-    peer: Peer,
     unexpected: Lengths,
     waited: f64,
     waited_max: f64,
@@ -61,28 +61,9 @@ impl Lengths {
     }
 }
 
-impl Row for OfPeer {
-    type Key = Peer;
-
-    fn key(&self) -> Peer {
-        self.peer
-    }
-
-    fn is(&self, key: Peer) -> bool {
-        self.peer == key
-    }
-
-    fn hash(key: Peer) -> u64 {
-        match key {
-            Peer::Rank(rank) => mixed(rank.into(), 0),
-            Peer::Any | Peer::Unknown => mixed(0, 1),
-        }
-    }
-}
-
 impl Peers {
     pub(super) fn new() -> Peers {
-        Peers { rows: Table::new(PEERS_AT_MOST), others: 0 }
+        Peers { rows: FixedMap::new(PEERS_AT_MOST), others: 0 }
     }
 
     fn of(&mut self, peer: Peer) -> Option<&mut OfPeer> {
@@ -90,19 +71,10 @@ impl Peers {
             self.others += 1;
             return None;
         }
-        if self.rows.get(peer).is_none() {
-            let row = OfPeer {
-                peer,
-                unexpected: Lengths::default(),
-                waited: 0.0,
-                waited_max: 0.0,
-                posted: Lengths::default(),
-            };
-            if !self.rows.put(row) {
-                self.others += 1;
-            }
+        if self.rows.get(&peer).is_none() && !self.rows.put(peer, OfPeer::default()) {
+            self.others += 1;
         }
-        self.rows.get(peer)
+        self.rows.get(&peer)
     }
 
     pub(super) fn came(&mut self, peer: Peer) {
@@ -113,7 +85,7 @@ impl Peers {
 
     /// A message that waited for `ticks`.
     pub(super) fn went(&mut self, peer: Peer, ticks: f64) {
-        if let Some(row) = self.rows.get(peer) {
+        if let Some(row) = self.rows.get(&peer) {
             row.unexpected.went();
             row.waited += ticks;
             row.waited_max = row.waited_max.max(ticks);
@@ -127,7 +99,7 @@ impl Peers {
     }
 
     pub(super) fn unposted(&mut self, peer: Peer) {
-        if let Some(row) = self.rows.get(peer) {
+        if let Some(row) = self.rows.get(&peer) {
             row.posted.went();
         }
     }
@@ -138,8 +110,8 @@ impl Peers {
 
     /// By peer, `MPI_ANY_SOURCE` last.
     pub(super) fn described(&self) -> Vec<PeerQueues> {
-        let row = |row: &OfPeer| PeerQueues {
-            peer: match row.peer {
+        let row = |(peer, row): (&Peer, &OfPeer)| PeerQueues {
+            peer: match *peer {
                 Peer::Rank(rank) => Some(rank),
                 Peer::Any | Peer::Unknown => None,
             },
@@ -152,7 +124,7 @@ impl Peers {
             posted_max: row.posted.max,
             posted_mean: row.posted.mean(),
         };
-        let mut rows: Vec<PeerQueues> = self.rows.rows().map(row).collect();
+        let mut rows: Vec<PeerQueues> = self.rows.iter().map(row).collect();
         rows.sort_by_key(|row| (row.peer.is_none(), row.peer));
         rows
     }

@@ -17,7 +17,7 @@ use crate::calls::budget;
 use crate::calls::containment::contain;
 use crate::mpi::abi::Library;
 use crate::sys::clock;
-use crate::sys::fixed_map::{Row, Table, mixed};
+use crate::sys::fixed_map::FixedMap;
 use crate::sys::locks::lock_soon;
 use crate::sys::symbols::Address;
 use crate::sys::weak_symbols;
@@ -109,7 +109,7 @@ static TOLD: Mutex<Option<Told>> = Mutex::new(None);
 
 struct Told {
     queues: Queues,
-    requests: Table<Request>,
+    requests: FixedMap<usize, Request>,
     comms: Vec<Comm>,
     any_source: c_int,
     any_tag: c_int,
@@ -132,7 +132,6 @@ struct Comm {
 
 /// When what happened to a request; 0 for not yet.
 struct Request {
-    id: usize,
     /// 0 for a probe that waited among the posted receives, and may become a receive.
     activated: u64,
     /// Its message was told to be found, or it to be posted.
@@ -142,22 +141,6 @@ struct Request {
     peer: Peer,
     transfer_began: u64,
     completed: u64,
-}
-
-impl Row for Request {
-    type Key = usize;
-
-    fn key(&self) -> usize {
-        self.id
-    }
-
-    fn is(&self, key: usize) -> bool {
-        self.id == key
-    }
-
-    fn hash(key: usize) -> u64 {
-        mixed(key as u64, 0)
-    }
 }
 
 impl Peruse {
@@ -328,7 +311,7 @@ impl Told {
     fn new(any_source: c_int, any_tag: c_int) -> Told {
         Told {
             queues: Queues::new(),
-            requests: Table::new(REQUESTS_AT_MOST),
+            requests: FixedMap::new(REQUESTS_AT_MOST),
             comms: Vec::new(),
             any_source,
             any_tag,
@@ -419,13 +402,13 @@ impl Told {
     ) {
         let peer = self.peer(slot, spec.peer);
         let queues = &mut self.queues;
-        let known = self.requests.get(id);
+        let known = self.requests.get(&id);
         let request = match (event, known) {
             // What a probe that waited has become: its message never was in the queue.
-            (Event::Activate, Some(Request { activated: 0, .. })) => Request::new(id, now, true),
-            (Event::Activate, _) => Request::new(id, now, false),
+            (Event::Activate, Some(Request { activated: 0, .. })) => Request::new(now, true),
+            (Event::Activate, _) => Request::new(now, false),
             // A probe is not told to be activated, nor to be posted.
-            (Event::Unposted, None) => Request::new(id, 0, true),
+            (Event::Unposted, None) => Request::new(0, true),
             (_, None) => return,
             (_, Some(request)) => {
                 request.goes_on(event, traffic, peer, now, queues);
@@ -437,21 +420,20 @@ impl Told {
                 }
                 // One that is freed may be noticed before it has its message.
                 if event == Event::Notify && request.posted == 0 {
-                    self.requests.take(id);
+                    self.requests.take(&id);
                 }
                 return;
             }
         };
-        if !self.requests.put(request) {
+        if !self.requests.put(id, request) {
             queues.lose(1);
         }
     }
 }
 
 impl Request {
-    fn new(id: usize, activated: u64, found: bool) -> Request {
+    fn new(activated: u64, found: bool) -> Request {
         Request {
-            id,
             activated,
             found,
             posted: 0,

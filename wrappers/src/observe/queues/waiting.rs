@@ -6,14 +6,14 @@
 
 #![forbid(unsafe_code)]
 
-use crate::sys::fixed_map::{Row, Table, mixed};
+use crate::sys::fixed_map::FixedMap;
 
 /// Messages that are followed at a time.
 const MESSAGES_AT_MOST: usize = 16 * 1024;
 const STREAMS_AT_MOST: usize = 4 * 1024;
 
 /// Messages that cannot overtake each other.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Stream {
     /// Whatever tells communicators apart.
     pub(crate) comm: usize,
@@ -23,7 +23,7 @@ pub(crate) struct Stream {
 }
 
 pub(super) struct Waiting {
-    streams: Table<Line>,
+    streams: FixedMap<Stream, Line>,
     messages: Vec<Message>,
     /// The first unused message.
     free: Option<u32>,
@@ -31,7 +31,6 @@ pub(super) struct Waiting {
 
 /// A stream of which messages wait.
 struct Line {
-    stream: Stream,
     first: u32,
     last: u32,
 }
@@ -42,42 +41,29 @@ struct Message {
     next: Option<u32>,
 }
 
-impl Row for Line {
-    type Key = Stream;
-
-    fn key(&self) -> Stream {
-        self.stream
-    }
-
-    fn is(&self, key: Stream) -> bool {
-        self.stream == key
-    }
-
-    fn hash(Stream { comm, source, tag }: Stream) -> u64 {
-        let ends = u64::from(source.cast_unsigned()) << 32 | u64::from(tag.cast_unsigned());
-        mixed(comm as u64, ends)
-    }
-}
-
 impl Waiting {
     pub(super) fn new() -> Waiting {
         let unused = (1..=MESSAGES_AT_MOST).map(|next| Message {
             since: 0,
             next: u32::try_from(next).ok().filter(|_| next < MESSAGES_AT_MOST),
         });
-        Waiting { streams: Table::new(STREAMS_AT_MOST), messages: unused.collect(), free: Some(0) }
+        Waiting {
+            streams: FixedMap::new(STREAMS_AT_MOST),
+            messages: unused.collect(),
+            free: Some(0),
+        }
     }
 
     /// A message has come; false when it is one too many.
     pub(super) fn came(&mut self, stream: Stream, now: u64) -> bool {
         let Some(at) = self.free else { return false };
         let Some(next) = self.message(at).map(|message| message.next) else { return false };
-        let last = self.streams.get(stream).map(|line| std::mem::replace(&mut line.last, at));
+        let last = self.streams.get(&stream).map(|line| std::mem::replace(&mut line.last, at));
         if let Some(last) = last {
             if let Some(last) = self.message(last) {
                 last.next = Some(at);
             }
-        } else if !self.streams.put(Line { stream, first: at, last: at }) {
+        } else if !self.streams.put(stream, Line { first: at, last: at }) {
             return false;
         }
         self.free = next;
@@ -89,14 +75,14 @@ impl Waiting {
 
     /// The first message of a stream goes: since when it waited.
     pub(super) fn went(&mut self, stream: Stream) -> Option<u64> {
-        let at = self.streams.get(stream)?.first;
+        let at = self.streams.get(&stream)?.first;
         let free = self.free;
         let message = self.message(at)?;
         let Message { since, next } = std::mem::replace(message, Message { since: 0, next: free });
         self.free = Some(at);
-        match (next, self.streams.get(stream)) {
+        match (next, self.streams.get(&stream)) {
             (Some(next), Some(line)) => line.first = next,
-            _ => _ = self.streams.take(stream),
+            _ => _ = self.streams.take(&stream),
         }
         Some(since)
     }

@@ -21,12 +21,12 @@ use crate::calls::containment;
 use crate::calls::thread;
 use crate::config::WatchFor;
 use crate::mpi::functions::{Function, Posted, Receives};
-use crate::mpi::handles::Language;
+use crate::mpi::handles::Arguments;
 use crate::mpi::tool::published;
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
 use crate::sys::locks::lock_soon;
-use arguments::{Arguments, Receive, Then};
+use arguments::{Receive, Then};
 use sites::{Call, Noted, Sites, Worst};
 
 /// The name of the queue of unexpected messages whatever the library calls it.
@@ -105,14 +105,12 @@ pub(crate) fn before(
     alone: bool,
     function: Function,
     receives: Receives,
-    language: Language,
-    words: &[usize],
+    arguments: Arguments,
 ) -> Option<Watched> {
-    let arguments = Arguments { language, words };
     match receives {
         // What is no hit looks at the communicator alone.
         Receives::Posts(posted) => {
-            let comm = arguments.comm(posted.comm);
+            let comm = arguments::comm(arguments.at(posted.comm));
             let value = compare(alone, comm)?;
             contain(|| Some(posts(function, arguments, posted, comm, value)))
         }
@@ -172,7 +170,7 @@ fn posts(
     comm: Option<usize>,
     value: u64,
 ) -> Watched {
-    let (source, tag) = arguments.source_and_tag(posted);
+    let (source, tag) = arguments::source_and_tag(arguments, posted);
     let noted = hit(function, Receive { comm, source, tag }, value);
     let then = match posted.status {
         Some(status) if source.is_none() || tag.is_none() => Then::Status(status),
@@ -200,15 +198,10 @@ fn other(
 
 /// It has returned.
 #[inline]
-pub(crate) fn after(
-    watched: Option<Watched>,
-    language: Language,
-    words: &[usize],
-    succeeded: bool,
-) {
+pub(crate) fn after(watched: Option<Watched>, arguments: Arguments, succeeded: bool) {
     if let Some(watched) = watched.filter(|_| succeeded) {
         contain(|| {
-            happened(watched, Arguments { language, words });
+            happened(watched, arguments);
             Some(())
         });
     }

@@ -10,7 +10,7 @@ use gyan_results::{Hit, Stack, Watch, WatchSite};
 use super::addresses::{self, Map};
 use crate::calls::ledger;
 use crate::mpi::functions::Function;
-use crate::sys::fixed_map::{Row, Table, mixed};
+use crate::sys::fixed_map::FixedMap;
 use crate::sys::unwind;
 
 const SITES_AT_MOST: usize = 256;
@@ -22,21 +22,17 @@ const INNER_FRAMES: usize = 16;
 
 pub(super) struct Sites {
     variable: String,
-    places: Table<Place>,
+    /// The place of a call in `known`.
+    places: FixedMap<Call, usize>,
     known: Vec<Site>,
     elsewhere: u64,
 }
 
 /// Where a call returns to.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Call {
     pub(super) function: Function,
     pub(super) address: usize,
-}
-
-struct Place {
-    call: Call,
-    site: usize,
 }
 
 struct Site {
@@ -75,28 +71,12 @@ struct Frames {
     addresses: [usize; FRAMES],
 }
 
-impl Row for Place {
-    type Key = Call;
-
-    fn key(&self) -> Call {
-        self.call
-    }
-
-    fn is(&self, key: Call) -> bool {
-        self.call == key
-    }
-
-    fn hash(Call { function, address }: Call) -> u64 {
-        mixed(address as u64, function.0 as u64)
-    }
-}
-
 impl Sites {
     /// Of hits of the variable with this name.
     pub(super) fn new(variable: &str) -> Sites {
         Sites {
             variable: variable.into(),
-            places: Table::new(SITES_AT_MOST),
+            places: FixedMap::new(SITES_AT_MOST),
             known: Vec::with_capacity(SITES_AT_MOST),
             elsewhere: 0,
         }
@@ -111,12 +91,12 @@ impl Sites {
         value: u64,
         may_look: impl FnOnce() -> bool,
     ) -> Option<Noted> {
-        let known = self.places.get(call).map(|place| place.site);
+        let known = self.places.get(&call).copied();
         let index = match known {
             Some(index) => index,
             None if self.known.len() < SITES_AT_MOST => {
                 let site = self.known.len();
-                self.places.put(Place { call, site });
+                self.places.put(call, site);
                 self.known.push(Site::new(call));
                 site
             }
