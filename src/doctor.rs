@@ -233,6 +233,10 @@ fn of_program(
     };
     checks.push(ok("start", "MPI_Init was reached under libgyan.so".into()));
     checks.extend(mismatch(launcher, &listing));
+    checks.extend(listing.in_front.iter().map(|sentence| {
+        let (finding, remedy) = sentence.split_once("; ").unwrap_or((sentence, ""));
+        obstacle("order", finding.to_owned(), remedy)
+    }));
     Ok(Some(listing))
 }
 

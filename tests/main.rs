@@ -19,6 +19,7 @@ mod faults;
 mod harmless;
 mod hostile;
 mod hpcc;
+mod in_front;
 mod install;
 mod languages;
 mod launchers;
