@@ -113,10 +113,7 @@ fn fronts() -> Vec<Front> {
 /// The functions of MPI that the program and its libraries refer to. Notes what each of `fronts`
 /// refers to. The MPI library, its bindings and tools that come after gyan, which all define what
 /// gyan wraps, are not the program.
-fn references(
-    fronts: &mut [Front],
-    is_wrapped: &impl Fn(&String) -> bool,
-) -> HashSet<String> {
+fn references(fronts: &mut [Front], is_wrapped: &impl Fn(&String) -> bool) -> HashSet<String> {
     let mut called = HashSet::new();
     elf_objects::each(&mut |object| {
         if object.is_own() {
@@ -236,13 +233,15 @@ mod tests {
     }
 
     fn called(counts: &[(&str, u64)]) -> Vec<Call> {
-        let call = |&(name, count): &(&str, u64)| Call { name: name.into(), count, ..Call::default() };
+        let call =
+            |&(name, count): &(&str, u64)| Call { name: name.into(), count, ..Call::default() };
         counts.iter().map(call).collect()
     }
 
     #[test]
     fn a_function_has_one_key_in_every_language() {
-        for name in ["MPI_Recv", "mpi_recv_", "mpi_recv__", "MPI_RECV", "mpi_recv_f08_", "ompi_recv_f"]
+        for name in
+            ["MPI_Recv", "mpi_recv_", "mpi_recv__", "MPI_RECV", "mpi_recv_f08_", "ompi_recv_f"]
         {
             assert_eq!(key(name), "mpi_recv");
         }
