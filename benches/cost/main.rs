@@ -4,7 +4,7 @@
 //! `scripts/bench --help`. The tables go to stdout as Markdown.
 
 #[path = "../../tests/common/mod.rs"]
-#[allow(dead_code)]
+#[allow(dead_code, unused_imports)]
 mod common;
 
 mod machine;

@@ -9,7 +9,7 @@ use std::time::Instant;
 use gyan_results::{Overhead, RankProfile};
 use tempfile::TempDir;
 
-use super::common::{Mpi, Outcome, command, gyan, libgyan, profiles, run};
+use super::common::{Mpi, Outcome, command, gyan, libgyan, profiles, ranks_that_left, run};
 use super::measurements::{Measurement, Program, Source};
 use super::modes::{Mode, Tool, misfit};
 use super::mpis::launcher;
@@ -149,10 +149,11 @@ fn one(
         return Err(format!("exit code {}: {why}", outcome.code));
     }
     // libgyan.so writes none where it finds no MPI that it knows.
-    let profiles = if output.is_dir() { profiles(&output) } else { Vec::new() };
-    if mode.tool == Tool::Gyan && profiles.len() != measurement.ranks {
-        return Err(format!("{} profiles of {} ranks", profiles.len(), measurement.ranks));
+    let written = if output.is_dir() { ranks_that_left(&output, "json").len() } else { 0 };
+    if mode.tool == Tool::Gyan && written != measurement.ranks {
+        return Err(format!("{written} profiles of {} ranks", measurement.ranks));
     }
+    let profiles = if written > 0 { profiles(&output, written) } else { Vec::new() };
     for (figure, values) in measurement.figures.iter().zip(&mut measured.values) {
         let value = match figure.source {
             Source::Elapsed => Some(elapsed_s),

@@ -1,7 +1,7 @@
 /* One function whose calls take very different times: of 20,000 calls of MPI_Reduce_local nine of ten
  * add one number, the others 400,000. The program takes the time of each itself and writes to
  * truth.0: "MPI_Reduce_local <calls> <seconds>".
- * Expect: gyan's estimate, which is made of a part of the calls, is that within its standard errors. */
+ * Expect: gyan's estimate is no more than that, within its standard errors. */
 #include <mpi.h>
 #include <stdio.h>
 #include <time.h>

@@ -30,3 +30,5 @@ mod observe;
 mod profile;
 mod run;
 mod sys;
+#[cfg(test)]
+mod wings;

@@ -45,6 +45,8 @@ static TIMED: Real = Real::new(0.0);
 static BEHIND: Real = Real::new(0.0);
 static SAMPLING: Real = Real::new(0.0);
 static BETWEEN: Real = Real::new(0.0);
+/// Ticks spent on reading variables, looking at stacks and writing snapshots.
+static BESIDE_CALLS: Whole = Whole::new(0);
 /// Functions that are being called, and variables that are sampled.
 static FUNCTIONS: Whole = Whole::new(1);
 static VARIABLES: Whole = Whole::new(0);
@@ -88,9 +90,19 @@ pub(crate) fn is_unlimited() -> bool {
     UNLIMITED.load(Ordering::Relaxed)
 }
 
-/// `ticks` were spent.
-pub(crate) fn spend(ticks: f64) {
+fn spend(ticks: f64) {
     SPENT.add_shared(clock::whole(ticks));
+}
+
+/// `ticks` were spent on something else than counting and timing calls.
+pub(crate) fn spent(ticks: u64) {
+    BESIDE_CALLS.add_shared(ticks);
+    SPENT.add_shared(ticks);
+}
+
+/// All the ticks that [`spent`] and [`sampled`] were told of.
+pub(crate) fn beside_calls() -> u64 {
+    BESIDE_CALLS.get()
 }
 
 /// A call was timed, and `counted` were counted since the last that was.
@@ -114,11 +126,16 @@ fn plausible(known: f64, measured: f64) -> f64 {
     if known == 0.0 { measured } else { measured.min(known * IMPLAUSIBLE) }
 }
 
-/// Variables were read for `ticks`. As much of it as is gyan's cost.
-pub(crate) fn learn_sampling(ticks: f64) -> f64 {
+/// Variables were read for `ticks` at a call. Without a limit all of it counts, else as much as is gyan's
+/// cost.
+pub(crate) fn sampled(ticks: u64) {
+    if is_unlimited() {
+        BESIDE_CALLS.add_shared(ticks);
+        return;
+    }
     let known = SAMPLING.get();
-    SAMPLING.set(learned(known, ticks));
-    plausible(known, ticks)
+    SAMPLING.set(learned(known, ticks as f64));
+    spent(clock::whole(plausible(known, ticks as f64)));
 }
 
 /// Ticks that timing a call takes.

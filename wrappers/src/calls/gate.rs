@@ -1,18 +1,13 @@
 //! Whose code is running: the program's, or MPI's, or gyan's? Calls of MPI functions that MPI or
-//! gyan makes itself pass through uncounted, and a panic of gyan's ends at its own border.
+//! gyan makes itself pass through uncounted.
 
 use std::ffi::c_int;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Once;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::longjmp;
 use crate::calls::thread::{self, Here};
-use crate::entry::effects;
-use crate::entry::lifecycle;
 use crate::mpi::functions::Function;
-use crate::sys::notice;
 
 /// Before the first initialisation: nothing is known of this process.
 const COLD: u8 = 0;
@@ -33,6 +28,9 @@ static GATE: AtomicU8 = AtomicU8::new(COLD);
 
 /// The thread that MPI was initialised in, of which most programs make all their calls: its `Here`.
 static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
+
+/// Whether the program waits for a communicator of `MPI_Comm_idup`.
+static COMPLETIONS: AtomicBool = AtomicBool::new(false);
 
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
@@ -70,6 +68,16 @@ pub(crate) fn stay_off() {
 /// Whether this thread is the only one that calls MPI, and is not inside.
 pub(crate) fn is_alone_in_program() -> bool {
     matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED)
+}
+
+/// From now on, whether every call that completes requests is looked at.
+pub(crate) fn watch_completions(watch: bool) {
+    COMPLETIONS.store(watch, Ordering::Relaxed);
+}
+
+#[inline]
+pub(crate) fn watches_completions() -> bool {
+    COMPLETIONS.load(Ordering::Relaxed)
 }
 
 pub(crate) fn is_off() -> bool {
@@ -173,7 +181,7 @@ pub(crate) struct ThreadInside {
 pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
     let here = thread::here();
     let ledger = here.own.get()?;
-    if here.inside.get() || ledger.is_due(function) || effects::are_pending() {
+    if here.inside.get() || ledger.is_due(function) || watches_completions() {
         return None;
     }
     here.inside.set(true);
@@ -207,15 +215,16 @@ enum Caller {
     Thread(&'static Ledger),
 }
 
-/// Enters a call of `function`.
+/// Enters a call of `function`. `start_late` is called when nothing is known of this process: MPI may have
+/// been started in a way that gyan does not see.
 #[inline]
-pub(crate) fn enter(function: Function) -> Scope {
+pub(crate) fn enter(function: Function, start_late: fn()) -> Scope {
     let caller = match GATE.load(Ordering::Relaxed) {
         OPEN | WATCHED => {
             GATE.store(INSIDE, Ordering::Relaxed);
             Caller::Alone
         }
-        _ => other_caller(),
+        _ => other_caller(start_late),
     };
     if !matches!(caller, Caller::Nobody) {
         thread::here().uncounted.set(function.0 + 1);
@@ -224,10 +233,9 @@ pub(crate) fn enter(function: Function) -> Scope {
 }
 
 #[inline(never)]
-fn other_caller() -> Caller {
+fn other_caller(start_late: fn()) -> Caller {
     if GATE.load(Ordering::Relaxed) == COLD {
-        // MPI may have been started by a way that gyan does not see.
-        lifecycle::start_late();
+        start_late();
     }
     match GATE.load(Ordering::Relaxed) {
         OPEN | WATCHED => {
@@ -350,7 +358,7 @@ impl Drop for Scope {
                 ledger::alone().count_slowly(self.function);
                 // Not when gyan closed in the meantime.
                 if GATE.load(Ordering::Relaxed) == INSIDE {
-                    let gate = if effects::are_pending() { WATCHED } else { OPEN };
+                    let gate = if watches_completions() { WATCHED } else { OPEN };
                     GATE.store(gate, Ordering::Relaxed);
                 }
             }
@@ -386,19 +394,4 @@ pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     }
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()
-}
-
-/// Runs a piece of gyan. A panic ends here: gyan turns itself off for the rest of the run, says
-/// so, and the application goes on.
-pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
-    static HOOK: Once = Once::new();
-    // gyan has its own copy of std, so the hook of a Rust application stays what it is.
-    HOOK.call_once(|| std::panic::set_hook(Box::new(|_| ())));
-    // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
-    let result = catch_unwind(AssertUnwindSafe(piece)).ok();
-    if result.is_none() {
-        stay_off();
-        notice::say(&format!("internal error while {what}; gyan is off for the rest of the run"));
-    }
-    result
 }

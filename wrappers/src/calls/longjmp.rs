@@ -12,8 +12,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::calls::budget;
 use crate::calls::thread::Here;
-use crate::run;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
 use crate::sys::elf_objects;
@@ -50,7 +50,7 @@ pub(crate) fn has_left(here: Here, at_once: bool) -> bool {
     here.calls_inside.set(0);
     let begun = clock::now();
     let left = is_outermost();
-    run::spent(clock::now().wrapping_sub(begun));
+    budget::spent(clock::now().wrapping_sub(begun));
     if left {
         LEFT.add_shared(1);
         IN_DOUBT.add_shared(u64::from(calls - 1));

@@ -536,6 +536,15 @@ fn switch(value: &str) -> Result<bool, String> {
 }
 
 impl Config {
+    /// Adds each warning that is not there yet.
+    pub(crate) fn warn_once(&mut self, warnings: Vec<String>) {
+        for warning in warnings {
+            if !self.warnings.contains(&warning) {
+                self.warnings.push(warning);
+            }
+        }
+    }
+
     /// The settings of this process.
     pub(crate) fn from_env() -> Config {
         // SAFETY: getauxval reads a vector that the kernel set up.

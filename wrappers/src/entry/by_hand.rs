@@ -5,7 +5,9 @@ use std::ffi::c_int;
 use std::mem;
 
 use super::next_or_end;
+use crate::calls::containment::contain;
 use crate::calls::gate::{self, InFortran};
+use crate::entry::lifecycle::start_late;
 #[cfg(not(feature = "static"))]
 use crate::mpi::functions::Pointer;
 use crate::mpi::functions::{Aint, values};
@@ -17,7 +19,7 @@ use crate::sys::symbols::{Address, Next};
 
 /// What a call of `MPI_Pcontrol` means to gyan.
 fn pcontrol(level: c_int) {
-    gate::contain("changing the phase", || run::change_phase(Change::Level(level)));
+    contain("changing the phase", || run::change_phase(Change::Level(level)));
 }
 
 fn pcontrol_of_c(level: c_int, _: usize, _: usize, _: usize, _: usize, _: usize) {
@@ -47,7 +49,7 @@ macro_rules! entry_points {
                 type Function = extern "C-unwind" fn($($type),*) $(-> $result)?;
                 // SAFETY: the prototype that the standard gives this function.
                 let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
-                let scope = gate::enter(values::$function);
+                let scope = gate::enter(values::$function, start_late);
                 let inside = $inside;
                 #[allow(clippy::let_unit_value)]
                 let result = next($($arg),*);

@@ -11,9 +11,10 @@ use super::call::{self, Effect, Entry};
 use super::caller::noting_caller;
 use crate::calls::gate::{self, Fast};
 use crate::entry::bytes::{self, Given, InC};
-use crate::entry::effects::{self, Language};
+use crate::entry::effects;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
+use crate::mpi::handles::Language;
 use crate::observe::receives;
 use crate::sys::symbols::{Address, Next, c_name};
 

@@ -7,9 +7,10 @@ use std::mem;
 use super::missing;
 use crate::calls::gate::{self, Scope};
 use crate::entry::effects::Change;
-use crate::entry::effects::Language;
+use crate::entry::lifecycle::start_late;
 use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{Function, Kind, Receives};
+use crate::mpi::handles::Language;
 use crate::observe::receives::{self, Watched};
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
@@ -70,7 +71,7 @@ impl Effect {
 /// Forwards a call from C, once, and counts it.
 #[inline(never)]
 pub(super) fn from_c(entry: &Entry, words: &mut [usize]) -> c_int {
-    let scope = gate::enter(entry.function);
+    let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, words);
     let next = entry.next.get();
     let watched = entry.watched(&scope, Language::C, words);
@@ -95,7 +96,7 @@ pub(super) fn from_fortran(entry: &Entry, words: &mut [usize]) {
     let Some((arguments, [ierr, ..])) = words.split_at_mut_checked(entry.arguments.len()) else {
         return;
     };
-    let scope = gate::enter(entry.function);
+    let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
     // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;

@@ -1,26 +1,16 @@
 //! Which communicators, windows and files come and go? What the wrappers of the functions that
 //! create and free them say, and what that means for the variables that are bound to them.
 //!
-//! A communicator of `MPI_Comm_idup` comes when its request completes. Only while there is such a
-//! request are completions looked at.
+//! A communicator of `MPI_Comm_idup` comes when its request completes. Completions are only looked at while
+//! there is such a request.
 
-use std::ffi::c_int;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::observe::objects::Kind;
-
+use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
-use crate::mpi::abi::{Inquiry, inquiry};
+use crate::mpi::abi::inquiry;
+use crate::mpi::handles::{Kind, Language, handle, requests};
 use crate::run;
-use crate::sys::peek::{element, word};
-
-/// Whose handle lies at an address.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Language {
-    C,
-    Fortran,
-}
 
 /// What a call changes when it succeeds.
 #[must_use]
@@ -55,12 +45,6 @@ struct Pending {
 }
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
-static ARE_PENDING: AtomicBool = AtomicBool::new(false);
-
-/// Whether completions are to be looked at.
-pub(crate) fn are_pending() -> bool {
-    ARE_PENDING.load(Ordering::Relaxed)
-}
 
 macro_rules! creates {
     ($($name:ident $kind:ident),*) => {
@@ -92,14 +76,13 @@ creates!(comm Comm, win Win, file File);
 
 /// Rows that end the program, which ends every object.
 pub(crate) mod ends {
-    use super::{Change, Language, Scope, integer};
-    use crate::calls::gate;
-    use crate::run;
+    use super::{Change, Language, Scope, contain, run};
+    use crate::mpi::handles::integer;
 
     pub(crate) fn with(scope: &Scope, language: Language, code: usize) -> Change {
         if scope.is_of_program() {
             let code = integer(language, code).unwrap_or(0);
-            gate::contain("writing the profile before MPI_Abort", || run::aborts(code));
+            contain("writing the profile before MPI_Abort", || run::aborts(code));
         }
         Change::Nothing
     }
@@ -120,7 +103,8 @@ pub(crate) mod begins {
 
 /// Rows that complete requests.
 pub(crate) mod completes {
-    use super::{Change, Language, Scope, are_pending, number, requests};
+    use super::{Change, Language, Scope, gate, requests};
+    use crate::mpi::handles::number;
 
     pub(crate) fn one(scope: &Scope, language: Language, request: usize) -> Change {
         watch(scope, language, 1, request)
@@ -131,7 +115,7 @@ pub(crate) mod completes {
     }
 
     fn watch(scope: &Scope, language: Language, count: usize, at: usize) -> Change {
-        if !scope.is_of_program() || !are_pending() {
+        if !scope.is_of_program() || !gate::watches_completions() {
             return Change::Nothing;
         }
         Change::Completes { language, at, before: requests(language, at, count) }
@@ -154,7 +138,7 @@ impl Change {
                     && let Ok(mut pending) = PENDING.lock()
                 {
                     pending.push(Pending { language, request: *request, comm });
-                    ARE_PENDING.store(true, Ordering::Relaxed);
+                    gate::watch_completions(true);
                 }
             }
             Change::Completes { language, at, before } => {
@@ -168,24 +152,6 @@ impl Change {
     }
 }
 
-/// An `int` that C passes by value and Fortran by address.
-pub(crate) fn integer(language: Language, word: usize) -> Option<c_int> {
-    match language {
-        // The upper half of the word is not part of an int.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
-        Language::C => Some(word as c_int),
-        Language::Fortran if word == 0 => None,
-        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one, that Fortran
-        // passed to a function of MPI.
-        Language::Fortran => Some(unsafe { element::<c_int>(word, 0) }),
-    }
-}
-
-/// The same for a number of things.
-fn number(language: Language, word: usize) -> usize {
-    integer(language, word).and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
-}
-
 /// The communicator of a request that has completed comes now.
 fn completed_request(language: Language, request: usize) {
     let Ok(mut pending) = PENDING.lock() else { return };
@@ -194,54 +160,21 @@ fn completed_request(language: Language, request: usize) {
         .position(|pending| pending.language == language && pending.request == request);
     let Some(at) = at else { return };
     let Pending { comm, .. } = pending.swap_remove(at);
-    ARE_PENDING.store(!pending.is_empty(), Ordering::Relaxed);
+    gate::watch_completions(!pending.is_empty());
     drop(pending);
     comes(Kind::Comm, comm);
 }
 
 fn comes(kind: Kind, handle: usize) {
-    gate::contain("taking in an object", || {
+    contain("taking in an object", || {
         run::with_run(|run| run.object_comes(kind, handle));
     });
 }
 
 fn goes(kind: Kind, language: Language, at: usize) {
-    gate::contain("letting an object go", || {
+    contain("letting an object go", || {
         if let Some(handle) = inquiry().and_then(|mpi| handle(mpi, kind, language, at)) {
             run::with_run(|run| run.object_goes(kind, handle));
         }
     });
-}
-
-/// The handle at an address that a call of MPI has for it.
-fn handle(mpi: &Inquiry, kind: Kind, language: Language, at: usize) -> Option<usize> {
-    if at == 0 {
-        return None;
-    }
-    if language == Language::Fortran {
-        // SAFETY: the address of an INTEGER, or of a structure that is nothing but one.
-        let handle = unsafe { element::<c_int>(at, 0) };
-        return match kind {
-            Kind::Comm => mpi.comm(handle),
-            Kind::Win => mpi.win(handle),
-            Kind::File => mpi.file(handle),
-        };
-    }
-    let bytes = if kind == Kind::File { mpi.abi.file_bytes } else { mpi.abi.handle_bytes };
-    // SAFETY: the address of a handle of this kind, which has as many bytes.
-    Some(unsafe { word(at, bytes, 0) })
-}
-
-/// The requests at an address, as the program holds them.
-fn requests(language: Language, at: usize, count: usize) -> Vec<usize> {
-    let bytes = match (language, inquiry()) {
-        (Language::Fortran, _) => size_of::<c_int>(),
-        (Language::C, Some(mpi)) => mpi.abi.handle_bytes,
-        (Language::C, None) => return Vec::new(),
-    };
-    if at == 0 {
-        return Vec::new();
-    }
-    // SAFETY: the program passed an array of `count` requests, each of as many bytes.
-    (0..count).map(|index| unsafe { word(at, bytes, index) }).collect()
 }

@@ -13,9 +13,10 @@ use pastey::paste;
 use super::call::{self, Effect, Entry};
 use super::caller::noting_caller;
 use crate::entry::bytes::{self, InFortran};
-use crate::entry::effects::{self, Language};
+use crate::entry::effects;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
+use crate::mpi::handles::Language;
 use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {

@@ -12,8 +12,10 @@ use std::ffi::c_int;
 use std::mem;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::calls::ledger;
+use crate::entry::costs::costs;
 use crate::entry::lacking;
 use crate::mpi::abi;
 use crate::mpi::functions::{Function, Handle, Int, Pointer, by_hand};
@@ -151,14 +153,14 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
             ledger::count(function);
             users.took_up(start);
             if matches!(start, Start::World) {
-                gate::contain("taking in MPI_COMM_WORLD", || run::with_run(Run::world_comes));
+                contain("taking in MPI_COMM_WORLD", || run::with_run(Run::world_comes));
             }
         }
         return result;
     }
     let kept = users.kept.take();
     let (mpit, run) = kept.map_or((None, None), |kept| (kept.mpit, kept.run));
-    let beginning = gate::contain("starting", || Beginning::new(false, mpit, run.as_ref()));
+    let beginning = contain("starting", || Beginning::new(false, mpit, run.as_ref()));
     let is_short = alloc::is_short();
     if is_short {
         run::say_memory_is_short();
@@ -176,8 +178,8 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
     if result == 0 {
         let ended = clock::now();
         users.took_up(start);
-        gate::contain("starting", || {
-            beginning.start(start, run);
+        contain("starting", || {
+            beginning.start(start, run, costs);
             // Now that it is known how long a tick is.
             ledger::time(function, begun, ended);
         });
@@ -219,10 +221,10 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
     }
     if users.world == World::Alive || users.sessions > 0 {
         if world {
-            gate::contain("letting MPI_COMM_WORLD go", || run::with_run(Run::world_goes));
+            contain("letting MPI_COMM_WORLD go", || run::with_run(Run::world_goes));
         }
     } else {
-        users.kept = gate::contain("ending", run::end_run).flatten();
+        users.kept = contain("ending", run::end_run).flatten();
     }
     drop(users);
     gate::uncounted(forward)
@@ -239,9 +241,9 @@ pub(crate) fn start_late() {
     if users.world != World::Unborn || users.sessions > 0 || !abi::is_initialized() {
         return;
     }
-    let started = gate::contain("starting late", || {
+    let started = contain("starting late", || {
         let beginning = Beginning::new(true, None, None)?;
-        beginning.start(Start::World, None);
+        beginning.start(Start::World, None, costs);
         Some(())
     });
     if started.flatten().is_none() {

@@ -15,8 +15,8 @@ pub(crate) mod effects;
 mod fortran;
 pub(crate) mod lifecycle;
 mod missing;
+mod phases;
 mod stopwatch;
 
-pub(crate) use costs::costs;
 pub(crate) use missing::lacking;
 use missing::next_or_end;

@@ -3,7 +3,8 @@
 #![forbid(unsafe_code)]
 
 use crate::calls::budget;
-use crate::calls::gate::{self, Scope};
+use crate::calls::containment::contain;
+use crate::calls::gate::Scope;
 use crate::calls::ledger::Ledger;
 use crate::mpi::functions::Function;
 use crate::run;
@@ -51,12 +52,12 @@ impl Stopwatch {
 fn look(samples: bool, begun: u64) -> u64 {
     let mut ended = begun;
     if samples {
-        gate::contain("sampling", || run::sample(begun));
+        contain("sampling", || run::sample(begun));
         ended = clock::now();
-        run::sampled(ended.wrapping_sub(begun));
+        budget::sampled(ended.wrapping_sub(begun));
     }
     if run::is_snapshot_due(ended) {
-        gate::contain("writing the live file", || run::snapshot(ended));
+        contain("writing the live file", || run::snapshot(ended));
         ended = clock::now();
     }
     ended

@@ -4,5 +4,6 @@
 
 pub(crate) mod abi;
 pub(crate) mod functions;
+pub(crate) mod handles;
 pub(crate) mod libraries;
 pub(crate) mod tool;

@@ -4,44 +4,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::mpi::abi::{Bind, Constant, Inquiry, Library};
-
-/// What variables can be bound to here.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Kind {
-    Comm,
-    Win,
-    File,
-}
-
-impl Kind {
-    /// The kind that a variable binds to; none for one that gyan does not follow.
-    pub(crate) fn of(bind: Bind) -> Option<Kind> {
-        match bind {
-            Bind::Comm => Some(Kind::Comm),
-            Bind::Win => Some(Kind::Win),
-            Bind::File => Some(Kind::File),
-            _ => None,
-        }
-    }
-
-    /// In words, for one.
-    pub(crate) fn noun(self) -> &'static str {
-        match self {
-            Kind::Comm => "communicator",
-            Kind::Win => "window",
-            Kind::File => "file",
-        }
-    }
-
-    fn null(self, library: &Library) -> Constant {
-        match self {
-            Kind::Comm => library.abi.comm_null,
-            Kind::Win => library.abi.win_null,
-            Kind::File => library.abi.file_null,
-        }
-    }
-}
+use crate::mpi::abi::{Inquiry, Library};
+use crate::mpi::handles::Kind;
 
 /// An object that is alive.
 #[derive(Clone, Debug)]

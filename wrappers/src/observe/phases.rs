@@ -5,14 +5,12 @@
 //! change is entered for the one that the program was in. So a phase costs a call of MPI nothing.
 
 use std::collections::BTreeMap;
-use std::ffi::{CStr, c_char, c_int};
+use std::ffi::c_int;
 
 use gyan_results::{Call, Phase, PhasePvar};
 
-use crate::calls::gate;
 use crate::calls::ledger::{self, Calls};
 use crate::mpi::functions::Function;
-use crate::run;
 use crate::sys::clock;
 
 /// Phases beyond these are one.
@@ -20,10 +18,7 @@ const NAMES_AT_MOST: usize = 64;
 const THE_REST: &str = "more phases";
 /// Phases inside each other; deeper ones are the last.
 const DEPTH_AT_MOST: usize = 32;
-/// A longer name is cut.
-const NAME_BYTES_AT_MOST: usize = 256;
 const OFF: &str = "off";
-const UNNAMED: &CStr = c"unnamed";
 
 /// The phases of the process.
 pub(crate) struct Phases {
@@ -239,27 +234,6 @@ fn described(calls: &BTreeMap<usize, Calls>) -> impl Iterator<Item = (Function, 
         };
         (calls.count > 0).then_some((function, call))
     })
-}
-
-/// A phase begins that is named by the program.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C-unwind" fn gyan_phase_begin(name: *const c_char) {
-    let name = if name.is_null() {
-        UNNAMED
-    } else {
-        // SAFETY: gyan.h says that it is a C string.
-        unsafe { CStr::from_ptr(name) }
-    };
-    let name = name.to_bytes();
-    let name = name.get(..NAME_BYTES_AT_MOST).unwrap_or(name);
-    let name = String::from_utf8_lossy(name).into_owned();
-    gate::contain("beginning a phase", || run::change_phase(Change::Begin(name)));
-}
-
-/// The phase that began last ends.
-#[cfg_attr(not(test), unsafe(no_mangle))]
-extern "C-unwind" fn gyan_phase_end() {
-    gate::contain("ending a phase", || run::change_phase(Change::End));
 }
 
 #[cfg(test)]

@@ -12,9 +12,9 @@ use super::in_front;
 use super::snapshot::Snapshots;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget;
+use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::config::{Config, Notices};
-use crate::entry;
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
 use crate::mpi::libraries::monitoring;
@@ -138,7 +138,7 @@ impl Beginning {
                 if self.config.list_before_init {
                     listing::take_over(&self.library, mpit, Moment::BeforeInit, None, path);
                 }
-                let earlier = gate::contain("listing", || listing::early(&self.library, mpit));
+                let earlier = contain("listing", || listing::early(&self.library, mpit));
                 let code = gate::uncounted(forward);
                 if code != 0 {
                     notice::say(&format!("MPI_Init failed ({})", self.library.abi.error(code)));
@@ -153,8 +153,8 @@ impl Beginning {
         listing::give_up()
     }
 
-    /// Starts the run, after MPI was initialised.
-    pub(crate) fn start(self, start: Start, earlier: Option<Run>) {
+    /// Starts the run, after MPI was initialised. `costs` measures what a call costs, with the gate open.
+    pub(crate) fn start(self, start: Start, earlier: Option<Run>, costs: fn() -> budget::Costs) {
         let begun = Instant::now();
         let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
         if !is_memory_for(&mpit) {
@@ -182,7 +182,10 @@ impl Beginning {
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
         if let Ok(Some(mpit)) = &mpit {
-            guard::inside(|| monitoring::verify(mpit, &library, &mut config));
+            let excluded = |index| config.wanted.exclusions.has_index(index);
+            let missing =
+                guard::inside(|| monitoring::verify(mpit, &library, &config.enable, excluded));
+            config.warn_once(missing);
         }
         let reduces = is_world && !late && reduces(&mut config, size);
         let (sampler, without_sampler) = match guard::inside(|| {
@@ -252,7 +255,7 @@ impl Beginning {
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
         gate::open(threaded);
         let measuring = Instant::now();
-        budget::learn(entry::costs());
+        budget::learn(costs());
         run.begin_live();
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {

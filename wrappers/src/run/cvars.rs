@@ -50,7 +50,8 @@ pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Set
     for (name, value) in quirks::settings_before_mpit(implementation, version, config::launcher) {
         config::set_for_library(name, value);
     }
-    let rows = monitoring::wanted(library, config);
+    let (rows, warnings) = monitoring::wanted(library, &config.enable);
+    config.warn_once(warnings);
     if config.cvars.is_empty() && rows.is_empty() {
         return Vec::new();
     }
@@ -83,7 +84,9 @@ pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Set
 
 /// Checks what the user asked for when `MPI_T` runs already, so that nothing reads the environment.
 pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) -> Vec<Setting> {
-    for row in monitoring::wanted(library, config) {
+    let (rows, warnings) = monitoring::wanted(library, &config.enable);
+    config.warn_once(warnings);
+    for row in rows {
         let environment = cvar_env::environment(library.implementation, row.cvar);
         config.warnings.push(format!(
             "GYAN_ENABLE: {}: the start was missed, so it cannot be turned on; set {}={} in the \

@@ -14,8 +14,9 @@ use gyan_results::{
 };
 
 use super::in_front;
-use super::{Kept, RUN, Run, SAMPLE_DUE, SAMPLING};
+use super::{Kept, RUN, Run, SAMPLE_DUE};
 use crate::calls::budget;
+use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::calls::ledger;
 use crate::calls::longjmp;
@@ -74,7 +75,7 @@ unsafe extern "C" {
 }
 
 extern "C" fn exits(code: c_int, _argument: *mut c_void) {
-    gate::contain("ending without MPI_Finalize", || {
+    contain("ending without MPI_Finalize", || {
         gate::settle();
         // The thread may be inside a call of MPI that ends the process, or others in any call, with
         // locks that variables would wait for.
@@ -321,7 +322,7 @@ impl Run {
         elapsed_s: f64,
         asked: Instant,
     ) -> impl FnOnce(&mut Overhead) + use<> {
-        let sampling_s = clock::seconds(SAMPLING.get() as f64);
+        let sampling_s = clock::seconds(budget::beside_calls() as f64);
         let finalize_s = self.overhead.finalize_s;
         let (calls, timed) = self.phases.numbers();
         let wrappers_s = clock::seconds(budget::wrappers(calls.saturating_sub(timed), timed));

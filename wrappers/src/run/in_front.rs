@@ -163,8 +163,8 @@ impl Tool {
             self.taken.iter().filter(|taken| taken.to_pmpi).map(|taken| taken.function).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{} and refers to the profiling names of {}: what it calls by them gyan does not \
-                 see; {}",
+                "{} and refers to the profiling names (PMPI_*) of {}: calls that it passes on to \
+                 those do not reach gyan; {}",
                 self.place(),
                 listed(&names),
                 self.remedy()
@@ -184,8 +184,8 @@ impl Tool {
         let names: Vec<&str> = unseen.map(|taken| taken.function).collect();
         (!names.is_empty()).then(|| {
             format!(
-                "{} and defines {}: gyan saw no call of {} that went through it, so the time in MPI \
-                 is not known; {}",
+                "{} and defines {}: gyan saw no call of {} through it, so the time in MPI is not \
+                 known; {}",
                 self.place(),
                 listed(&names),
                 if names.len() == 1 { "this function" } else { "these functions" },

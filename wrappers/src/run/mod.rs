@@ -21,8 +21,8 @@ use crate::calls::budget;
 use crate::calls::thread;
 use crate::config::Config;
 use crate::mpi::abi::Library;
+use crate::mpi::handles::Kind;
 use crate::mpi::tool::Mpit;
-use crate::observe::objects::Kind;
 use crate::observe::phases::{self, Phases};
 use crate::observe::pvars::{Look, Sampler};
 use crate::profile::job::Job;
@@ -41,9 +41,6 @@ static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
 /// the system calls for it take far longer than the readings, which are of variables that were read under
 /// guard when their handles were taken.
 const GUARDED_AT_FIRST: u32 = 16;
-
-/// Ticks that gyan spent reading variables in between.
-static SAMPLING: Whole = Whole::new(0);
 
 /// The run between start and end. The lock also serialises gyan's calls of `MPI_T`.
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
@@ -119,21 +116,6 @@ pub(crate) fn sample(now: u64) {
     holding(|| RUN.try_lock().ok(), |run| run.sample(now));
 }
 
-/// So many ticks were spent reading variables at a call.
-pub(crate) fn sampled(ticks: u64) {
-    if budget::is_unlimited() {
-        SAMPLING.add_shared(ticks);
-    } else {
-        spent(clock::whole(budget::learn_sampling(ticks as f64)));
-    }
-}
-
-/// So many ticks were spent reading variables.
-pub(crate) fn spent(ticks: u64) {
-    SAMPLING.add_shared(ticks);
-    budget::spend(ticks as f64);
-}
-
 /// The program begins or ends a phase.
 pub(crate) fn change_phase(change: phases::Change) {
     with_run(|run| run.change_phase(change));
@@ -188,7 +170,7 @@ impl Run {
         {
             guard::inside(|| work(sampler, &self.library, &mut self.config));
         }
-        spent(clock::now().wrapping_sub(begun));
+        budget::spent(clock::now().wrapping_sub(begun));
     }
 
     /// A forked child has the parent's run, and is not it.
@@ -244,6 +226,6 @@ impl Run {
                 SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
             }
         }
-        spent(clock::now().wrapping_sub(now));
+        budget::spent(clock::now().wrapping_sub(now));
     }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gyan_results::{End, Ending, RankProfile};
 
-use super::{RUN, Run, SAMPLING, holding};
+use super::{RUN, Run, holding};
 use crate::calls::budget;
 use crate::observe::pvars::Look;
 use crate::profile::live::Live;
@@ -58,8 +58,7 @@ impl Run {
         }
         let ticks = clock::now().wrapping_sub(now) as f64;
         self.snapshots.ticks = budget::learned(self.snapshots.ticks, ticks);
-        SAMPLING.add_shared(clock::whole(self.snapshots.ticks));
-        budget::spend(self.snapshots.ticks);
+        budget::spent(clock::whole(self.snapshots.ticks));
         self.snapshot_due();
     }
 

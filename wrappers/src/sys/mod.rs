@@ -15,5 +15,6 @@ pub(crate) mod notice;
 pub(crate) mod peek;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;
+pub(crate) mod tls;
 pub(crate) mod unwind;
 pub(crate) mod weak_symbols;

@@ -3,12 +3,10 @@
 
 #![forbid(unsafe_code)]
 
-use gyan_results::{Cvar, Number, Pvar, PvarInfo, Skipped, Switch, Values};
+use gyan_results::{Cvar, Number, Pvar, PvarInfo, Switch, Values};
 
-use crate::config::Config;
 use crate::mpi::abi::{self, Implementation, Library, Version};
-use crate::mpi::tool::Mpit;
-use crate::observe::pvars::CLOSED;
+use crate::mpi::tool::{Mpit, Unread, Why};
 
 pub(crate) struct Row {
     /// As `GYAN_ENABLE` has it.
@@ -104,25 +102,18 @@ fn rows(implementation: Implementation, version: Version) -> impl Iterator<Item 
     })
 }
 
-/// The rows that the user wants, of those that there are for this library. A name that is none of
-/// them is a warning; `all` is whatever there is.
-pub(crate) fn wanted(library: &Library, config: &mut Config) -> Vec<&'static Row> {
-    if config.enable.is_empty() {
-        return Vec::new();
-    }
-    let all = config.enable.iter().any(|name| name == "all");
+/// The rows of `enable`, the names that the user gave, of those that there are for this library; `all` is
+/// whatever there is. Each other name gives a warning.
+pub(crate) fn wanted(library: &Library, enable: &[String]) -> (Vec<&'static Row>, Vec<String>) {
     let rows: Vec<&Row> = rows(library.implementation, library.version).collect();
-    for name in config.enable.iter().filter(|name| *name != "all") {
-        if !rows.iter().any(|row| row.name == name) {
-            config.warnings.push(unknown(name, &rows));
-        }
-    }
-    rows.into_iter()
-        .filter(|row| all || config.enable.iter().any(|name| name == row.name))
-        .collect()
+    let is_known = |name: &String| name == "all" || rows.iter().any(|row| row.name == name);
+    let unknown = enable.iter().filter(|name| !is_known(name));
+    let warnings = unknown.map(|name| unknown_name(name, &rows)).collect();
+    let is_wanted = |row: &&Row| enable.iter().any(|name| name == "all" || name == row.name);
+    (rows.into_iter().filter(is_wanted).collect(), warnings)
 }
 
-fn unknown(name: &str, rows: &[&Row]) -> String {
+fn unknown_name(name: &str, rows: &[&Row]) -> String {
     let known: Vec<&str> = rows.iter().map(|row| row.name).collect();
     if known.is_empty() {
         return format!(
@@ -149,25 +140,26 @@ impl Row {
     }
 }
 
-/// Whether what was turned on by name is there: after `MPI_Init`, where some libraries tell it first.
-pub(crate) fn verify(mpit: &Mpit, library: &Library, config: &mut Config) {
+/// A warning for each row that `enable` names and that is not there: to be asked for after `MPI_Init`, where
+/// some libraries tell it first. Variables whose index is `excluded` are not looked at.
+pub(crate) fn verify(
+    mpit: &Mpit,
+    library: &Library,
+    enable: &[String],
+    excluded: impl Fn(usize) -> bool,
+) -> Vec<String> {
     let number = mpit.api.pvar_get_num().unwrap_or(0);
     let there = |row: &Row| {
         let mut variables = (0..number)
-            .filter(|index| !config.wanted.exclusions.has_index(*index))
+            .filter(|index| !excluded(*index))
             .filter_map(|index| mpit.variable(library, index).ok());
         variables.any(|variable| row.owns(&variable.name))
     };
-    for row in rows(library.implementation, library.version) {
-        let named = config.enable.iter().any(|name| name == row.name);
-        if named && row.when_off == WhenOff::Zero && !there(row) {
-            let missing = row.missing();
-            // Said before, when there was no control variable either.
-            if !config.warnings.contains(&missing) {
-                config.warnings.push(missing);
-            }
-        }
-    }
+    let named = |row: &&Row| enable.iter().any(|name| name == row.name);
+    rows(library.implementation, library.version)
+        .filter(|row| row.when_off == WhenOff::Zero && named(row) && !there(row))
+        .map(Row::missing)
+        .collect()
 }
 
 /// What a run showed of each row.
@@ -175,20 +167,20 @@ pub(crate) fn states(
     implementation: Implementation,
     version: Version,
     read: &[Pvar],
-    skipped: &[Skipped],
+    unread: &[&Unread],
 ) -> Vec<(&'static Row, State)> {
     let state = |row: &'static Row| {
         let read: Vec<&Pvar> = read.iter().filter(|pvar| row.owns(&pvar.name)).collect();
-        let mut left_out = skipped
+        let mut left_out = unread
             .iter()
-            .filter(|skipped| skipped.name.as_ref().is_some_and(|name| row.owns(name)))
+            .filter(|unread| unread.name.as_ref().is_some_and(|name| row.owns(name)))
             .peekable();
         let state = if read.is_empty() && left_out.peek().is_none() {
-            let all_named = skipped.iter().all(|skipped| skipped.name.is_some());
+            let all_named = unread.iter().all(|unread| unread.name.is_some());
             if all_named { State::Missing } else { State::Unknown }
         } else {
             let off = match row.when_off {
-                WhenOff::Gone => left_out.any(|skipped| skipped.reason.starts_with(CLOSED)),
+                WhenOff::Gone => left_out.any(|unread| matches!(unread.why, Why::Closed(_))),
                 WhenOff::Zero => {
                     !read.is_empty() && read.iter().all(|pvar| is_zero(pvar.end.as_ref()))
                 }

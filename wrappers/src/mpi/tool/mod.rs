@@ -19,7 +19,7 @@ pub(crate) use describe::Enumeration;
 pub(crate) use event_info::{EventApi, SourceInfo};
 pub(crate) use events::{Element, EventFunctions, EventType, Instance, Listener, Registration};
 pub(crate) use handle::{PvarHandle, Session};
-pub(crate) use variable::Variable;
+pub(crate) use variable::{Unread, Variable, Why};
 
 use std::ffi::c_int;
 

@@ -2,6 +2,8 @@
 
 #![forbid(unsafe_code)]
 
+use std::fmt;
+
 use gyan_results::{Class, Datatype};
 
 use super::api::Api;
@@ -19,6 +21,30 @@ pub(crate) struct Variable {
     pub(crate) readonly: bool,
     pub(crate) continuous: bool,
     pub(crate) atomic: bool,
+}
+
+/// A performance variable that is not read.
+#[derive(Clone, Debug)]
+pub(crate) struct Unread {
+    /// Where the library gives one.
+    pub(crate) name: Option<String>,
+    pub(crate) why: Why,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Why {
+    /// `MPI_Init` closed its component; what the library says of it now.
+    Closed(String),
+    Other(String),
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Why::Closed(error) => write!(f, "its component was closed in MPI_Init ({error})"),
+            Why::Other(reason) => f.write_str(reason),
+        }
+    }
 }
 
 impl Variable {

@@ -14,16 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wildmatch::WildMatch;
 
-use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, Skipped};
+use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar};
 
 use crate::config::denylist;
 use crate::config::denylist::Exclusions;
 use crate::config::selection::Wanted;
 use crate::config::{EventsFrom, WatchFor};
 use crate::mpi::abi::{Bind, Library, inquiry};
+use crate::mpi::handles::Kind;
 use crate::mpi::libraries::quirks::{self, Known, Remedy};
-use crate::mpi::tool::{Failure, Mpit, PvarHandle, Session, Variable, published};
-use crate::observe::objects::{Kind, Object, Registry};
+use crate::mpi::tool::{Failure, Mpit, PvarHandle, Session, Unread, Variable, Why, published};
+use crate::observe::objects::{Object, Registry};
 use crate::observe::queues::{Callbacks, Told};
 use crate::observe::receives;
 use crate::sys::clock;
@@ -33,9 +34,6 @@ pub(crate) use by_phase::Phase;
 use by_phase::{Mark, Phases};
 use readings::Watch;
 use series::{Key, Series, key};
-
-/// What the reason begins with why a variable of a closed component was not read.
-pub(crate) const CLOSED: &str = "its component was closed in MPI_Init";
 
 /// The variables that are being read.
 pub(crate) struct Sampler {
@@ -56,7 +54,7 @@ pub(crate) struct Sampler {
     /// How many objects are in `finished`, and how many are not because that were too many.
     finished_objects: usize,
     forgotten_objects: u64,
-    skipped: BTreeMap<usize, Skipped>,
+    unread: BTreeMap<usize, Unread>,
     /// Elements of a variable that are kept one by one.
     elements: usize,
     /// How many objects are followed at a time, and as many are kept that are gone.
@@ -200,7 +198,7 @@ impl Sampler {
             known: BTreeSet::new(),
             finished_objects: 0,
             forgotten_objects: 0,
-            skipped: BTreeMap::new(),
+            unread: BTreeMap::new(),
             elements: limits.elements,
             limit: limits.objects,
             phases: Phases::new(limits.elements),
@@ -302,13 +300,13 @@ impl Sampler {
     }
 
     fn why_not_read(&self, patterns: &[WildMatch], wanted: &WatchFor) -> String {
-        let skipped = self.skipped.values().find(|skipped| {
-            let name = skipped.name.as_deref().unwrap_or_default();
+        let unread = self.unread.values().find(|unread| {
+            let name = unread.name.as_deref().unwrap_or_default();
             patterns.iter().any(|pattern| pattern.matches(name))
         });
-        match skipped {
-            Some(Skipped { name, reason, .. }) => {
-                format!("{} was not read: {reason}", name.as_deref().unwrap_or_default())
+        match unread {
+            Some(Unread { name, why }) => {
+                format!("{} was not read: {why}", name.as_deref().unwrap_or_default())
             }
             None if wanted.variable == receives::UNEXPECTED_QUEUE => {
                 "this MPI exports no length of the queue of unexpected messages; gyan doctor tells \
@@ -413,11 +411,11 @@ impl Sampler {
             Ok(variable) => variable,
             Err(error) => {
                 let early = self.early_names.get(index).cloned().flatten();
-                let reason = match early {
-                    Some(_) if !guard::is_off() => format!("{CLOSED} ({error})"),
-                    _ => error,
+                let why = match early {
+                    Some(_) if !guard::is_off() => Why::Closed(error),
+                    _ => Why::Other(error),
                 };
-                return self.skip(index, early, reason);
+                return self.leave_unread(index, Unread { name: early, why });
             }
         };
         let name = Some(variable.name.clone());
@@ -471,10 +469,14 @@ impl Sampler {
 
     /// Notes why variable `index` is not read, unless it is.
     fn skip(&mut self, index: usize, name: Option<String>, reason: String) {
+        self.leave_unread(index, Unread { name, why: Why::Other(reason) });
+    }
+
+    fn leave_unread(&mut self, index: usize, unread: Unread) {
         if self.is_read(index) {
-            self.skipped.remove(&index);
+            self.unread.remove(&index);
         } else {
-            self.skipped.insert(index, Skipped { index, name, reason });
+            self.unread.insert(index, unread);
         }
     }
 

@@ -11,11 +11,12 @@ use super::series::Series;
 use super::{Findings, Finished, Look, Moment, Sampled, Sampler};
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
+use crate::mpi::handles::Kind;
 use crate::mpi::libraries::advice;
 use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks::{self, Remedy};
-use crate::mpi::tool::Mpit;
-use crate::observe::objects::{Kind, Object, Registry};
+use crate::mpi::tool::{Mpit, Unread, Why};
+use crate::observe::objects::{Object, Registry};
 use crate::observe::queues::Callbacks;
 use crate::sys::clock;
 use crate::sys::guard;
@@ -48,8 +49,7 @@ impl Sampler {
             && !guard::is_off()
         {
             let reason = format!("variables that appeared later: {failure}");
-            self.skipped
-                .insert(self.exported, Skipped { index: self.exported, name: None, reason });
+            self.unread.insert(self.exported, Unread { name: None, why: Why::Other(reason) });
         }
         self.read_all(clock::now());
         let mut names = BTreeMap::new();
@@ -122,8 +122,14 @@ impl Sampler {
         let phases = self.phases.pvars(&finished);
         let series = self.series.as_ref().map(|series| described(series, &finished, self.begun));
         let pvars: Vec<Pvar> = finished.into_iter().map(|finished| finished.pvar).collect();
-        let skipped: Vec<Skipped> = self.skipped.values().cloned().collect();
-        let states = monitoring::states(library.implementation, library.version, &pvars, &skipped);
+        let unread: Vec<&Unread> = self.unread.values().collect();
+        let states = monitoring::states(library.implementation, library.version, &pvars, &unread);
+        let skipped = self.unread.iter().map(|(index, Unread { name, why })| Skipped {
+            index: *index,
+            name: name.clone(),
+            reason: why.to_string(),
+        });
+        let skipped = skipped.collect();
         let advice = advice::advice(library.implementation, self.exported, &states);
         let mut objects: Vec<String> = self.objects.left_out().collect();
         if self.forgotten_objects > 0 {

@@ -14,7 +14,7 @@ use gyan_results::{MessageSource, Messages, Metric, Traffic};
 
 use super::{Peer, Queues, Stream};
 use crate::calls::budget;
-use crate::calls::gate;
+use crate::calls::containment::contain;
 use crate::mpi::abi::Library;
 use crate::sys::clock;
 use crate::sys::fixed_map::{Row, Table, mixed};
@@ -312,7 +312,7 @@ unsafe extern "C" fn callback(
     let Some(spec) = (unsafe { spec.as_ref() }) else { return SUCCESS };
     let (slot, event) = (parameter.addr() / EVENTS.len(), parameter.addr() % EVENTS.len());
     if let Some((event, _)) = EVENTS.get(event) {
-        gate::contain("taking in an event of PERUSE", || {
+        contain("taking in an event of PERUSE", || {
             with_told(|told| {
                 if let Some(told) = told {
                     told.take_in(*event, slot, id.cast_unsigned(), spec, now);

@@ -5,9 +5,9 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::entry::effects::{Language, integer};
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{Posted, Receives};
+use crate::mpi::handles::{Language, integer};
 use crate::sys::fixed_map::{Row, Table, mixed};
 use crate::sys::peek::{element, word};
 

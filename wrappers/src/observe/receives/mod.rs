@@ -17,13 +17,12 @@ use gyan_results::Watch;
 use wildmatch::WildMatch;
 
 use crate::calls::budget;
-use crate::calls::gate;
+use crate::calls::containment;
 use crate::calls::thread;
 use crate::config::WatchFor;
-use crate::entry::effects::Language;
 use crate::mpi::functions::{Function, Posted, Receives};
+use crate::mpi::handles::Language;
 use crate::mpi::tool::published;
-use crate::run;
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
 use crate::sys::locks::lock_soon;
@@ -121,7 +120,7 @@ pub(crate) fn before(
 }
 
 fn contain<T>(piece: impl FnOnce() -> Option<T>) -> Option<T> {
-    gate::contain("watching receives", piece).flatten()
+    containment::contain("watching receives", piece).flatten()
 }
 
 /// Compares the variable for one receive. Its value when that is a hit.
@@ -158,7 +157,7 @@ fn compare_measured(alone: bool, comm: Option<usize>) -> Option<u64> {
     let value = compare_only(alone, comm);
     let ticks = clock::now().wrapping_sub(begun);
     LOOK.set(budget::learned(LOOK.get(), ticks as f64));
-    run::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
+    budget::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
     value
 }
 
@@ -254,7 +253,7 @@ fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
         STACK.set(budget::learned(STACK.get(), ticks as f64));
         LAST_STACK.set(begun);
     }
-    run::spent(ticks);
+    budget::spent(ticks);
     noted
 }
 

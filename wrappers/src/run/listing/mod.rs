@@ -18,7 +18,7 @@ use std::ptr;
 
 use gyan_results::{Moment, Tool, VARIABLES_SCHEMA, Variables};
 
-use crate::calls::gate;
+use crate::calls::containment::contain;
 use crate::mpi::abi::Library;
 use crate::mpi::libraries::advice;
 use crate::mpi::libraries::monitoring;
@@ -43,7 +43,7 @@ const FAILED: c_int = 2;
 /// `path` is a C string, and an MPI library that nobody has initialised is loaded.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub(crate) unsafe extern "C" fn gyan_list(path: *const c_char, before_init: c_int) -> c_int {
-    let listed = gate::contain("listing", || {
+    let listed = contain("listing", || {
         // SAFETY: the caller's promise.
         let path = unsafe { CStr::from_ptr(path) };
         list_library(Path::new(path.to_str().map_err(|error| error.to_string())?), before_init != 0)
@@ -111,7 +111,7 @@ pub(crate) fn take_over(
     earlier: Option<Items>,
     path: &Path,
 ) -> ! {
-    let listed = gate::contain("listing", || write_and_end(library, mpit, moment, earlier, path));
+    let listed = contain("listing", || write_and_end(library, mpit, moment, earlier, path));
     let code = code_of(listed);
     // SAFETY: what the user asked for by `gyan varlist`: the program itself is not to run.
     unsafe { libc::_exit(code) }

@@ -17,15 +17,17 @@ mod signals;
 mod trampoline;
 
 pub(crate) use function::Function;
-pub(crate) use signals::{Record, uncovered};
+use signals::Record;
+pub(crate) use signals::uncovered;
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::marker::PhantomData;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::calls::thread;
 use crate::sys::notice;
+use crate::sys::tls::thread_cells;
 
 /// What a call of the library is about.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +83,7 @@ pub(crate) enum Stage {
 
 impl Scope {
     fn enter() -> Scope {
-        let stage = &thread::here().guard_stage;
+        let stage = &here().stage;
         let is_outermost = stage.get() == Stage::None;
         if is_outermost {
             stage.set(Stage::Wanted);
@@ -92,9 +94,20 @@ impl Scope {
 
 impl Drop for Scope {
     fn drop(&mut self) {
-        if self.is_outermost && thread::here().guard_stage.replace(Stage::None) == Stage::Guarded {
+        if self.is_outermost && here().stage.replace(Stage::None) == Stage::Guarded {
             signals::restore();
         }
+    }
+}
+
+thread_cells! {
+    "gyan_guard"
+    /// What the guard knows of a thread.
+    struct Guarding {
+        /// How far it is with its scope.
+        stage: Cell<Stage>,
+        /// The guarded call of the library that it is in; null for none.
+        call: Cell<*mut Record>,
     }
 }
 
@@ -163,9 +176,9 @@ pub(crate) unsafe fn attempt<Arguments, F: Function<Arguments>>(
     function: F,
     arguments: Arguments,
 ) -> Result<c_int, &'static str> {
-    let here = thread::here();
-    if here.guard_stage.get() == Stage::Wanted && signals::install() {
-        here.guard_stage.set(Stage::Guarded);
+    let here = here();
+    if here.stage.get() == Stage::Wanted && signals::install() {
+        here.stage.set(Stage::Guarded);
     }
     // SAFETY: the caller's promise.
     unsafe { signals::guarded(function, arguments) }

@@ -9,10 +9,9 @@ use std::mem::{self, MaybeUninit};
 use std::ptr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use super::Stage;
 use super::function::Function;
 use super::trampoline::{gyan_guarded, gyan_guarded_crashed};
-use crate::calls::thread;
+use super::{Here, Stage, here};
 
 /// Signals by which a crash shows, `abort` among them.
 const CRASHES: [c_int; 5] =
@@ -132,13 +131,13 @@ fn our_handler() -> usize {
 
 /// The call that a thread is in, until this goes, also when a cancellation unwinds the stack.
 struct Covered {
-    here: thread::Here,
+    here: Here,
     before: *mut Record,
 }
 
 impl Drop for Covered {
     fn drop(&mut self) {
-        self.here.guard.set(self.before);
+        self.here.call.set(self.before);
     }
 }
 
@@ -150,15 +149,14 @@ pub(super) unsafe fn guarded<Arguments, F: Function<Arguments>>(
     function: F,
     arguments: Arguments,
 ) -> Result<c_int, &'static str> {
-    let here = thread::here();
-    if here.guard_stage.get() != Stage::Guarded {
+    let here = here();
+    if here.stage.get() != Stage::Guarded {
         // SAFETY: the caller's promise.
         return Ok(unsafe { function.direct(arguments) });
     }
     let words = F::words(arguments);
     let mut record = Record::default();
-    let inside = here.inside.get();
-    let covered = Covered { here, before: here.guard.replace(&raw mut record) };
+    let covered = Covered { here, before: here.call.replace(&raw mut record) };
     // SAFETY: the caller's promise; the function takes as many of the words as it has arguments, each of
     // which is an integer or a pointer.
     let code = unsafe { gyan_guarded(function.address(), &raw const words, &raw mut record) };
@@ -166,8 +164,6 @@ pub(super) unsafe fn guarded<Arguments, F: Function<Arguments>>(
     if record.signal == 0 {
         return Ok(code);
     }
-    // Where the library called a function of MPI that is wrapped.
-    here.inside.set(inside);
     Err(name(record.signal))
 }
 
@@ -184,19 +180,19 @@ fn name(signal: c_int) -> &'static str {
 /// Does `work`, which the library calls back for: a crash in it is not one of a frame that may be
 /// skipped.
 pub(crate) fn uncovered<T>(work: impl FnOnce() -> T) -> T {
-    let here = thread::here();
-    let _covered = Covered { here, before: here.guard.replace(ptr::null_mut()) };
+    let here = here();
+    let _covered = Covered { here, before: here.call.replace(ptr::null_mut()) };
     work()
 }
 
 /// # Safety
 /// Called by the kernel, with what it gives to a handler with `SA_SIGINFO`.
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    let here = thread::here();
-    let record = here.guard.get();
+    let here = here();
+    let record = here.call.get();
     // SAFETY: the kernel gives a valid one.
     if !record.is_null() && unsafe { is_of_this_thread(&*info) } {
-        here.guard.set(ptr::null_mut());
+        here.call.set(ptr::null_mut());
         // SAFETY: the record lives on the stack of `guarded`, which is below nothing that is skipped.
         let record = unsafe { &mut *record };
         record.signal = signal;
@@ -445,7 +441,7 @@ mod tests {
         assert!(install());
         assert_eq!(stack().ss_flags, 0);
         assert!(!install());
-        thread::here().guard_stage.set(Stage::Guarded);
+        here().stage.set(Stage::Guarded);
         assert_ne!(actions(), actions_before);
         let word = |word: usize| word as *mut c_void;
         let arguments = (1, word(2), 3, 4, 5, 6, 7, word(8), 9, 10, 11, 12, -13);
@@ -473,7 +469,7 @@ mod tests {
         // SAFETY: as above.
         unsafe { libc::raise(libc::SIGFPE) };
         assert_eq!(HEARD.load(Ordering::Relaxed), 2);
-        thread::here().guard_stage.set(Stage::None);
+        here().stage.set(Stage::None);
         restore();
         assert_eq!(actions(), actions_before);
         assert_eq!(stack().ss_flags, libc::SS_DISABLE);

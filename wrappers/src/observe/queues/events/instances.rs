@@ -12,7 +12,7 @@ use gyan_results::{EventCount, MessageSource, Messages, Traffic};
 
 use super::clocks::{SourceClock, clock_of};
 use super::meaning::{Reading, What};
-use crate::calls::gate;
+use crate::calls::containment::contain;
 use crate::mpi::tool::{Instance, Listener};
 use crate::observe::queues::{Peer, Queues, Stream};
 use crate::sys::clock;
@@ -165,7 +165,7 @@ impl Instances {
 
 impl Listener for Instances {
     fn happened(&self, instance: &Instance) {
-        gate::contain("counting an event of MPI_T", || self.count(instance));
+        contain("counting an event of MPI_T", || self.count(instance));
     }
 
     fn lost(&self, number: u64) {

@@ -1,0 +1,14 @@
+//! The command with fixtures: without an MPI.
+
+mod common;
+#[path = "../common/faults.rs"]
+mod faults;
+#[path = "../common/schemas.rs"]
+mod schemas;
+
+mod bad_input;
+mod examples;
+mod packs;
+mod promises;
+mod reports;
+mod stacks;

@@ -1,0 +1,275 @@
+//! Which MPIs are there, how is a program compiled for each, and how is it launched?
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use super::processes::{Outcome, command, root, run, run_within, target};
+
+/// The two MPIs of Debian, by the suffix of their commands: for what does not depend on versions.
+pub(crate) const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
+pub(crate) const OPENMPI: Mpi = Mpi { name: "openmpi", place: Place::Debian };
+pub(crate) const MPICH: Mpi = Mpi { name: "mpich", place: Place::Debian };
+
+/// Open MPI 4 gives the ranks that are left two seconds when one ends with another code than 0: for
+/// jobs of one rank.
+pub(crate) const NOBODY_IS_LEFT: (&str, &str) = ("OMPI_MCA_odls_base_sigkill_timeout", "0");
+
+/// Every MPI of the test bed, with the compiler wrappers for each of its binary interfaces.
+pub(crate) const BED: [Mpi; 9] = [
+    bed("openmpi4", "mpicc"),
+    bed("mpich4", "mpicc"),
+    OPENMPI5,
+    bed("mpich5", "mpicc"),
+    bed("mpich5", "mpicc_abi"),
+    bed("intelmpi", "mpigcc"),
+    // Intel MPI runs what MPICH's wrapper builds for the standard's interface.
+    bed("intelmpi", "mpicc_abi"),
+    MPICH_PVARS,
+    OPENMPI_SPC,
+];
+pub(crate) const OPENMPI5: Mpi = bed("openmpi5", "mpicc");
+pub(crate) const MPICH_PVARS: Mpi = bed("mpich-pvars", "mpicc");
+pub(crate) const OPENMPI_SPC: Mpi = bed("openmpi-spc", "mpicc");
+
+const fn bed(name: &'static str, compiler: &'static str) -> Mpi {
+    Mpi { name, place: Place::Bed { compiler } }
+}
+
+/// An MPI, and how a program is built for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Mpi {
+    pub(crate) name: &'static str,
+    place: Place,
+}
+
+/// Where its commands are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Place {
+    /// On PATH, under names with a suffix.
+    Debian,
+    /// Where `scripts/testbed` put it.
+    Bed { compiler: &'static str },
+}
+
+impl Outcome {
+    /// What went to stdout, as a bag of characters: launchers mix the output of ranks.
+    pub(crate) fn stdout_of_ranks(&self) -> Vec<char> {
+        bag_of(&self.stdout)
+    }
+
+    /// The lines on stderr that are gyan's.
+    pub(crate) fn notices(&self) -> Vec<&str> {
+        self.stderr.lines().filter(|line| line.starts_with("gyan: ")).collect()
+    }
+}
+
+pub(crate) fn bag_of(text: &str) -> Vec<char> {
+    let mut characters: Vec<char> = text.chars().collect();
+    characters.sort_unstable();
+    characters
+}
+
+impl Mpi {
+    /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
+    pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
+        self.mpirun_behind(&[], ranks)
+    }
+
+    /// `<front> mpirun -n <ranks>`, in the environment of this MPI.
+    pub(crate) fn mpirun_behind(self, front: &[String], ranks: usize) -> Vec<String> {
+        self.launched(front, "mpirun", ranks)
+    }
+
+    /// `mpiexec -n <ranks>`, the name that the standard gives a launcher.
+    pub(crate) fn mpiexec(self, ranks: usize) -> Vec<String> {
+        self.launched(&[], "mpiexec", ranks)
+    }
+
+    fn launched(self, front: &[String], launcher: &str, ranks: usize) -> Vec<String> {
+        let mut words = match self.place {
+            Place::Debian => [front, &[format!("{launcher}.{}", self.name)]].concat(),
+            Place::Bed { .. } => {
+                // Where there is no such network its component sleeps a second in MPI_Init.
+                let no_ofi = ["env", "OMPI_MCA_btl=^ofi"].map(str::to_owned);
+                let quick = if self == OPENMPI5 { &no_ofi[..] } else { &[] };
+                [&in_bed(self.name), quick, front, &[launcher.into()]].concat()
+            }
+        };
+        if self == OPENMPI {
+            words.push("--oversubscribe".into());
+        }
+        words.extend(["-n".into(), ranks.to_string()]);
+        words
+    }
+
+    /// `program` in the environment of this MPI, without a launcher.
+    pub(crate) fn alone(self, program: &Path) -> Vec<String> {
+        let mut words = match self.place {
+            Place::Debian => Vec::new(),
+            Place::Bed { .. } => in_bed(self.name),
+        };
+        words.push(program.display().to_string());
+        words
+    }
+
+    /// The compiled program `tests/programs/<program>.c`.
+    pub(crate) fn program(self, program: &str) -> PathBuf {
+        self.compiled(program, &[])
+    }
+
+    /// The same, with more arguments for the compiler, which make it another program.
+    pub(crate) fn compiled(self, program: &str, arguments: &[&str]) -> PathBuf {
+        let wrapper = match self.place {
+            Place::Debian => "mpicc",
+            Place::Bed { compiler } => compiler,
+        };
+        self.built(
+            wrapper,
+            &format!("{program}.c"),
+            &[&["-pthread", "-ldl", "-lm"], arguments].concat(),
+        )
+    }
+
+    /// The compiled program `tests/programs/<program>.c`, which includes `gyan.h`.
+    pub(crate) fn with_header(self, program: &str) -> PathBuf {
+        self.compiled(program, &[&format!("-I{}", include().display())])
+    }
+
+    /// The compiled C++ program `tests/programs/<program>.cpp`.
+    pub(crate) fn cxx_program(self, program: &str) -> PathBuf {
+        let source = format!("{program}.cpp");
+        match self.place {
+            Place::Bed { compiler: "mpigcc" } => self.built("mpigxx", &source, &[]),
+            Place::Bed { compiler: "mpicc_abi" } => self.built("mpicxx_abi", &source, &[]),
+            // It was built without a wrapper for C++.
+            _ if self == MPICH_PVARS => self.built("mpicc", &source, &["-cc=g++"]),
+            _ => self.built("mpicxx", &source, &[]),
+        }
+    }
+
+    /// The compiled Fortran program `tests/programs/<program>`, with more arguments for the compiler.
+    pub(crate) fn fortran_program(self, program: &str, arguments: &[&str]) -> PathBuf {
+        let wrapper = if self.name == "intelmpi" { "mpif90" } else { "mpifort" };
+        // As mpif.h declares no types, one procedure is called with many.
+        self.built(wrapper, program, &[&["-fallow-argument-mismatch"], arguments].concat())
+    }
+
+    /// The library `tests/programs/<source>.c`, to be preloaded.
+    pub(crate) fn preloadable(self, source: &str, arguments: &[&str]) -> PathBuf {
+        self.compiled(source, &[&["-shared", "-fPIC"], arguments].concat())
+    }
+
+    /// The words that put a command into the environment of this MPI, none for Debian's, and the
+    /// compiler wrapper there.
+    pub(crate) fn environment(self) -> (Vec<String>, String) {
+        match self.place {
+            Place::Debian => (Vec::new(), format!("mpicc.{}", self.name)),
+            Place::Bed { compiler } => (in_bed(self.name), compiler.to_owned()),
+        }
+    }
+
+    fn built(self, wrapper: &str, source: &str, arguments: &[&str]) -> PathBuf {
+        let (folder, compiler) = match self.place {
+            Place::Debian => (self.name.to_owned(), vec![format!("{wrapper}.{}", self.name)]),
+            Place::Bed { .. } => {
+                // The wrappers for the standard's interface are MPICH's.
+                let home = if wrapper.ends_with("_abi") { "mpich5" } else { self.name };
+                (format!("{home}-{wrapper}"), [in_bed(home), vec![wrapper.into()]].concat())
+            }
+        };
+        let directory = target().join("test-programs").join(folder);
+        fs::create_dir_all(&directory).unwrap();
+        // Other arguments, another program.
+        let kind: String = arguments
+            .iter()
+            .map(|argument| if argument.starts_with("-L") { "-linked" } else { argument })
+            .filter(|argument| {
+                ["-linked", "-D", "-f"].iter().any(|kind| argument.starts_with(kind))
+            })
+            .collect();
+        let output =
+            directory.join(format!("{}{kind}", source.strip_suffix(".c").unwrap_or(source)));
+        let source = root().join("tests/programs").join(source);
+        let mut made_of = format!("{arguments:?} {} {}", modified(&source), age_of(&compiler));
+        for header in ["gyan.h", "gyan.f90"] {
+            made_of += &modified(&include().join(header));
+        }
+        made_of += &modified(&root().join("tests/programs/peruse_own.h"));
+        let record = PathBuf::from(format!("{}.made-of", output.display()));
+        if output.exists() && fs::read_to_string(&record).is_ok_and(|text| text == made_of) {
+            return output;
+        }
+        let mut compiler = command(&compiler);
+        // A Fortran module comes before the program that uses it, libraries behind.
+        let (modules, arguments): (Vec<&str>, Vec<&str>) = arguments
+            .iter()
+            .partition(|argument| Path::new(argument).extension() == Some("f90".as_ref()));
+        compiler.args(["-O1", "-w", "-o"]).arg(&output);
+        compiler.args(modules).arg(&source).args(&arguments);
+        let outcome = run(compiler.current_dir(&directory));
+        assert_eq!(outcome.code, 0, "{} does not compile:\n{}", source.display(), outcome.stderr);
+        // What a library outside holds may change at any time.
+        if !arguments.iter().any(|argument| argument.starts_with("-L")) {
+            fs::write(record, made_of).unwrap();
+        }
+        output
+    }
+
+    /// The Rust package `tests/programs/rust`, built once for each binary interface: its libraries
+    /// have the same name in every MPI that has the interface.
+    pub(crate) fn rust_program(self) -> PathBuf {
+        let (home, wrapper) = match self.place {
+            _ if self.name.starts_with("openmpi") => ("openmpi4", "mpicc"),
+            Place::Bed { compiler: "mpicc_abi" } => ("mpich5", "mpicc_abi"),
+            _ => ("mpich5", "mpicc"),
+        };
+        let directory = target().join("test-programs").join(format!("rust-{home}-{wrapper}"));
+        let mut cargo = command(&[in_bed(home), vec![env!("CARGO").to_owned()]].concat());
+        cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&directory);
+        cargo.current_dir(root().join("tests/programs/rust")).env("MPICC", wrapper);
+        if wrapper == "mpicc_abi" {
+            // mpi-sys relies on MPI_Fint, which MPI 5.0 leaves out.
+            cargo.env("CFLAGS", "-DMPI_Fint=int");
+            cargo.env("BINDGEN_EXTRA_CLANG_ARGS", "-DMPI_ABI -DMPI_Fint=int");
+        }
+        // The first time it compiles a parser of C headers.
+        let outcome = run_within(&mut cargo, Duration::from_secs(600));
+        assert_eq!(outcome.code, 0, "the Rust program does not compile:\n{}", outcome.stderr);
+        directory.join("debug/receives")
+    }
+}
+
+/// When a file was written, as a text.
+fn modified(path: &Path) -> String {
+    let time = fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap();
+    format!("{:?}", time.duration_since(std::time::UNIX_EPOCH).unwrap())
+}
+
+/// Where a compiler wrapper is and of when, with those of Debian that one in the test bed may lead to.
+fn age_of(compiler: &[String]) -> String {
+    static KNOWN: Mutex<BTreeMap<Vec<String>, String>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let ask = || {
+        let (wrapper, front) = compiler.split_last().unwrap();
+        let script = "for file; do file=$(command -v $file) && stat -Lc '%n %Y' $file; done; true";
+        let mut words: Vec<String> = [front, &["sh".into(), "-c".into(), script.into()]].concat();
+        words.push("sh".into());
+        words.extend(["", ".openmpi", ".mpich"].map(|suffix| format!("{wrapper}{suffix}")));
+        run(&mut command(&words)).stdout
+    };
+    known.entry(compiler.to_vec()).or_insert_with(ask).clone()
+}
+
+/// The words that put a command into the environment of an MPI of the test bed.
+fn in_bed(name: &str) -> Vec<String> {
+    let testbed = root().join("scripts/testbed").display().to_string();
+    vec![testbed, "run".into(), name.into(), "--".into()]
+}
+
+/// Where `gyan.h` and `gyan.f90` are.
+pub(crate) fn include() -> PathBuf {
+    root().join("wrappers/include")
+}

@@ -1,0 +1,82 @@
+//! How does a test start a process? Always under a timeout, and without the user's settings of gyan.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use tempfile::TempDir;
+use wait_timeout::ChildExt;
+
+/// No run of a test takes longer, even on a loaded machine.
+const TIMEOUT: Duration = Duration::from_secs(120);
+
+/// What a run left behind.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    /// The exit code, or 128 and the signal.
+    pub(crate) code: i32,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// The project's folder.
+pub(crate) fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target() -> PathBuf {
+    // .../target/<profile>/deps/<this test>
+    let test = std::env::current_exe().unwrap();
+    test.ancestors().nth(3).unwrap().to_owned()
+}
+
+/// A command line as a command that knows no setting of gyan but what the test gives it.
+pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
+    let (program, arguments) = words.split_first().unwrap();
+    let mut command = Command::new(program);
+    command.args(arguments);
+    command
+}
+
+/// Runs to the end, or fails the test when that takes too long.
+pub(crate) fn run(command: &mut Command) -> Outcome {
+    run_within(command, TIMEOUT)
+}
+
+/// The same for what may take longer.
+pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
+    let directory = TempDir::new().unwrap();
+    let (stdout, stderr) = (directory.path().join("stdout"), directory.path().join("stderr"));
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        let explicit = command.get_envs().any(|(set, _)| set == OsStr::new(&name));
+        if name.starts_with("GYAN") && name != "GYAN_TESTBED" && !explicit {
+            command.env_remove(&name);
+        }
+    }
+    let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+    let mut child = command
+        .envs(root.map(|name| (name, "1")))
+        .stdin(Stdio::null())
+        .stdout(File::create(&stdout).unwrap())
+        .stderr(File::create(&stderr).unwrap())
+        .process_group(0)
+        .spawn()
+        .unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    let Some(status) = child.wait_timeout(timeout).unwrap() else {
+        let group = rustix::process::Pid::from_child(&child);
+        let _ = rustix::process::kill_process_group(group, rustix::process::Signal::KILL);
+        child.wait().unwrap();
+        panic!("{command:?} did not end\n{}", fs::read_to_string(&stderr).unwrap_or_default());
+    };
+    let text = |path: &Path| String::from_utf8_lossy(&fs::read(path).unwrap()).into_owned();
+    Outcome {
+        code: status.code().unwrap_or_else(|| 128 + status.signal().unwrap()),
+        stdout: text(&stdout),
+        stderr: text(&stderr),
+    }
+}

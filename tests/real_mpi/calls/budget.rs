@@ -1,0 +1,223 @@
+//! gyan keeps its own cost within a budget by timing fewer calls; counts stay exact, and the times are
+//! right within the errors that the profile states.
+
+use gyan_results::{Call, RankProfile};
+
+use crate::common::{MPIS, Profiled, call, counts};
+
+const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
+
+/// Functions that start or end MPI, or take less time than two looks at the clock: they need not be
+/// timed.
+fn need_not_be_timed(name: &str) -> bool {
+    let names = ["MPI_Finalize", "MPI_Wtime", "MPI_Wtick", "MPI_Pcontrol"];
+    name.starts_with("MPI_Init") || name.starts_with("MPI_Aint_") || names.contains(&name)
+}
+
+fn timed(profile: &RankProfile) -> impl Iterator<Item = &Call> {
+    profile.calls.iter().filter(|call| !need_not_be_timed(&call.name))
+}
+
+/// Whatever was timed, what is said of it fits together.
+fn assert_consistent(profile: &RankProfile, what: &str) {
+    let mut total = 0.0;
+    let mut variance = 0.0;
+    for call in &profile.calls {
+        let what = format!("{what}: {call:?}");
+        assert!(call.timed <= call.count, "{what}");
+        if call.timed == 0 {
+            assert_eq!((call.time_s, call.time_max_s), (None, None), "{what}");
+            continue;
+        }
+        let (time, error) = (call.time_s.unwrap(), call.time_error_s.unwrap());
+        assert!(time.is_finite() && error.is_finite() && error >= 0.0, "{what}");
+        if call.timed == call.count {
+            let max = call.time_max_s.unwrap();
+            assert!(error == 0.0 && (-1e-6..=time + 1e-6).contains(&max), "{what}");
+            assert_eq!(call.time_histogram.iter().sum::<u64>(), call.count, "{what}");
+        }
+        assert!(call.time_histogram.last().is_none_or(|bar| *bar > 0), "{what}");
+        total += time;
+        variance += error * error;
+    }
+    let in_mpi = profile.in_mpi.unwrap();
+    assert!(
+        (in_mpi.time_s - total).abs() <= 1e-6 + total.abs() * 1e-6,
+        "{what}: {in_mpi:?} {total}"
+    );
+    let error = variance.sqrt();
+    assert!(
+        (in_mpi.time_error_s - error).abs() <= 1e-9 + error * 1e-3,
+        "{what}: {in_mpi:?} {error}"
+    );
+    let share = in_mpi.time_s / profile.job.elapsed_s;
+    assert!((in_mpi.share - share).abs() < 1e-6, "{what}: {in_mpi:?} {share}");
+    let clock = profile.clock.as_ref().unwrap();
+    assert!(["tsc", "clock_gettime"].contains(&clock.source.as_str()), "{clock:?}");
+    assert!(clock.read_s > 0.0 && clock.read_s < 1e-3, "{clock:?}");
+}
+
+#[test]
+fn under_the_smallest_budget_counts_are_exact_and_each_function_has_a_time() {
+    for mpi in MPIS {
+        let settings = [("GYAN_BUDGET", "0.000001%")];
+        let run = Profiled::run(mpi, 4, &["calls"], &settings);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            let truth = run.truth(profile.rank);
+            let expected = truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap()));
+            assert_eq!(counts(&profile), expected.collect(), "{mpi:?}");
+            for call in timed(&profile) {
+                assert!(call.timed >= 1, "{mpi:?} {call:?}");
+            }
+            assert_consistent(&profile, &format!("{mpi:?} rank {}", profile.rank));
+            let budget = profile.overhead.budget.unwrap();
+            assert!((budget - 1e-8).abs() < 1e-12, "{budget}");
+        }
+    }
+}
+
+#[test]
+fn without_a_budget_every_call_is_timed() {
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, 4, &["calls"], &[NO_LIMIT]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            assert!(timed(&profile).count() > 100);
+            for call in timed(&profile) {
+                assert_eq!(call.timed, call.count, "{mpi:?} {call:?}");
+            }
+            assert_consistent(&profile, &format!("{mpi:?} rank {}", profile.rank));
+            assert_eq!(profile.overhead.budget, None);
+            assert!(!profile.overhead.is_over_budget());
+        }
+    }
+}
+
+#[test]
+fn the_budget_is_that_of_the_setting() {
+    let mpi = MPIS[0];
+    for (value, budget) in [("2%", 0.02), ("0.5%", 0.005), ("0.03", 0.03)] {
+        let run = Profiled::run(mpi, 1, &["exit_code"], &[("GYAN_BUDGET", value)]);
+        let found = run.profiles()[0].overhead.budget.unwrap();
+        assert!((found - budget).abs() < 1e-12, "{value}: {found}");
+    }
+    let run = Profiled::run(mpi, 1, &["exit_code"], &[]);
+    assert_eq!(run.profiles()[0].overhead.budget, Some(0.005));
+}
+
+#[test]
+fn a_budget_that_is_none_is_a_warning_that_names_it() {
+    let mpi = MPIS[0];
+    for value in ["plenty", "-1%", "101%", "nan", "inf%", "%"] {
+        let run = Profiled::run(mpi, 1, &["exit_code"], &[("GYAN_BUDGET", value)]);
+        assert_eq!(run.outcome.code, 0, "{value}: {}", run.outcome.stderr);
+        let profile = &run.profiles()[0];
+        let named = profile.warnings.iter().filter(|warning| warning.contains("GYAN_BUDGET"));
+        assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
+        let said = run.outcome.notices();
+        assert!(said.iter().any(|line| line.contains("GYAN_BUDGET")), "{value}: {said:?}");
+        // As if it had not been set.
+        assert_eq!(profile.overhead.budget, Some(0.005), "{value}");
+    }
+}
+
+#[test]
+fn the_time_of_a_receive_that_waits_is_the_time_that_it_waits() {
+    for mpi in MPIS {
+        for settings in [&[][..], &[NO_LIMIT][..]] {
+            let run = Profiled::run(mpi, 2, &["waiting"], settings);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let profile = &run.profiles()[0];
+            let what = format!("{mpi:?} {settings:?}");
+            assert_consistent(profile, &what);
+            let truth = &run.truth(0)[0];
+            let (sum, longest): (f64, f64) = (truth[1].parse().unwrap(), truth[2].parse().unwrap());
+            let receive = call(profile, "MPI_Recv");
+            assert_eq!(receive.count, 20, "{what}");
+            let (time, max) = (receive.time_s.unwrap(), receive.time_max_s.unwrap());
+            let error = 6.0 * receive.time_error_s.unwrap();
+            assert!(
+                time > 0.9 * sum - error && time < sum + 1e-3 + error,
+                "{what}: {time} for {sum}"
+            );
+            assert!(max < longest + 1e-4, "{what}: {max} for {longest}");
+            if receive.timed == 20 {
+                assert!(max > 0.9 * longest - 1e-3, "{what}: {max} for {longest}");
+            }
+            let elapsed = profile.job.elapsed_s;
+            let in_mpi = profile.in_mpi.unwrap();
+            assert!(in_mpi.time_s > 0.9 * sum - error, "{what}: {in_mpi:?}");
+            assert!(in_mpi.time_s < elapsed + error, "{what}: {in_mpi:?} of {elapsed}");
+        }
+    }
+}
+
+/// Whether the estimate is right within its error is the business of the unit tests of `timing`: an
+/// interruption of a call that is not timed is in no estimate. Nor is it in one that is too large.
+#[test]
+fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
+    for mpi in MPIS {
+        // The usual: not all of the calls are timed.
+        for settings in [&[NO_LIMIT][..], &[("GYAN_BUDGET", "0.5%")][..]] {
+            let run = Profiled::run(mpi, 1, &["mixture"], settings);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            let profile = &run.profiles()[0];
+            let what = format!("{mpi:?} {settings:?}");
+            assert_consistent(profile, &what);
+            let truth = &run.truth(0)[0];
+            let total: f64 = truth[2].parse().unwrap();
+            let reduce = call(profile, "MPI_Reduce_local");
+            assert_eq!(reduce.count, 20_000, "{what}");
+            let time = reduce.time_s.unwrap();
+            let error = 6.0 * reduce.time_error_s.unwrap();
+            // Two clocks, of which one is measured by the other.
+            let clocks = 1e-3 * total;
+            assert!(time - error < total + clocks, "{what}: {time} for {total}: {reduce:?}");
+            if settings == [NO_LIMIT] {
+                assert_eq!(reduce.timed, reduce.count, "{what}");
+                // Nearly all of it is spent inside the long calls.
+                assert!(time > 0.5 * total, "{what}: {time} for {total}: {reduce:?}");
+            } else {
+                assert!(reduce.timed > 0, "{what}: {reduce:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn eight_threads_are_counted_exactly_and_timed_within_the_budget() {
+    for mpi in MPIS {
+        for settings in [&[][..], &[NO_LIMIT][..], &[("GYAN_SERIES", "1ms")][..]] {
+            let run = Profiled::run(mpi, 2, &["threads"], settings);
+            let what = format!("{mpi:?} {settings:?}");
+            assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stdout);
+            for profile in run.profiles() {
+                let receive = call(&profile, "MPI_Recv");
+                assert_eq!(receive.count, 188_010, "{what}");
+                assert_consistent(&profile, &what);
+                if settings == [NO_LIMIT] {
+                    assert_eq!(receive.timed, receive.count, "{what}");
+                } else {
+                    // The first call of each of nine threads.
+                    assert!(receive.timed >= 9, "{what}: {}", receive.timed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_gyan_costs_is_in_the_profile() {
+    for mpi in MPIS {
+        for profile in Profiled::run(mpi, 2, &["halo_exchange", "60", "400"], &[]).profiles() {
+            let overhead = &profile.overhead;
+            assert!(overhead.wrappers_s > 0.0 && overhead.finalize_s > 0.0, "{overhead:?}");
+            let running = overhead.sampling_s + overhead.wrappers_s + overhead.finalize_s;
+            let elapsed = profile.job.elapsed_s;
+            assert!((overhead.running_share - running / elapsed).abs() < 1e-9, "{overhead:?}");
+            let share = (running + overhead.init_s) / elapsed;
+            assert!((overhead.share - share).abs() < 1e-9, "{overhead:?}");
+        }
+    }
+}

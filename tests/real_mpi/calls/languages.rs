@@ -1,0 +1,425 @@
+//! Whatever language calls MPI, each receive is counted once, and what the program sees is the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use gyan_results::RankProfile;
+use tempfile::TempDir;
+
+use crate::common::{BED, MPIS, Mpi, command, counts, libgyan, profiles, run};
+use crate::matrix::{self, Column};
+
+/// Where Fortran is.
+fn with_fortran() -> impl Iterator<Item = Mpi> {
+    matrix::with(Column::MpifH)
+}
+
+/// What the wheel of mpi4py runs on.
+fn with_python() -> impl Iterator<Item = Mpi> {
+    matrix::with(Column::Mpi4py)
+}
+
+/// The MPI of the test bed, with the compiler for its own interface.
+fn by_name(name: &str) -> Mpi {
+    BED.into_iter().find(|mpi| mpi.name == name).unwrap()
+}
+
+/// Runs a program without and with gyan: both succeed with the same output. The profiles.
+fn profiled(mpi: Mpi, ranks: usize, program: &[&str]) -> Vec<RankProfile> {
+    profiled_with(mpi, ranks, program, &[], &libgyan().display().to_string()).0
+}
+
+/// The same with more in the environment, and with the words of `LD_PRELOAD`; also what the other
+/// tool wrote.
+fn profiled_with(
+    mpi: Mpi,
+    ranks: usize,
+    program: &[&str],
+    settings: &[(&str, &str)],
+    preload: &str,
+) -> (Vec<RankProfile>, Vec<BTreeMap<String, u64>>) {
+    let here = TempDir::new().unwrap();
+    let mut words = mpi.mpirun(ranks);
+    words.extend(program.iter().map(|word| (*word).to_owned()));
+    let bare = run(command(&words).current_dir(&here).envs(settings.iter().copied()));
+    // For the ranks alone: a tool that is linked with an MPI is nothing for other processes.
+    let preloading = mpi.mpirun(ranks).len();
+    words.splice(preloading..preloading, ["env".to_owned(), format!("LD_PRELOAD={preload}")]);
+    let with = run(command(&words)
+        .current_dir(&here)
+        .envs(settings.iter().copied())
+        .env("GYAN_NOTICES", "warnings")
+        .env("GYAN_OUTPUT", here.path().join("out")));
+    assert_eq!(bare.code, 0, "{mpi:?} {program:?} {}", bare.stderr);
+    assert_eq!(with.code, 0, "{mpi:?} {program:?} {}", with.stderr);
+    let same = with.stdout_of_ranks() == bare.stdout_of_ranks();
+    assert!(same, "{mpi:?} {program:?}\n{}instead of\n{}", with.stdout, bare.stdout);
+    let profiles = profiles(&here.path().join("out"), ranks);
+    let by_tool = (0..ranks)
+        .filter_map(|rank| fs::read_to_string(here.path().join(format!("tool.{rank}"))).ok())
+        .map(|text| {
+            text.lines()
+                .filter_map(|line| line.split_once(' '))
+                .map(|(name, count)| (name.to_owned(), count.parse().unwrap()))
+                .collect()
+        })
+        .collect();
+    (profiles, by_tool)
+}
+
+/// The calls that receive, and the start and the end, each under the name without `_c`.
+fn receives(profile: &RankProfile) -> BTreeMap<String, u64> {
+    let mut receives = BTreeMap::new();
+    for (name, count) in counts(profile) {
+        if name.to_lowercase().contains("recv") {
+            *receives.entry(name.trim_end_matches("_c").to_owned()).or_default() += count;
+        }
+    }
+    receives
+}
+
+fn assert_receives(profile: &RankProfile, expected: &[(&str, u64)], what: &str) {
+    let expected: BTreeMap<String, u64> =
+        expected.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
+    assert_eq!(receives(profile), expected, "{what}, rank {}", profile.rank);
+    let counts = counts(profile);
+    let count = |name| counts.get(name).copied().unwrap_or_default();
+    assert_eq!(count("MPI_Init") + count("MPI_Init_thread"), 1, "{what}, rank {}", profile.rank);
+    assert_eq!(count("MPI_Finalize"), 1, "{what}, rank {}", profile.rank);
+}
+
+/// What the programs in C++ and Fortran receive.
+fn assert_usual_receives(profile: &RankProfile, what: &str) {
+    let expected = [
+        ("MPI_Recv", 5 + u64::from(profile.rank)),
+        ("MPI_Irecv", 3),
+        ("MPI_Sendrecv", 2),
+        ("MPI_Recv_init", 1),
+    ];
+    assert_receives(profile, &expected, what);
+}
+
+fn word(path: &Path) -> String {
+    path.display().to_string()
+}
+
+#[test]
+fn receives_in_cxx_are_counted_once_and_exceptions_fly_through() {
+    for mpi in BED {
+        let program = word(&mpi.cxx_program("receives"));
+        for mut profile in profiled(mpi, 3, &[&program]) {
+            // The call that does not return is one, too.
+            let thrown = profile.calls.iter().position(|call| call.name == "MPI_Sendrecv_replace");
+            assert_eq!(profile.calls.remove(thrown.unwrap()).count, 1, "{mpi:?}");
+            assert_usual_receives(&profile, &format!("{mpi:?}"));
+        }
+        matrix::passed(mpi, Column::Cxx);
+    }
+}
+
+#[test]
+fn receives_through_every_fortran_binding_are_counted_once() {
+    for (column, source) in [
+        (Column::MpifH, "fortran_mpif.f"),
+        (Column::UseMpi, "fortran_use_mpi.f90"),
+        (Column::UseMpiF08, "fortran_use_mpi_f08.f90"),
+    ] {
+        for mpi in matrix::with(column) {
+            let program = word(&mpi.fortran_program(source, &[]));
+            for profile in profiled(mpi, 3, &[&program]) {
+                assert_usual_receives(&profile, &format!("{mpi:?} {source}"));
+            }
+            matrix::passed(mpi, column);
+        }
+    }
+}
+
+#[test]
+fn names_with_two_underscores_are_counted_once() {
+    for mpi in with_fortran() {
+        let program = word(&mpi.fortran_program("fortran_mpif.f", &["-fsecond-underscore"]));
+        for profile in profiled(mpi, 3, &[&program]) {
+            assert_usual_receives(&profile, &format!("{mpi:?}"));
+        }
+    }
+}
+
+#[test]
+fn each_spelling_that_the_mpi_has_is_counted_once() {
+    for mpi in with_fortran() {
+        let library = match mpi.name {
+            name if name.starts_with("openmpi") => "-lmpi_mpifh",
+            "mpich4" => "-lmpichfort",
+            _ => "-lmpifort",
+        };
+        let program = word(&mpi.compiled("spellings", &["-Wl,--no-as-needed", library]));
+        for kind in ["_", "__", "UPPER", "f"] {
+            // The last is Open MPI's own.
+            let there = kind != "f" || mpi.name.starts_with("openmpi");
+            let words = mpi.mpirun(1);
+            let bare = run(&mut command(&[words, vec![program.clone(), kind.into()]].concat()));
+            assert_eq!(bare.stdout != "absent\n", there, "{mpi:?} {kind}");
+            if !there {
+                continue;
+            }
+            let called: Vec<(String, u64)> = bare
+                .stdout
+                .lines()
+                .filter_map(|line| line.split_once(' '))
+                .map(|(name, count)| (c_name(name), count.trim().parse().unwrap()))
+                .collect();
+            // Seven receives of MPI 3, two more where the MPI has them; the start and the end.
+            assert!(called.len() >= 9, "{mpi:?} {kind} {called:?}");
+            let expected: Vec<(&str, u64)> = called
+                .iter()
+                .map(|(name, count)| (name.as_str(), *count))
+                .filter(|(name, _)| name.to_lowercase().contains("recv"))
+                .collect();
+            assert!(expected.len() >= 7, "{mpi:?} {kind} {called:?}");
+            let profile = &profiled(mpi, 1, &[&program, kind])[0];
+            assert_receives(profile, &expected, &format!("{mpi:?} {kind}"));
+        }
+    }
+}
+
+/// `MPI_Recv_init` for `mpi_recv_init`.
+fn c_name(fortran: &str) -> String {
+    let (prefix, rest) = fortran.split_once('_').unwrap();
+    let (first, others) = rest.split_at(1);
+    format!("{}_{}{others}", prefix.to_uppercase(), first.to_uppercase())
+}
+
+#[test]
+fn strings_ierr_and_special_addresses_are_as_without_gyan_in_fortran() {
+    for (column, binding) in [
+        (Column::MpifH, "-DBINDING_MPIF"),
+        (Column::UseMpi, "-DBINDING_MPI"),
+        (Column::UseMpiF08, "-DBINDING_F08"),
+    ] {
+        for mpi in matrix::with(column) {
+            let program = word(&mpi.fortran_program("fortran_specials.F90", &[binding]));
+            for profile in profiled(mpi, 2, &[&program]) {
+                let expected = [("MPI_Recv", 4), ("MPI_Irecv", 2)];
+                assert_receives(&profile, &expected, &format!("{mpi:?} {binding}"));
+            }
+        }
+    }
+}
+
+#[test]
+fn strings_errors_and_special_addresses_are_as_without_gyan_in_c() {
+    // The constant for MPI_ERRORS_RETURN is another in Intel MPI's library for the standard's
+    // interface than in MPICH's header.
+    let other_constants = |mpi: &Mpi| mpi.name == "intelmpi" && *mpi != by_name("intelmpi");
+    for mpi in BED.into_iter().filter(|mpi| !other_constants(mpi)) {
+        let program = word(&mpi.program("specials"));
+        for profile in profiled(mpi, 2, &[&program]) {
+            assert_receives(&profile, &[("MPI_Recv", 4), ("MPI_Irecv", 2)], &format!("{mpi:?}"));
+        }
+    }
+}
+
+#[test]
+fn receives_in_rust_are_counted_once() {
+    for mpi in matrix::with(Column::Rust) {
+        let program = word(&mpi.rust_program());
+        for profile in profiled(mpi, 3, &[&program]) {
+            let expected = [
+                ("MPI_Recv", 5 + u64::from(profile.rank)),
+                ("MPI_Irecv", 3),
+                ("MPI_Mrecv", 2),
+                ("MPI_Imrecv", 1),
+                ("MPI_Sendrecv", 2),
+                ("MPI_Sendrecv_replace", 1),
+            ];
+            assert_receives(&profile, &expected, &format!("{mpi:?}"));
+        }
+        matrix::passed(mpi, Column::Rust);
+    }
+}
+
+/// What `receives.py` receives; `matched` when mpi4py receives pickled objects with `MPI_Mrecv`.
+fn python_receives(rank: u32, matched: bool) -> Vec<(&'static str, u64)> {
+    let mut expected = vec![
+        ("MPI_Recv", 4 + u64::from(rank) + if matched { 0 } else { 6 }),
+        ("MPI_Irecv", 3),
+        ("MPI_Imrecv", 1),
+        ("MPI_Sendrecv", 2),
+        ("MPI_Sendrecv_replace", 1),
+        ("MPI_Recv_init", 1),
+    ];
+    if matched {
+        expected.push(("MPI_Mrecv", 6));
+    }
+    expected
+}
+
+#[test]
+fn receives_in_python_are_counted_once() {
+    let program = word(&crate::common::root().join("tests/programs/receives.py"));
+    for mpi in with_python() {
+        for (way, matched) in [("mprobe", true), ("no-mprobe", false)] {
+            for profile in profiled(mpi, 3, &["python-mpi4py", &program, way]) {
+                let expected = python_receives(profile.rank, matched);
+                assert_receives(&profile, &expected, &format!("{mpi:?} {way}"));
+            }
+        }
+        matrix::passed(mpi, Column::Mpi4py);
+    }
+}
+
+#[test]
+fn a_tool_behind_gyan_counts_the_same_receives_of_python() {
+    let program = word(&crate::common::root().join("tests/programs/receives.py"));
+    for mpi in with_python() {
+        let tool = word(&mpi.preloadable("tool", &[]));
+        let preload = format!("{} {tool}", word(&libgyan()));
+        let (profiles, by_tool) =
+            profiled_with(mpi, 3, &["python-mpi4py", &program], &[], &preload);
+        assert_eq!(by_tool.len(), 3, "{mpi:?}");
+        for (profile, by_tool) in profiles.iter().zip(by_tool) {
+            let mut receives_of_tool = BTreeMap::new();
+            for (name, count) in by_tool.into_iter().filter(|(name, _)| name.contains("ecv")) {
+                *receives_of_tool.entry(name.trim_end_matches("_c").to_owned()).or_default() +=
+                    count;
+            }
+            assert_eq!(receives(profile), receives_of_tool, "{mpi:?} rank {}", profile.rank);
+            assert_eq!(receives_of_tool["MPI_Mrecv"], 6);
+        }
+    }
+}
+
+/// mpi4py looks for `MPI_Get_version` among the preloaded libraries, and takes the library that has it for
+/// the MPI: it would then load the module for another.
+#[test]
+fn mpi4py_finds_the_same_mpi() {
+    for mpi in with_python().filter(|mpi| mpi.name != "mpich4") {
+        let here = TempDir::new().unwrap();
+        let text = "from mpi4py import MPI; print(MPI.__file__, MPI.Get_library_version())";
+        let mut words = mpi.alone(Path::new("env"));
+        words.extend(["-u", "MPI4PY_MPIABI", "python-mpi4py", "-c", text].map(str::to_owned));
+        let bare = run(command(&words).current_dir(&here));
+        let with = run(command(&words)
+            .current_dir(&here)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_NOTICES", "warnings"));
+        assert_eq!((bare.code, with.code), (0, 0), "{mpi:?} {} {}", bare.stderr, with.stderr);
+        assert_eq!(with.stdout, bare.stdout, "{mpi:?}");
+    }
+}
+
+/// Which tool is in front, and how it forwards, decides who sees a call.
+#[test]
+fn another_tool_and_gyan_see_the_same_calls() {
+    for mpi in MPIS {
+        let program = word(&mpi.program("receives"));
+        let gyan = word(&libgyan());
+        let calling_pmpi = word(&mpi.preloadable("tool", &[]));
+        let calling_next = word(&mpi.preloadable("tool", &["-DFORWARD_NEXT"]));
+        for (preload, gyan_sees) in [
+            (format!("{gyan} {calling_pmpi}"), true),
+            (format!("{gyan} {calling_next}"), true),
+            (format!("{calling_next} {gyan}"), true),
+            // MPI's own name for what it is called by lies behind gyan's.
+            (format!("{calling_pmpi} {gyan}"), false),
+        ] {
+            let (profiles, by_tool) = profiled_with(mpi, 3, &[&program], &[], &preload);
+            assert_eq!(by_tool.len(), 3, "{mpi:?} {preload}");
+            for (profile, by_tool) in profiles.iter().zip(by_tool) {
+                assert_eq!(by_tool["MPI_Recv"], 4 + u64::from(profile.rank), "{mpi:?} {preload}");
+                assert_eq!(by_tool["MPI_Send"], 4, "{mpi:?} {preload}");
+                let counts = counts(profile);
+                for (name, count) in by_tool.iter().filter(|(name, _)| name.contains("ecv")) {
+                    let seen = counts.get(name.as_str()).copied().unwrap_or_default();
+                    assert_eq!(seen, if gyan_sees { *count } else { 0 }, "{preload} {name}");
+                }
+                assert_eq!(counts["MPI_Init"], 1, "{preload}");
+            }
+        }
+    }
+}
+
+#[test]
+fn weak_references_to_what_the_mpi_lacks_stay_null() {
+    for mpi in BED {
+        let program = word(&mpi.program("weak"));
+        profiled(mpi, 1, &[&program]);
+        // gyan's entry points are there when it is off, too.
+        let mut words = mpi.mpirun(1);
+        words.push(program);
+        let off = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN", "off"));
+        assert_eq!(off.code, 0, "{mpi:?} {}", off.stderr);
+    }
+}
+
+#[test]
+fn bytes_and_objects_are_seen_through_fortran() {
+    for (column, binding) in
+        [(Column::UseMpi, "-DBINDING_MPI"), (Column::UseMpiF08, "-DBINDING_F08")]
+    {
+        for mpi in matrix::with(column) {
+            let program = word(&mpi.fortran_program("fortran_bytes.F90", &[binding]));
+            let settings = [("OMPI_MCA_pml", "ob1")];
+            let libgyan = libgyan().display().to_string();
+            for profile in profiled_with(mpi, 2, &[&program], &settings, &libgyan).0 {
+                let what = format!("{mpi:?} {binding}, rank {}", profile.rank);
+                for (name, count, bytes) in [
+                    ("MPI_Send", 2, Some(64)),
+                    ("MPI_Recv", 1, None),
+                    ("MPI_Allreduce", 2, Some(32)),
+                    ("MPI_Allgather", 1, Some(12)),
+                    ("MPI_Alltoallv", 1, Some(16)),
+                    ("MPI_Alltoallw", 1, Some(24)),
+                    ("MPI_Put", 1, Some(8)),
+                    ("MPI_Comm_dup", 1, None),
+                    ("MPI_Comm_idup", 1, None),
+                    ("MPI_Win_create", 1, None),
+                    ("MPI_Wait", 1, None),
+                    ("MPI_Win_free", 1, None),
+                ] {
+                    let call = profile.calls.iter().find(|call| call.name == name);
+                    let call = call.unwrap_or_else(|| panic!("{what}: no {name}"));
+                    assert_eq!((call.count, call.bytes), (count, bytes), "{what} {name}");
+                }
+                if mpi.name.starts_with("openmpi") {
+                    let name = "pml_ob1_unexpected_msgq_length";
+                    let of_name = profile.pvars.iter().filter(|pvar| pvar.name == name);
+                    let objects: Vec<&str> =
+                        of_name.map(|pvar| pvar.object.as_deref().unwrap()).collect();
+                    let expected = ["MPI_COMM_WORLD", "copy", "communicator of 2 ranks #2"];
+                    assert_eq!(objects, expected, "{what}");
+                }
+            }
+        }
+    }
+}
+
+/// A good part of mpi4py's own tests: which pass, which are skipped and why.
+#[test]
+fn the_tests_of_mpi4py_end_as_without_gyan() {
+    // The others take minutes, fail without gyan, or print process ids.
+    let modules =
+        "test_(address|cco_pr|comm|environ|errorcode|info|p2p|pack$|request|session|status)";
+    let start = "import runpy, sys; tests = sys.prefix + '/test'; sys.path.insert(0, tests); \
+                 runpy.run_path(tests + '/main.py', run_name='__main__')";
+    let results = |mpi: Mpi, preload: &str| -> Vec<String> {
+        let here = TempDir::new().unwrap();
+        let preload = format!("LD_PRELOAD={preload}");
+        let mut words = mpi.mpirun(1);
+        words.extend(["env", &preload, "python-mpi4py", "-B", "-c", start].map(str::to_owned));
+        words.extend(["-v", "-i", modules].map(str::to_owned));
+        let outcome = run(command(&words).current_dir(&here));
+        assert_eq!(outcome.code, 0, "{mpi:?} {preload} {}", outcome.stderr);
+        let lines = outcome.stderr.lines().filter(|line| line.contains(" ... "));
+        lines.map(str::to_owned).collect()
+    };
+    for mpi in ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(by_name) {
+        let bare = results(mpi, "");
+        assert!(bare.iter().filter(|line| line.ends_with(" ... ok")).count() > 300, "{mpi:?}");
+        let with = results(mpi, &word(&libgyan()));
+        assert_eq!(with.len(), bare.len(), "{mpi:?}");
+        let differing = with.iter().zip(&bare).find(|(with, bare)| with != bare);
+        assert_eq!(differing, None, "{mpi:?}");
+    }
+}

@@ -1,0 +1,11 @@
+//! What is known of calls: which functions are wrapped, how often and how long they are called, from which language.
+
+mod bench;
+mod budget;
+mod counts;
+mod coverage;
+mod hpcc;
+mod languages;
+mod native;
+mod phases;
+mod sessions;

@@ -1,0 +1,53 @@
+//! MPI by sessions: one run from the first start to the last end.
+
+use crate::common::{BED, Mpi, Profiled, bag_of, counts};
+
+fn bed(name: &str) -> impl Iterator<Item = Mpi> {
+    BED.into_iter().filter(move |mpi| mpi.name == name)
+}
+
+fn check(mpi: Mpi, how: &str, receives: u64, starts: u64) {
+    let run = Profiled::run(mpi, 2, &["sessions", how], &[]);
+    assert_eq!(run.outcome.code, 0, "{mpi:?} {how} {}", run.outcome.stderr);
+    let expected = bag_of(&format!("received {receives}\n").repeat(2));
+    assert_eq!(run.outcome.stdout_of_ranks(), expected, "{mpi:?} {how}");
+    assert_eq!(run.outcome.notices().len(), 1, "{mpi:?} {how} {}", run.outcome.stderr);
+    let profiles = run.profiles();
+    for (rank, profile) in profiles.iter().enumerate() {
+        assert_eq!((profile.rank as usize, profile.size), (rank, 2), "{mpi:?} {how}");
+        let counts = counts(profile);
+        assert_eq!(counts["MPI_Recv"], receives, "{mpi:?} {how}");
+        assert_eq!(counts["MPI_Session_init"], starts, "{mpi:?} {how}");
+        assert_eq!(counts["MPI_Session_finalize"], starts, "{mpi:?} {how}");
+        assert_eq!(profile.coverage.exported == 0, profile.pvars.is_empty(), "{mpi:?} {how}");
+        assert!(profile.warnings.is_empty(), "{:?}", profile.warnings);
+    }
+}
+
+#[test]
+fn one_session_and_two_that_overlap_are_one_run() {
+    for name in ["mpich4", "openmpi5", "mpich5", "intelmpi", "mpich-pvars"] {
+        for mpi in bed(name) {
+            check(mpi, "once", 6, 1);
+            check(mpi, "twice", 12, 2);
+        }
+    }
+}
+
+#[test]
+fn the_world_model_inside_a_session_is_part_of_the_run() {
+    // Intel MPI refuses MPI_Init beside a session.
+    for name in ["mpich4", "openmpi5", "mpich5", "mpich-pvars"] {
+        for mpi in bed(name) {
+            check(mpi, "both", 18, 1);
+        }
+    }
+}
+
+#[test]
+fn a_run_goes_on_when_mpi_is_initialised_again() {
+    // The others die of it, without gyan too.
+    for mpi in bed("mpich5") {
+        check(mpi, "again", 12, 2);
+    }
+}

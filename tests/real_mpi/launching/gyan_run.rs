@@ -1,0 +1,164 @@
+//! `gyan run`, in front of the launcher and behind it.
+
+use std::ffi::OsString;
+use std::fs;
+
+use tempfile::TempDir;
+
+use crate::common::{MPIS, Mpi, Outcome, bag_of, gyan, profiles, run};
+
+/// `gyan run <options> -- mpirun -n <ranks> <program>`
+fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str], ranks: usize, program: &[&str]) -> Outcome {
+    let mut command = gyan();
+    command.current_dir(here).arg("run").args(options).arg("--").args(mpi.mpirun(ranks));
+    command.arg(mpi.program(program[0])).args(&program[1..]);
+    run(&mut command)
+}
+
+#[test]
+fn in_front_of_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let outcome = gyan_run(mpi, &here, &[], 3, &["exit_code"]);
+        assert_eq!(outcome.code, 0, "{mpi:?}");
+        assert_eq!(outcome.stdout_of_ranks(), bag_of("out\nout\nout\n"), "{mpi:?}");
+        assert!(outcome.stderr.contains("exit_code: 3 ranks on "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("MPI_Init "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("Coverage: "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("Cost of gyan: "), "{}", outcome.stderr);
+        assert!(!outcome.stderr.contains('\u{1b}'), "colours although stderr is no terminal");
+        let made: Vec<_> =
+            fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path()).collect();
+        let [directory] = &made[..] else { panic!("{mpi:?}: {made:?}") };
+        let name = directory.file_name().unwrap().to_string_lossy();
+        assert!(name.starts_with("gyan-exit_code-"), "{name}");
+        profiles(directory, 3);
+    }
+}
+
+#[test]
+fn the_exit_code_is_the_programs() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        assert_eq!(gyan_run(mpi, &here, &[], 1, &["exit_code", "9"]).code, 9, "{mpi:?}");
+    }
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.args(["run", "--", "sh", "-c", "kill -TERM $$"]).current_dir(&here);
+    let outcome = run(&mut command);
+    assert_eq!(outcome.code, 128 + 15, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no profile was written"), "{}", outcome.stderr);
+}
+
+#[test]
+fn behind_the_launcher_it_becomes_the_rank() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let mut words: Vec<OsString> = mpi.mpirun(2).into_iter().map(Into::into).collect();
+        words.push(gyan().get_program().to_owned());
+        words.extend(["run", "-o", "profile"].map(OsString::from));
+        words.push(mpi.program("exit_code").into());
+        let outcome = run(crate::common::command(&words).current_dir(&here));
+        assert_eq!(outcome.code, 0, "{mpi:?}");
+        assert_eq!(outcome.stdout_of_ranks(), bag_of("out\nout\n"), "{mpi:?}");
+        assert_eq!(outcome.notices().len(), 1, "{}", outcome.stderr);
+        profiles(&here.path().join("profile"), 2);
+    }
+}
+
+#[test]
+fn options_reach_the_ranks() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let options = ["-o", "out", "--no-report", "--pvars", "nothing_of_this_name"];
+        let outcome = gyan_run(mpi, &here, &options, 2, &["exit_code"]);
+        assert_eq!(outcome.code, 0);
+        for profile in profiles(&here.path().join("out"), 2) {
+            assert!(profile.pvars.is_empty());
+            assert!(profile.warnings[0].contains("nothing_of_this_name"), "{mpi:?}");
+        }
+        assert!(!outcome.stderr.contains("Coverage"), "{}", outcome.stderr);
+    }
+}
+
+#[test]
+fn what_is_sampled_and_what_it_may_cost_reaches_the_program() {
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here).args(["run", "--no-report", "--budget", "1%", "--series", "100ms"]);
+    command.args(["--sample", "posted*,unexpected*", "--sample", "other", "--", "env"]);
+    let outcome = run(&mut command);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let set: Vec<&str> = outcome.stdout.lines().collect();
+    for expected in ["GYAN_BUDGET=1%", "GYAN_SERIES=100ms", "GYAN_SAMPLE=posted*,unexpected*,other"]
+    {
+        assert!(set.contains(&expected), "{expected}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn what_is_watched_and_who_tells_of_messages_reaches_the_program() {
+    for (events, expected) in [
+        (&["--events"][..], &["GYAN_EVENTS=all"][..]),
+        (&["--events=peruse", "--watch", "umq>5"], &["GYAN_EVENTS=peruse", "GYAN_WATCH=umq>5"]),
+        (&[], &[]),
+    ] {
+        let here = TempDir::new().unwrap();
+        let mut command = gyan();
+        command.current_dir(&here).args(["run", "--no-report"]).args(events).args(["--", "env"]);
+        let outcome = run(&mut command);
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        let set = outcome.stdout.lines();
+        let set = set
+            .filter(|line| ["GYAN_EVENTS", "GYAN_WATCH"].iter().any(|name| line.starts_with(name)));
+        let mut set: Vec<&str> = set.collect();
+        set.sort_unstable();
+        assert_eq!(set, expected);
+    }
+}
+
+#[test]
+fn two_runs_are_never_mixed() {
+    let mpi = MPIS[0];
+    let here = TempDir::new().unwrap();
+    assert_eq!(gyan_run(mpi, &here, &["-o", "out"], 3, &["exit_code"]).code, 0);
+    let refused = gyan_run(mpi, &here, &["-o", "out"], 2, &["exit_code"]);
+    assert_eq!((refused.code, refused.stdout.as_str()), (2, ""));
+    assert!(refused.stderr.contains("out: holds 3 profiles of an earlier run"), "{refused:?}");
+    let forced = gyan_run(mpi, &here, &["-o", "out", "--force"], 2, &["exit_code"]);
+    assert_eq!(forced.code, 0, "{}", forced.stderr);
+    profiles(&here.path().join("out"), 2);
+}
+
+#[test]
+fn wrong_usage_is_one_line_and_code_2() {
+    let here = TempDir::new().unwrap();
+    for words in [&["run", "--", "no-such-program"][..], &["run", "--", "./nosuch", "-n", "2"]] {
+        let outcome = run(gyan().args(words).current_dir(&here));
+        assert_eq!(outcome.code, 2);
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("no such program"), "{}", outcome.stderr);
+    }
+    let outcome = run(gyan()
+        .args(["run", "--", "true"])
+        .env("GYAN_LIBRARY", "/nonexistent")
+        .current_dir(&here));
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("set GYAN_LIBRARY"), "{}", outcome.stderr);
+    assert_eq!(run(gyan().arg("run")).code, 2);
+    assert_eq!(run(&mut gyan()).code, 2);
+    assert_eq!(fs::read_dir(&here).unwrap().count(), 0);
+}
+
+#[test]
+fn each_rank_of_an_mpmd_job_has_its_profile() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let mut command = gyan();
+        command.current_dir(&here).args(["run", "-o", "out", "--"]).args(mpi.mpirun(1));
+        command.arg(mpi.program("exit_code")).args([":", "-n", "2"]).arg(mpi.program("exit_code"));
+        let outcome = run(&mut command);
+        assert_eq!(outcome.code, 0, "{mpi:?} {}", outcome.stderr);
+        profiles(&here.path().join("out"), 3);
+    }
+}

@@ -1,0 +1,80 @@
+//! What `scripts/install` puts in place works from there, also at link time.
+
+use std::path::Path;
+use std::process::Command;
+
+use tempfile::TempDir;
+
+use crate::common::{MPIS, command, counts, libgyan, profiles, root, run};
+
+fn install() -> TempDir {
+    // Built before, so that the script finds nothing left to build.
+    libgyan();
+    let prefix = TempDir::new().unwrap();
+    let outcome = run(Command::new(root().join("scripts/install")).arg(prefix.path()));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    prefix
+}
+
+#[test]
+fn the_installed_command_finds_the_installed_library() {
+    let prefix = install();
+    for file in [
+        "bin/gyan",
+        "lib/libgyan.so",
+        "include/gyan.h",
+        "include/gyan.f90",
+        "lib/pkgconfig/gyan.pc",
+        "share/man/man1/gyan.1",
+        "share/man/man1/gyan-run.1",
+        "share/bash-completion/completions/gyan",
+        "share/zsh/site-functions/_gyan",
+        "share/fish/vendor_completions.d/gyan.fish",
+    ] {
+        assert!(prefix.path().join(file).is_file(), "{file} is missing");
+    }
+    let here = TempDir::new().unwrap();
+    let mpi = MPIS[0];
+    let mut gyan = Command::new(prefix.path().join("bin/gyan"));
+    gyan.current_dir(&here).args(["run", "-o", "out", "--"]).args(mpi.mpirun(2));
+    let outcome = run(gyan.arg(mpi.program("exit_code")));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    profiles(&here.path().join("out"), 2);
+}
+
+#[test]
+fn a_program_that_is_linked_with_it_needs_no_preload() {
+    let prefix = install();
+    let library = prefix.path().join("lib");
+    let flags = run(Command::new("pkg-config")
+        .args(["--cflags", "--libs", "gyan"])
+        .env("PKG_CONFIG_PATH", library.join("pkgconfig")));
+    assert_eq!(flags.code, 0, "{}", flags.stderr);
+    let flags: Vec<&str> = flags.stdout.split_whitespace().collect();
+    assert!(flags.contains(&"-lgyan"), "{flags:?}");
+    for mpi in MPIS {
+        let program = mpi.compiled("receives", &flags);
+        let (bare, with) = (mpi.program("receives"), profile_of(&program, mpi.mpirun(2), &library));
+        assert_eq!(counts(&with[1])["MPI_Recv"], 5);
+        assert_ne!(bare, program);
+        let program = mpi.compiled("phases", &flags);
+        for profile in profile_of(&program, mpi.mpirun(2), &library) {
+            assert!(profile.phases.iter().any(|phase| phase.name == "step/exchange"), "{mpi:?}");
+        }
+    }
+}
+
+fn profile_of(
+    program: &Path,
+    mut words: Vec<String>,
+    library: &Path,
+) -> Vec<gyan_results::RankProfile> {
+    let here = TempDir::new().unwrap();
+    words.push(program.display().to_string());
+    let outcome = run(command(&words)
+        .current_dir(&here)
+        .env("LD_LIBRARY_PATH", library)
+        .env("GYAN_OUTPUT", here.path().join("out")));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    profiles(&here.path().join("out"), 2)
+}

@@ -1,0 +1,205 @@
+//! A Slurm of one node for as long as a test needs it: what runs on the machine already is not
+//! touched. Debian's packages slurm-wlm and munge; no systemd and no configuration of the system.
+//!
+//! It listens on one address, that of this machine's name, because Slurm's programs can be bound to
+//! no other: loopback on a machine, in a container often the address of the container. Where the
+//! name means 127.0.1.1, as in Debian's installer, srun alone listens on all, because it is called
+//! back at 127.0.0.1. Nobody without the key of this munged is let in.
+
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, TcpListener, ToSocketAddrs};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+use wait_timeout::ChildExt;
+
+use crate::common::{comes_true, command, run};
+
+/// No daemon takes longer to start or to end.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// The three daemons. Dropping it ends them, also when the test failed; when the test is killed
+/// the kernel does.
+pub(crate) struct Slurm {
+    /// In the order of their start.
+    daemons: Vec<Child>,
+    /// That of the commands.
+    configuration: PathBuf,
+    directory: TempDir,
+}
+
+impl Slurm {
+    /// Returns when a job can start.
+    pub(crate) fn start() -> Slurm {
+        let directory = TempDir::new().unwrap();
+        let path = directory.path();
+        // Munge's clients have to reach its socket.
+        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        for name in ["state", "spool"] {
+            fs::create_dir(path.join(name)).unwrap();
+        }
+        let file = |name: &str| path.join(name);
+        let (of_daemons, configuration) = (file("daemons.conf"), file("slurm.conf"));
+        let host = fs::read_to_string("/proc/sys/kernel/hostname").unwrap();
+        let address = address_of(host.trim());
+        let configured = configured(path, host.trim(), address);
+        let one_address = "CommunicationParameters=NoInAddrAny,NoCtldInAddrAny\n";
+        fs::write(&of_daemons, format!("{configured}{one_address}")).unwrap();
+        let called_back = !address.is_loopback() || address == Ipv4Addr::LOCALHOST;
+        let of_commands = if called_back { one_address } else { "" };
+        fs::write(&configuration, format!("{configured}{of_commands}")).unwrap();
+        let of_daemons = of_daemons.display().to_string();
+        let mut slurm = Slurm { daemons: Vec::new(), configuration, directory };
+        slurm.start_munged();
+        slurm.daemon(&["slurmctld", "-D", "-f", &of_daemons]);
+        slurm.daemon(&["slurmd", "-D", "-f", &of_daemons]);
+        slurm.wait_for("an idle node", |slurm| {
+            run(&mut slurm.command(&["sinfo", "-h", "-o", "%T"])).stdout.trim() == "idle"
+        });
+        slurm
+    }
+
+    /// A munged of its own, with a key of its own, as this user: the system's may run or not.
+    fn start_munged(&mut self) {
+        let file = |name: &str| self.directory.path().join(name);
+        let mut key = vec![0; 1024];
+        std::io::Read::read_exact(&mut File::open("/dev/urandom").unwrap(), &mut key).unwrap();
+        fs::write(file("munge.key"), key).unwrap();
+        fs::set_permissions(file("munge.key"), fs::Permissions::from_mode(0o600)).unwrap();
+        let options = [
+            ("--key-file", "munge.key"),
+            ("--socket", "munge.socket"),
+            ("--pid-file", "munged.pid"),
+            ("--seed-file", "munged.seed"),
+            ("--log-file", "munged.log"),
+        ]
+        .map(|(option, name)| format!("{option}={}", file(name).display()));
+        let words: Vec<&str> =
+            ["munged", "-F"].into_iter().chain(options.iter().map(String::as_str)).collect();
+        self.daemon(&words);
+        let socket = self.directory.path().join("munge.socket").display().to_string();
+        self.wait_for("munged", |_| run(&mut command(&["munge", "-n", "-S", &socket])).code == 0);
+    }
+
+    fn daemon(&mut self, words: &[&str]) {
+        let path = format!("/usr/sbin/{}", words[0]);
+        assert!(Path::new(&path).exists(), "{path}: not there; scripts/packages slurm-wlm munge");
+        let log = File::create(self.directory.path().join(format!("{}.out", words[0]))).unwrap();
+        // The kernel ends it with the thread of the test, which Drop cannot when that is killed.
+        let mut daemon = Command::new("setpriv");
+        daemon.args(["--pdeathsig", "TERM", &path]).args(&words[1..]);
+        for (name, _) in std::env::vars_os() {
+            let name = name.to_string_lossy().into_owned();
+            if ["GYAN", "SLURM", "LD_PRELOAD"].iter().any(|prefix| name.starts_with(prefix)) {
+                daemon.env_remove(name);
+            }
+        }
+        daemon.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
+        self.daemons.push(daemon.spawn().unwrap());
+    }
+
+    fn wait_for(&self, what: &str, is_there: impl Fn(&Slurm) -> bool) {
+        assert!(comes_true(|| is_there(self)), "{what} did not come:\n{}", self.logs());
+    }
+
+    fn logs(&self) -> String {
+        let entries = fs::read_dir(self.directory.path()).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        let outputs = paths.filter(|path| path.extension().is_some_and(|kind| kind == "out"));
+        outputs.map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
+    }
+
+    /// Waits for a batch job; the state that it ended in.
+    pub(crate) fn end_of_job(&self, job: &str) -> String {
+        let state = || {
+            let words = ["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"];
+            run(&mut self.command(&words)).stdout.trim().to_owned()
+        };
+        let on_its_way = ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING"];
+        self.wait_for("the end of a job", |_| !on_its_way.contains(&state().as_str()));
+        state()
+    }
+
+    /// A command that knows this Slurm.
+    pub(crate) fn command(&self, words: &[&str]) -> Command {
+        let mut command = command(words);
+        command.env("SLURM_CONF", &self.configuration);
+        command
+    }
+}
+
+impl Drop for Slurm {
+    fn drop(&mut self) {
+        let user = user();
+        if self.daemons.len() == 3 {
+            run(&mut self.command(&["scancel", "--user", &user]));
+            let begun = Instant::now();
+            // What is left of a job after that goes with slurmd.
+            while begun.elapsed() < PATIENCE / 10
+                && !run(&mut self.command(&["squeue", "-h"])).stdout.is_empty()
+            {
+                thread::sleep(Duration::from_millis(50));
+            }
+        }
+        // slurmd, slurmctld, munged: each needs the one before it.
+        for mut daemon in self.daemons.drain(..).rev() {
+            let process = rustix::process::Pid::from_child(&daemon);
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+            if !matches!(daemon.wait_timeout(PATIENCE / 4), Ok(Some(_))) {
+                let _ = daemon.kill();
+                let _ = daemon.wait();
+            }
+        }
+    }
+}
+
+fn user() -> String {
+    run(&mut command(&["id", "-un"])).stdout.trim().to_owned()
+}
+
+/// What `host` means on this machine.
+fn address_of(host: &str) -> IpAddr {
+    let mut addresses = (host, 0).to_socket_addrs().into_iter().flatten();
+    let address = addresses.find(std::net::SocketAddr::is_ipv4).map(|address| address.ip());
+    address.unwrap_or_else(|| panic!("{host}: has no address; add it to /etc/hosts"))
+}
+
+/// A port that nobody listens on.
+fn free_port(address: IpAddr) -> u16 {
+    TcpListener::bind((address, 0)).unwrap().local_addr().unwrap().port()
+}
+
+fn configured(directory: &Path, host: &str, address: IpAddr) -> String {
+    let (directory, user) = (directory.display(), user());
+    let (controller_port, node_port) = (free_port(address), free_port(address));
+    // More CPUs than there are: the ranks of tests wait for nobody.
+    format!(
+        "ClusterName=gyan
+SlurmctldHost={host}({address})
+SlurmctldPort={controller_port}
+SlurmdPort={node_port}
+AuthType=auth/munge
+AuthInfo=socket={directory}/munge.socket
+SlurmUser={user}
+SlurmdUser={user}
+MpiDefault=none
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core
+ReturnToService=2
+SlurmdParameters=config_overrides
+SlurmctldPidFile={directory}/slurmctld.pid
+SlurmdPidFile={directory}/slurmd.pid
+StateSaveLocation={directory}/state
+SlurmdSpoolDir={directory}/spool
+NodeName={host} NodeAddr={address} CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \\
+    ThreadsPerCore=1 RealMemory=1000
+PartitionName=all Nodes={host} Default=YES OverSubscribe=FORCE:4
+"
+    )
+}

@@ -1,0 +1,17 @@
+//! Real MPI programs under real MPIs: one behaviour a program, its expectation in its header.
+
+#[path = "../common/mod.rs"]
+mod common;
+mod fakempi;
+#[path = "../common/faults.rs"]
+mod faults;
+mod matrix;
+#[path = "../common/schemas.rs"]
+mod schemas;
+
+mod calls;
+mod launching;
+mod queues;
+mod survival;
+mod tables;
+mod variables;

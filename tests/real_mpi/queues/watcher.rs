@@ -1,0 +1,454 @@
+//! Receives that are called while a queue is long are counted where the program calls them.
+//!
+//! The programs know how many messages wait at each receive, and write it down with the line.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use gyan_results::{Metric, RankProfile, Traffic, Watch, WatchSite};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{
+    BED, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, gyan, profiles, truth,
+};
+use crate::matrix::{Column, with};
+
+const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
+const OB1: (&str, &str) = ("OMPI_MCA_pml", "ob1");
+const OB1_QUEUE: &str = "pml_ob1_unexpected_msgq_length";
+const SPC_QUEUE: &str = "runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE";
+
+/// A variable that is the length of the queue of unexpected messages.
+struct Queue {
+    mpi: Mpi,
+    variable: &'static str,
+    /// What it takes that the library counts.
+    settings: &'static [(&'static str, &'static str)],
+    /// Whether it is the one that `umq` means.
+    is_usual: bool,
+    /// Whether it is that of one communicator.
+    of_communicator: bool,
+}
+
+const QUEUES: [Queue; 5] = [
+    usual(OPENMPI, OB1_QUEUE, true),
+    usual(OPENMPI5, OB1_QUEUE, true),
+    usual(OPENMPI_SPC, OB1_QUEUE, true),
+    usual(MPICH_PVARS, "unexpected_recvq_length", false),
+    Queue {
+        mpi: OPENMPI_SPC,
+        variable: SPC_QUEUE,
+        settings: &[OB1, ("OMPI_MCA_mpi_spc_attach", "all")],
+        is_usual: false,
+        of_communicator: false,
+    },
+];
+
+const fn usual(mpi: Mpi, variable: &'static str, of_communicator: bool) -> Queue {
+    Queue { mpi, variable, settings: &[OB1], is_usual: true, of_communicator }
+}
+
+/// With the lines of its calls.
+fn compiled(mpi: Mpi, program: &str) -> PathBuf {
+    mpi.compiled(program, &["-g"])
+}
+
+/// A call of a receive, as the program writes it down.
+struct Call {
+    site: String,
+    function: String,
+    line: u32,
+    tag: i32,
+    communicator: String,
+    waiting: u64,
+    read: String,
+}
+
+fn calls(run: &Profiled) -> Vec<Call> {
+    let lines = run.truth(0).into_iter();
+    let call = |line: Vec<String>| {
+        let [site, function, line, tag, communicator, waiting, read] =
+            <[String; 7]>::try_from(line)
+                .unwrap_or_else(|line| panic!("a line of the program: {line:?}"));
+        Call {
+            site,
+            function,
+            line: line.parse().unwrap(),
+            tag: tag.parse().unwrap(),
+            communicator,
+            waiting: waiting.parse().unwrap(),
+            read,
+        }
+    };
+    lines.map(call).collect()
+}
+
+/// What is to be found of a site.
+#[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Found {
+    function: String,
+    hits: u64,
+    sum: u64,
+    largest: u64,
+    tag: Option<i32>,
+    source: Option<i32>,
+}
+
+/// The calls above the threshold, by line.
+fn expected(calls: &[Call], threshold: u64) -> Vec<Found> {
+    let mut lines: BTreeMap<u32, Found> = BTreeMap::new();
+    for call in calls.iter().filter(|call| call.waiting > threshold) {
+        // Any source and tag, and no status, or one of Fortran, which is not looked into; a matched
+        // receive names neither.
+        let of_any = ["receive_anonymous", "receive_any of Fortran"].contains(&call.site.as_str());
+        let unknown = of_any || ["MPI_Mrecv", "MPI_Imrecv"].contains(&call.function.as_str());
+        let found = lines.entry(call.line).or_insert_with(|| Found {
+            function: call.function.clone(),
+            hits: 0,
+            sum: 0,
+            largest: 0,
+            tag: (!unknown).then_some(call.tag),
+            source: (!unknown).then_some(1),
+        });
+        found.hits += 1;
+        found.sum += call.waiting;
+        found.largest = found.largest.max(call.waiting);
+    }
+    let mut found: Vec<Found> = lines.into_values().collect();
+    found.sort();
+    found
+}
+
+fn found(watch: &Watch) -> Vec<Found> {
+    let of = |site: &WatchSite| Found {
+        function: site.function.clone(),
+        hits: site.hits,
+        sum: site.sum,
+        largest: site.worst.value,
+        tag: site.worst.tag,
+        source: site.worst.source,
+    };
+    let mut found: Vec<Found> = watch.sites.iter().map(of).collect();
+    found.sort();
+    found
+}
+
+fn watch(profile: &RankProfile) -> &Watch {
+    let what = &profile.coverage.events;
+    profile.watch.as_ref().unwrap_or_else(|| panic!("nothing was watched: {what:?}"))
+}
+
+fn watched(queue: &Queue, file: &Path, what: &str, settings: &[(&str, &str)]) -> Profiled {
+    let settings = [queue.settings, &[("GYAN_WATCH", what)], settings].concat();
+    let run = Profiled::preloaded(queue.mpi, 2, file, &[], &settings);
+    assert_eq!(run.outcome.code, 0, "{:?} {}", queue.mpi, run.outcome.stderr);
+    run
+}
+
+#[test]
+fn as_many_wait_as_the_program_says_when_it_reads_the_variable_itself() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected");
+        let run = Profiled::run_file(queue.mpi, 2, &file, &[queue.variable], queue.settings);
+        assert_eq!(run.outcome.code, 0, "{:?} {}", queue.mpi, run.outcome.stderr);
+        let calls = calls(&run);
+        assert!(calls.len() > 60, "{:?} {}", queue.mpi, calls.len());
+        for call in calls {
+            let what = format!("{:?} {} line {}", queue.mpi, queue.variable, call.line);
+            assert_eq!(call.read, call.waiting.to_string(), "{what}");
+        }
+    }
+}
+
+#[test]
+fn receives_are_hits_above_the_threshold_and_only_there() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected");
+        // The longest is 13.
+        for threshold in [0, 1, 4, 12, 13, 1000] {
+            let name = if queue.is_usual { "umq" } else { queue.variable };
+            let run = watched(queue, &file, &format!("{name}>{threshold}"), &[]);
+            let what = format!("{:?} {} {threshold}", queue.mpi, queue.variable);
+            let profile = &run.profiles()[0];
+            let (watch, calls) = (watch(profile), calls(&run));
+            assert_eq!((watch.variable.as_str(), watch.threshold), (queue.variable, threshold));
+            assert_eq!(found(watch), expected(&calls, threshold), "{what}");
+            assert_eq!(watch.receives + watch.not_compared, calls.len() as u64, "{what}");
+            assert_eq!(watch.not_compared, 0, "{what}");
+            let hits = calls.iter().filter(|call| call.waiting > threshold).count() as u64;
+            assert_eq!((watch.hits, watch.hits_elsewhere, watch.max), (hits, 0, 13), "{what}");
+        }
+    }
+}
+
+#[test]
+fn the_worst_hit_says_which_message_and_where() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected");
+        let run = watched(queue, &file, &format!("{}>1", queue.variable), &[]);
+        let (profiles, calls) = (run.profiles(), calls(&run));
+        let watch = watch(&profiles[0]);
+        for site in &watch.sites {
+            let what = format!("{:?} {site:?}", queue.mpi);
+            let of_call =
+                |call: &&Call| call.function == site.function && call.waiting == site.worst.value;
+            let candidates: Vec<&Call> = calls.iter().filter(of_call).collect();
+            assert!(!candidates.is_empty(), "{what}");
+            if let Some(communicator) = &site.worst.communicator {
+                let fits = candidates.iter().any(|call| call.communicator == *communicator);
+                assert!(fits, "{what}");
+            }
+            // Of a communicator the variable has an element for each rank, and all come from one; a
+            // matched receive does not say which communicator.
+            let has_one = queue.of_communicator && site.worst.communicator.is_some();
+            assert_eq!(site.worst.longest_from, has_one.then_some(1), "{what}");
+            let is_matched = ["MPI_Mrecv", "MPI_Imrecv"].contains(&site.function.as_str());
+            assert_eq!(site.worst.communicator.is_none(), is_matched, "{what}");
+        }
+        let all = watch.sites.iter().find(|site| site.worst.value == 13).unwrap();
+        assert_eq!(all.worst.communicator.as_deref(), Some("MPI_COMM_WORLD"));
+    }
+}
+
+#[test]
+fn a_stack_has_the_programs_frames_and_each_way_to_the_call_once() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected");
+        let run = watched(queue, &file, &format!("{}>1", queue.variable), &[NO_LIMIT]);
+        let profile = &run.profiles()[0];
+        let watch = watch(profile);
+        for site in &watch.sites {
+            let what = format!("{:?} {site:?}", queue.mpi);
+            assert_eq!(site.stacks_taken, site.hits, "{what}");
+            let of_stacks: u64 = site.stacks.iter().map(|stack| stack.hits).sum();
+            assert_eq!(of_stacks, site.stacks_taken, "{what}");
+            for stack in &site.stacks {
+                assert_eq!(stack.frames.first(), Some(&site.call), "{what}");
+                // The call's function, work() and main().
+                let object = |index: Option<usize>| &watch.load_map[index.unwrap()].path;
+                for frame in &stack.frames[..3] {
+                    assert_eq!(Path::new(object(frame.object)), file, "{what}");
+                }
+                for frame in &stack.frames {
+                    let ours = frame.object.is_some_and(|at| object(Some(at)).contains("libgyan"));
+                    assert!(!ours, "{what}");
+                }
+            }
+        }
+        let all = watch.sites.iter().find(|site| site.worst.value == 13).unwrap();
+        assert_eq!(all.stacks.len(), 2, "{:?} {all:?}", queue.mpi);
+        // From 13 down to 2, and by the detour from 10.
+        assert_eq!(all.stacks.iter().map(|stack| stack.hits).collect::<Vec<_>>(), [12, 9]);
+    }
+}
+
+/// The sites of the only watch, as `gyan report` tells them to programs.
+fn reported(run: &Profiled) -> Vec<Value> {
+    let report = ["report", "--queues", "--format", "json"];
+    let outcome = crate::common::run(gyan().args(report).arg(&run.directory));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let queues: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let [watch] = queues["watches"].as_array().unwrap().as_slice() else { panic!("{queues}") };
+    watch["sites"].as_array().unwrap().clone()
+}
+
+fn is_in(frame: &Value, file: &str, line: u32, function: &str) -> bool {
+    let path = frame["file"].as_str().unwrap_or_default();
+    Path::new(path).file_name().is_some_and(|name| name == file)
+        && frame["line"] == line
+        && frame["function"] == function
+}
+
+/// The report has each line of the program that is a hit, with all hits there, and no other.
+fn assert_lines(run: &Profiled, file: &str, threshold: u64, what: &str) -> Vec<Value> {
+    let mut lines: BTreeMap<(u32, String), u64> = BTreeMap::new();
+    for call in calls(run).into_iter().filter(|call| call.waiting > threshold) {
+        *lines.entry((call.line, call.site)).or_default() += 1;
+    }
+    let sites = reported(run);
+    assert_eq!(sites.len(), lines.len(), "{what}");
+    for ((line, function), hits) in lines {
+        let of_line = |site: &&Value| is_in(&site["caller"], file, line, &function);
+        let [site] = sites.iter().filter(of_line).collect::<Vec<_>>()[..] else {
+            panic!("{what}: no {file}:{line} in {function}: {sites:#?}")
+        };
+        assert_eq!(
+            (&site["hits"]["sum"], &site["worst_rank"]),
+            (&hits.into(), &0.into()),
+            "{what}"
+        );
+    }
+    sites
+}
+
+#[test]
+fn the_report_names_the_line_of_each_call_and_the_way_to_it() {
+    for queue in &QUEUES {
+        let wanted = format!("{}>2", queue.variable);
+        let what = format!("{:?} {}", queue.mpi, queue.variable);
+        let run = watched(queue, &compiled(queue.mpi, "unexpected"), &wanted, &[NO_LIMIT]);
+        let sites = assert_lines(&run, "unexpected.c", 2, &what);
+        let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
+        let ways = all["stacks"].as_array().unwrap().iter().map(|way| {
+            let frames = way["frames"].as_array().unwrap();
+            frames.iter().map(|frame| frame["function"].as_str().unwrap()).collect::<Vec<_>>()
+        });
+        let known =
+            [&["receive_all", "work", "main"][..], &["receive_all", "work", "detour", "main"]];
+        assert_eq!(ways.collect::<Vec<_>>(), known, "{what}");
+    }
+}
+
+#[test]
+fn a_call_in_an_inlined_function_is_in_that_function() {
+    let queue = &QUEUES[0];
+    let file = queue.mpi.compiled("unexpected", &["-g", "-O2", "-DINLINED"]);
+    let run = watched(queue, &file, "umq>2", &[NO_LIMIT]);
+    let sites = assert_lines(&run, "unexpected.c", 2, "inlined");
+    let all = sites.iter().find(|site| site["caller"]["function"] == "receive_all").unwrap();
+    let frames = all["stacks"][0]["frames"].as_array().unwrap();
+    assert_eq!(frames[0]["inlined"], true, "{frames:#?}");
+    assert_eq!((&frames[1]["function"], &frames[1]["inlined"]), (&"work".into(), &false.into()));
+}
+
+#[test]
+fn counts_are_exact_however_few_stacks_the_budget_allows() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected");
+        let settings = [("GYAN_BUDGET", "0.0001%")];
+        let run = watched(queue, &file, &format!("{}>0", queue.variable), &settings);
+        let watch_of = run.profiles().swap_remove(0);
+        let watch = watch(&watch_of);
+        assert_eq!(found(watch), expected(&calls(&run), 0), "{:?}", queue.mpi);
+        for site in &watch.sites {
+            assert!(site.stacks_taken <= site.hits, "{:?} {site:?}", queue.mpi);
+        }
+    }
+}
+
+#[test]
+fn receives_of_fortran_are_watched_in_each_binding() {
+    for (column, binding) in [
+        (Column::MpifH, "-DBINDING_MPIF"),
+        (Column::UseMpi, "-DBINDING_MPI"),
+        (Column::UseMpiF08, "-DBINDING_F08"),
+    ] {
+        let can = |queue: &&Queue| with(column).any(|mpi| mpi.name.starts_with(queue.mpi.name));
+        for queue in QUEUES.iter().filter(can) {
+            let file = queue.mpi.fortran_program("unexpected.F90", &["-g", binding]);
+            for threshold in [0, 5] {
+                let run = watched(queue, &file, &format!("{}>{threshold}", queue.variable), &[]);
+                let what = format!("{:?} {binding} {threshold}", queue.mpi);
+                let profile = &run.profiles()[0];
+                let mut calls = calls(&run);
+                for call in calls.iter_mut().filter(|call| call.site == "receive_any") {
+                    call.site += " of Fortran";
+                }
+                assert_eq!(calls.len(), 11 + 6 + 8 + 3, "{what}");
+                assert_eq!(found(watch(profile)), expected(&calls, threshold), "{what}");
+                assert_eq!(watch(profile).max, 12, "{what}");
+                if threshold > 0 {
+                    assert_lines(&run, "unexpected.F90", threshold, &what);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn receives_of_several_threads_are_counted_each() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected_threads");
+        for threshold in [0_u64, 15] {
+            let run = watched(queue, &file, &format!("{}>{threshold}", queue.variable), &[]);
+            let what = format!("{:?} {} {threshold}", queue.mpi, queue.variable);
+            let profile = &run.profiles()[0];
+            let watch = watch(profile);
+            let above = |k: u64| k.saturating_sub(threshold);
+            let least: u64 = [10, 20, 30, 40].map(above).iter().sum();
+            assert_eq!((watch.receives, watch.not_compared), (100, 0), "{what}");
+            assert_eq!(watch.sites.len(), 1, "{what} {:?}", watch.sites);
+            assert_eq!(watch.sites[0].hits, watch.hits, "{what}");
+            if queue.of_communicator {
+                assert_eq!((watch.hits, watch.max), (least, 40), "{what}");
+            } else {
+                // What waits for the other threads waits here, too.
+                assert!(watch.hits >= least && watch.hits <= 100, "{what}: {}", watch.hits);
+                assert!(watch.max >= 40 && watch.max <= 100, "{what}: {}", watch.max);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_watched_unless_it_is_asked_for() {
+    for queue in &QUEUES {
+        let file = compiled(queue.mpi, "unexpected");
+        let run = Profiled::preloaded(queue.mpi, 2, &file, &[], queue.settings);
+        for profile in run.profiles() {
+            assert!(profile.watch.is_none(), "{:?}", queue.mpi);
+            assert!(profile.coverage.events.is_empty(), "{:?}", profile.coverage.events);
+        }
+    }
+}
+
+#[test]
+fn an_mpi_without_such_a_variable_says_so_and_the_program_goes_on() {
+    let has = |mpi: &Mpi| QUEUES.iter().any(|queue| queue.mpi.name == mpi.name);
+    let without = BED.into_iter().filter(|mpi| !has(mpi) && mpi.name != "openmpi4");
+    for (mpi, wanted) in
+        without.map(|mpi| (mpi, "umq>3")).chain(MPIS.map(|mpi| (mpi, "no_such_variable>3")))
+    {
+        let file = compiled(mpi, "unexpected");
+        let run = Profiled::preloaded(mpi, 2, &file, &[], &[("GYAN_WATCH", wanted)]);
+        let what = format!("{mpi:?} {wanted}");
+        assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            assert!(profile.watch.is_none(), "{what}");
+            let said: Vec<&String> =
+                profile.warnings.iter().filter(|line| line.contains("GYAN_WATCH")).collect();
+            assert_eq!(said.len(), 1, "{what} {said:?}");
+            assert!(said[0].contains(wanted.split('>').next().unwrap()), "{what} {said:?}");
+        }
+        let told = run.outcome.notices().into_iter().filter(|line| line.contains("GYAN_WATCH"));
+        assert_eq!(told.count(), 1, "{what} {}", run.outcome.stderr);
+        assert!(calls(&run).len() > 60, "{what}");
+    }
+}
+
+#[test]
+fn what_is_no_threshold_is_a_warning_that_names_it() {
+    for value in ["umq>", "umq>many", ">5", "umq>-1"] {
+        let run = Profiled::run(MPIS[0], 1, &["exit_code"], &[("GYAN_WATCH", value)]);
+        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let profile = &run.profiles()[0];
+        let named = profile.warnings.iter().filter(|warning| warning.contains("GYAN_WATCH"));
+        assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
+        assert!(profile.watch.is_none(), "{value}");
+    }
+}
+
+/// `gyan run` hands both on, and one run can have both.
+#[test]
+fn one_run_is_watched_and_listens_to_events() {
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here);
+    command.args(["run", "-o", "out", "--watch", "umq>2", "--events", "--"]);
+    command.args(OPENMPI_SPC.mpirun(2)).arg(compiled(OPENMPI_SPC, "unexpected"));
+    command.env(OB1.0, OB1.1);
+    let outcome = crate::common::run(&mut command);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("unexpected.c:"), "{}", outcome.stderr);
+    let profile = &profiles(&here.path().join("out"), 2)[0];
+    let watch = watch(profile);
+    assert_eq!((watch.threshold, watch.max), (2, 13));
+    let [messages] = profile.messages.as_slice() else { panic!("{:?}", profile.messages) };
+    let mut metrics = messages.metrics.iter();
+    let longest = metrics
+        .find(|row| row.metric == Metric::NUnexQLen && row.traffic == Traffic::Program)
+        .unwrap();
+    // Each message of the program waits, and each is received once.
+    assert_eq!(longest.n, truth(here.path(), 0).len() as u64);
+}

@@ -1,0 +1,231 @@
+//! Where the profiles cannot be written, the application does not notice.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::process::Command;
+
+use gyan_results::Ending;
+use tempfile::TempDir;
+
+use crate::common::{MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, run};
+use crate::faults::inject;
+
+/// Of the table of faults.
+const GROUP: &str = "surroundings";
+const ONE_LINE: &str = "the same exit code and output as without gyan, and one line";
+
+fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
+    let mut words = mpi.mpirun(2);
+    words.extend([mpi.program("exit_code").display().to_string(), "0".into()]);
+    let bare = run(&mut command(&words));
+    let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", output));
+    (bare, with)
+}
+
+fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
+    let fault = inject(GROUP, &format!("the run directory: {reason}"), ONE_LINE);
+    let (bare, with) = with_output(mpi, output);
+    assert_eq!(with.code, bare.code, "{mpi:?}");
+    assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
+    let [line] = with.notices()[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
+    assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{mpi:?}: {line}");
+    fault.survived();
+}
+
+#[test]
+fn an_output_directory_that_cannot_be_made() {
+    let directory = TempDir::new().unwrap();
+    let file = directory.path().join("a-file");
+    File::create(&file).unwrap();
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &file.join("profile"), "Not a directory");
+        one_line_and_unharmed(mpi, Path::new("/proc/profile"), "No such file or directory");
+    }
+}
+
+/// A small file system of its own, for as long as this lives.
+struct Disk(TempDir);
+
+impl Disk {
+    /// None where file systems cannot be mounted.
+    fn new(options: &str) -> Option<Disk> {
+        let directory = TempDir::new().unwrap();
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(directory.path());
+        if run(&mut mount).code == 0 {
+            return Some(Disk(directory));
+        }
+        assert!(std::env::var_os("CI").is_none(), "no tmpfs can be mounted");
+        eprintln!("skipped: no tmpfs can be mounted here");
+        None
+    }
+
+    /// Room for `left` bytes is all that it has.
+    fn fill(&self, left: usize) {
+        let filler = self.0.path().join("filler");
+        assert!(fs::write(&filler, vec![0; 1 << 20]).is_err());
+        let size = fs::metadata(&filler).unwrap().len();
+        File::options().write(true).open(&filler).unwrap().set_len(size - left as u64).unwrap();
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        run(Command::new("umount").arg(self.0.path()));
+    }
+}
+
+#[test]
+fn a_full_disk() {
+    let Some(disk) = Disk::new("size=64k") else { return };
+    let output = disk.0.path().join("profile");
+    fs::create_dir(&output).unwrap();
+    disk.fill(0);
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &output, "No space left on device");
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
+    }
+}
+
+#[test]
+fn a_disk_that_gets_full_while_the_profile_is_written() {
+    let Some(disk) = Disk::new("size=64k") else { return };
+    let output = disk.0.path().join("profile");
+    fs::create_dir(&output).unwrap();
+    // A page is there, for the beginning of a profile.
+    disk.fill(4096);
+    for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "a disk that gets full while the profile is written",
+            "the application goes on, one line, no half a file",
+        );
+        let mut words = mpi.mpirun(1);
+        words.push(mpi.program("exit_code").display().to_string());
+        let with = run(command(&words)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_OUTPUT", &output)
+            .env("GYAN_CVARS_RECORD", "all"));
+        assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{mpi:?}: {}", with.stderr);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
+        fault.survived();
+    }
+}
+
+/// What was asked for before stays, and is whole.
+#[test]
+fn a_disk_that_gets_full_while_the_program_runs() {
+    let Some(disk) = Disk::new("size=256k") else { return };
+    for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "a disk that gets full while the program runs",
+            "the application goes on, one line, an earlier profile stays",
+        );
+        let output = disk.0.path().join(format!("profile-{}", mpi.name));
+        let filler = disk.0.path().join("filler");
+        let mut words = mpi.mpirun(1);
+        words.extend([&mpi.program("filling"), &filler].map(|path| path.display().to_string()));
+        let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output));
+        assert_eq!((with.code, with.stdout.as_str()), (0, "full\n"), "{mpi:?}: {}", with.stderr);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        let profile = &profiles(&output, 1)[0];
+        let end = (profile.end.how, counts(profile)["MPI_Barrier"]);
+        assert_eq!(end, (Ending::Running, 1), "{mpi:?}");
+        fault.survived();
+        fs::remove_file(filler).unwrap();
+    }
+}
+
+#[test]
+fn a_disk_on_which_no_directory_can_be_made() {
+    let Some(disk) = Disk::new("nr_inodes=1") else { return };
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &disk.0.path().join("profile"), "No space left on device");
+    }
+}
+
+#[test]
+fn a_file_system_that_is_read_only() {
+    let Some(disk) = Disk::new("size=64k,ro") else { return };
+    for mpi in MPIS {
+        one_line_and_unharmed(mpi, &disk.0.path().join("profile"), "Read-only file system");
+        one_line_and_unharmed(mpi, disk.0.path(), "Read-only file system");
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
+    for mpi in MPIS {
+        let fault = inject(
+            GROUP,
+            "a link in the place of a profile",
+            "it is not followed, and the profile lies beside it",
+        );
+        let directory = TempDir::new().unwrap();
+        let output = directory.path().join("profile");
+        fs::create_dir(&output).unwrap();
+        let precious = directory.path().join("precious");
+        fs::write(&precious, "mine").unwrap();
+        std::os::unix::fs::symlink(&precious, output.join("rank-000000.json")).unwrap();
+        let (_, with) = with_output(mpi, &output);
+        assert_eq!(with.code, 0);
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
+        assert_eq!(fs::read_link(output.join("rank-000000.json")).unwrap(), precious);
+        crate::common::profiles(&output.join("again-2"), 1);
+        assert!(with.stderr.contains("rank-000000.json: is no file of gyan's and stays"));
+        fault.survived();
+    }
+}
+
+#[test]
+fn a_setting_that_makes_no_sense_is_one_line() {
+    for mpi in MPIS {
+        let directory = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program("exit_code").display().to_string());
+        let with = run(command(&words)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_OUTPUT", directory.path().join("profile"))
+            .env("GYAN_NOTICES", "warnings")
+            .env("GYAN_ELEMENTS", "many"));
+        assert_eq!(with.code, 0);
+        let expected = "gyan: GYAN_ELEMENTS=many: is no number of elements; ignored";
+        assert_eq!(with.notices(), [expected]);
+    }
+}
+
+/// The time of the day is set back while the program runs, or, which no system does, that since it started.
+#[test]
+fn clocks_that_go_backwards() {
+    for mpi in MPIS {
+        let clocks = mpi.preloadable("backwards", &[]);
+        for which in ["real", "all"] {
+            let what = "the application goes on, and its profile can be read";
+            let fault = inject(GROUP, &format!("clocks that go backwards: {which}"), what);
+            let directory = TempDir::new().unwrap();
+            let output = directory.path().join("profile");
+            let preload = format!("{}:{}", libgyan().display(), clocks.display());
+            let program = mpi.program("exit_code").display().to_string();
+            // The launcher keeps its clocks.
+            let words = [
+                mpi.mpirun(1),
+                ["env", &format!("LD_PRELOAD={preload}"), &format!("TEST_CLOCK={which}"), &program]
+                    .map(str::to_owned)
+                    .to_vec(),
+            ];
+            let with = run(command(&words.concat()).env("GYAN_OUTPUT", &output));
+            assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{which}: {}", with.stderr);
+            let profile = &profiles(&output, 1)[0];
+            let says =
+                profile.warnings.iter().any(|warning| warning.contains("the clock went back"));
+            assert_eq!((profile.job.elapsed_s > 0.0, says), (which == "real", which == "all"));
+            let report = run(gyan().arg("report").arg(&output));
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {which}");
+            fault.survived();
+        }
+    }
+}

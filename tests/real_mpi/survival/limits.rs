@@ -1,0 +1,147 @@
+//! The application at the limits of what it may use: unharmed, one line, and what can be kept is kept.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+
+use tempfile::TempDir;
+
+use gyan_results::Ending;
+
+use crate::common::{
+    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, lives, only_run_directory, profiles, run,
+};
+use crate::fakempi::Faked;
+use crate::faults::inject;
+
+/// Of the table of faults.
+const GROUP: &str = "limits";
+
+/// The program `limits`, which comes to the same end without gyan and with it. The latter.
+fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
+    let what = "the exit code and the program's own lines are as without gyan";
+    let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), what);
+    let mut words = mpi.mpirun(2);
+    words.push(mpi.program("limits").display().to_string());
+    words.extend(arguments.iter().map(|word| (*word).to_owned()));
+    let bare = run(command(&words).current_dir(here));
+    let with = run(command(&words).current_dir(here).env("LD_PRELOAD", libgyan()));
+    assert_eq!(bare.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {bare:?}");
+    assert_eq!(with.code, bare.code, "{mpi:?} {arguments:?}: {}", with.stderr);
+    // MPICH's UCX writes to stdout that it cannot open files, with times.
+    assert_eq!(with.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {with:?}");
+    fault.survived();
+    with
+}
+
+#[test]
+fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
+    for (arguments, reason, remedy) in [
+        // SIGXFSZ would kill the application.
+        (&["size", "1024"][..], "File too large", "raise the limit of a file's size (ulimit -f)"),
+        (&["files"], "Too many open files", "raise the limit of open files (ulimit -n)"),
+    ] {
+        for mpi in MPIS {
+            let here = TempDir::new().unwrap();
+            let with = at_limit(mpi, here.path(), arguments);
+            let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+            assert!(line.contains(reason) && line.contains(remedy), "{mpi:?}: {line}");
+            // The live file had its room before, and has all of it.
+            let directory = only_run_directory(here.path());
+            assert!(line.ends_with("rank-000000.live"), "{mpi:?}: {line}");
+            let lives = lives(&directory, 2);
+            assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "half a file was left");
+            for live in lives {
+                assert_eq!(live.end.how, Ending::Finalize, "{mpi:?} {arguments:?}");
+                assert_eq!(counts(&live)["MPI_Barrier"], 1, "{mpi:?} {arguments:?}");
+                assert!(live.overhead.finalize_s > 0.0, "{mpi:?} {arguments:?}");
+            }
+            let report = run(gyan().arg("report").arg(&directory));
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {arguments:?}");
+        }
+    }
+}
+
+#[test]
+fn with_no_address_space_left_to_take_the_profiles_are_complete() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        let with = at_limit(mpi, here.path(), &["memory", "0"]);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        let directory = line.rsplit(' ').next().unwrap();
+        profiles(&here.path().join(directory), 2);
+    }
+}
+
+#[test]
+fn a_program_that_goes_to_another_directory_has_its_profiles_where_it_began() {
+    for mpi in MPIS {
+        let here = TempDir::new().unwrap();
+        // Which is gone then.
+        let with = at_limit(mpi, here.path(), &["directory"]);
+        let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+        let directory = only_run_directory(here.path());
+        assert!(line.ends_with(&directory.display().to_string()), "{mpi:?}: {line}");
+        profiles(&directory, 2);
+        let output = here.path().join("profile");
+        let mut words = mpi.mpirun(2);
+        words.extend([mpi.program("limits").display().to_string(), "directory".into()]);
+        let mut elsewhere = command(&words);
+        elsewhere.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output);
+        assert_eq!(run(&mut elsewhere).code, 0);
+        profiles(&output, 2);
+    }
+}
+
+/// What libgyan.so takes of the address space when it is loaded.
+fn mapped() -> u64 {
+    let headers = run(command(&["readelf", "-lW"]).arg(libgyan())).stdout;
+    let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
+    let ends = headers.lines().filter_map(|line| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let ["LOAD", _, address, _, _, size, ..] = words[..] else { return None };
+        Some(number(address) + number(size))
+    });
+    ends.max().unwrap()
+}
+
+/// An MPI that takes next to nothing itself, so that it is gyan which finds no memory: at its start, while
+/// the program runs, or at its end.
+#[test]
+fn wherever_memory_runs_out_the_application_goes_on() {
+    const STEP: u64 = 512 << 10;
+    // The loader's own notes of another library.
+    const LOADER: u64 = 256 << 10;
+    let variables = 2000;
+    let mut script = String::new();
+    for n in 0..variables {
+        writeln!(script, "pvar variable_{n} LEVEL MPI_INT bind MPI_COMM continuous").unwrap();
+    }
+    let program = ["fake_events", "3", "2", "2"];
+    let whole = Faked::alone(&script, &program).outcome.stdout;
+    let fits = |bytes: &u64| {
+        let outcome = Faked::limited(*bytes, &script, &program, &[]).outcome;
+        outcome.code == 0 && outcome.stdout == whole
+    };
+    let least = (1..1000).map(|step| step * (STEP / 4)).find(fits).unwrap();
+    let libgyan = libgyan().display().to_string();
+    let (mut off, mut unwritten, mut written) = (0, 0, 0);
+    for step in 0..64 {
+        let bytes = least + mapped() + LOADER + step * STEP;
+        let what = "the same exit code and output as without gyan, and one line";
+        let fault = inject(GROUP, "memory that runs out at one of many limits (`RLIMIT_AS`)", what);
+        let with = Faked::limited(bytes, &script, &program, &[("LD_PRELOAD", &libgyan)]);
+        let Outcome { code, stdout, stderr } = &with.outcome;
+        assert_eq!((*code, stdout), (0, &whole), "{bytes} bytes: {stderr}");
+        let [line] = with.outcome.notices()[..] else { panic!("{bytes} bytes: {stderr}") };
+        assert_eq!(with.has_profile(), line.starts_with("gyan: profiles of"), "{line}");
+        match line {
+            _ if with.has_profile() => written += 1,
+            _ if line.contains("to start") => off += 1,
+            _ if line.contains("cannot be written: there is not enough memory") => unwritten += 1,
+            _ => panic!("{bytes} bytes: {line}"),
+        }
+        fault.survived();
+    }
+    assert!(off > 0 && unwritten > 0 && written > 0, "{off} {unwritten} {written}");
+}

@@ -1,0 +1,275 @@
+//! Live files: what a process that is killed leaves, and what is made of it.
+
+use std::fs::{self, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use gyan_results::{Ending, Number, Summary, live_file_name, parse_summary};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+use crate::common::{
+    MPIS, Mpi, OPENMPI, Outcome, Profiled, call, comes_true, command, counts, gyan, libgyan, lives,
+    profiles, run,
+};
+use crate::faults::inject;
+
+/// Enough that what is known is written down at each of the few calls.
+const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
+
+/// A program that runs until it is told to end: `tests/programs/waits.c`.
+struct Waiting {
+    launcher: Child,
+    here: TempDir,
+}
+
+impl Waiting {
+    /// Starts it on two ranks, and waits until both wait.
+    fn start(mpi: Mpi, settings: &[(&str, &str)]) -> Waiting {
+        let here = TempDir::new().unwrap();
+        let mut words = mpi.mpirun(2);
+        words.push(mpi.program("waits").display().to_string());
+        let mut command = command(&words);
+        command.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", "profile");
+        command.envs(settings.iter().copied()).env("GYAN_NOTICES", "warnings");
+        let root = ["OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"];
+        command.envs(root.map(|name| (name, "1")));
+        let launcher = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let waiting = Waiting { launcher, here };
+        for rank in 0..2 {
+            assert!(comes_true(|| waiting.pid(rank).is_some()), "{mpi:?}: rank {rank} never waits");
+        }
+        waiting
+    }
+
+    /// The process of a rank, which it writes down when it begins to wait.
+    fn pid(&self, rank: u32) -> Option<i32> {
+        let text = fs::read_to_string(self.here.path().join(format!("waits.{rank}"))).ok()?;
+        text.strip_suffix('\n')?.parse().ok()
+    }
+
+    fn directory(&self) -> std::path::PathBuf {
+        self.here.path().join("profile")
+    }
+
+    fn kill(&self, ranks: &[u32]) {
+        // A launcher that sees the first die would end the others in its own way.
+        let launcher = Pid::from_child(&self.launcher);
+        kill_process(launcher, Signal::STOP).unwrap();
+        for &rank in ranks {
+            let pid = Pid::from_raw(self.pid(rank).unwrap()).unwrap();
+            kill_process(pid, Signal::KILL).unwrap();
+        }
+        kill_process(launcher, Signal::CONT).unwrap();
+    }
+
+    /// The launcher ends when its ranks have.
+    fn end(&mut self) -> i32 {
+        let mut status = None;
+        let ended = comes_true(|| {
+            status = self.launcher.try_wait().unwrap();
+            status.is_some()
+        });
+        assert!(ended, "the launcher does not end");
+        status.unwrap().code().unwrap_or(-1)
+    }
+}
+
+impl Drop for Waiting {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing behind.
+        fs::write(self.here.path().join("go"), "").unwrap();
+        if self.launcher.try_wait().unwrap().is_none() {
+            let _ = self.launcher.kill();
+            let _ = self.launcher.wait();
+        }
+    }
+}
+
+fn report(directory: &Path) -> Outcome {
+    run(gyan().arg("report").arg(directory))
+}
+
+fn summary(directory: &Path) -> Summary {
+    let outcome = run(gyan().args(["report", "--format", "json"]).arg(directory));
+    parse_summary(outcome.stdout.as_bytes()).unwrap()
+}
+
+#[test]
+fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
+    for mpi in MPIS {
+        let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        let text = report(&waiting.directory()).stdout;
+        let expected =
+            "as it was while it ran, no later profile was written: rank 0-1; known until";
+        assert!(text.contains(expected), "{mpi:?}\n{text}");
+        fs::write(waiting.here.path().join("go"), "").unwrap();
+        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        profiles(&waiting.directory(), 2);
+        lives(&waiting.directory(), 0);
+        assert!(!report(&waiting.directory()).stdout.contains("known until"), "{mpi:?}");
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
+    for mpi in MPIS {
+        let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        waiting.kill(&[1]);
+        waiting.end();
+        let summary = summary(&waiting.directory());
+        let ranks = &summary.ranks;
+        assert_eq!((ranks.expected, ranks.reduced), (2, 2), "{mpi:?}");
+        // The launcher may end the other with a signal that lets it say so.
+        let killed = ranks.ended_badly.iter().find(|ending| ending.rank == 1).unwrap();
+        assert_eq!(killed.how, Ending::Killed, "{mpi:?}");
+        assert!(killed.elapsed_s > 0.0, "{mpi:?}");
+        let sent = summary.calls.iter().find(|call| call.name == "MPI_Send").unwrap();
+        assert_eq!(sent.count.max, Number::Integer(7), "{mpi:?}");
+    }
+}
+
+/// What was sampled is known as of the last sample.
+#[test]
+fn the_largest_sample_of_a_queue_outlives_the_process() {
+    let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
+    waiting.kill(&[0, 1]);
+    waiting.end();
+    let name = "pml_ob1_unexpected_msgq_length";
+    let first = &lives(&waiting.directory(), 2)[0];
+    let queue = first.pvars.iter().find(|pvar| pvar.name == name).unwrap();
+    // Rank 0 has received none of the 7 messages when it samples at its first receive.
+    let largest = queue.samples.as_ref().unwrap().sum.unwrap().max;
+    assert_eq!(largest, Number::Integer(7));
+    assert_eq!(counts(first)["MPI_Recv"], 6, "the call of the last sample is not over");
+    assert!(call(first, "MPI_Recv").time_s.is_some());
+    // Also what is not sampled.
+    assert!(first.pvars.iter().all(|pvar| pvar.end.is_some()), "{:?}", first.pvars);
+}
+
+#[test]
+fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
+    let elsewhere = TempDir::new().unwrap();
+    let place = elsewhere.path().join("lives").display().to_string();
+    let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE, ("GYAN_LIVE", &place)]);
+    let directories: Vec<_> = fs::read_dir(&place).unwrap().map(|e| e.unwrap().path()).collect();
+    let [directory] = &directories[..] else { panic!("{directories:?}") };
+    lives(directory, 2);
+    assert!(report(directory).stdout.contains("known until"));
+    fs::write(waiting.here.path().join("go"), "").unwrap();
+    assert_eq!(waiting.end(), 0);
+    assert!(!directory.exists());
+    profiles(&waiting.directory(), 2);
+
+    let waiting = Waiting::start(OPENMPI, &[AT_ONCE, ("GYAN_LIVE", "off")]);
+    assert!(!waiting.directory().exists());
+}
+
+#[test]
+fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
+    let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
+    waiting.kill(&[0, 1]);
+    waiting.end();
+    let directory = waiting.directory();
+    let path = directory.join(live_file_name(1));
+    let whole = fs::read(&path).unwrap();
+    let cut = fs::metadata(&path).unwrap().len() / 2;
+    for (name, what, damage) in [
+        (
+            "of a newer version",
+            "has schema gyan.live/2",
+            &(|| write_at(&path, 10, b"2")) as &dyn Fn(),
+        ),
+        ("that is torn", "neither of its two records is whole", &|| write_at(&path, 32, &[7; 48])),
+        ("with another header", "its header is not what was written", &|| {
+            write_at(&path, 16, &[7; 8]);
+        }),
+        ("that is cut in half", "it has ", &|| open(&path).set_len(cut).unwrap()),
+    ] {
+        fs::write(&path, &whole).unwrap();
+        let name = format!("a live file {name}");
+        let fault = inject("files", &name, "a clear line, and the other ranks are reduced");
+        damage();
+        let outcome = report(&directory);
+        assert_eq!(outcome.code, 1, "{what}: {}", outcome.stderr);
+        let lines: Vec<&str> =
+            outcome.stderr.lines().filter(|line| line.contains("rank-000001.live")).collect();
+        assert!(lines.len() == 1 && lines[0].contains(what), "{}", outcome.stderr);
+        assert!(outcome.stdout.contains("INCOMPLETE: 1 of 2 ranks"), "{}", outcome.stdout);
+        fault.survived();
+    }
+}
+
+/// Memory that is no more in the file is a signal to who writes there.
+#[test]
+fn a_live_file_that_somebody_cuts_short_harms_nobody() {
+    for mpi in MPIS {
+        let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        let name = "a live file that is cut short while the program runs (SIGBUS)";
+        let fault =
+            inject("surroundings", name, "the application goes on, and its profile says so");
+        open(&waiting.directory().join(live_file_name(0))).set_len(0).unwrap();
+        fs::write(waiting.here.path().join("go"), "").unwrap();
+        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        let profiles = profiles(&waiting.directory(), 2);
+        assert_eq!(counts(&profiles[0])["MPI_Barrier"], 2, "{mpi:?}");
+        let warnings = &profiles[0].warnings;
+        let expected = "what is known so far is not kept in a live file: it was cut short (SIGBUS)";
+        assert!(warnings.iter().any(|warning| warning == expected), "{mpi:?}: {warnings:?}");
+        fault.survived();
+    }
+}
+
+fn open(path: &Path) -> fs::File {
+    OpenOptions::new().write(true).open(path).unwrap()
+}
+
+fn write_at(path: &Path, at: u64, bytes: &[u8]) {
+    open(path).write_all_at(bytes, at).unwrap();
+}
+
+/// What an earlier job left that was killed is replaced, and not mixed with what is new.
+#[test]
+fn a_run_after_one_that_was_killed_is_reported_alone() {
+    let mut killed = Waiting::start(OPENMPI, &[AT_ONCE]);
+    killed.kill(&[0, 1]);
+    killed.end();
+    let again = |words: &[&str]| {
+        let mut line = OPENMPI.mpirun(2);
+        line.push(OPENMPI.program("endings").display().to_string());
+        line.extend(words.iter().map(|word| (*word).to_owned()));
+        let mut command: Command = command(&line);
+        command.current_dir(&killed.here).env("LD_PRELOAD", libgyan());
+        run(command.env("GYAN_OUTPUT", "profile").env(AT_ONCE.0, AT_ONCE.1))
+    };
+    let outcome = again(&["signal", "9"]);
+    let text = report(&killed.directory()).stdout;
+    assert!(text.contains("endings signal 9: 2 ranks"), "{outcome:?}\n{text}");
+    let outcome = again(&["finalize"]);
+    assert_eq!(outcome.code, 0, "{outcome:?}");
+    profiles(&killed.directory(), 2);
+    lives(&killed.directory(), 0);
+    let text = report(&killed.directory()).stdout;
+    assert!(text.contains("endings finalize: 2 ranks") && !text.contains("known until"), "{text}");
+}
+
+/// `gyan run` reports what is left of a program that was killed.
+#[test]
+fn the_command_reports_a_program_that_was_killed() {
+    let run = Profiled::run(OPENMPI, 2, &["endings", "signal", "9"], &[AT_ONCE]);
+    lives(&run.directory, 2);
+    let mut words = OPENMPI.mpirun(2);
+    words.extend([OPENMPI.program("endings").display().to_string(), "signal".into(), "9".into()]);
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here).args(["run", "-o", "out", "--"]).args(&words);
+    let outcome = crate::common::run(&mut command);
+    assert_eq!(outcome.code, 137, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("killed, or crashed, without MPI_Finalize: rank 0-1"));
+}

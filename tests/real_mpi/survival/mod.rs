@@ -1,0 +1,10 @@
+//! What may go wrong around a program or in it: it ends as without gyan, and what was known is not lost.
+
+mod bad_surroundings;
+mod checked;
+mod endings;
+mod harmless;
+mod hostile;
+mod limits;
+mod live;
+mod reduce;

@@ -1,0 +1,319 @@
+//! The reduction inside MPI: what it writes is what `gyan reduce` makes of the files, and whatever the ranks
+//! do, the program ends and nothing is lost.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use gyan_results::{SUMMARY_FILE, Summary, read_summary};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{
+    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI5, Outcome, Profiled, command, gyan,
+    libgyan, lives, profiles, ranks_that_left, root, run,
+};
+
+const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
+const BOTH: (&str, &str) = ("GYAN_REDUCE", "both");
+const SIGKILL: i32 = 9;
+/// For ranks that come late on purpose, on a machine that is busy.
+const SOON: (&str, &str) = ("GYAN_REDUCE_TIMEOUT", "1s");
+
+fn summary(directory: &Path) -> Summary {
+    read_summary(&directory.join(SUMMARY_FILE)).unwrap()
+}
+
+/// All but who reduced.
+fn numbers(directory: &Path) -> Value {
+    let mut summary = summary(directory);
+    summary.reduced_in_mpi = None;
+    serde_json::to_value(summary).unwrap()
+}
+
+/// The ranks that wrote a profile, which can be read.
+fn written(directory: &Path) -> Vec<u32> {
+    let ranks = ranks_that_left(directory, "json");
+    profiles(directory, ranks.len());
+    ranks
+}
+
+/// Runs words on some ranks, with libgyan.so preloaded.
+fn preloaded(mpi: Mpi, ranks: usize, words: &[String], settings: &[(&str, &str)]) -> Profiled {
+    let (file, arguments) = words.split_first().unwrap();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    Profiled::preloaded(mpi, ranks, Path::new(file), &arguments, settings)
+}
+
+/// The words that run `program` with another environment on one rank.
+fn but_on(rank: u32, otherwise: &str, program: &[String]) -> Vec<String> {
+    let script = root().join("tests/programs/but_on").display().to_string();
+    let mut words = vec![script, rank.to_string(), otherwise.to_owned()];
+    words.extend_from_slice(program);
+    words
+}
+
+fn uneven(mpi: Mpi, how: &[&str]) -> Vec<String> {
+    let mut words = vec![mpi.program("uneven").display().to_string()];
+    words.extend(how.iter().map(|word| (*word).to_owned()));
+    words
+}
+
+/// Bit by bit, whatever the number of ranks.
+#[test]
+fn the_summary_is_the_one_that_the_files_give() {
+    for mpi in MPIS {
+        for (ranks, program, argument, settings) in [
+            (1, "receives", None, &[BOTH][..]),
+            (2, "phases", None, &[BOTH, ("GYAN_BUDGET", "none"), ("GYAN_SERIES", "1ms")]),
+            (2, "unexpected", Some("-"), &[BOTH, ("GYAN_WATCH", "umq>0")]),
+            (7, "receives", None, &[BOTH]),
+            (8, "receives", None, &[BOTH, ("GYAN_BUDGET", "none")]),
+        ] {
+            let argument: Vec<&str> = argument.into_iter().collect();
+            let file = mpi.with_header(program);
+            let run = Profiled::preloaded(mpi, ranks, &file, &argument, settings);
+            let outcome = &run.outcome;
+            assert_eq!(outcome.code, 0, "{mpi:?} {ranks} {program:?}: {outcome:?}");
+            assert_eq!(written(&run.directory).len(), ranks, "{mpi:?} {program:?}: {outcome:?}");
+            check_against_files(&run.directory, &format!("{mpi:?} {ranks} {program:?}"));
+        }
+    }
+}
+
+/// The summary in the directory, and the one that its profiles give.
+fn check_against_files(directory: &Path, what: &str) {
+    let by_ranks = numbers(directory);
+    let reduced = run(gyan().arg("reduce").arg(directory));
+    assert_eq!(reduced.code, 0, "{what}: {}", reduced.stderr);
+    let by_gyan = numbers(directory);
+    let (Value::Object(by_ranks), Value::Object(by_gyan)) = (by_ranks, by_gyan) else { panic!() };
+    assert_eq!(by_ranks.keys().collect::<Vec<_>>(), by_gyan.keys().collect::<Vec<_>>());
+    for (key, value) in by_ranks {
+        assert_eq!(value, by_gyan[&key], "{what}: {key}");
+    }
+}
+
+#[test]
+fn ranks_whose_variables_differ_are_merged_by_name() {
+    for mpi in [OPENMPI, MPICH_PVARS] {
+        let program = [mpi.program("receives").display().to_string()];
+        let words = but_on(1, "GYAN_PVARS=-*unexpected*", &program);
+        let ran = preloaded(mpi, 5, &words, &[BOTH]);
+        assert_eq!(ran.outcome.code, 0, "{mpi:?}: {:?}", ran.outcome);
+        let profiles = ran.profiles();
+        let of = |rank: usize| profiles[rank].pvars.len();
+        assert!(of(1) < of(0), "{mpi:?}: rank 1 reads as many variables");
+        check_against_files(&ran.directory, &format!("{mpi:?}"));
+    }
+}
+
+#[test]
+fn a_summary_stands_for_the_profiles_that_are_not_there() {
+    const RANKS: usize = 20;
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, RANKS, &["receives"], &[IN_MPI]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {:?}", run.outcome);
+        let directory = &run.directory;
+        let summary = summary(directory);
+        let reduced = summary.reduced_in_mpi.as_ref().unwrap();
+        assert_eq!((summary.ranks.reduced, summary.ranks.missing.len()), (20, 0), "{mpi:?}");
+        let time_s = &summary.in_mpi.as_ref().unwrap().time_s;
+        for rank in [0, time_s.min_rank, time_s.max_rank] {
+            assert!(reduced.profiles.contains(&rank), "{mpi:?}: {rank} of {reduced:?}");
+        }
+        assert_eq!(written(directory), reduced.profiles, "{mpi:?}");
+        assert!(reduced.profiles.len() <= 5, "{mpi:?}: {reduced:?}");
+        lives(directory, 0);
+
+        let report = crate::common::run(gyan().arg("report").arg(directory));
+        assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?}");
+        assert!(report.stdout.contains("20 ranks"), "{}", report.stdout);
+        assert!(report.stdout.contains("reduced by the ranks themselves"), "{}", report.stdout);
+        for (verb, says) in [("reduce", "nothing left to reduce"), ("pack", "there are few files")]
+        {
+            let refused = crate::common::run(gyan().arg(verb).arg(directory));
+            assert_eq!(refused.code, 2, "{verb}: {}", refused.stderr);
+            assert!(refused.stderr.contains(says), "{}", refused.stderr);
+        }
+        let export = crate::common::run(gyan().args(["export", "--format", "csv"]).arg(directory));
+        assert!(export.stderr.contains("of 20 ranks are here"), "{}", export.stderr);
+    }
+}
+
+#[test]
+fn the_ranks_that_are_extreme_in_a_variable_keep_their_profiles() {
+    const NAME: &str = "pml_ob1_unexpected_msgq_length";
+    let settings = [IN_MPI, ("GYAN_REDUCE_PROFILES", NAME)];
+    let run = Profiled::run(OPENMPI, 8, &["receives"], &settings);
+    assert_eq!(run.outcome.code, 0, "{:?}", run.outcome);
+    let summary = summary(&run.directory);
+    let rows = summary.pvars.iter().filter(|row| row.name == NAME);
+    let mut expected: Vec<u32> =
+        rows.flat_map(|row| [row.statistic.min_rank, row.statistic.max_rank]).collect();
+    expected.push(0);
+    expected.sort_unstable();
+    expected.dedup();
+    assert_eq!(written(&run.directory), expected);
+}
+
+#[test]
+fn every_mpi_reduces() {
+    for mpi in BED {
+        let run = Profiled::run(mpi, 3, &["receives"], &[BOTH]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {:?}", run.outcome);
+        assert!(summary(&run.directory).reduced_in_mpi.is_some(), "{mpi:?}: {:?}", run.outcome);
+        check_against_files(&run.directory, &format!("{mpi:?}"));
+    }
+}
+
+/// UCX, below MPICH, tells on stdout of an operation that did not end.
+fn said_by_program(outcome: &Outcome) -> &str {
+    let mut lines = outcome.stdout.lines().filter(|line| !line.contains("UCX  WARN"));
+    let said = lines.next().unwrap();
+    assert_eq!(lines.next(), None, "{outcome:?}");
+    said
+}
+
+#[test]
+fn a_rank_that_comes_too_late_costs_the_summary_and_nothing_else() {
+    for mpi in MPIS {
+        for late in ["0", "3"] {
+            let ran = preloaded(mpi, 6, &uneven(mpi, &[late, "sleep", "3000"]), &[IN_MPI, SOON]);
+            let outcome = &ran.outcome;
+            assert_eq!((outcome.code, said_by_program(outcome)), (0, "sum 15"), "{outcome:?}");
+            let profiles = ran.profiles();
+            assert!(!ran.directory.join(SUMMARY_FILE).exists(), "{mpi:?}");
+            for profile in profiles {
+                let why = profile.warnings.iter().find(|text| text.starts_with("GYAN_REDUCE: "));
+                assert!(why.unwrap().ends_with("there is one file a rank"), "{why:?}");
+            }
+            let said = outcome.notices().into_iter().filter(|line| line.contains("GYAN_REDUCE"));
+            assert_eq!(said.count(), 1, "{outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_a_little_late_is_waited_for() {
+    for mpi in MPIS {
+        let ran = preloaded(mpi, 4, &uneven(mpi, &["2", "sleep", "700"]), &[IN_MPI]);
+        assert_eq!(ran.outcome.code, 0, "{:?}", ran.outcome);
+        assert!(summary(&ran.directory).reduced_in_mpi.unwrap().time_s > 0.3, "{mpi:?}");
+        lives(&ran.directory, 0);
+    }
+}
+
+#[test]
+fn where_gyan_is_missing_in_some_ranks_nothing_hangs() {
+    for mpi in MPIS {
+        for missing in [0, 3] {
+            let words = but_on(missing, "LD_PRELOAD=", &uneven(mpi, &["9", "sleep", "0"]));
+            let ran = preloaded(mpi, 5, &words, &[IN_MPI, SOON]);
+            let outcome = &ran.outcome;
+            assert_eq!((outcome.code, said_by_program(outcome)), (0, "sum 10"), "{outcome:?}");
+            let expected: Vec<u32> = (0..5).filter(|&rank| rank != missing).collect();
+            assert_eq!(written(&ran.directory), expected, "{mpi:?}");
+        }
+    }
+}
+
+#[test]
+fn a_job_of_several_programs_writes_files_without_waiting() {
+    for mpi in MPIS {
+        let program = uneven(mpi, &["9", "sleep", "0"]);
+        let with =
+            [&["env".to_owned(), format!("LD_PRELOAD={}", libgyan().display())], &program[..]];
+        let colon = [":", "-n", "2"].map(str::to_owned);
+        let here = TempDir::new().unwrap();
+        let line = [&mpi.mpirun(2)[..], &with.concat(), &colon, &program].concat();
+        let mut command = command(&line);
+        // Who waits would be found by the timeout of the test.
+        command.current_dir(&here).env("GYAN_REDUCE_TIMEOUT", "1h").env(IN_MPI.0, IN_MPI.1);
+        let outcome = run(command.env("GYAN_OUTPUT", "profile"));
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "sum 6\n"), "{outcome:?}");
+        assert_eq!(written(&here.path().join("profile")), [0, 1], "{mpi:?}");
+        let said = "programs, and gyan may not be in all of them";
+        assert!(outcome.stderr.contains(said), "{mpi:?}: {}", outcome.stderr);
+    }
+}
+
+/// The launcher kills the other ranks. MPICH's gives the code of the rank that left or of one that it killed, as it
+/// happens: without gyan too.
+#[test]
+fn a_rank_that_ends_in_another_way_ends_the_job() {
+    for mpi in MPIS {
+        for (way, code) in [("abort", 4), ("exit", 3)] {
+            let words = uneven(mpi, &["2", way, &code.to_string()]);
+            let ran = preloaded(mpi, 4, &words, &[IN_MPI, SOON]);
+            let outcome = &ran.outcome;
+            let races = mpi == MPICH && way == "exit";
+            let is_right = outcome.code == code || races && outcome.code == SIGKILL;
+            assert!(is_right, "{mpi:?} {way}: {outcome:?}");
+            // A rank that was killed behind its profile leaves both.
+            let lives = ranks_that_left(&ran.directory, "live");
+            let known: BTreeSet<u32> = written(&ran.directory).into_iter().chain(lives).collect();
+            assert!(known.iter().eq(&[0, 1, 2, 3]), "{mpi:?} {way}: {known:?} {outcome:?}");
+        }
+    }
+}
+
+#[test]
+fn gyan_run_reduces_when_it_is_told_to_or_there_are_many() {
+    let program = OPENMPI.program("receives").display().to_string();
+    for (option, reduces) in
+        [(None, false), (Some("--reduce"), true), (Some("--reduce=off"), false)]
+    {
+        let here = TempDir::new().unwrap();
+        let mut command = gyan();
+        command.current_dir(&here).arg("run").args(option).args(["-o", "out", "--"]);
+        let outcome = run(command.args(OPENMPI.mpirun(8)).arg(&program));
+        assert_eq!(outcome.code, 0, "{option:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains("8 ranks on"), "{option:?}: {}", outcome.stderr);
+        let out = here.path().join("out");
+        assert_eq!(out.join(SUMMARY_FILE).exists(), reduces, "{option:?}");
+        assert_eq!(written(&out).len() < 8, reduces, "{option:?}");
+    }
+}
+
+/// A directory that is used again.
+#[test]
+fn a_later_run_with_files_is_reported_by_them() {
+    let here = TempDir::new().unwrap();
+    let run_with = |ranks, reduce: (&str, &str)| {
+        let mut line = MPICH.mpirun(ranks);
+        line.push(MPICH.program("receives").display().to_string());
+        let mut command = command(&line);
+        command.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", "profile");
+        let outcome = run(command.env(reduce.0, reduce.1));
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+    };
+    let directory = here.path().join("profile");
+    let ranks = || {
+        let report = run(gyan().args(["report", "--format", "json"]).arg(&directory));
+        let summary: Value = serde_json::from_str(&report.stdout).unwrap();
+        (summary["ranks"]["expected"].as_u64(), summary["reduced_in_mpi"].is_null())
+    };
+    run_with(12, IN_MPI);
+    assert_eq!(ranks(), (Some(12), false));
+    run_with(3, ("GYAN_REDUCE", "off"));
+    assert_eq!(ranks(), (Some(3), true));
+    run_with(11, IN_MPI);
+    assert_eq!(ranks(), (Some(11), false));
+    assert!(fs::read_dir(&directory).unwrap().count() > 1);
+}
+
+/// The variables of the library count what is sent: not what gyan sends.
+#[test]
+fn no_variable_counts_what_the_reduction_takes() {
+    let sent = |reduce| {
+        let settings = [reduce, ("GYAN_ENABLE", "monitoring")];
+        let run = Profiled::run(OPENMPI5, 4, &["uneven", "9", "sleep", "0"], &settings);
+        assert_eq!(run.outcome.code, 0, "{:?}", run.outcome);
+        let of_rank_1 = run.profiles().into_iter().find(|profile| profile.rank == 1).unwrap();
+        let pvars = of_rank_1.pvars.into_iter();
+        let mut counted = pvars.filter(|pvar| pvar.name == "pml_monitoring_messages_count");
+        counted.next().unwrap().delta.unwrap()
+    };
+    assert_eq!(sent(BOTH), sent(("GYAN_REDUCE", "off")));
+}

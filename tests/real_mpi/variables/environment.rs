@@ -1,0 +1,131 @@
+//! Control variables of a run: set when the user asks, and recorded.
+
+use std::collections::BTreeMap;
+
+use gyan_results::{CvarSetting, RankProfile};
+use tempfile::TempDir;
+
+use crate::common::{MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, profiles, run};
+
+/// `gyan run -o out <options> -- mpirun -n 2 exit_code`, and the profiles.
+fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str]) -> (Outcome, Vec<RankProfile>) {
+    let mut command = gyan();
+    command.current_dir(here).args(["run", "--force", "-o", "out"]).args(options).arg("--");
+    let outcome = run(command.args(mpi.mpirun(2)).arg(mpi.program("exit_code")));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    (outcome, profiles(&here.path().join("out"), 2))
+}
+
+fn cvars(profile: &RankProfile) -> BTreeMap<&str, &CvarSetting> {
+    profile.cvars.iter().map(|cvar| (cvar.name.as_str(), cvar)).collect()
+}
+
+/// Case study I of the paper: eager limits are changed, the change is verified, and it is in the
+/// record of the run together with its run time.
+#[test]
+fn an_eager_limit_is_changed_verified_and_recorded() {
+    let here = TempDir::new().unwrap();
+    for (mpi, changes) in [
+        (OPENMPI, &[("btl_vader_eager_limit", "2048"), ("btl_self_eager_limit", "256")][..]),
+        (MPICH, &[("MPIR_CVAR_BCAST_SHORT_MSG_SIZE", "1024")]),
+    ] {
+        let (_, before) = gyan_run(mpi, &here, &[]);
+        let settings: Vec<String> =
+            changes.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let options: Vec<&str> =
+            settings.iter().flat_map(|setting| ["--set", setting.as_str()]).collect();
+        let (outcome, after) = gyan_run(mpi, &here, &options);
+        assert!(outcome.notices().is_empty(), "{}", outcome.stderr);
+        for (name, value) in changes {
+            assert!(!cvars(&before[0]).contains_key(name), "{name}");
+            let recorded = cvars(&after[0])[name];
+            assert_eq!(recorded.value.as_deref(), Some(*value), "{name}");
+            assert_eq!(recorded.requested.as_deref(), Some(*value), "{name}");
+            assert_eq!(recorded.set_by.as_deref(), Some("GYAN_CVARS"));
+        }
+        assert!(after[0].job.elapsed_s > 0.0);
+        assert!(after[1].cvars.is_empty(), "rank 1 records too");
+        let report = run(gyan().args(["report", "--environment", "out"]).current_dir(&here));
+        assert_eq!(report.code, 0, "{}", report.stderr);
+        for (name, value) in changes {
+            let line = report.stdout.lines().find(|line| line.starts_with(name)).unwrap();
+            let words: Vec<&str> = line.split_whitespace().collect();
+            assert_eq!(words, [name, value, value, "GYAN_CVARS"]);
+        }
+    }
+}
+
+#[test]
+fn what_makes_no_sense_is_one_warning_and_no_change() {
+    for (mpi, name, constant) in [
+        (OPENMPI, "btl_vader_eager_limit", Some("pml_ob1_major_version")),
+        (MPICH, "MPIR_CVAR_BCAST_MIN_PROCS", None),
+    ] {
+        let here = TempDir::new().unwrap();
+        let bad_type = format!("{name}=many");
+        let constant = constant.map(|name| format!("{name}=7"));
+        let mut options = vec!["--set", &bad_type, "--set", "no_such_variable=1"];
+        options.extend(constant.iter().flat_map(|constant| ["--set", constant]));
+        let (outcome, profiles) = gyan_run(mpi, &here, &options);
+        let mut expected = vec![
+            format!("gyan: GYAN_CVARS: {name}=many: is no value of its type; no change"),
+            "gyan: GYAN_CVARS: no_such_variable=1: this MPI library has no such control variable; \
+             no change"
+                .to_owned(),
+        ];
+        expected.extend(constant.iter().map(|constant| {
+            format!("gyan: GYAN_CVARS: {constant}: is a constant of the library; no change")
+        }));
+        assert_eq!(outcome.notices(), expected, "{mpi:?}");
+        assert_eq!(profiles[0].warnings.len(), expected.len());
+        assert!(profiles[0].cvars.iter().all(|cvar| cvar.requested.is_none()));
+    }
+}
+
+#[test]
+fn what_the_environment_sets_is_recorded_with_its_origin() {
+    for (mpi, variable, value) in [
+        (OPENMPI, "OMPI_MCA_btl_vader_eager_limit", "3000"),
+        (MPICH, "MPIR_CVAR_BCAST_MIN_PROCS", "3"),
+    ] {
+        let run = Profiled::run(mpi, 2, &["exit_code"], &[(variable, value)]);
+        let profiles = run.profiles();
+        let name = variable.trim_start_matches("OMPI_MCA_");
+        let recorded = cvars(&profiles[0])[name];
+        assert_eq!(recorded.value.as_deref(), Some(value), "{mpi:?}");
+        assert_eq!(recorded.set_by, Some(format!("environment {variable}")));
+        assert_eq!(recorded.requested, None);
+    }
+}
+
+#[test]
+fn all_or_nothing_is_recorded_when_asked() {
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, 1, &["exit_code"], &[("GYAN_CVARS_RECORD", "all")]);
+        let profile = &run.profiles()[0];
+        assert!(profile.cvars.len() >= 344, "{mpi:?}: {}", profile.cvars.len());
+        assert!(profile.cvars.iter().filter(|cvar| cvar.value.is_none()).count() == 0);
+        let run = Profiled::run(mpi, 1, &["exit_code"], &[("GYAN_CVARS_RECORD", "none")]);
+        assert!(run.profiles()[0].cvars.is_empty());
+    }
+}
+
+/// Where the start was missed the library has read its environment already: what its scope allows
+/// is written through `MPI_T`, what crashes then is not read, and what is refused is said.
+#[test]
+fn a_late_start_writes_through_the_interface() {
+    let set = ("GYAN_CVARS", "MPIR_CVAR_BCAST_MIN_PROCS=5");
+    let run = Profiled::run(MPICH, 1, &["late"], &[set]);
+    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let profiles = run.profiles();
+    let recorded = cvars(&profiles[0])["MPIR_CVAR_BCAST_MIN_PROCS"];
+    assert_eq!(recorded.value.as_deref(), Some("5"));
+
+    let settings = [("GYAN_CVARS", "btl_self_eager_limit=256"), ("GYAN_CVARS_RECORD", "all")];
+    let run = Profiled::run(OPENMPI, 1, &["late"], &settings);
+    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let profiles = run.profiles();
+    let warnings = &profiles[0].warnings;
+    let about = warnings.iter().filter(|text| text.contains("btl_self_eager_limit=256"));
+    assert_eq!(about.count(), 1, "{warnings:?}");
+}

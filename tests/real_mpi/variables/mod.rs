@@ -1,0 +1,11 @@
+//! What is known of performance and control variables: read, sampled, enabled, listed.
+
+mod doctor;
+mod enabling;
+mod environment;
+mod objects;
+pub(crate) mod readings;
+mod sampling;
+mod schemas;
+mod selection;
+mod varlist;
