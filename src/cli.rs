@@ -6,7 +6,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand};
+
+use crate::format::{Asked, ExportFormat, ListFormat, OneOf, ReportFormat};
 
 /// See inside the MPI library that a program runs on.
 #[derive(Parser)]
@@ -141,8 +143,8 @@ pub(crate) struct ReportOptions {
     #[arg(value_name = "DIR", required_unless_present = "phase")]
     pub(crate) directory: Option<PathBuf>,
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t = Format::Table)]
-    pub(crate) format: Format,
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
     /// Everything: also what is zero on every rank, and what was not read
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -208,8 +210,8 @@ pub(crate) struct ExportOptions {
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
     /// How to write it
-    #[arg(short, long, value_enum)]
-    pub(crate) format: ExportFormat,
+    #[arg(short, long, value_parser = OneOf::<ExportFormat>::new())]
+    pub(crate) format: Asked<ExportFormat>,
     /// Where to [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
@@ -219,16 +221,6 @@ pub(crate) struct ExportOptions {
     /// The calls of MPI functions instead of the variables
     #[arg(long)]
     pub(crate) calls: bool,
-}
-
-#[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// Columns, compressed
-    Parquet,
-    /// One line for each row, with a header
-    Csv,
-    /// One JSON object for each row
-    Jsonl,
 }
 
 #[derive(Args)]
@@ -244,7 +236,7 @@ pub(crate) struct UnpackOptions {
     pub(crate) force: bool,
 }
 
-#[derive(Args, Default)]
+#[derive(Args)]
 #[command(after_help = "\
 Examples:
   gyan varlist -c -v 9                     all control variables of the MPI on PATH
@@ -278,8 +270,11 @@ pub(crate) struct VarlistOptions {
     /// Do not call MPI_Init before listing
     #[arg(short = 'm', long)]
     pub(crate) before_init: bool,
-    /// As JSON, schema gyan.variables/1
-    #[arg(long)]
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
+    pub(crate) format: Asked<ListFormat>,
+    /// As JSON, schema gyan.variables/1: --format json
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// The names and values of enumerations too
     #[arg(long = "enum")]
@@ -314,8 +309,11 @@ Examples:
 
 Exit codes: 0 all is well; 1 something is in the way; 2 usage or I/O error.")]
 pub(crate) struct DoctorOptions {
-    /// As JSON, schema gyan.doctor/1
-    #[arg(long)]
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
+    pub(crate) format: Asked<ListFormat>,
+    /// As JSON, schema gyan.doctor/1: --format json
+    #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
     /// Try every performance variable in processes of their own, and write those that kill or hang to a
     /// file for GYAN_QUIRKS [default: gyan-quirks.txt]
@@ -337,16 +335,4 @@ pub(crate) struct ListLibraryOptions {
     /// Do not call MPI_Init before
     #[arg(long)]
     pub(crate) before_init: bool,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-pub(crate) enum Format {
-    /// Aligned columns
-    Table,
-    /// The summary as it is in summary.json
-    Json,
-    /// One line for each number
-    Csv,
-    /// Tables for a document
-    Markdown,
 }

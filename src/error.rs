@@ -4,12 +4,12 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use crate::view::printable;
+use crate::say::printable;
 
 /// `<what>: <why>; <what to do>`.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, thiserror::Error)]
 #[error("{0}")]
-pub(crate) struct Error(String);
+pub struct Error(String);
 
 impl Error {
     /// On one line: names of files, and what is in them, may hold anything.

@@ -4,7 +4,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use goblin::elf::Elf;
+use object::elf::DT_NEEDED;
+use object::read::elf::ElfFile64;
 
 /// What runs with the program.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -134,7 +135,11 @@ pub(super) fn misfit(peer: &Path, program: &Path) -> Option<String> {
 /// the loader would pass over.
 pub(super) fn needed_mpis(file: &Path) -> Result<Vec<String>, String> {
     let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let elf = Elf::parse(&bytes).map_err(|error| format!("{}: {error}", file.display()))?;
-    let mpis = elf.libraries.iter().filter(|library| library.starts_with("libmpi"));
-    Ok(mpis.map(|&library| library.to_owned()).collect())
+    let cannot = |error| format!("{}: {error}", file.display());
+    let elf: ElfFile64 = ElfFile64::parse(&*bytes).map_err(cannot)?;
+    let dynamic = elf.elf_dynamic_table().map_err(cannot)?;
+    let needed = dynamic.iter().filter(|entry| entry.tag == DT_NEEDED);
+    let names = needed.filter_map(|entry| dynamic.string(entry).ok());
+    let names = names.map(|name| String::from_utf8_lossy(name).into_owned());
+    Ok(names.filter(|name| name.starts_with("libmpi")).collect())
 }

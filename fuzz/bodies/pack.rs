@@ -5,9 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use gyan_command::input::packed::{Packed, Part, Writer};
 use gyan_results::{RankProfile, RankReader, parse_rank};
-
-use super::packed::{Packed, Part, Writer};
 
 const EXAMPLE: &[u8] = include_bytes!("../../results-schema/examples/rank.json");
 const RANKS: u32 = 5;

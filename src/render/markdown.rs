@@ -2,25 +2,31 @@
 
 use std::io::{self, Write};
 
-use crate::view::{Align, View};
+use super::cells::{Cells, cells};
+use super::text::text;
+use crate::view::{Kind, Value, View};
 
-pub(crate) fn markdown(out: &mut impl Write, view: &View) -> io::Result<()> {
-    writeln!(out, "# {}\n", escaped(&view.title))?;
+pub(crate) fn markdown(mut out: impl Write, view: &View) -> io::Result<()> {
+    writeln!(out, "# {}", escaped(&view.title))?;
+    if !view.subtitle.is_empty() {
+        writeln!(out)?;
+    }
     for line in &view.subtitle {
         writeln!(out, "- {}", escaped(line))?;
     }
     for section in &view.sections {
         writeln!(out, "\n## {}\n", escaped(&section.title))?;
         if !section.rows.is_empty() {
-            let titles: Vec<_> = section.columns.iter().map(|column| column.title).collect();
-            let rules = section.columns.iter().map(|column| match column.align {
-                Align::Left => ":--",
-                Align::Right => "--:",
+            let Cells { columns, rows } = cells(section);
+            let titles: Vec<_> = columns.iter().map(|column| column.name).collect();
+            let rules = columns.iter().map(|column| match column.kind {
+                Kind::Text | Kind::Prose => ":--",
+                Kind::Integer | Kind::Double | Kind::Number => "--:",
             });
             writeln!(out, "| {} |", titles.join(" | "))?;
             writeln!(out, "| {} |", rules.collect::<Vec<_>>().join(" | "))?;
-            for row in &section.rows {
-                let cells: Vec<_> = row.iter().map(|cell| escaped(cell)).collect();
+            for row in rows {
+                let cells: Vec<_> = row.iter().map(|cell| without_markup(cell)).collect();
                 writeln!(out, "| {} |", cells.join(" | "))?;
             }
             if !section.notes.is_empty() {
@@ -28,14 +34,25 @@ pub(crate) fn markdown(out: &mut impl Write, view: &View) -> io::Result<()> {
             }
         }
         for line in &section.notes {
-            writeln!(out, "- {}", escaped(line.trim_start()))?;
+            match line {
+                Value::Fact(label, value) => writeln!(out, "- {label}: {}", escaped(value))?,
+                line => {
+                    let line = escaped(line);
+                    let indent = line.len() - line.trim_start().len();
+                    writeln!(out, "{}- {}", &line[..indent], &line[indent..])?;
+                }
+            }
         }
     }
     Ok(())
 }
 
+fn escaped(value: &Value) -> String {
+    without_markup(&text(value))
+}
+
 /// Text in which nothing is markup. An underscore inside a word is none, and names read better so.
-fn escaped(text: &str) -> String {
+fn without_markup(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {
         if "\\`*[]<>|".contains(c) {

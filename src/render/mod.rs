@@ -1,17 +1,43 @@
-//! One exporter a file. They lay out; what is shown and how a number reads is decided in `view`.
+//! How does a view read, and where does it stand? One file a format. Rounding, units, alignment and the
+//! taming of control characters happen here; which rows there are, and in which order, does not.
 
+mod cells;
 mod csv;
-mod long;
+mod json;
 mod markdown;
+mod numbers;
 mod parquet;
-mod queues;
-mod series;
+mod plot;
 mod table;
+mod text;
 
-pub(crate) use csv::{csv, environment_csv, histogram_csv, phases_csv};
-pub(crate) use long::{LongCsv, LongJson, LongWriter};
+use std::io;
+
+use crate::view::data::Data;
+use crate::view::{Column, Value};
+
+pub(crate) use csv::Csv;
+pub(crate) use json::Json;
 pub(crate) use markdown::markdown;
-pub(crate) use parquet::LongParquet;
-pub(crate) use queues::queues_csv;
-pub(crate) use series::{series_csv, series_json};
+pub(crate) use parquet::Parquet;
 pub(crate) use table::table;
+#[cfg(test)]
+pub(crate) use text::text;
+
+/// Takes the rows of a long table, in their order.
+pub(crate) trait Rows {
+    fn row(&mut self, row: &[Value]) -> io::Result<()>;
+
+    /// Writes what has to come after the last row.
+    fn finish(self: Box<Self>) -> io::Result<()>;
+}
+
+/// Writes a whole long table.
+pub(crate) fn all_rows<R: Rows>(
+    data: Data,
+    begin: impl FnOnce(&'static [Column]) -> io::Result<R>,
+) -> io::Result<()> {
+    let mut writer = Box::new(begin(data.columns)?);
+    (data.rows)(&mut |row| writer.row(row))?;
+    writer.finish()
+}

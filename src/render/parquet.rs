@@ -1,4 +1,4 @@
-//! Long tables as Parquet, in row groups, so that what is held does not grow with the table.
+//! Parquet, in row groups, so that what is held does not grow with the table.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -13,15 +13,15 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
-use super::long::LongWriter;
-use crate::view::long::{Cell, Column, Kind};
+use super::Rows;
+use crate::view::{Column, Kind, Value};
 
 /// Rows of a group: some megabytes.
 const GROUP: usize = 1 << 16;
 /// Texts that are kept because they come again.
 const TEXTS_AT_MOST: usize = 1 << 16;
 
-pub(crate) struct LongParquet<W: Write + Send> {
+pub(crate) struct Parquet<W: Write + Send> {
     writer: SerializedFileWriter<W>,
     columns: Vec<Buffer>,
     rows: usize,
@@ -45,8 +45,8 @@ enum Buffered {
     Double(Vec<f64>),
 }
 
-impl<W: Write + Send> LongParquet<W> {
-    pub(crate) fn new(out: W, columns: &[Column]) -> io::Result<LongParquet<W>> {
+impl<W: Write + Send> Parquet<W> {
+    pub(crate) fn new(out: W, columns: &[Column]) -> io::Result<Parquet<W>> {
         let mut schema = "message gyan {\n".to_owned();
         let mut buffers = Vec::new();
         for (of, column) in columns.iter().enumerate() {
@@ -67,7 +67,7 @@ impl<W: Write + Send> LongParquet<W> {
                 buffers.push(Buffer { of, required, values, levels: Vec::new() });
             };
             match column.kind {
-                Kind::Text => add("STRING", "", Buffered::Text(Vec::new())),
+                Kind::Text | Kind::Prose => add("STRING", "", Buffered::Text(Vec::new())),
                 Kind::Integer => add("INT64", "", Buffered::Integer(Vec::new())),
                 Kind::Double => add("DOUBLE", "", Buffered::Double(Vec::new())),
                 // A double alone would lose what is above 2^53.
@@ -83,7 +83,7 @@ impl<W: Write + Send> LongParquet<W> {
         let properties = WriterProperties::builder().set_compression(compression).build();
         let writer =
             SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
-        Ok(LongParquet { writer, columns: buffers, rows: 0, texts: HashMap::new() })
+        Ok(Parquet { writer, columns: buffers, rows: 0, texts: HashMap::new() })
     }
 
     fn write_group(&mut self) -> Result<(), ParquetError> {
@@ -99,13 +99,13 @@ impl<W: Write + Send> LongParquet<W> {
     }
 }
 
-impl<W: Write + Send> LongWriter for LongParquet<W> {
-    fn row(&mut self, row: &[Cell]) -> io::Result<()> {
+impl<W: Write + Send> Rows for Parquet<W> {
+    fn row(&mut self, row: &[Value]) -> io::Result<()> {
         if self.texts.len() > TEXTS_AT_MOST {
             self.texts.clear();
         }
         for buffer in &mut self.columns {
-            buffer.push(row.get(buffer.of).unwrap_or(&Cell::Nothing), &mut self.texts);
+            buffer.push(row.get(buffer.of).unwrap_or(&Value::Nothing), &mut self.texts);
         }
         self.rows += 1;
         if self.rows == GROUP { self.write_group().map_err(io_error) } else { Ok(()) }
@@ -120,9 +120,14 @@ impl<W: Write + Send> LongWriter for LongParquet<W> {
 }
 
 impl Buffer {
-    fn push(&mut self, cell: &Cell, texts: &mut HashMap<String, ByteArray>) {
-        let is_there = match (&mut self.values, cell) {
-            (Buffered::Text(values), Cell::Text(text)) => {
+    fn push(&mut self, cell: &Value, texts: &mut HashMap<String, ByteArray>) {
+        let number = match cell {
+            Value::Amount(amount) => Some(amount.number),
+            Value::Rank(rank) => Some(Number::Integer((*rank).into())),
+            _ => None,
+        };
+        let is_there = match (&mut self.values, cell, number) {
+            (Buffered::Text(values), Value::Text(text), _) => {
                 if let Some(known) = texts.get(text.as_ref()) {
                     values.push(known.clone());
                 } else {
@@ -132,12 +137,12 @@ impl Buffer {
                 }
                 true
             }
-            (Buffered::Integer(values), Cell::Number(Number::Integer(integer))) => {
-                let integer = i64::try_from(*integer).ok();
+            (Buffered::Integer(values), _, Some(Number::Integer(integer))) => {
+                let integer = i64::try_from(integer).ok();
                 values.extend(integer);
                 integer.is_some()
             }
-            (Buffered::Double(values), Cell::Number(number)) => {
+            (Buffered::Double(values), _, Some(number)) => {
                 values.push(number.as_f64());
                 true
             }
@@ -200,7 +205,7 @@ mod tests {
     #[test]
     fn what_is_read_back_is_what_was_written() {
         let mut file = tempfile::tempfile().unwrap();
-        let mut writer = Box::new(LongParquet::new(&mut file, &COLUMNS).unwrap());
+        let mut writer = Box::new(Parquet::new(&mut file, &COLUMNS).unwrap());
         let numbers = [
             Number::Integer((1 << 53) + 1),
             Number::Double(0.5),
@@ -210,9 +215,9 @@ mod tests {
         // More than a row group.
         let rows = GROUP + 7;
         for (row, number) in numbers.into_iter().cycle().take(rows).enumerate() {
-            let object = Cell::Text(format!("communicator {}", row % 5).into());
-            let object = if row % 2 == 0 { object } else { Cell::Nothing };
-            writer.row(&[Cell::Text("v".into()), object, Cell::Number(number)]).unwrap();
+            let object = Value::from(format!("communicator {}", row % 5));
+            let object = if row % 2 == 0 { object } else { Value::Nothing };
+            writer.row(&["v".into(), object, number.into()]).unwrap();
         }
         writer.finish().unwrap();
         let reader = SerializedFileReader::new(file).unwrap();

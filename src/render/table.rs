@@ -4,28 +4,32 @@ use std::io::{self, Write};
 
 use anstyle::{Effects, Style};
 use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
-
 use textwrap::{Options, WordSplitter};
 
-use crate::view::{Align, Section, View};
+use super::cells::{Cells, cells};
+use super::text::text;
+use crate::view::{Kind, Section, View};
 
 /// Remarks longer than this go on in the next line.
 const NOTE_WIDTH: usize = 100;
+/// What columns of prose have together, with a gap between two.
+const PROSE_WIDTH: usize = 76;
+const GAP: usize = 4;
 const HEADING: Style = Style::new().effects(Effects::BOLD);
 const ASIDE: Style = Style::new().effects(Effects::DIMMED);
 
 pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
-    writeln!(out, "{HEADING}{}{HEADING:#}", view.title)?;
+    writeln!(out, "{HEADING}{}{HEADING:#}", text(&view.title))?;
     for line in &view.subtitle {
-        writeln!(out, "{line}")?;
+        writeln!(out, "{}", text(line))?;
     }
     for section in &view.sections {
-        writeln!(out, "\n{HEADING}{}{HEADING:#}", section.title)?;
+        writeln!(out, "\n{HEADING}{}{HEADING:#}", text(&section.title))?;
         if !section.rows.is_empty() {
             writeln!(out, "{}", aligned(section))?;
         }
         for note in &section.notes {
-            for line in textwrap::wrap(note, note_options()) {
+            for line in textwrap::wrap(&text(note), options(NOTE_WIDTH).subsequent_indent("    ")) {
                 writeln!(out, "{ASIDE}{line}{ASIDE:#}")?;
             }
         }
@@ -34,22 +38,32 @@ pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
 }
 
 /// Options of configure and names of variables stay whole.
-fn note_options() -> Options<'static> {
-    Options::new(NOTE_WIDTH).subsequent_indent("    ").word_splitter(WordSplitter::NoHyphenation)
+fn options(width: usize) -> Options<'static> {
+    Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
 
 fn aligned(section: &Section) -> String {
+    let Cells { columns, mut rows } = cells(section);
+    let prose = columns.iter().filter(|column| column.kind == Kind::Prose).count().max(1);
+    let width = (PROSE_WIDTH - GAP * (prose - 1)) / prose;
+    for row in &mut rows {
+        for (cell, column) in row.iter_mut().zip(&columns) {
+            if column.kind == Kind::Prose {
+                *cell = textwrap::wrap(cell, options(width).break_words(false)).join("\n");
+            }
+        }
+    }
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(section.columns.iter().map(|column| column.title));
-    table.add_rows(&section.rows);
-    let last = section.columns.len().saturating_sub(1);
-    for (at, column) in section.columns.iter().enumerate() {
+    table.set_header(columns.iter().map(|column| column.name));
+    table.add_rows(rows);
+    let last = columns.len().saturating_sub(1);
+    for (at, column) in columns.iter().enumerate() {
         if let Some(layout) = table.column_mut(at) {
             layout.set_padding((0, if at == last { 0 } else { 2 }));
-            layout.set_cell_alignment(match column.align {
-                Align::Left => CellAlignment::Left,
-                Align::Right => CellAlignment::Right,
+            layout.set_cell_alignment(match column.kind {
+                Kind::Text | Kind::Prose => CellAlignment::Left,
+                Kind::Integer | Kind::Double | Kind::Number => CellAlignment::Right,
             });
         }
     }

@@ -1,33 +1,29 @@
 //! What differs between two listings.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{Class, Variables};
 
-use super::numbers::cut;
-use super::{Align, Column, Section, View, library_line};
+use super::value::{Value, line, row};
+use super::{Section, View, cut, headings, texts};
 
 /// A value is cut there.
 const VALUE_AT_MOST: usize = 40;
 
 /// Added, removed and changed variables from `a` to `b`.
-pub(crate) fn difference(a: &Variables, b: &Variables) -> View {
+pub(crate) fn difference<'a>(a: &'a Variables, b: &'a Variables) -> View<'a> {
     let mut sections = vec![cvars(a, b), pvars(a, b)];
     sections.retain(|section| !section.rows.is_empty());
-    let mut view = View {
-        title: if sections.is_empty() {
-            "the listings do not differ".to_owned()
-        } else {
-            "differences of two listings".to_owned()
-        },
-        subtitle: vec![
-            format!("A: {}, {}", library_line(&a.mpi), a.mpi.library_path),
-            format!("B: {}, {}", library_line(&b.mpi), b.mpi.library_path),
-        ],
-        sections,
+    let about = |which: &'static str, listing: &'a Variables| {
+        line![which, headings::library(&listing.mpi), ", ", &listing.mpi.library_path]
     };
-    view.make_printable();
-    view
+    let differ = !sections.is_empty();
+    View {
+        title: if differ { "differences of two listings" } else { "the listings do not differ" }
+            .into(),
+        subtitle: vec![about("A: ", a), about("B: ", b)],
+        sections,
+    }
 }
 
 /// The control variables by name, with their values.
@@ -51,48 +47,42 @@ pub(crate) fn changed<'b>(a: &Variables, b: &'b Variables) -> Vec<&'b str> {
         .collect()
 }
 
-fn cvars(a: &Variables, b: &Variables) -> Section {
+fn cvars<'a>(a: &'a Variables, b: &'a Variables) -> Section<'a> {
     let (before, now) = (values(a), values(b));
     let short = |value: Option<&String>| cut(value.map_or("", String::as_str), VALUE_AT_MOST);
-    let row = |what: &str, name: &str| {
-        vec![what.to_owned(), name.to_owned(), short(before.get(name)), short(now.get(name))]
-    };
-    let mut rows: Vec<Vec<String>> = changed(a, b)
+    let changed = changed(a, b)
         .into_iter()
-        .map(|name| row(if before.contains_key(name) { "changed" } else { "added" }, name))
-        .collect();
-    rows.extend(
-        before.keys().filter(|name| !now.contains_key(*name)).map(|name| row("removed", name)),
-    );
-    rows.sort();
-    let columns = ["", "Variable", "A", "B"];
+        .map(|name| (if before.contains_key(name) { "changed" } else { "added" }, name));
+    let removed = before.keys().filter(|name| !now.contains_key(*name));
+    let mut names: Vec<(&str, &str)> =
+        changed.chain(removed.map(|name| ("removed", *name))).collect();
+    names.sort_unstable();
+    let row = |&(what, name): &(&'static str, &'a str)| {
+        row![what, name, short(before.get(name)), short(now.get(name))]
+    };
     Section {
-        title: format!("Control variables: {} differences", rows.len()),
-        columns: columns.map(|title| Column { title, align: Align::Left }).into(),
-        rows,
+        title: line!["Control variables: ", names.len(), " differences"],
+        columns: texts(["", "Variable", "A", "B"]),
+        rows: names.iter().map(row).collect(),
         notes: Vec::new(),
     }
 }
 
-fn pvars(a: &Variables, b: &Variables) -> Section {
-    let keys = |listing: &Variables| {
+fn pvars<'a>(a: &'a Variables, b: &'a Variables) -> Section<'a> {
+    let keys = |listing: &'a Variables| -> BTreeSet<(&'a str, &'static str)> {
         let named = listing
             .pvars
             .iter()
-            .filter_map(|pvar| Some((pvar.name.clone()?, pvar.class.map_or("", Class::name))));
-        named.collect::<std::collections::BTreeSet<_>>()
+            .filter_map(|pvar| Some((pvar.name.as_deref()?, pvar.class.map_or("", Class::name))));
+        named.collect()
     };
     let (before, now) = (keys(a), keys(b));
-    let row = |what: &str, (name, class): &(String, &str)| {
-        vec![what.to_owned(), name.clone(), (*class).to_owned()]
-    };
-    let added = now.difference(&before).map(|key| row("added", key));
-    let removed = before.difference(&now).map(|key| row("removed", key));
-    let rows: Vec<Vec<String>> = added.chain(removed).collect();
-    let columns = ["", "Variable", "Class"];
+    let added = now.difference(&before).map(|(name, class)| row!["added", *name, *class]);
+    let removed = before.difference(&now).map(|(name, class)| row!["removed", *name, *class]);
+    let rows: Vec<Vec<Value>> = added.chain(removed).collect();
     Section {
-        title: format!("Performance variables: {} differences", rows.len()),
-        columns: columns.map(|title| Column { title, align: Align::Left }).into(),
+        title: line!["Performance variables: ", rows.len(), " differences"],
+        columns: texts(["", "Variable", "Class"]),
         rows,
         notes: Vec::new(),
     }

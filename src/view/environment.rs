@@ -1,33 +1,29 @@
 //! The control variables that a run recorded: what its MPI library was set to.
 
-use gyan_results::{CvarSetting, Summary};
+use gyan_results::Summary;
 
-use super::{Align, Column, Section, View, command, library_line};
+use super::value::{line, row};
+use super::{Section, View, headings, texts};
 
-pub(crate) fn environment(summary: &Summary) -> View {
-    let row = |cvar: &CvarSetting| {
-        let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "-".into());
-        vec![cvar.name.clone(), text(&cvar.value), text(&cvar.requested), text(&cvar.set_by)]
-    };
-    let titles = ["Variable", "Value", "Requested", "Set by"];
+pub(crate) fn environment(summary: &Summary) -> View<'_> {
+    let rows = summary.cvars.iter().map(|cvar| {
+        row![&cvar.name, cvar.value.as_ref(), cvar.requested.as_ref(), cvar.set_by.as_ref()]
+    });
     let mut notes = Vec::new();
     if summary.cvars.is_empty() {
         notes.push(
-            "none: nothing is set in the environment, in a parameter file or by GYAN_CVARS"
-                .to_owned(),
+            "none: nothing is set in the environment, in a parameter file or by GYAN_CVARS".into(),
         );
     }
     let section = Section {
-        title: format!("Control variables: {} recorded", summary.cvars.len()),
-        columns: titles.map(|title| Column { title, align: Align::Left }).into(),
-        rows: summary.cvars.iter().map(row).collect(),
+        title: line!["Control variables: ", summary.cvars.len(), " recorded"],
+        columns: texts(["Variable", "Value", "Requested", "Set by"]),
+        rows: rows.collect(),
         notes,
     };
-    let mut view = View {
-        title: command(&summary.job),
-        subtitle: vec![format!("{}, job {}", library_line(&summary.mpi), summary.job.id)],
+    View {
+        title: headings::command(&summary.job).into(),
+        subtitle: vec![line![headings::library(&summary.mpi), ", job ", &summary.job.id]],
         sections: vec![section],
-    };
-    view.make_printable();
-    view
+    }
 }

@@ -5,12 +5,9 @@ use gyan_results::{CallSummary, MessageSource, MetricSummary, SamplesSummary, Su
 use serde::Serialize;
 use wildmatch::WildMatch;
 
-use super::numbers::{double_text, grouped, seconds, share};
 use super::queues::source_name;
-use super::{Align, Column, Section, View, report};
-
-/// Length of the longest bar.
-const WIDTH: usize = 40;
+use super::value::{Plot, Unit, Value, line, row, share};
+use super::{Kind, Section, View, column, headings, numbers};
 
 #[derive(Serialize)]
 pub(crate) struct Histogram {
@@ -87,53 +84,36 @@ fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
     bars.collect()
 }
 
-pub(crate) fn histogram(summary: &Summary, histograms: &[Histogram]) -> View {
-    let mut view = View {
-        title: report::title(summary),
-        subtitle: vec![report::library_and_job(summary)],
+pub(crate) fn histogram<'a>(summary: &'a Summary, histograms: &'a [Histogram]) -> View<'a> {
+    View {
+        title: headings::title(summary),
+        subtitle: vec![headings::library_and_job(summary)],
         sections: histograms.iter().map(section).collect(),
-    };
-    view.make_printable();
-    view
-}
-
-fn section(histogram: &Histogram) -> Section {
-    let number = |value: f64| if histogram.is_time { seconds(value) } else { double_text(value) };
-    let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
-    let largest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
-    let rows = histogram.bars.iter().map(|bar| {
-        vec![
-            number(bar.from),
-            number(bar.below),
-            grouped(bar.count.into()),
-            share(bar.count as f64 / total as f64),
-            line(bar.count, largest),
-        ]
-    });
-    let right = |title| Column { title, align: Align::Right };
-    let object = histogram.object.as_ref().map_or(String::new(), |object| format!(" ({object})"));
-    Section {
-        title: format!("{}{object}", histogram.name),
-        columns: vec![
-            right("FROM"),
-            right("BELOW"),
-            right(match histogram.kind {
-                "call" => "CALLS",
-                "message" => "MESSAGES",
-                _ => "READINGS",
-            }),
-            right("SHARE"),
-            Column { title: "", align: Align::Left },
-        ],
-        rows: rows.collect(),
-        notes: Vec::new(),
     }
 }
 
-/// What is not 0 never looks like 0.
-fn line(count: u64, largest: u64) -> String {
-    let length = (u128::from(count) * WIDTH as u128).div_ceil(u128::from(largest.max(1)));
-    "█".repeat(usize::try_from(length).unwrap_or(WIDTH))
+fn section(histogram: &Histogram) -> Section<'_> {
+    let unit = if histogram.is_time { Unit::Seconds } else { Unit::Count };
+    let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
+    let longest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
+    let rows = histogram.bars.iter().map(|bar| {
+        let part = share(bar.count as f64 / total as f64);
+        let length = Value::Plot(Plot::Bar { part: bar.count, longest });
+        row![unit.double(bar.from), unit.double(bar.below), bar.count, part, length]
+    });
+    let counted = match histogram.kind {
+        "call" => "CALLS",
+        "message" => "MESSAGES",
+        _ => "READINGS",
+    };
+    let mut columns = numbers(["FROM", "BELOW", counted, "SHARE"]);
+    columns.push(column("", Kind::Text));
+    let name = histogram.name.as_str();
+    let title = match &histogram.object {
+        Some(object) => line![name, " (", object, ")"],
+        None => name.into(),
+    };
+    Section { title, columns, rows: rows.collect(), notes: Vec::new() }
 }
 
 #[cfg(test)]
@@ -147,12 +127,5 @@ mod tests {
             bars.iter().map(|bar| (bar.from, bar.below, bar.count)).collect();
         assert_eq!(edges, [(2.0, 4.0, 3), (4.0, 8.0, 0), (8.0, 16.0, 1)]);
         assert!(super::bars(&[], 1.0).is_empty());
-    }
-
-    #[test]
-    fn one_of_many_has_a_bar() {
-        assert_eq!(line(1, 1_000_000), "█");
-        assert_eq!(line(0, 1_000_000), "");
-        assert_eq!(line(5, 5).chars().count(), WIDTH);
     }
 }

@@ -1,89 +1,110 @@
-//! What is shown: which rows, in which order, and how each number reads. Pure: data in, text out;
-//! laying it out is the renderers' part.
+//! What is shown: which rows, in which order, as typed values. Pure: data in, values out; how a value
+//! reads and where it stands is the renderers' part.
 
+pub(crate) mod data;
 mod difference;
 mod doctor;
 mod environment;
+mod headings;
 mod histogram;
-pub(crate) mod long;
-mod numbers;
+mod limits;
 mod queues;
 mod report;
 mod series;
 mod statistic;
+pub(crate) mod value;
 mod variables;
 mod watch;
-
-use std::borrow::Cow;
-
-use gyan_results::{Job, Mpi};
 
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
+pub(crate) use headings::phase_name;
 pub(crate) use histogram::{Histogram, histogram, histograms};
-pub(crate) use numbers::ranges;
 pub(crate) use queues::queues;
-pub(crate) use report::{phase_name, phases, report};
+pub(crate) use report::{phases, report};
 pub(crate) use series::{Course, series};
+pub(crate) use value::Value;
 pub(crate) use variables::{Choice, level, variables};
 
-pub(crate) use crate::printable::printable;
-
-/// Something to read, ready to be laid out.
-pub(crate) struct View {
-    pub(crate) title: String,
-    pub(crate) subtitle: Vec<String>,
-    pub(crate) sections: Vec<Section>,
+/// Something to read.
+pub(crate) struct View<'a> {
+    pub(crate) title: Value<'a>,
+    pub(crate) subtitle: Vec<Value<'a>>,
+    pub(crate) sections: Vec<Section<'a>>,
 }
 
-/// A table with a heading and remarks below it.
-pub(crate) struct Section {
-    pub(crate) title: String,
+/// A table with a heading and remarks below it. What is not there is empty.
+pub(crate) struct Section<'a> {
+    pub(crate) title: Value<'a>,
     pub(crate) columns: Vec<Column>,
-    pub(crate) rows: Vec<Vec<String>>,
-    pub(crate) notes: Vec<String>,
+    pub(crate) rows: Vec<Vec<Value<'a>>>,
+    pub(crate) notes: Vec<Value<'a>>,
 }
 
+/// A column of a table.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Column {
-    pub(crate) title: &'static str,
-    pub(crate) align: Align,
+    pub(crate) name: &'static str,
+    pub(crate) kind: Kind,
+    /// Whether there is something in every row.
+    pub(crate) required: bool,
 }
 
-#[derive(Clone, Copy)]
-pub(crate) enum Align {
-    Left,
-    Right,
+/// What is in the cells of a column.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    Text,
+    /// Sentences, which may go on in a next line.
+    Prose,
+    Integer,
+    Double,
+    /// Integers and doubles, by the row: what it takes to keep both depends on the format.
+    Number,
 }
 
-/// The command line of a run.
-fn command(job: &Job) -> String {
-    if job.command.is_empty() { "(not recorded)".into() } else { job.command.join(" ") }
-}
-
-/// Name, version and thread level of an MPI library.
-fn library_line(mpi: &Mpi) -> String {
-    let library = mpi.library.split(',').next().unwrap_or_default();
-    let library = library.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Before MPI_Init there is no thread level.
-    match mpi.thread_level.as_str() {
-        "unknown" => format!("{library} (MPI {})", mpi.standard),
-        level => format!("{library} (MPI {}, {level})", mpi.standard),
+impl<'a> Section<'a> {
+    /// Remarks under a heading.
+    fn of_notes(title: impl Into<Value<'a>>, notes: Vec<Value<'a>>) -> Section<'a> {
+        Section { title: title.into(), columns: Vec::new(), rows: Vec::new(), notes }
     }
 }
 
-impl View {
-    /// Names come from MPI libraries and files: no control character of theirs reaches a terminal.
-    fn make_printable(&mut self) {
-        let lines = [&mut self.title].into_iter().chain(&mut self.subtitle);
-        let sections = self.sections.iter_mut().flat_map(|section| {
-            let cells = section.rows.iter_mut().flatten();
-            [&mut section.title].into_iter().chain(cells).chain(&mut section.notes)
-        });
-        for text in lines.chain(sections) {
-            if let Cow::Owned(printable) = printable(text) {
-                *text = printable;
-            }
-        }
+const fn column(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, required: false }
+}
+
+const fn required(name: &'static str, kind: Kind) -> Column {
+    Column { name, kind, required: true }
+}
+
+fn texts<const N: usize>(names: [&'static str; N]) -> Vec<Column> {
+    names.map(|name| column(name, Kind::Text)).into()
+}
+
+fn numbers<const N: usize>(names: [&'static str; N]) -> Vec<Column> {
+    names.map(|name| column(name, Kind::Number)).into()
+}
+
+/// Ends a text that is too long in dots.
+fn cut(text: &str, limit: usize) -> String {
+    if text.chars().count() <= limit {
+        return text.to_owned();
+    }
+    text.chars().take(limit - 3).chain("...".chars()).collect()
+}
+
+fn plural(n: u64) -> &'static str {
+    if n == 1 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_command_line_is_cut() {
+        assert_eq!(cut("abcdef", 5), "ab...");
+        assert_eq!(cut("äöüßx", 5), "äöüßx");
     }
 }

@@ -4,26 +4,25 @@
 use std::cmp::Reverse;
 
 use gyan_results::{
-    EventSummary, Fidelity, MessageSource, MessagesSummary, Metric, MetricSummary, Number,
-    PairSummary, Quantity, QueueRow, QueueSource, QueueUnit, Summary, Traffic,
+    EventSummary, Fidelity, MessageSource, MessagesSummary, Metric, MetricSummary, PairSummary,
+    Quantity, QueueRow, QueueSource, QueueUnit, Summary, Traffic,
 };
 
-use super::numbers::{bytes, cut, double_text, grouped, integer_text, seconds};
-use super::report::{self, first_rows, more_rows};
-use super::{Align, Column, Section, View, watch};
-use crate::stacks::Watched;
+use super::headings::{library_and_job, title};
+use super::limits::{first_rows, more_rows};
+use super::value::{Unit, Value, line, row, seconds};
+use super::{Section, View, cut, numbers, texts, watch};
+use crate::symbols::stacks::Watched;
 
 /// A list of functions is cut there.
 const SOURCE_AT_MOST: usize = 48;
 
-const NONE: &str = "-";
-
-pub(crate) fn queues(
-    summary: &Summary,
-    rows: &[QueueRow],
-    (watched, remarks): (&[Watched], &[String]),
+pub(crate) fn queues<'a>(
+    summary: &'a Summary,
+    rows: &'a [QueueRow],
+    (watched, remarks): (&'a [Watched], &'a [String]),
     all: bool,
-) -> View {
+) -> View<'a> {
     let mut sections = Vec::new();
     if !rows.is_empty() {
         sections.push(portable(summary, rows, all));
@@ -37,21 +36,7 @@ pub(crate) fn queues(
     }
     sections.extend(watch::sites(watched, remarks, all));
     sections.extend(watch::stacks(watched, all));
-    let mut view = View {
-        title: report::title(summary),
-        subtitle: vec![report::library_and_job(summary)],
-        sections,
-    };
-    view.make_printable();
-    view
-}
-
-fn left(title: &'static str) -> Column {
-    Column { title, align: Align::Left }
-}
-
-fn right(title: &'static str) -> Column {
-    Column { title, align: Align::Right }
+    View { title: title(summary), subtitle: vec![library_and_job(summary)], sections }
 }
 
 pub(super) const EVENTS: &str = "MPI_T events";
@@ -63,7 +48,7 @@ pub(super) fn source_name(source: MessageSource) -> &'static str {
     }
 }
 
-fn portable(summary: &Summary, rows: &[QueueRow], all: bool) -> Section {
+fn portable<'a>(summary: &'a Summary, rows: &'a [QueueRow], all: bool) -> Section<'a> {
     let mut shown: Vec<&QueueRow> = Vec::new();
     for row in rows {
         if all || !stands_back(row, &shown, rows) {
@@ -88,41 +73,31 @@ fn portable(summary: &Summary, rows: &[QueueRow], all: bool) -> Section {
     ];
     let kinds = kinds.iter().filter(|(kind, _)| shown.iter().any(|row| row.fidelity == *kind));
     let kinds: Vec<&str> = kinds.map(|(_, text)| *text).collect();
-    notes.push(format!(
-        "MOST is that of one rank, MAX the largest single one; {}",
-        kinds.join(", ")
-    ));
+    let kinds = kinds.join(", ");
+    notes.push(line!["MOST is that of one rank, MAX the largest single one; ", kinds]);
     for remark in shown.iter().filter_map(|row| row.remark) {
-        if !notes.iter().any(|note| note == remark) {
-            notes.push(remark.to_owned());
+        if !notes.contains(&remark.into()) {
+            notes.push(remark.into());
         }
     }
     if shown.iter().any(|row| row.source == QueueSource::Pvar) {
-        notes.push("variables count the messages of collective operations too".to_owned());
+        notes.push("variables count the messages of collective operations too".into());
     }
     for messages in summary.messages.iter().filter(|messages| messages.lost > 0) {
-        notes.push(format!(
-            "{} did not follow {} requests and messages, which were too many at a time",
-            source_name(messages.source),
-            grouped(messages.lost.into())
-        ));
+        let (source, lost) = (source_name(messages.source), messages.lost);
+        let why = " requests and messages, which were too many at a time";
+        notes.push(line![source, " did not follow ", lost, why]);
     }
-    notes.extend(summary.coverage.events.iter().cloned());
+    notes.extend(summary.coverage.events.iter().map(Value::from));
     if rows.iter().all(|row| row.source == QueueSource::Calls) {
-        notes.extend(advice(&summary.mpi.library).map(|advice| format!("to see more: {advice}")));
+        notes.extend(advice(&summary.mpi.library).map(|advice| line!["to see more: ", advice]));
     }
+    let mut columns = texts(["WHAT"]);
+    columns.extend(numbers(["NUMBER", "TOTAL", "MOST (RANK)", "MEAN", "MAX (RANK)"]));
+    columns.extend(texts(["FIDELITY", "SOURCE"]));
     Section {
         title: "Queues of messages".into(),
-        columns: vec![
-            left("WHAT"),
-            right("NUMBER"),
-            right("TOTAL"),
-            right("MOST (RANK)"),
-            right("MEAN"),
-            right("MAX (RANK)"),
-            left("FIDELITY"),
-            left("SOURCE"),
-        ],
+        columns,
         rows: shown.into_iter().map(cells).collect(),
         notes,
     }
@@ -139,32 +114,32 @@ fn stands_back(row: &QueueRow, before: &[&QueueRow], rows: &[QueueRow]) -> bool 
         || (row.object.is_some() && before.iter().any(|other| same(other)))
 }
 
-fn cells(row: &QueueRow) -> Vec<String> {
-    let amount = |value: f64| match row.unit {
-        QueueUnit::Seconds => seconds(value),
-        QueueUnit::Bytes => bytes(value),
-        QueueUnit::Messages | QueueUnit::Receives => double_text(value),
+fn cells(row: &QueueRow) -> Vec<Value<'_>> {
+    let unit = match row.unit {
+        QueueUnit::Seconds => Unit::Seconds,
+        QueueUnit::Bytes => Unit::Bytes,
+        QueueUnit::Messages | QueueUnit::Receives => Unit::Count,
     };
-    let number = |value: Option<f64>| value.map_or(NONE.to_owned(), double_text);
-    let text = |value: Option<f64>| value.map_or(NONE.to_owned(), amount);
-    let most = row.most.map(|most| {
-        // Without a total it is the number that is most.
-        let value = if row.total.is_some() { amount(most.value) } else { double_text(most.value) };
-        format!("{value} ({})", most.rank)
-    });
-    let max = row.max.map(|max| format!("{} ({})", amount(max.value), max.rank));
+    let amount = |unit: Unit| move |value: f64| unit.double(value).known(row.fidelity);
+    let number = row.number.map(amount(Unit::Count));
+    // Without a total it is the number that is most.
+    let most = amount(if row.total.is_some() { unit } else { Unit::Count });
     let collectives = if row.traffic == Some(Traffic::Collectives) { ", collectives" } else { "" };
-    vec![
-        format!("{}{collectives}", what(row)),
+    row![
+        line![what(row), collectives],
         match row.of {
-            Some(of) => format!("{} of {}", number(row.number), double_text(of)),
-            None => number(row.number),
+            Some(of) => line![number, " of ", of],
+            None => number.into(),
         },
-        text(row.total),
-        most.unwrap_or(NONE.into()),
-        text(row.mean),
-        max.unwrap_or(NONE.into()),
-        fidelity_name(row.fidelity).to_owned(),
+        row.total.map(amount(unit)),
+        row.most.map(|highest| most(highest.value).on(highest.rank)),
+        row.mean.map(amount(unit)),
+        row.max.map(|max| amount(unit)(max.value).on(max.rank)),
+        match row.fidelity {
+            Fidelity::Exact => "exact",
+            Fidelity::Sampled => "sampled",
+            Fidelity::Estimated => "estimated",
+        },
         source(row),
     ]
 }
@@ -184,22 +159,17 @@ fn what(row: &QueueRow) -> &'static str {
     }
 }
 
-fn fidelity_name(fidelity: Fidelity) -> &'static str {
-    match fidelity {
-        Fidelity::Exact => "exact",
-        Fidelity::Sampled => "sampled",
-        Fidelity::Estimated => "estimated",
-    }
-}
-
-fn source(row: &QueueRow) -> String {
-    let object = row.object.as_ref().map_or(String::new(), |object| format!(", {object}"));
+fn source(row: &QueueRow) -> Value<'_> {
+    let name = row.name.as_str();
     match row.source {
-        QueueSource::Peruse => format!("PERUSE {}", row.name),
-        QueueSource::MpiTEvents => format!("{EVENTS} {}", row.name),
-        QueueSource::Watch => format!("{} at every receive", row.name),
-        QueueSource::Pvar => format!("{}{object}", row.name),
-        QueueSource::Calls => cut(&format!("times of {}", row.name), SOURCE_AT_MOST),
+        QueueSource::Peruse => line!["PERUSE ", name],
+        QueueSource::MpiTEvents => line![EVENTS, " ", name],
+        QueueSource::Watch => line![name, " at every receive"],
+        QueueSource::Pvar => match &row.object {
+            Some(object) => line![name, ", ", object],
+            None => name.into(),
+        },
+        QueueSource::Calls => cut(&format!("times of {name}"), SOURCE_AT_MOST).into(),
     }
 }
 
@@ -223,7 +193,7 @@ fn advice(library: &str) -> Option<&'static str> {
 }
 
 /// The times of requests, which only callbacks tell: those that are not in the first table.
-fn requests(messages: &MessagesSummary, all: bool) -> Option<Section> {
+fn requests(messages: &MessagesSummary, all: bool) -> Option<Section<'_>> {
     const PORTABLE: [Metric; 6] = [
         Metric::TInUnexQ,
         Metric::NPostedQLen,
@@ -237,42 +207,25 @@ fn requests(messages: &MessagesSummary, all: bool) -> Option<Section> {
         .iter()
         .filter(|row| all || (row.traffic == Traffic::Program && !PORTABLE.contains(&row.metric)));
     let cells = |row: &MetricSummary| {
+        let unit = if row.metric.is_time() { Unit::Seconds } else { Unit::Count };
         let collectives = if row.traffic == Traffic::Collectives { ", collectives" } else { "" };
-        let number =
-            |number: f64| if row.metric.is_time() { seconds(number) } else { double_text(number) };
-        let total = row.sum.sum.as_f64();
-        vec![
-            format!("{}{collectives}", row.metric.name()),
-            integer_or_double(row.n.sum),
-            if row.metric.is_time() { seconds(total) } else { NONE.into() },
-            number(row.mean),
-            format!("{} ({})", number(row.max.max.as_f64()), row.max.max_rank),
-        ]
+        let max = unit.double(row.max.max.as_f64()).on(row.max.max_rank);
+        let total = row.metric.is_time().then(|| unit.of(row.sum.sum));
+        row![line![row.metric.name(), collectives], row.n.sum, total, unit.double(row.mean), max]
     };
-    let rows: Vec<Vec<String>> = shown.map(cells).collect();
+    let rows: Vec<Vec<Value>> = shown.map(cells).collect();
+    let mut columns = texts(["METRIC"]);
+    columns.extend(numbers(["NUMBER", "TOTAL", "MEAN", "MAX (RANK)"]));
     (!rows.is_empty()).then(|| Section {
-        title: format!("Requests as {} told of them", source_name(messages.source)),
-        columns: vec![
-            left("METRIC"),
-            right("NUMBER"),
-            right("TOTAL"),
-            right("MEAN"),
-            right("MAX (RANK)"),
-        ],
+        title: line!["Requests as ", source_name(messages.source), " told of them"],
+        columns,
         rows,
         notes: Vec::new(),
     })
 }
 
-fn integer_or_double(number: Number) -> String {
-    match number {
-        Number::Integer(integer) => integer_text(integer),
-        Number::Double(double) => double_text(double),
-    }
-}
-
 /// The pairs of ranks between which the queues were longest.
-fn peers(messages: &MessagesSummary, all: bool) -> Option<Section> {
+fn peers(messages: &MessagesSummary, all: bool) -> Option<Section<'_>> {
     let mut pairs: Vec<&PairSummary> = messages.pairs.iter().collect();
     pairs.sort_by_key(|pair| {
         let queues = &pair.queues;
@@ -281,71 +234,60 @@ fn peers(messages: &MessagesSummary, all: bool) -> Option<Section> {
     let (pairs, cut_off) = first_rows(pairs, all);
     let cells = |pair: &&PairSummary| {
         let queues = &pair.queues;
-        vec![
-            pair.rank.to_string(),
-            queues.peer.map_or("any".into(), |peer| peer.to_string()),
-            grouped(queues.unexpected.into()),
-            grouped(queues.unexpected_max.into()),
-            double_text(queues.unexpected_mean),
+        row![
+            Value::Rank(pair.rank),
+            queues.peer.map_or("any".into(), Value::Rank),
+            queues.unexpected,
+            queues.unexpected_max,
+            queues.unexpected_mean,
             seconds(queues.unexpected_time_s),
             seconds(queues.unexpected_time_max_s),
-            grouped(queues.posted.into()),
-            grouped(queues.posted_max.into()),
-            double_text(queues.posted_mean),
+            queues.posted,
+            queues.posted_max,
+            queues.posted_mean,
         ]
     };
     let mut notes = more_rows(cut_off);
     let kept = messages.pairs.len() as u64;
     if all && messages.pairs_seen > kept {
-        let (kept, seen) = (grouped(kept.into()), grouped(messages.pairs_seen.into()));
-        notes
-            .push(format!("the {kept} pairs of ranks with the most unexpected messages of {seen}"));
+        let of = " pairs of ranks with the most unexpected messages of ";
+        notes.push(line!["the ", kept, of, messages.pairs_seen]);
     }
     if messages.without_peer > 0 {
-        let without = grouped(messages.without_peer.into());
-        notes
-            .push(format!("{without} more messages and receives, of too many peers to keep apart"));
+        let of = " more messages and receives, of too many peers to keep apart";
+        notes.push(line![messages.without_peer, of]);
     }
     notes.push(
         "of the program's messages from one rank to another: UNEXPECTED came before their receive, \
          POSTED are receives that came before their message; LONGEST and MEAN are lengths of the queue"
             .into(),
     );
+    let mut columns = numbers(["ON RANK", "FROM", "UNEXPECTED", "LONGEST", "MEAN", "WAITED"]);
+    columns.extend(numbers(["LONGEST WAIT", "POSTED", "LONGEST", "MEAN"]));
     (!pairs.is_empty()).then(|| Section {
-        title: format!("Peers with the longest queues ({})", source_name(messages.source)),
-        columns: vec![
-            right("ON RANK"),
-            right("FROM"),
-            right("UNEXPECTED"),
-            right("LONGEST"),
-            right("MEAN"),
-            right("WAITED"),
-            right("LONGEST WAIT"),
-            right("POSTED"),
-            right("LONGEST"),
-            right("MEAN"),
-        ],
+        title: line!["Peers with the longest queues (", source_name(messages.source), ")"],
+        columns,
         rows: pairs.iter().map(cells).collect(),
         notes,
     })
 }
 
-fn events(summary: &Summary, all: bool) -> Section {
+fn events<'a>(summary: &'a Summary, all: bool) -> Section<'a> {
     let mut events: Vec<&EventSummary> = summary.events.iter().collect();
     events.sort_by(|one, other| other.n.sum.compare(one.n.sum));
     let (events, cut_off) = first_rows(events, all);
     let run_s = summary.job.elapsed_s;
-    let cells = |event: &&EventSummary| {
-        let rate = event.n.sum.as_f64() / run_s;
-        vec![
-            event.name.clone(),
-            event.event_source.clone(),
-            event.object.clone().unwrap_or_else(|| NONE.into()),
-            integer_or_double(event.n.sum),
-            format!("{} ({})", integer_or_double(event.n.max), event.n.max_rank),
-            grouped(event.dropped.into()),
-            if run_s > 0.0 { format!("{} /s", double_text(rate)) } else { NONE.into() },
-            event.gap_max_s.map_or(NONE.into(), seconds),
+    let cells = |event: &&'a EventSummary| {
+        let rate = (run_s > 0.0).then(|| Unit::PerSecond.double(event.n.sum.as_f64() / run_s));
+        row![
+            &event.name,
+            &event.event_source,
+            event.object.as_ref(),
+            event.n.sum,
+            Unit::Count.extremes(&event.n)[1],
+            event.dropped,
+            rate,
+            event.gap_max_s.map(seconds),
         ]
     };
     let mut notes = more_rows(cut_off);
@@ -354,18 +296,11 @@ fn events(summary: &Summary, all: bool) -> Section {
             "DROPPED were not delivered by the library: other numbers are without them".into(),
         );
     }
+    let mut columns = texts(["EVENT", "SOURCE", "OBJECT"]);
+    columns.extend(numbers(["NUMBER", "MOST (RANK)", "DROPPED", "RATE", "LONGEST GAP"]));
     Section {
         title: "Events of MPI_T".into(),
-        columns: vec![
-            left("EVENT"),
-            left("SOURCE"),
-            left("OBJECT"),
-            right("NUMBER"),
-            right("MOST (RANK)"),
-            right("DROPPED"),
-            right("RATE"),
-            right("LONGEST GAP"),
-        ],
+        columns,
         rows: events.iter().map(cells).collect(),
         notes,
     }

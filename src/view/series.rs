@@ -2,15 +2,11 @@
 
 use gyan_results::{Series, SeriesColumn, Summary};
 
-use super::numbers::{double_text, grouped, seconds};
-use super::{Align, Column, Section, View, report};
+use super::value::{Plot, Value, line, row};
+use super::{Kind, Section, View, column, headings, numbers};
 
 /// Lines of one variable that fit on a screen.
 const RANKS_AT_MOST: usize = 16;
-/// From 0 to the largest reading.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/// An interval in which the variable was not read.
-const UNREAD: char = '·';
 
 /// The course of one variable on one rank, as coarse as it is shown.
 pub(crate) struct Course {
@@ -81,7 +77,7 @@ fn parts(begin_s: f64, end_s: f64, elapsed_s: f64, width: usize) -> (usize, usiz
 }
 
 /// `courses` by variable, in the order of the ranks. `width`: parts of a line.
-pub(crate) fn series(summary: &Summary, courses: Vec<Course>, width: usize, all: bool) -> View {
+pub(crate) fn series(summary: &Summary, courses: Vec<Course>, width: usize, all: bool) -> View<'_> {
     let mut variables: Vec<Vec<Course>> = Vec::new();
     for course in courses {
         let same = |other: &Course| {
@@ -94,90 +90,69 @@ pub(crate) fn series(summary: &Summary, courses: Vec<Course>, width: usize, all:
         }
     }
     let sections = variables.into_iter().map(|courses| section(courses, summary, width, all));
-    let mut view = View {
-        title: report::title(summary),
-        subtitle: vec![
-            report::library_and_job(summary),
-            "sampled while the program ran; of a vector the sum over its elements; MEAN is over the time"
-                .to_owned(),
-        ],
+    let about = "sampled while the program ran; of a vector the sum over its elements; MEAN is over the time";
+    View {
+        title: headings::title(summary),
+        subtitle: vec![headings::library_and_job(summary), about.into()],
         sections: sections.collect(),
-    };
-    view.make_printable();
-    view
+    }
 }
 
-fn section(mut courses: Vec<Course>, summary: &Summary, width: usize, all: bool) -> Section {
+fn section(
+    mut courses: Vec<Course>,
+    summary: &Summary,
+    parts: usize,
+    all: bool,
+) -> Section<'static> {
     let number = courses.len();
     if !all && number > RANKS_AT_MOST {
         courses.sort_by(|a, b| b.max.total_cmp(&a.max).then(a.rank.cmp(&b.rank)));
         courses.truncate(RANKS_AT_MOST);
     }
     courses.sort_by_key(|course| course.rank);
-    let largest = courses.iter().fold(0.0_f64, |largest, course| largest.max(course.max));
-    let mut rows: Vec<Vec<String>> = courses.iter().map(|course| row(course, largest)).collect();
-    rows.push(axis(summary.job.elapsed_s, width));
-    let unread = courses.iter().any(|course| course.peaks.contains(&None));
-    let scale = match double_text(largest).as_str() {
-        "0" => "every reading was 0".to_owned(),
-        largest => {
-            format!("each bar is the largest reading in its part of the run, from 0 to {largest}")
-        }
+    let highest = courses.iter().fold(0.0_f64, |highest, course| highest.max(course.max));
+    let scale = if highest > 0.0 {
+        line!["each bar is the largest reading in its part of the run, from 0 to ", highest]
+    } else {
+        "every reading was 0".into()
     };
-    let unread = if unread { format!("; {UNREAD} no reading") } else { String::new() };
-    let mut notes = vec![scale + &unread];
+    let unread = courses.iter().any(|course| course.peaks.contains(&None));
+    let mut notes = vec![line![scale, if unread { "; · no reading" } else { "" }]];
     if courses.len() < number {
-        notes.push(format!(
-            "the {RANKS_AT_MOST} ranks with the largest readings of {}; --all shows every one",
-            grouped(number as u128)
-        ));
+        let shown = RANKS_AT_MOST;
+        notes.push(line![
+            "the ",
+            shown,
+            " ranks with the largest readings of ",
+            number,
+            "; --all shows every one"
+        ]);
     }
-    let about = courses.first().map_or_else(String::new, |course| {
-        let object = course.object.as_ref().map_or(String::new(), |object| format!(", {object}"));
-        format!("{} ({}{object})", course.name, course.class)
+    let title = courses.first().map(|course| {
+        let about = line![course.name.clone(), " (", course.class];
+        match course.object.clone() {
+            Some(object) => line![about, ", ", object, ")"],
+            None => line![about, ")"],
+        }
     });
-    let right = |title| Column { title, align: Align::Right };
-    Section {
-        title: about,
-        columns: vec![
-            right("RANK"),
-            right("MIN"),
-            right("MEAN"),
-            right("MAX"),
-            Column { title: "OVER THE RUN", align: Align::Left },
-        ],
-        rows,
-        notes,
-    }
-}
-
-fn row(course: &Course, largest: f64) -> Vec<String> {
-    let line = course.peaks.iter().map(|peak| peak.map_or(UNREAD, |peak| bar(peak, largest)));
-    vec![
-        course.rank.to_string(),
-        double_text(course.min),
-        double_text(course.mean),
-        double_text(course.max),
-        line.collect(),
-    ]
-}
-
-/// What is not 0 never looks like 0.
-fn bar(value: f64, largest: f64) -> char {
-    let steps = (BARS.len() - 1) as f64;
-    let height = if value > 0.0 && largest > 0.0 { (value / largest * steps).ceil() } else { 0.0 };
-    // From 0 to the number of steps.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let index = height.clamp(0.0, steps) as usize;
-    BARS[index]
-}
-
-/// The time below the bars.
-fn axis(elapsed_s: f64, width: usize) -> Vec<String> {
-    let (begin, end) = ("0 s", seconds(elapsed_s));
-    let gap = width.saturating_sub(begin.len() + end.chars().count()).max(1);
-    let line = format!("{begin}{}{end}", " ".repeat(gap));
-    vec![String::new(), String::new(), String::new(), String::new(), line]
+    let mut rows: Vec<Vec<Value>> = courses
+        .into_iter()
+        .map(|course| {
+            let Course { rank, min, mean, max, peaks, .. } = course;
+            row![
+                Value::Rank(rank),
+                min,
+                mean,
+                max,
+                Value::Plot(Plot::Course { peaks: peaks.into(), highest })
+            ]
+        })
+        .collect();
+    let axis = Value::Plot(Plot::Axis { end_s: summary.job.elapsed_s, parts });
+    rows.push(row!["", "", "", "", axis]);
+    let mut columns = numbers(["RANK", "MIN", "MEAN", "MAX"]);
+    columns.push(column("OVER THE RUN", Kind::Text));
+    Section { title: title.into(), columns, rows, notes }
 }
 
 #[cfg(test)]
@@ -210,12 +185,5 @@ mod tests {
     fn of_several_intervals_in_one_part_the_peak_is_shown() {
         let course = course(&[1.0, 2.0, 3.0, 4.0], &[Some(1.0), Some(7.0), Some(2.0), None], 2);
         assert_eq!(course.peaks, [Some(7.0), Some(2.0)]);
-    }
-
-    #[test]
-    fn bars_go_from_zero_to_the_largest() {
-        let bars: String = [0.0, 0.001, 4.0, 8.0].map(|value| bar(value, 8.0)).iter().collect();
-        assert_eq!(bars, "▁▂▅█");
-        assert_eq!(bar(0.0, 0.0), '▁');
     }
 }

@@ -1,12 +1,13 @@
 //! The listing of an MPI library: its variables as in the tables of VARLIST (Islam, Mohror, Schulz
 //! 2014, Figure 1), or long with all that is known of each.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use gyan_results::{Category, Cvar, Datatype, Event, Item, Moment, PvarInfo, Source, Variables};
 
-use super::numbers::cut;
-use super::{Align, Column, Section, View, library_line};
+use super::value::{Value, line, row};
+use super::{Section, View, cut, headings, texts};
 
 /// What of a listing is shown.
 #[allow(clippy::struct_excessive_bools)] // options of the command line
@@ -45,22 +46,26 @@ pub(crate) fn level(verbosity: Option<&str>) -> usize {
     known.map_or(LEVELS.len(), |at| at + 1)
 }
 
-fn level_text(verbosity: Option<&str>) -> String {
+fn level_text(verbosity: Option<&str>) -> &'static str {
     let known = LEVELS.iter().find(|(name, _)| Some(*name) == verbosity);
-    known.map_or("?", |(_, text)| *text).to_owned()
+    known.map_or("?", |(_, text)| *text)
 }
 
 /// `whole` is the listing before anything was filtered out, for the numbers in the headings.
-pub(crate) fn variables(listing: &Variables, whole: &Variables, choice: &Choice) -> View {
+pub(crate) fn variables<'a>(
+    listing: &'a Variables,
+    whole: &'a Variables,
+    choice: &Choice,
+) -> View<'a> {
     let mut sections = Vec::new();
     let until = LEVELS.get(choice.verbosity - 1).map_or("", |(_, text)| *text);
-    let found = |what: &str, all: usize, shown: usize| {
-        format!("{what}: {all} found, {shown} shown, with verbosity <= {until}")
+    let found = |what: &'static str, all: usize, shown: usize| {
+        line![what, ": ", all, " found, ", shown, " shown, with verbosity <= ", until]
     };
     if choice.cvars {
         let title = found("Control variables", whole.cvars.len(), listing.cvars.len());
         if choice.long {
-            sections.push(heading(title));
+            sections.push(Section::of_notes(title, Vec::new()));
             sections.extend(listing.cvars.iter().map(long_cvar));
         } else {
             sections.push(cvars(title, &listing.cvars));
@@ -69,7 +74,7 @@ pub(crate) fn variables(listing: &Variables, whole: &Variables, choice: &Choice)
     if choice.pvars {
         let title = found("Performance variables", whole.pvars.len(), listing.pvars.len());
         if choice.long {
-            sections.push(heading(title));
+            sections.push(Section::of_notes(title, Vec::new()));
             sections.extend(listing.pvars.iter().map(long_pvar));
         } else {
             sections.push(pvars(title, &listing.pvars));
@@ -89,28 +94,17 @@ pub(crate) fn variables(listing: &Variables, whole: &Variables, choice: &Choice)
         Moment::BeforeInit => "before MPI_Init",
         Moment::AfterInit => "after MPI_Init",
     };
-    let mut view = View {
-        title: library_line(&listing.mpi),
-        subtitle: vec![format!(
-            "{}, {} interface, listed {moment} on {}",
-            listing.mpi.library_path, listing.mpi.abi, listing.host
-        )],
+    let mpi = &listing.mpi;
+    let how = line![" interface, listed ", moment, " on ", &listing.host];
+    View {
+        title: headings::library(mpi).into(),
+        subtitle: vec![line![&mpi.library_path, ", ", &mpi.abi, how]],
         sections,
-    };
-    view.make_printable();
-    view
-}
-
-fn heading(title: String) -> Section {
-    Section { title, columns: Vec::new(), rows: Vec::new(), notes: Vec::new() }
-}
-
-fn columns<const N: usize>(titles: [&'static str; N]) -> Vec<Column> {
-    titles.into_iter().map(|title| Column { title, align: Align::Left }).collect()
+    }
 }
 
 /// As the original prints datatypes.
-fn type_text(datatype: Option<Datatype>) -> String {
+fn type_text(datatype: Option<Datatype>) -> &'static str {
     match datatype {
         Some(Datatype::Int) => "INT",
         Some(Datatype::Unsigned) => "UINT",
@@ -128,19 +122,18 @@ fn type_text(datatype: Option<Datatype>) -> String {
         Some(Datatype::Uint64) => "UINT64",
         None => "UNKNOWN",
     }
-    .to_owned()
 }
 
-fn name_text(name: Option<&str>, index: usize) -> String {
-    name.map_or_else(|| format!("#{index}"), str::to_owned)
+fn name_text(name: Option<&str>, index: usize) -> Value<'_> {
+    name.map_or_else(|| format!("#{index}").into(), Value::from)
 }
 
-fn bind_text(bind: Option<&str>) -> String {
-    bind.unwrap_or("n/a").to_owned()
+fn bind_text(bind: Option<&str>) -> &str {
+    bind.unwrap_or("n/a")
 }
 
-fn flag(flag: Option<bool>) -> String {
-    flag.map_or("?", |flag| if flag { "YES" } else { "NO" }).to_owned()
+fn flag(flag: Option<bool>) -> &'static str {
+    flag.map_or("?", |flag| if flag { "YES" } else { "NO" })
 }
 
 /// A text of the library on one line.
@@ -160,37 +153,37 @@ fn value(text: Option<String>, problem: Option<&str>, before_init: bool) -> Stri
 }
 
 /// What the mark means, when there is one.
-fn remark_on_mark(marked: bool) -> Vec<String> {
+fn remark_on_mark(marked: bool) -> Vec<Value<'static>> {
     let remark = "* as before MPI_Init; afterwards the library no longer tells it, because its \
                   component is not in use here";
-    if marked { vec![remark.to_owned()] } else { Vec::new() }
+    if marked { vec![remark.into()] } else { Vec::new() }
 }
 
-fn cvars(title: String, cvars: &[Cvar]) -> Section {
-    let row = |cvar: &Cvar| {
-        vec![
+fn cvars<'a>(title: Value<'a>, cvars: &'a [Cvar]) -> Section<'a> {
+    let row = |cvar: &'a Cvar| {
+        row![
             name_text(cvar.name.as_deref(), cvar.index),
             level_text(cvar.verbosity.as_deref()),
             type_text(cvar.datatype),
             bind_text(cvar.bind.as_deref()),
-            cvar.scope.clone().unwrap_or_else(|| "UNKNOWN".into()),
+            cvar.scope.as_deref().unwrap_or("UNKNOWN"),
             value(cvar.value_text(), cvar.problem.as_deref(), cvar.before_init),
         ]
     };
     Section {
         title,
-        columns: columns(["Variable", "VRB", "Type", "Bind", "Scope", "Value"]),
+        columns: texts(["Variable", "VRB", "Type", "Bind", "Scope", "Value"]),
         rows: cvars.iter().map(row).collect(),
         notes: remark_on_mark(cvars.iter().any(|cvar| cvar.before_init)),
     }
 }
 
-fn pvars(title: String, pvars: &[PvarInfo]) -> Section {
-    let row = |pvar: &PvarInfo| {
-        vec![
+fn pvars<'a>(title: Value<'a>, pvars: &'a [PvarInfo]) -> Section<'a> {
+    let row = |pvar: &'a PvarInfo| {
+        row![
             name_text(pvar.name.as_deref(), pvar.index),
             level_text(pvar.verbosity.as_deref()),
-            pvar.class.map_or("?", |class| class.name()).to_owned(),
+            pvar.class.map_or("?", |class| class.name()),
             type_text(pvar.datatype),
             bind_text(pvar.bind.as_deref()),
             flag(pvar.readonly),
@@ -199,25 +192,24 @@ fn pvars(title: String, pvars: &[PvarInfo]) -> Section {
             value(pvar.value_text(), pvar.problem.as_deref(), pvar.before_init),
         ]
     };
-    let titles = ["Variable", "VRB", "Class", "Type", "Bind", "R/O", "CNT", "ATM", "Value"];
     Section {
         title,
-        columns: columns(titles),
+        columns: texts(["Variable", "VRB", "Class", "Type", "Bind", "R/O", "CNT", "ATM", "Value"]),
         rows: pvars.iter().map(row).collect(),
         notes: remark_on_mark(pvars.iter().any(|pvar| pvar.before_init)),
     }
 }
 
-/// Lines `label  text`, without those that have none.
-fn facts(
-    title: String,
-    facts: impl IntoIterator<Item = (&'static str, Option<String>)>,
-) -> Section {
+/// What is known under labels, without those that have nothing.
+fn facts<'a, const N: usize>(
+    title: Value<'a>,
+    facts: [(&'static str, Option<Cow<'a, str>>); N],
+) -> Section<'a> {
     let known = facts.into_iter().filter_map(|(label, text)| Some((label, text?)));
     let notes = known
         .filter(|(_, text)| !text.is_empty())
-        .map(|(label, text)| format!("  {label:<13} {}", one_line(&text)));
-    Section { notes: notes.collect(), ..heading(title) }
+        .map(|(label, text)| Value::Fact(label, Box::new(one_line(&text).into())));
+    Section::of_notes(title, notes.collect())
 }
 
 fn items_text(items: Option<&[Item]>) -> Option<String> {
@@ -239,29 +231,27 @@ fn writable(scope: Option<&str>) -> &'static str {
     }
 }
 
-fn long_cvar(cvar: &Cvar) -> Section {
-    let set =
-        |before: &Option<String>, what: &str| before.as_ref().map(|name| format!("{name}{what}"));
+fn long_cvar(cvar: &Cvar) -> Section<'_> {
     facts(
         name_text(cvar.name.as_deref(), cvar.index),
         [
-            ("value", cvar.value_text()),
-            ("as of", cvar.before_init.then(|| "before MPI_Init".to_owned())),
-            ("problem", cvar.problem.clone()),
-            ("description", Some(cvar.description.clone())),
-            ("names", items_text(cvar.enumeration.as_deref())),
-            ("type", Some(count_text(cvar.datatype, cvar.count))),
-            ("verbosity", cvar.verbosity.clone()),
-            ("binds to", cvar.bind.clone()),
-            ("scope", cvar.scope.clone()),
-            ("writable now", Some(writable(cvar.scope.as_deref()).to_owned())),
-            ("environment", set(&cvar.environment, "=VALUE")),
-            ("launcher", set(&cvar.launcher_option, "")),
+            ("value", cvar.value_text().map(Into::into)),
+            ("as of", cvar.before_init.then_some("before MPI_Init".into())),
+            ("problem", cvar.problem.as_ref().map(Into::into)),
+            ("description", Some((&cvar.description).into())),
+            ("names", items_text(cvar.enumeration.as_deref()).map(Into::into)),
+            ("type", Some(count_text(cvar.datatype, cvar.count).into())),
+            ("verbosity", cvar.verbosity.as_ref().map(Into::into)),
+            ("binds to", cvar.bind.as_ref().map(Into::into)),
+            ("scope", cvar.scope.as_ref().map(Into::into)),
+            ("writable now", Some(writable(cvar.scope.as_deref()).into())),
+            ("environment", cvar.environment.as_ref().map(|name| format!("{name}=VALUE").into())),
+            ("launcher", cvar.launcher_option.as_ref().map(Into::into)),
         ],
     )
 }
 
-fn long_pvar(pvar: &PvarInfo) -> Section {
+fn long_pvar(pvar: &PvarInfo) -> Section<'_> {
     let flags = [
         (pvar.readonly, "read-only", "can be reset"),
         (pvar.continuous, "continuous", "has to be started"),
@@ -272,16 +262,16 @@ fn long_pvar(pvar: &PvarInfo) -> Section {
     facts(
         name_text(pvar.name.as_deref(), pvar.index),
         [
-            ("value", pvar.value_text()),
-            ("as of", pvar.before_init.then(|| "before MPI_Init".to_owned())),
-            ("problem", pvar.problem.clone()),
-            ("description", Some(pvar.description.clone())),
-            ("names", items_text(pvar.enumeration.as_deref())),
-            ("class", pvar.class.map(|class| class.name().to_owned())),
-            ("type", Some(count_text(pvar.datatype, pvar.count))),
-            ("verbosity", pvar.verbosity.clone()),
-            ("binds to", pvar.bind.clone()),
-            ("access", Some(flags.join(", "))),
+            ("value", pvar.value_text().map(Into::into)),
+            ("as of", pvar.before_init.then_some("before MPI_Init".into())),
+            ("problem", pvar.problem.as_ref().map(Into::into)),
+            ("description", Some((&pvar.description).into())),
+            ("names", items_text(pvar.enumeration.as_deref()).map(Into::into)),
+            ("class", pvar.class.map(|class| class.name().into())),
+            ("type", Some(count_text(pvar.datatype, pvar.count).into())),
+            ("verbosity", pvar.verbosity.as_ref().map(Into::into)),
+            ("binds to", pvar.bind.as_ref().map(Into::into)),
+            ("access", Some(flags.join(", ").into())),
         ],
     )
 }
@@ -292,66 +282,71 @@ fn count_text(datatype: Option<Datatype>, count: Option<usize>) -> String {
             format!("CHAR, up to {count} characters")
         }
         Some(count) if count > 1 => format!("{} x {count}", type_text(datatype)),
-        _ => type_text(datatype),
+        _ => type_text(datatype).to_owned(),
     }
 }
 
-fn enumerations(listing: &Variables) -> Section {
+fn enumerations(listing: &Variables) -> Section<'_> {
     let cvars = listing.cvars.iter().map(|cvar| (&cvar.name, cvar.index, &cvar.enumeration));
     let pvars = listing.pvars.iter().map(|pvar| (&pvar.name, pvar.index, &pvar.enumeration));
     let rows = cvars.chain(pvars).filter_map(|(name, index, items)| {
-        Some(vec![name_text(name.as_deref(), index), items_text(items.as_deref())?])
+        Some(row![name_text(name.as_deref(), index), items_text(items.as_deref())?])
     });
-    let rows: Vec<Vec<String>> = rows.collect();
+    let rows: Vec<Vec<Value>> = rows.collect();
     Section {
-        title: format!("Enumerations: {} variables", rows.len()),
-        columns: columns(["Variable", "Values and names"]),
+        title: line!["Enumerations: ", rows.len(), " variables"],
+        columns: texts(["Variable", "Values and names"]),
         rows,
         notes: Vec::new(),
     }
 }
 
-fn events(listing: &Variables) -> Section {
-    let row = |event: &Event| {
-        vec![
+/// What is wrong with something, or what the library says of it.
+fn problem_or(problem: Option<&str>, description: &str) -> String {
+    problem.map_or_else(|| one_line(description), str::to_owned)
+}
+
+fn events<'a>(listing: &'a Variables) -> Section<'a> {
+    let row = |event: &'a Event| {
+        row![
             name_text(event.name.as_deref(), event.index),
             level_text(event.verbosity.as_deref()),
             bind_text(event.bind.as_deref()),
-            event.elements.to_string(),
-            event.problem.clone().unwrap_or_else(|| one_line(&event.description)),
+            event.elements,
+            problem_or(event.problem.as_deref(), &event.description),
         ]
     };
     let mut notes = Vec::new();
     if !listing.has_events {
-        notes.push("this library has no event interface (MPI 4.0)".to_owned());
+        notes.push("this library has no event interface (MPI 4.0)".into());
     }
     Section {
-        title: format!("Events: {} found", listing.events.len()),
-        columns: columns(["Event", "VRB", "Bind", "Elements", "Description"]),
+        title: line!["Events: ", listing.events.len(), " found"],
+        columns: texts(["Event", "VRB", "Bind", "Elements", "Description"]),
         rows: listing.events.iter().map(row).collect(),
         notes,
     }
 }
 
-fn sources(sources: &[Source]) -> Section {
-    let row = |source: &Source| {
-        vec![
+fn sources<'a>(sources: &'a [Source]) -> Section<'a> {
+    let row = |source: &'a Source| {
+        row![
             name_text(source.name.as_deref(), source.index),
-            if source.ordered { "ORDERED" } else { "UNORDERED" }.to_owned(),
-            format!("{} ticks/s", source.ticks_per_second),
-            source.problem.clone().unwrap_or_else(|| one_line(&source.description)),
+            if source.ordered { "ORDERED" } else { "UNORDERED" },
+            line![source.ticks_per_second.to_string(), " ticks/s"],
+            problem_or(source.problem.as_deref(), &source.description),
         ]
     };
     Section {
-        title: format!("Sources of events: {} found", sources.len()),
-        columns: columns(["Source", "Order", "Clock", "Description"]),
+        title: line!["Sources of events: ", sources.len(), " found"],
+        columns: texts(["Source", "Order", "Clock", "Description"]),
         rows: sources.iter().map(row).collect(),
         notes: Vec::new(),
     }
 }
 
 /// The categories as a tree, each with its variables.
-fn categories(listing: &Variables) -> Section {
+fn categories(listing: &Variables) -> Section<'_> {
     let inner: BTreeSet<usize> = listing
         .categories
         .iter()
@@ -365,35 +360,36 @@ fn categories(listing: &Variables) -> Section {
     for category in roots.into_iter().chain(others) {
         branch(listing, category, 0, &mut seen, &mut notes);
     }
-    Section { notes, ..heading(format!("Categories: {} found", listing.categories.len())) }
+    Section::of_notes(line!["Categories: ", listing.categories.len(), " found"], notes)
 }
 
-fn branch(
-    listing: &Variables,
-    category: &Category,
+fn branch<'a>(
+    listing: &'a Variables,
+    category: &'a Category,
     depth: usize,
     seen: &mut BTreeSet<usize>,
-    lines: &mut Vec<String>,
+    lines: &mut Vec<Value<'a>>,
 ) {
     if !seen.insert(category.index) {
         return;
     }
-    let indent = "  ".repeat(depth);
-    let about = match (&category.problem, category.description.as_str()) {
-        (Some(problem), _) => format!(" ({problem})"),
-        (None, "") => String::new(),
-        (None, description) => format!(": {}", one_line(description)),
+    let about: Value = match (&category.problem, category.description.as_str()) {
+        (Some(problem), _) => line![" (", problem, ")"],
+        (None, "") => "".into(),
+        (None, description) => line![": ", one_line(description)],
     };
-    lines.push(format!("{indent}{}{about}", name_text(category.name.as_deref(), category.index)));
-    let cvars = category.cvars.iter().map(|&index| {
+    let name = name_text(category.name.as_deref(), category.index);
+    lines.push(line![Value::Indent(depth), name, about]);
+    for &index in &category.cvars {
         let cvar = listing.cvars.iter().find(|cvar| cvar.index == index);
-        ("cvar", name_text(cvar.and_then(|cvar| cvar.name.as_deref()), index))
-    });
-    let pvars = category.pvars.iter().map(|&index| {
+        let name = name_text(cvar.and_then(|cvar| cvar.name.as_deref()), index);
+        lines.push(line![Value::Indent(depth + 1), "cvar ", name]);
+    }
+    for &index in &category.pvars {
         let pvar = listing.pvars.iter().find(|pvar| pvar.index == index);
-        ("pvar", name_text(pvar.and_then(|pvar| pvar.name.as_deref()), index))
-    });
-    lines.extend(cvars.chain(pvars).map(|(kind, name)| format!("{indent}  {kind} {name}")));
+        let name = name_text(pvar.and_then(|pvar| pvar.name.as_deref()), index);
+        lines.push(line![Value::Indent(depth + 1), "pvar ", name]);
+    }
     for index in &category.categories {
         if let Some(inner) = listing.categories.iter().find(|category| category.index == *index) {
             branch(listing, inner, depth + 1, seen, lines);
@@ -424,9 +420,11 @@ mod tests {
         let text = include_str!("../../results-schema/examples/variables.json");
         let mut listing: Variables = serde_json::from_str(text).unwrap();
         listing.categories = vec![category(0, 1), category(1, 2), category(2, 1)];
-        let lines = categories(&listing).notes;
-        assert_eq!(lines, ["c0", "  c1", "    c2"]);
+        let lines = |listing: &Variables| -> Vec<String> {
+            categories(listing).notes.iter().map(crate::render::text).collect()
+        };
+        assert_eq!(lines(&listing), ["c0", "  c1", "    c2"]);
         listing.categories = vec![category(0, 1), category(1, 0)];
-        assert_eq!(categories(&listing).notes, ["c0", "  c1"]);
+        assert_eq!(lines(&listing), ["c0", "  c1"]);
     }
 }

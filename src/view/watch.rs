@@ -1,12 +1,10 @@
 //! Receives that were called while a queue was long: where in the program, and how it came there.
 
-use gyan_results::Number;
-
-use super::numbers::{cut, double_text, grouped, integer_text, plural, share};
-use super::report::{first_rows, more_rows};
-use super::{Align, Column, Section};
-use crate::stacks::{Site, Watched, Way};
+use super::limits::{first_rows, more_rows};
+use super::value::{Value, integer, line, row, share};
+use super::{Section, cut, numbers, plural, texts};
 use crate::symbols::Frame;
+use crate::symbols::stacks::{Site, Watched, Way};
 
 /// Sites whose stacks are shown, and how deep, so that they fit on a screen with the rest.
 const STACKS_AT_MOST: usize = 3;
@@ -15,90 +13,68 @@ const FRAMES_AT_MOST: usize = 10;
 const NAME_AT_MOST: usize = 60;
 
 /// The call sites of every watch, the one with the most hits first.
-pub(super) fn sites(watched: &[Watched], remarks: &[String], all: bool) -> Vec<Section> {
+pub(super) fn sites<'a>(
+    watched: &'a [Watched],
+    remarks: &'a [String],
+    all: bool,
+) -> Vec<Section<'a>> {
     let mut sections: Vec<Section> = watched.iter().map(|watched| sites_of(watched, all)).collect();
     if let Some(last) = sections.last_mut() {
-        last.notes.extend(remarks.iter().cloned());
+        last.notes.extend(remarks.iter().map(Value::from));
     }
     sections
 }
 
-fn sites_of(watched: &Watched, all: bool) -> Section {
+fn sites_of<'a>(watched: &'a Watched, all: bool) -> Section<'a> {
     let (hits, receives) = (watched.hits.sum, watched.receives.sum);
-    let part = hits.as_f64() / receives.as_f64().max(1.0);
-    let (sites, cut_off) = first_rows(watched.sites.iter().collect(), all);
+    let part = share(hits.as_f64() / receives.as_f64().max(1.0));
+    let (sites, cut_off) = first_rows(watched.sites.iter().collect::<Vec<&'a Site>>(), all);
     // Who sent most of what waits is only known of a variable with an element for each peer.
     let elements = sites.iter().any(|site| site.worst.longest_from.is_some());
-    let known = |number: Option<String>| number.unwrap_or_else(|| "-".into());
-    let cells = |site: &&Site| {
+    let cells = |site: &&'a Site<'a>| {
         let (hits, worst) = (site.hits.sum, site.worst);
-        let mut cells = vec![
-            site.function.to_owned(),
-            text(hits),
-            double_text(site.sum as f64 / hits.as_f64().max(1.0)),
-            format!("{} ({})", grouped(worst.value.into()), site.worst_rank),
-            known(worst.source.map(|rank| rank.to_string())),
-            known(worst.tag.map(|tag| tag.to_string())),
-        ];
+        let mean = site.sum as f64 / hits.as_f64().max(1.0);
+        let largest = integer(worst.value).on(site.worst_rank);
+        let tag = worst.tag.map(|tag| tag.to_string());
+        // A rank of the communicator, not of the job.
+        let source = worst.source.map(|rank| rank.to_string());
+        let mut cells = row![site.function, hits, mean, largest, source, tag];
         if elements {
-            cells.push(known(worst.longest_from.map(|rank| rank.to_string())));
+            cells.push(worst.longest_from.map(|rank| rank.to_string()).into());
         }
-        cells.push(known(worst.communicator.clone()));
-        cells.push(place(&site.caller, all));
+        cells.extend(row![worst.communicator.as_ref(), place(&site.caller, all)]);
         cells
     };
     let mut notes = more_rows(cut_off);
     if watched.hits_elsewhere > 0 {
-        let elsewhere = grouped(watched.hits_elsewhere.into());
-        notes.push(format!("{elsewhere} more hits at call sites that were too many to keep apart"));
+        let of = " more hits at call sites that were too many to keep apart";
+        notes.push(line![watched.hits_elsewhere, of]);
     }
     if watched.not_compared > 0 {
-        let receives = grouped(watched.not_compared.into());
-        notes.push(format!("{receives} more receives on communicators that were not followed"));
+        let of = " more receives on communicators that were not followed";
+        notes.push(line![watched.not_compared, of]);
     }
     if sites.is_empty() {
-        let (max, rank) = (text(watched.max.max), watched.max.max_rank);
-        notes.push(format!("the largest value at a receive was {max} (rank {rank})"));
+        let (max, rank) = (watched.max.max, Value::Rank(watched.max.max_rank));
+        notes.push(line!["the largest value at a receive was ", max, " (rank ", rank, ")"]);
     } else {
         let most = if elements { "; MOST FROM: whose part of the value was largest" } else { "" };
-        notes.push(format!(
-            "MEAN and LARGEST are values at the hits; FROM, TAG and COMMUNICATOR are those of the \
-             receive with the largest, ranks are the communicator's{most}"
-        ));
+        let about = "MEAN and LARGEST are values at the hits; FROM, TAG and COMMUNICATOR are those of \
+                     the receive with the largest, ranks are the communicator's";
+        notes.push(line![about, most]);
     }
-    let right = |title| Column { title, align: Align::Right };
-    let left = |title| Column { title, align: Align::Left };
-    let mut columns = vec![
-        left("CALL"),
-        right("HITS"),
-        right("MEAN"),
-        right("LARGEST (RANK)"),
-        right("FROM"),
-        right("TAG"),
-    ];
+    let mut columns = texts(["CALL"]);
+    columns.extend(numbers(["HITS", "MEAN", "LARGEST (RANK)", "FROM", "TAG"]));
     if elements {
-        columns.push(right("MOST FROM"));
+        columns.extend(numbers(["MOST FROM"]));
     }
-    columns.extend([left("COMMUNICATOR"), left("WHERE")]);
+    columns.extend(texts(["COMMUNICATOR", "WHERE"]));
+    let watch = line!["Receives with ", watched.variable, " > ", watched.threshold];
     Section {
-        title: format!(
-            "Receives with {} > {}: {} of {} ({})",
-            watched.variable,
-            grouped(watched.threshold.into()),
-            text(hits),
-            text(receives),
-            share(part)
-        ),
+        title: line![watch, ": ", hits, " of ", receives, " (", part, ")"],
         columns,
         rows: sites.iter().map(cells).collect(),
         notes,
-    }
-}
-
-fn text(number: Number) -> String {
-    match number {
-        Number::Integer(integer) => integer_text(integer),
-        Number::Double(double) => double_text(double),
     }
 }
 
@@ -113,45 +89,43 @@ fn name(frame: &Frame, all: bool) -> String {
 }
 
 /// How the program came to the worst call sites.
-pub(super) fn stacks(watched: &[Watched], all: bool) -> Vec<Section> {
+pub(super) fn stacks<'a>(watched: &'a [Watched], all: bool) -> Vec<Section<'a>> {
     let sites = watched.iter().flat_map(|watched| &watched.sites);
     let sites = sites.filter(|site| !site.stacks.is_empty());
     let at_most = if all { usize::MAX } else { STACKS_AT_MOST };
     sites.take(at_most).flat_map(|site| stacks_of(site, all)).collect()
 }
 
-fn stacks_of(site: &Site, all: bool) -> Vec<Section> {
+fn stacks_of<'a>(site: &'a Site, all: bool) -> Vec<Section<'a>> {
     let ways = if all { site.stacks.len() } else { 1 };
     let other = site.stacks.len() - ways.min(site.stacks.len());
-    let stack = |(at, way): (usize, &Way)| {
+    let more = |what: &'static str, number: usize, after: &'static str| {
+        let plural = plural(number as u64);
+        line![number, " more ", what, plural, after, "; --all shows them"]
+    };
+    let stack = |(at, way): (usize, &'a Way)| {
         let mut notes = Vec::new();
         let frames = if all { way.frames.len() } else { FRAMES_AT_MOST };
         if way.frames.len() > frames {
-            let more = way.frames.len() - frames;
-            notes.push(format!("{more} more function{}; --all shows them", plural(more as u64)));
+            notes.push(more("function", way.frames.len() - frames, ""));
         }
         if at == 0 && other > 0 {
-            notes.push(format!("{other} more way{} there; --all shows them", plural(other as u64)));
+            notes.push(more("way", other, " there"));
         }
-        let row = |frame: &Frame| {
+        let row = |frame: &'a Frame| {
             let inlined = if frame.inlined { " (inlined)" } else { "" };
-            let place = match (&frame.file, frame.line) {
-                (Some(file), Some(line)) => format!("{file}:{line}"),
-                (Some(file), None) => file.clone(),
-                _ => String::new(),
+            let place: Value = match (&frame.file, frame.line) {
+                (Some(file), Some(line)) => format!("{file}:{line}").into(),
+                (Some(file), None) => file.into(),
+                _ => "".into(),
             };
-            vec![format!("{}{inlined}", name(frame, all)), place]
+            row![line![name(frame, all), inlined], place]
         };
-        let left = |title| Column { title, align: Align::Left };
+        let caller = place(&site.caller, all);
+        let of = line![way.hits, " of ", site.stacks_taken, " stacks that were looked at"];
         Section {
-            title: format!(
-                "{} at {}: {} of {} stacks that were looked at",
-                site.function,
-                place(&site.caller, all),
-                grouped(way.hits.into()),
-                grouped(site.stacks_taken.into())
-            ),
-            columns: vec![left("FUNCTION"), left("LINE")],
+            title: line![site.function, " at ", caller, ": ", of],
+            columns: texts(["FUNCTION", "LINE"]),
             rows: way.frames.iter().take(frames).map(row).collect(),
             notes,
         }

@@ -8,6 +8,7 @@ mod schemas;
 
 mod bad_input;
 mod examples;
+mod export;
 mod packs;
 mod promises;
 mod reports;

@@ -16,6 +16,10 @@ struct message {
 enum { FIRST_REQUEST = (int)0x98000000, REQUESTS = 4096 };
 struct request {
     bool is_used, is_posted, is_done;
+    /* Of MPI_Alltoallv_init: what is copied at each start, as the arrays say at that time. */
+    bool is_persistent;
+    const void *sent;
+    const int *counts, *displs, *displs_to;
     MPI_Comm comm;
     int source, tag;
     void *buffer;
@@ -166,7 +170,7 @@ static void complete(const char *function, struct request *request, MPI_Status *
         die("%s: waits for a message that nobody can send", function);
     if (status != MPI_STATUS_IGNORE)
         *status = request->status;
-    request->is_used = false;
+    request->is_used = request->is_persistent;
 }
 
 int PMPI_Send(const void *buffer, int count, MPI_Datatype datatype, int to, int tag, MPI_Comm comm)
@@ -224,10 +228,52 @@ int PMPI_Wait(MPI_Request *request, MPI_Status *status)
     reached("MPI_Wait", MPI_COMM_NULL);
     if (*request != MPI_REQUEST_NULL)
         complete("MPI_Wait", request_of("MPI_Wait", *request), status);
-    *request = MPI_REQUEST_NULL;
+    if (*request != MPI_REQUEST_NULL && !requests[*request - FIRST_REQUEST].is_persistent)
+        *request = MPI_REQUEST_NULL;
     return MPI_SUCCESS;
 }
 BOTH_NAMES(MPI_Wait);
+
+int PMPI_Alltoallv_init(const void *sent, const int counts[], const int displs[], MPI_Datatype sent_type,
+                        void *received, const int received_counts[], const int received_displs[],
+                        MPI_Datatype datatype, MPI_Comm comm, MPI_Info info, MPI_Request *request)
+{
+    reached("MPI_Alltoallv_init", comm);
+    (void)sent_type, (void)received_counts, (void)info;
+    struct request *persistent = new_request();
+    *persistent = (struct request){.is_used = true,
+                                   .is_persistent = true,
+                                   .sent = sent,
+                                   .counts = counts,
+                                   .displs = displs,
+                                   .displs_to = received_displs,
+                                   .buffer = received,
+                                   .room = size_of(datatype)};
+    *request = handle_of(persistent);
+    return MPI_SUCCESS;
+}
+BOTH_NAMES(MPI_Alltoallv_init);
+
+int PMPI_Start(MPI_Request *request)
+{
+    reached("MPI_Start", MPI_COMM_NULL);
+    struct request *started = request_of("MPI_Start", *request);
+    size_t element = started->room;
+    memcpy((char *)started->buffer + *started->displs_to * element,
+           (const char *)started->sent + *started->displs * element, *started->counts * element);
+    started->is_done = true;
+    return MPI_SUCCESS;
+}
+BOTH_NAMES(MPI_Start);
+
+int PMPI_Request_free(MPI_Request *request)
+{
+    reached("MPI_Request_free", MPI_COMM_NULL);
+    request_of("MPI_Request_free", *request)->is_used = false;
+    *request = MPI_REQUEST_NULL;
+    return MPI_SUCCESS;
+}
+BOTH_NAMES(MPI_Request_free);
 
 int PMPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses)
 {

@@ -9,7 +9,7 @@ static int users;
 
 static struct category {
     char *name;
-    int number[3];
+    int number[3], claimed[3];
     int members[3][MANY];
 } categories[MANY];
 static int number_of_categories;
@@ -33,6 +33,8 @@ void category_declared(struct words *words)
             kind = PVARS;
         } else if (word_is(words, "categories")) {
             kind = CATEGORIES;
+        } else if (kind != NOTHING && word_is(words, "claims")) {
+            category->claimed[kind] = word_integer(words, "is no number");
         } else {
             const char *word = word_next(words);
             int index = kind == CVARS   ? cvar_index(word)
@@ -90,9 +92,9 @@ int PMPI_T_category_get_info(int index, char *name, int *name_length, char *desc
         return fault ? fault : MPI_T_ERR_INVALID_INDEX;
     give_text(category->name, name, name_length);
     give_text("a category of the script", description, description_length);
-    give(cvars, category->number[0]);
-    give(pvars, category->number[1]);
-    give(subcategories, category->number[2]);
+    int *to[] = {cvars, pvars, subcategories};
+    for (int kind = 0; kind < 3; kind++)
+        give(to[kind], category->claimed[kind] ? category->claimed[kind] : category->number[kind]);
     return MPI_SUCCESS;
 }
 BOTH_NAMES(MPI_T_category_get_info);

@@ -13,6 +13,7 @@
  *        whatever its handle says; `hidden`, for the last ones: it is not there before `show`; `copies`: so
  *        many of them, NAME_0 and so on
  *   category NAME [cvars NAME...] [pvars NAME...] [categories INDEX...]
+ *        behind the members of a kind `claims N` can stand: it says that it has so many
  *
  *   fault FUNCTION [of NAME] [call N] segv|bus|ill|fpe|abort|overflow|hang
  *   fault FUNCTION [of NAME] [call N] error ERROR

@@ -78,6 +78,8 @@ BOTH_NAMES(MPI_Init_thread);
 int PMPI_Finalize(void)
 {
     reached("MPI_Finalize", MPI_COMM_WORLD);
+    if (mpit_is_initialized())
+        note("kept MPI_T");
     finalized = true;
     return MPI_SUCCESS;
 }

@@ -2,6 +2,9 @@
 //! `cargo test -p gyan-wrappers wings -- --nocapture` prints the wings, their imports, and what imports each
 //! other in a circle within a wing.
 
+// What it prints is for whoever asks for it.
+#![allow(clippy::print_stdout)]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;

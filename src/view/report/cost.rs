@@ -2,117 +2,131 @@
 
 use gyan_results::{OverheadSummary, Statistic, Summary};
 
-use super::super::numbers::{percent, plural, ranges, seconds, share};
-use super::Section;
+use super::super::value::{Amount, Unit, Value, line, seconds, share};
+use super::super::{Section, plural};
 
-pub(super) fn cost(summary: &Summary) -> Section {
+pub(super) fn cost(summary: &Summary) -> Section<'_> {
     let overhead = &summary.overhead;
     let over = if overhead.over_budget.is_empty() { "" } else { ": BUDGET EXCEEDED" };
-    let mut notes = vec![format!(
-        "{}; MPI_T_init_thread inside the library: {}",
+    let mut notes = vec![line![
         parts(overhead),
+        "; MPI_T_init_thread inside the library: ",
         largest(&overhead.mpit_init_s)
-    )];
+    ]];
     notes.extend(budget(summary));
     if let Some(clock) = summary.clock.as_ref().filter(|clock| clock.slow) {
-        notes.push(format!(
-            "the clock is slow ({}, {} a reading), so fewer calls were timed",
-            clock.source,
-            seconds(clock.read_s)
-        ));
+        let reading = seconds(clock.read_s);
+        notes.push(line![
+            "the clock is slow (",
+            &clock.source,
+            ", ",
+            reading,
+            " a reading), so fewer calls were timed"
+        ]);
     }
-    Section {
-        title: format!(
-            "Cost of gyan: at most {} of the run on a rank{over}",
-            percent(overhead.share.max.as_f64())
-        ),
-        columns: Vec::new(),
-        rows: Vec::new(),
-        notes,
-    }
+    let most = Unit::Share.of(overhead.share.max);
+    Section::of_notes(line!["Cost of gyan: at most ", most, " of the run on a rank", over], notes)
 }
 
-fn largest(statistic: &Statistic) -> String {
-    seconds(statistic.max.as_f64())
+fn largest(statistic: &Statistic) -> Amount {
+    Unit::Seconds.of(statistic.max)
 }
 
-fn parts(overhead: &OverheadSummary) -> String {
+fn parts(overhead: &OverheadSummary) -> Value<'static> {
     let start = largest(&overhead.init_s);
     let sampling = largest(&overhead.sampling_s);
     let end = largest(&overhead.finalize_s);
+    let Some(wrappers) = &overhead.wrappers_s else {
+        return line![
+            start,
+            " at the start, ",
+            sampling,
+            " between, ",
+            end,
+            " at the end (largest of all ranks, without counting)"
+        ];
+    };
     let events = overhead.events_s.as_ref().filter(|events| !events.is_zero());
-    let events = events.map_or(String::new(), |events| {
-        format!(" {} in callbacks of the library,", largest(events))
-    });
-    match &overhead.wrappers_s {
-        Some(wrappers) => format!(
-            "{start} at the start, {sampling} sampling variables and for the live file, {} counting and timing calls,{events} \
-             {end} at the end (largest of all ranks)",
-            largest(wrappers)
-        ),
-        None => format!(
-            "{start} at the start, {sampling} between, {end} at the end (largest of all ranks, \
-             without counting)"
-        ),
-    }
+    let events = events
+        .map_or("".into(), |events| line![" ", largest(events), " in callbacks of the library,"]);
+    line![
+        start,
+        " at the start, ",
+        sampling,
+        " sampling variables and for the live file, ",
+        largest(wrappers),
+        " counting and timing calls,",
+        events,
+        " ",
+        end,
+        " at the end (largest of all ranks)"
+    ]
 }
 
-fn budget(summary: &Summary) -> Option<String> {
+fn budget(summary: &Summary) -> Option<Value<'_>> {
     let overhead = &summary.overhead;
     let running = overhead.running_share.as_ref()?;
     let Some(budget) = overhead.budget else {
         return Some("no budget (GYAN_BUDGET=none): every call was timed and sampled".into());
     };
-    let over = &overhead.over_budget;
-    let most = match over.as_slice() {
-        [_] => share(running.max.as_f64()),
-        _ => format!("{} on rank {}", share(running.max.as_f64()), running.max_rank),
+    let over = overhead.over_budget.as_slice();
+    let most = Unit::Share.of(running.max);
+    let most = match over {
+        [_] => most.into(),
+        _ => line![most, " on rank ", Value::Rank(running.max_rank)],
     };
-    if over.is_empty() {
-        return Some(format!(
-            "kept its budget of {} of the run after the start: at most {most}",
-            share(budget)
-        ));
-    }
-    Some(format!(
-        "EXCEEDED its budget of {} of the run after the start on rank{} {}: {most}; {}",
-        share(budget),
-        plural(over.len() as u64),
-        ranges(over),
-        why(overhead, budget, summary.job.elapsed_s),
-    ))
+    Some(if over.is_empty() {
+        line!["kept its budget of ", share(budget), " of the run after the start: at most ", most]
+    } else {
+        let ranks = line![" on rank", plural(over.len() as u64), " ", Value::Ranks(over.into())];
+        let why = why(overhead, budget, summary.job.elapsed_s);
+        line![
+            "EXCEEDED its budget of ",
+            share(budget),
+            " of the run after the start",
+            ranks,
+            ": ",
+            most,
+            "; ",
+            why
+        ]
+    })
 }
 
 /// The part that is more than the budget by itself, and what would help. The end and the counts
 /// cost what they cost: no budget makes them less.
-fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> String {
+fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> Value<'static> {
     let allowed_s = budget * elapsed_s;
     let end_s = overhead.finalize_s.max.as_f64();
     let wrappers_s = overhead.wrappers_s.as_ref().map_or(0.0, |wrappers| wrappers.max.as_f64());
     let events_s = overhead.events_s.as_ref().map_or(0.0, |events| events.max.as_f64());
     let sampling_s = overhead.sampling_s.max.as_f64();
     if end_s > allowed_s {
-        format!(
-            "the end alone takes {}, for which the run of {} is too short: {} would do",
+        line![
+            "the end alone takes ",
             seconds(end_s),
+            ", for which the run of ",
             seconds(elapsed_s),
+            " is too short: ",
             seconds(end_s / budget),
-        )
+            " would do"
+        ]
     } else if events_s > allowed_s {
-        format!(
-            "the callbacks of the library alone take {}: they cost something for every message, so run \
-             without GYAN_EVENTS",
-            seconds(events_s)
-        )
+        line![
+            "the callbacks of the library alone take ",
+            seconds(events_s),
+            ": they cost something for every message, so run without GYAN_EVENTS"
+        ]
     } else if wrappers_s > allowed_s {
-        format!(
-            "counting the calls alone takes {}: the program calls MPI very often",
-            seconds(wrappers_s)
-        )
+        line![
+            "counting the calls alone takes ",
+            seconds(wrappers_s),
+            ": the program calls MPI very often"
+        ]
     } else if sampling_s > allowed_s {
-        format!("reading variables alone takes {}", seconds(sampling_s))
+        line!["reading variables alone takes ", seconds(sampling_s)]
     } else {
-        "no part does alone, all of them do together".to_owned()
+        "no part does alone, all of them do together".into()
     }
 }
 
@@ -121,6 +135,7 @@ mod tests {
     use gyan_results::{Number, Statistics};
 
     use super::*;
+    use crate::render::text;
 
     fn seconds_of(end_s: f64, wrappers_s: f64, sampling_s: f64) -> OverheadSummary {
         let of = |value| Statistics::of(Number::Double(value), 0).finish().unwrap();
@@ -141,7 +156,7 @@ mod tests {
     #[test]
     fn a_budget_that_was_exceeded_has_the_reason() {
         let why = |end_s, wrappers_s, sampling_s| {
-            why(&seconds_of(end_s, wrappers_s, sampling_s), 0.01, 1.0)
+            text(&why(&seconds_of(end_s, wrappers_s, sampling_s), 0.01, 1.0))
         };
         let end = why(0.02, 0.0, 0.0);
         assert!(end.contains("the end alone takes 20.0 ms"), "{end}");
@@ -155,9 +170,12 @@ mod tests {
     fn callbacks_that_cost_too_much_are_named_with_what_to_do() {
         let mut overhead = seconds_of(0.0, 0.0, 0.0);
         overhead.events_s = Statistics::of(Number::Double(0.02), 0).finish();
-        let why = why(&overhead, 0.01, 1.0);
+        let why = text(&why(&overhead, 0.01, 1.0));
         assert!(why.contains("callbacks of the library alone take 20.0 ms"), "{why}");
         assert!(why.ends_with("without GYAN_EVENTS"), "{why}");
-        assert!(parts(&overhead).contains(" 20.0 ms in callbacks of the library, 0 s at the end"));
+        assert!(
+            text(&parts(&overhead))
+                .contains(" 20.0 ms in callbacks of the library, 0 s at the end")
+        );
     }
 }

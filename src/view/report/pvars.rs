@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyan_results::{Class, Element, Measure, PvarSummary, SamplesSummary, Statistic};
+use gyan_results::{Class, Element, Fidelity, Measure, PvarSummary, SamplesSummary, Statistic};
 
-use super::super::numbers::{grouped, plural};
-use super::super::statistic::{Unit, columns, statistic_cells, unit};
-use super::{Section, first_rows, more_rows, some_of};
+use super::super::limits::{first_rows, more_rows, some_of};
+use super::super::statistic::{columns, statistic_cells, unit};
+use super::super::value::{Unit, Value, line, row};
+use super::super::{Section, plural};
 
-pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section {
+pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section<'_> {
     let shown: Vec<&PvarSummary> =
         pvars.iter().filter(|pvar| all || !pvar.statistic.is_zero()).collect();
     let zero = pvars.len() - shown.len();
@@ -38,27 +39,27 @@ pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section {
     });
     let (shown, cut_off) = first_rows(variables.into_iter().flatten().collect(), all);
     let rows = shown.iter().map(|pvar| {
-        let of = match (elements.get(&variable(pvar)), pvar.element) {
-            (Some(elements), Element::Index(_)) if !all && *elements > 1 => {
-                format!(" of {elements}")
-            }
-            _ => String::new(),
+        let of: Value = match (elements.get(&variable(pvar)), pvar.element) {
+            (Some(&elements), Element::Index(_)) if !all && elements > 1 => line![" of ", elements],
+            _ => "".into(),
         };
-        let class = match pvar.behaves_as {
-            Some(real) => format!("{} ({})", real.name(), pvar.class.name()),
-            None => pvar.class.name().to_owned(),
+        let class: Value = match pvar.behaves_as {
+            Some(real) => line![real.name(), " (", pvar.class.name(), ")"],
+            None => pvar.class.name().into(),
         };
-        let object = pvar.object.clone().unwrap_or_else(|| "-".into());
-        let name = format!("{}{}{of}", pvar.name, pvar.element);
-        let first = [name, class, object, measure(pvar.measure).to_owned()];
-        first.into_iter().chain(statistic_cells(&pvar.statistic, unit(pvar))).collect()
+        let name = line![&pvar.name, pvar.element.to_string(), of];
+        let (fidelity, measure) = measure(pvar.measure);
+        let numbers = statistic_cells(&pvar.statistic, unit(pvar));
+        let mut cells = row![name, class, pvar.object.as_ref(), measure];
+        cells.extend(numbers.map(|number| Value::from(number.known(fidelity))));
+        cells
     });
+    let rows = rows.collect();
     let mut notes = Vec::new();
     if zero > 0 {
-        let more = if zero == pvars.len() { "" } else { "more " };
-        let count = grouped(zero as u128);
-        let plural = plural(zero as u64);
-        notes.push(format!("{count} {more}number{plural} read 0 on every rank; --all shows them"));
+        let more = if zero == pvars.len() { "" } else { " more" };
+        let numbers = line![zero, more, " number", plural(zero as u64)];
+        notes.push(line![numbers, " read 0 on every rank; --all shows them"]);
     }
     if hidden > 0 {
         notes.push(
@@ -71,18 +72,19 @@ pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section {
     Section {
         title: "Performance variables of the MPI library".into(),
         columns: columns(["VARIABLE", "CLASS", "OBJECT", "VALUE"]),
-        rows: rows.collect(),
+        rows,
         notes,
     }
 }
 
 /// The shares of time of variables that have states.
-pub(super) fn states(samples: &[SamplesSummary], all: bool) -> Option<Section> {
+pub(super) fn states(samples: &[SamplesSummary], all: bool) -> Option<Section<'_>> {
     let rows = samples.iter().flat_map(|samples| {
         samples.states.iter().map(|state| {
-            let object = samples.object.clone().unwrap_or_else(|| "-".into());
-            let first = [samples.name.clone(), object, state.state.clone()];
-            first.into_iter().chain(statistic_cells(&state.share, Unit::Share)).collect()
+            let mut cells = row![&samples.name, samples.object.as_ref(), &state.state];
+            let shares = statistic_cells(&state.share, Unit::Share);
+            cells.extend(shares.map(|share| Value::from(share.known(Fidelity::Sampled))));
+            cells
         })
     });
     let (rows, cut_off) = first_rows(rows.collect::<Vec<_>>(), all);
@@ -94,11 +96,11 @@ pub(super) fn states(samples: &[SamplesSummary], all: bool) -> Option<Section> {
     })
 }
 
-fn remarks(shown: &[&PvarSummary], all: bool) -> Vec<String> {
+fn remarks<'a>(shown: &[&'a PvarSummary], all: bool) -> Vec<Value<'a>> {
     let partial = shown.iter().filter(|pvar| pvar.statistic.not_finite > 0);
-    let mut notes: Vec<String> = partial
+    let mut notes: Vec<Value> = partial
         .map(|pvar| {
-            format!("{}: {} ranks have no finite value", pvar.name, pvar.statistic.not_finite)
+            line![&pvar.name, ": ", pvar.statistic.not_finite, " ranks have no finite value"]
         })
         .collect();
     let mut remarks: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
@@ -110,9 +112,8 @@ fn remarks(shown: &[&PvarSummary], all: bool) -> Vec<String> {
             }
         }
     }
-    notes.extend(
-        remarks.into_iter().map(|(note, names)| format!("{}: {note}", some_of(&names, all))),
-    );
+    let remarks = remarks.into_iter();
+    notes.extend(remarks.map(|(note, names)| line![some_of(names, all), ": ", note]));
     notes
 }
 
@@ -230,14 +231,14 @@ fn order(pvar: &PvarSummary) -> u8 {
     }
 }
 
-fn measure(measure: Measure) -> &'static str {
+fn measure(measure: Measure) -> (Fidelity, &'static str) {
     match measure {
-        Measure::Delta => "change",
-        Measure::Start => "at start",
-        Measure::End => "at end",
-        Measure::SampledMin => "sampled min",
-        Measure::SampledMean => "sampled mean",
-        Measure::SampledMax => "sampled max",
+        Measure::Delta => (Fidelity::Exact, "change"),
+        Measure::Start => (Fidelity::Exact, "at start"),
+        Measure::End => (Fidelity::Exact, "at end"),
+        Measure::SampledMin => (Fidelity::Sampled, "sampled min"),
+        Measure::SampledMean => (Fidelity::Sampled, "sampled mean"),
+        Measure::SampledMax => (Fidelity::Sampled, "sampled max"),
     }
 }
 
@@ -246,6 +247,7 @@ mod tests {
     use gyan_results::{Datatype, Number, Statistics};
 
     use super::*;
+    use crate::render::text;
 
     fn row(class: Class, element: Element, measure: Measure, value: i128) -> PvarSummary {
         PvarSummary {
@@ -264,7 +266,7 @@ mod tests {
     /// The readings that are shown of one with these.
     fn shown(class: Class, readings: [(Measure, i128); 4]) -> Vec<String> {
         let rows = readings.map(|(measure, value)| row(class, Element::Scalar, measure, value));
-        pvars(&rows, false).rows.iter().map(|row| row[3].clone()).collect()
+        pvars(&rows, false).rows.iter().map(|row| text(&row[3])).collect()
     }
 
     #[test]
@@ -304,7 +306,7 @@ mod tests {
         ];
         let names = |all| -> Vec<(String, String)> {
             let rows = pvars(&rows, all).rows;
-            rows.iter().map(|row| (row[0].clone(), row[3].clone())).collect()
+            rows.iter().map(|row| (text(&row[0]), text(&row[3]))).collect()
         };
         let sum = |measure: &str| ("length[sum]".to_owned(), measure.to_owned());
         assert_eq!(names(false), [sum("sampled max"), sum("sampled mean")]);

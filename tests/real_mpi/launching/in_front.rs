@@ -163,10 +163,7 @@ fn a_tool_that_is_linked_into_the_program_is_told() {
 
 #[test]
 fn a_tool_for_c_keeps_nothing_from_gyan_of_a_program_in_fortran_and_one_for_fortran_does() {
-    let with_fortran: Vec<Mpi> =
-        matrix::with(Column::MpifH).filter(|mpi| MPIS.contains(mpi)).collect();
-    assert_eq!(with_fortran.len(), 2);
-    for mpi in with_fortran {
+    for mpi in MPIS {
         let program = text(&mpi.fortran_program("fortran_mpif.f", &[]));
         let for_c = mpi.preloadable("tool", &[]);
         let of_c = seen(mpi, &[&program], &[&for_c, &libgyan()]);
@@ -182,9 +179,8 @@ fn a_tool_for_c_keeps_nothing_from_gyan_of_a_program_in_fortran_and_one_for_fort
 #[test]
 fn a_tool_in_front_is_told_in_python() {
     let program = text(&root().join("tests/programs/receives.py"));
-    let with_python: Vec<Mpi> =
-        matrix::with(Column::Mpi4py).filter(|mpi| MPIS.contains(mpi)).collect();
-    assert_eq!(with_python.len(), 2);
+    let with_python: Vec<Mpi> = matrix::with(Column::Mpi4py).collect();
+    assert!(!with_python.is_empty());
     for mpi in with_python {
         let tool = mpi.preloadable("tool", &[]);
         let seen = seen(mpi, &["python-mpi4py", &program, "mprobe"], &[&tool, &libgyan()]);

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use gyan_results::Ending;
+use gyan_results::{Ending, RankProfile};
 
 use crate::common::{
     MPICH, Mpi, NOBODY_IS_LEFT, OPENMPI, Profiled, counts, libgyan, lives, profiles,
@@ -108,6 +108,19 @@ fn preloaded(mpi: Mpi, file: &Path, arguments: &[&str], settings: &[(&str, &str)
     )
 }
 
+/// Each rank leaves a profile, `least` of them do, or a live file: both hold all that the program did before.
+/// The profiles.
+fn profiles_of_what_is_left(run: &Profiled, least: usize, what: &str) -> Vec<RankProfile> {
+    let written = ranks_that_left(&run.directory, "json").len();
+    assert!((least..=RANKS).contains(&written), "{what}: {written} profiles");
+    let profiles = profiles(&run.directory, written);
+    for known in profiles.iter().chain(&lives(&run.directory, RANKS - written)) {
+        let function = if known.rank == 0 { "MPI_Recv" } else { "MPI_Send" };
+        assert_eq!(counts(known)[function], 5, "{what} rank {}", known.rank);
+    }
+    profiles
+}
+
 #[test]
 fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
     for mpi in MPIS {
@@ -118,20 +131,11 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
             let with = preloaded(mpi, &file, arguments, &AT_ONCE);
             assert!(end_of(&with).1.len() >= RANKS, "{what}");
             assert!(with.outcome.notices().len() <= 1, "{what} {}", with.outcome.stderr);
-            let written = ranks_that_left(&with.directory, "json").len();
-            assert!((ranks..=RANKS).contains(&written), "{what}: {written} profiles");
-            // Nothing is lost.
-            let lives = lives(&with.directory, RANKS - written);
-            let profiles = profiles(&with.directory, written);
+            let profiles = profiles_of_what_is_left(&with, ranks, &what);
             for profile in &profiles {
                 let end = (profile.end.how, profile.end.code);
                 assert_eq!(end, how, "{what} rank {}", profile.rank);
                 assert_eq!(counts(profile)["MPI_Barrier"], 1, "{what} rank {}", profile.rank);
-            }
-            for profile in profiles.iter().chain(&lives) {
-                // All that the program did before is there.
-                let function = if profile.rank == 0 { "MPI_Recv" } else { "MPI_Send" };
-                assert_eq!(counts(profile)[function], 5, "{what} rank {}", profile.rank);
             }
             fault.survived();
         }
@@ -144,12 +148,9 @@ fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
     for mpi in MPIS {
         let fault = inject(GROUP, "`fatal`", AS_WITHOUT);
         let file = mpi.program("endings");
-        let with = preloaded(mpi, &file, &["fatal"], &[]);
+        let with = preloaded(mpi, &file, &["fatal"], &AT_ONCE);
         assert_ne!(with.outcome.code, 0, "{mpi:?}");
-        // Which ranks it lets write a profile is the launcher's choice.
-        let written = ranks_that_left(&with.directory, "json").len();
-        assert!(written > 0, "{mpi:?}: {}", with.outcome.stderr);
-        for profile in profiles(&with.directory, written) {
+        for profile in profiles_of_what_is_left(&with, 0, &format!("{mpi:?}")) {
             assert_eq!(profile.end.how, Ending::Exit, "{mpi:?} rank {}", profile.rank);
         }
         fault.survived();
@@ -282,6 +283,25 @@ fn a_thread_is_cancelled_in_a_receive_as_without_gyan() {
             assert_eq!(profile.end.how, Ending::Exit);
             assert!(counts(profile)["MPI_Recv"] >= 5, "{mpi:?} {kind}");
             assert_eq!(counts(profile)["MPI_Isend"], 5, "{mpi:?} {kind}");
+            fault.survived();
+        }
+    }
+}
+
+#[test]
+fn a_thread_that_is_to_be_cancelled_is_not_while_gyan_writes() {
+    for mpi in MPIS {
+        let ways: [(&[&str], _, _, _); 2] = [
+            (&["cancelled_in_gyan"], 0, "returned 1, cancelled\n", Ending::Finalize),
+            (&["cancelled_in_gyan", "exit"], 3, "", Ending::Exit),
+        ];
+        for (program, code, stdout, how) in ways {
+            let fault = inject(GROUP, "`pthread_cancel` before gyan writes a file", AS_WITHOUT);
+            let run = Profiled::run(mpi, 1, program, &[]);
+            assert_eq!(run.outcome.code, code, "{mpi:?}: {}", run.outcome.stderr);
+            assert!(run.outcome.stdout.starts_with(stdout), "{mpi:?}: {}", run.outcome.stdout);
+            let [profile] = &run.profiles()[..] else { panic!("{mpi:?}: no profile") };
+            assert_eq!(profile.end.how, how);
             fault.survived();
         }
     }

@@ -102,6 +102,14 @@ fn the_library_needs_nothing_but_the_c_library() {
     assert!(undefined.stdout.contains("dlsym"));
 }
 
+/// What is called at `exit` must be there then, also in a program that unloads what brought gyan along.
+#[test]
+fn the_library_is_never_unloaded() {
+    let dynamic = run(Command::new("readelf").arg("-dW").arg(libgyan())).stdout;
+    let flags = dynamic.lines().find(|line| line.contains("(FLAGS_1)"));
+    assert!(flags.is_some_and(|flags| flags.contains("NODELETE")), "{dynamic}");
+}
+
 /// Open MPI 4.1 lacks `MPI_Isendrecv_replace`. The program is linked with a library that has it, and runs
 /// with one that has not: what the loader says then, and the code that it ends with, is the same.
 #[test]

@@ -396,6 +396,38 @@ fn categories_in_a_cycle_are_listed_once() {
 }
 
 #[test]
+fn a_category_that_claims_more_members_than_there_can_be_has_those_that_it_tells() {
+    let claimed = i32::MAX;
+    let script = format!(
+        "cvar knob MPI_INT value 4\ncategory vast cvars knob claims {claimed}\ncategory small"
+    );
+    let (outcome, listing) = Faked::listed(&script);
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    let members: Vec<_> = listing.categories.iter().map(|category| &category.cvars[..]).collect();
+    assert_eq!(members, [&[0][..], &[]], "{:?}", listing.categories);
+}
+
+#[test]
+fn the_reference_to_mpi_t_goes_where_it_has_to_also_when_no_variable_can_be_read() {
+    for (library, kept) in [("Open MPI v5.0.3", 0), ("fakempi", 1)] {
+        for call in ["MPI_T_pvar_session_create", "MPI_T_pvar_get_num", "nothing"] {
+            let script = format!("library {library}\nfault {call} error MPI_T_ERR_MEMORY");
+            let (run, _) = run(&script, &[]);
+            assert_eq!(run.lines("kept MPI_T").len(), kept, "{library}, {call}: {:?}", run.log);
+        }
+    }
+}
+
+#[test]
+fn arrays_of_a_persistent_operation_are_there_when_it_is_started() {
+    let alone = Faked::alone("", &["persistent"]);
+    assert_eq!((alone.outcome.code, alone.outcome.stdout.as_str()), (0, "0 0 2 3 0\n"));
+    let run = Faked::run("", &["persistent"], &[]);
+    assert_eq!(run.outcome.stdout, alone.outcome.stdout);
+    assert_eq!(common::call(&run.profile(), "MPI_Alltoallv_init_c").count, 1);
+}
+
+#[test]
 fn what_kills_or_hangs_is_found_beforehand_and_left_alone() {
     let script = format!(
         "{THREE}

@@ -61,11 +61,15 @@ pub(crate) struct Costs {
     pub(crate) between: f64,
 }
 
-/// The budget as a share of the elapsed time, none for no limit; the run began at `started`.
+/// The budget as a share of the elapsed time, none for no limit. The run began at `started`, or goes on
+/// then after an earlier end.
 pub(crate) fn begin(budget: Option<f64>, started: u64, start_ticks: f64) {
     UNLIMITED.store(budget.is_none(), Ordering::Relaxed);
     BUDGET.set(budget.unwrap_or(0.0));
-    STARTED.set(started);
+    // What was spent before counts against the time since the first start.
+    if SPENT.get() == 0 {
+        STARTED.set(started);
+    }
     RESERVE.add(start_ticks * (1.0 + END_BY_START));
 }
 
@@ -226,6 +230,10 @@ mod tests {
         let total = SPENT.get() as f64 + RESERVE.get();
         let share = total / now;
         assert!((0.004..=0.00501).contains(&share), "{share}");
+        // A run that goes on may spend what the time since its first start allows.
+        let before = gap(clock::whole(now));
+        begin(Some(0.005), clock::whole(now), 0.0);
+        assert!((gap(clock::whole(now)) / before - 1.0).abs() < 1e-9);
         // Twice as much as allowed: only the least goes on.
         spend(total);
         assert!((rate(clock::whole(now)) - 0.005 * LEAST).abs() < 1e-9);

@@ -5,18 +5,54 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
 
 use crate::calls::gate;
+use crate::sys::cancellation;
 use crate::sys::notice;
 
-/// Runs a piece of gyan; none when it panicked.
+/// Runs a piece of gyan, unless gyan is off. A panic ends here: gyan turns itself off for the rest of the
+/// run, says so, and the application goes on. A cancellation of the thread waits until the piece is done.
 pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
+    if gate::is_off() {
+        return None;
+    }
     // gyan has its own copy of std, so the hook of a Rust application stays what it is.
     HOOK.call_once(|| std::panic::set_hook(Box::new(|_| ())));
     // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
-    let result = catch_unwind(AssertUnwindSafe(piece)).ok();
+    let result = cancellation::without(|| catch_unwind(AssertUnwindSafe(piece)).ok());
     if result.is_none() {
         gate::stay_off();
         notice::say(&format!("internal error while {what}; gyan is off for the rest of the run"));
     }
     result
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::Ordering;
+
+    use super::*;
+    use crate::mpi::functions::values;
+    use crate::sys::fork::in_a_copy;
+
+    #[test]
+    fn after_a_contained_panic_nothing_contained_runs_and_nothing_is_watched() {
+        let lines = in_a_copy(|out| {
+            gate::open(false);
+            gate::WATCHES_RECEIVES.store(true, Ordering::Relaxed);
+            // A callback of the library's in a call on the fast path, which opens the gate again.
+            let callback = || {
+                contain("trying", || panic!("that it is contained is what is tried"));
+                0
+            };
+            gate::counted_alone(values::MPI_Wtime, callback, || 0);
+            let more = contain("trying again", || ());
+            writeln!(
+                out,
+                "{} {more:?} {}",
+                gate::is_off(),
+                gate::WATCHES_RECEIVES.load(Ordering::Relaxed)
+            )
+        });
+        assert_eq!(lines, "true None false\n");
+    }
 }

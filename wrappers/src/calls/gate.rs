@@ -35,6 +35,9 @@ static COMPLETIONS: AtomicBool = AtomicBool::new(false);
 /// Whether gyan stays off in this process: it was told to, or cannot help it.
 static OFF: AtomicBool = AtomicBool::new(false);
 
+/// Whether receives are watched. Here, so that a gyan that turns itself off watches none.
+pub(crate) static WATCHES_RECEIVES: AtomicBool = AtomicBool::new(false);
+
 /// The ledger of this thread.
 fn ledger_here() -> &'static Ledger {
     let here = thread::here();
@@ -59,9 +62,11 @@ pub(crate) fn close() {
     GATE.store(CLOSED, Ordering::Relaxed);
 }
 
-/// gyan does nothing more in this process.
+/// gyan does nothing more in this process: no piece of it runs that is contained, no receive is watched,
+/// and nothing is read or written at the end.
 pub(crate) fn stay_off() {
     OFF.store(true, Ordering::Relaxed);
+    WATCHES_RECEIVES.store(false, Ordering::Relaxed);
     close();
 }
 
@@ -101,8 +106,8 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        // Also when gyan closed in the meantime: what is counted after the end is not looked at,
-        // and a test would cost every call.
+        // Also over CLOSED, when gyan has turned itself off in a callback of the library's: a test would
+        // cost every call. Calls are counted on then, and `is_off` keeps all else from being done.
         GATE.store(self.before, Ordering::Relaxed);
     }
 }
@@ -385,13 +390,44 @@ pub(crate) fn ledger() -> &'static Ledger {
 /// Runs `forward`, a call that starts or ends MPI: what MPI calls in it is not counted.
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     let before = GATE.load(Ordering::Relaxed);
-    if before == THREADED {
-        let here = thread::here();
-        let nested = here.inside.replace(true);
-        let result = forward();
-        here.inside.set(nested);
-        return result;
-    }
+    let _thread = (before == THREADED).then(ThreadUncounted::enter);
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()
+}
+
+/// As [`Inside`], for one of several threads: it may be nested already.
+struct ThreadUncounted {
+    here: Here,
+    before: bool,
+}
+
+impl ThreadUncounted {
+    fn enter() -> ThreadUncounted {
+        let here = thread::here();
+        ThreadUncounted { here, before: here.inside.replace(true) }
+    }
+}
+
+impl Drop for ThreadUncounted {
+    fn drop(&mut self) {
+        self.here.inside.set(self.before);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::catch_unwind;
+
+    use super::*;
+    use crate::sys::fork::in_a_copy;
+
+    #[test]
+    fn a_thread_is_counted_again_after_an_exception_left_an_uncounted_call() {
+        let lines = in_a_copy(|out| {
+            open(true);
+            let thrown = catch_unwind(|| uncounted(|| panic!("as an exception would")));
+            writeln!(out, "{} {}", thrown.is_err(), thread::here().inside.get())
+        });
+        assert_eq!(lines, "true false\n");
+    }
 }

@@ -3,6 +3,7 @@
 //! [`TABLE`] is the parser and, by a test, the table in README.md.
 
 pub(crate) mod denylist;
+mod environ;
 pub(crate) mod selection;
 
 use std::ffi::OsString;
@@ -596,12 +597,10 @@ pub(crate) fn names() -> Vec<String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
 }
 
-/// Sets a variable for the MPI library, which reads it at its start.
+/// Sets a variable for the MPI library, which reads it at its start: the user asked for that by
+/// `GYAN_CVARS` or `GYAN_ENABLE`, or the library would do so itself.
 pub(crate) fn set_for_library(name: &str, value: &str) {
-    // SAFETY: called inside the program's initialisation of MPI, which the standard lets only one
-    // thread do; the user asked for it by GYAN_CVARS or GYAN_ENABLE, or the library would do it
-    // there.
-    unsafe { std::env::set_var(name, value) };
+    environ::set(name, value);
 }
 
 /// A variable that a launcher set, when it is there and is text.

@@ -39,14 +39,27 @@ macro_rules! after {
     };
 }
 
+macro_rules! prototype {
+    ([] $own:ty) => {
+        $own
+    };
+    ([$called:ty] $own:ty) => {
+        $called
+    };
+}
+
+/// `MPI_Pcontrol`, to which a caller tells in a register of its own how many of the arguments are in
+/// registers for floating-point numbers (System V ABI for x86-64, 3.5.7).
+type Variadic = extern "C-unwind" fn(c_int, ...) -> c_int;
+
 macro_rules! entry_points {
-    ($inside:expr; $($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, then $then:ident)?;)*) => {
+    ($inside:expr; $($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, called as $called:ty)? $(, then $then:ident)?;)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
             extern "C-unwind" fn $symbol($($arg: $type),*) $(-> $result)? {
                 static NEXT: Next = Next::new($name);
-                type Function = extern "C-unwind" fn($($type),*) $(-> $result)?;
+                type Function = prototype!([$($called)?] extern "C-unwind" fn($($type),*) $(-> $result)?);
                 // SAFETY: the prototype that the standard gives this function.
                 let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
                 let scope = gate::enter(values::$function, start_late);
@@ -71,8 +84,8 @@ entry_points! {
     MPI_Wtick c"MPI_Wtick" as MPI_Wtick() -> f64;
     MPI_Aint_add c"MPI_Aint_add" as MPI_Aint_add(base: Aint, disp: Aint) -> Aint;
     MPI_Aint_diff c"MPI_Aint_diff" as MPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint;
-    // More arguments are the tools' own (15.2.4); those in registers are passed on.
-    MPI_Pcontrol c"MPI_Pcontrol" as MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_int, then pcontrol_of_c;
+    // More arguments are the tools' own (15.2.4); integers and pointers in registers are passed on.
+    MPI_Pcontrol c"MPI_Pcontrol" as MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_int, called as Variadic, then pcontrol_of_c;
 }
 
 // As in `fortran`.
@@ -99,4 +112,31 @@ entry_points! {
     mpi_pcontrol__ c"mpi_pcontrol__" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
     MPI_PCONTROL c"MPI_PCONTROL" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
     mpi_pcontrol_f08_ c"mpi_pcontrol_f08_" as MPI_Pcontrol(level: Pointer, ierr: Pointer), then pcontrol_of_fortran;
+}
+
+#[cfg(all(test, target_arch = "x86_64", not(feature = "static")))]
+mod tests {
+    use super::*;
+
+    // What a variadic function finds in AL: how many of its arguments are floating-point numbers.
+    std::arch::global_asm!(
+        ".globl gyan_floating_arguments",
+        "gyan_floating_arguments:",
+        "movzx eax, al",
+        "ret",
+    );
+
+    unsafe extern "C" {
+        fn gyan_floating_arguments();
+    }
+
+    #[test]
+    fn the_next_pcontrol_is_told_how_many_arguments_are_floating_point_numbers() {
+        let next = Address::new(gyan_floating_arguments as *mut _).unwrap();
+        // SAFETY: it takes anything, and only looks at AL.
+        let next = unsafe { mem::transmute::<Address, Variadic>(next) };
+        for level in [0, 1, 2, 255] {
+            assert_eq!(next(std::hint::black_box(level), 1_usize, 2_usize, 3_usize), 0);
+        }
+    }
 }

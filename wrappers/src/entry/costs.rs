@@ -1,107 +1,57 @@
 //! What does it cost to count a call, and to time one? Measured at the start, on a function that does
-//! nothing, in the way of every other entry point.
+//! nothing, with the skeleton of every other entry point.
 
 // As many arguments as `MPI_Recv` has, which have no names.
-#![allow(clippy::many_single_char_names)]
+#![allow(clippy::many_single_char_names, clippy::too_many_arguments)]
 
-use std::ffi::c_int;
 use std::hint::black_box;
 use std::mem;
 
+use super::c::{entry, fast};
 use super::call::{self, Effect, Entry};
 use crate::calls::budget::Costs;
 use crate::calls::gate::{self, Fast};
 use crate::calls::ledger::NO_FUNCTION;
+use crate::mpi::functions::{Argument, Handle, Int, receives, samples};
+use crate::mpi::handles::Language;
+use crate::observe::receives;
 use crate::sys::clock;
-use crate::sys::symbols::{Address, Next};
+use crate::sys::symbols::{Address, Next, c_name};
 
-/// As many arguments as `MPI_Recv` has.
-type Nothing = extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize) -> c_int;
+fast! {
+    NO_FUNCTION nothing [] (a: Handle, b: Handle, c: Handle, d: Handle, e: Handle, f: Handle, g: Handle)
+    || 0; Effect::Nothing
+}
 
 const BATCHES: usize = 6;
 const COUNTED: u32 = 256;
 const TIMED: u32 = 24;
 
-static ENTRY: Entry = Entry {
-    next: Next::new(c""),
-    function: NO_FUNCTION,
-    arguments: &[],
-    effect: Effect::Nothing,
-    samples: false,
-    receives: None,
-};
-
 #[inline(never)]
 extern "C-unwind" fn nothing(
-    a: usize,
-    _: usize,
-    _: usize,
-    _: usize,
-    _: usize,
-    _: usize,
-    _: usize,
-) -> c_int {
+    a: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+    _: Handle,
+) -> Int {
     black_box(a);
     0
 }
 
-#[cold]
-#[inline(never)]
-extern "C-unwind" fn slow(
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-    g: usize,
-) -> c_int {
-    call::from_c(&ENTRY, &mut [a, b, c, d, e, f, g])
-}
-
-#[inline(never)]
-extern "C-unwind" fn threaded(
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-    g: usize,
-) -> c_int {
-    if let Some(next) = next()
-        && let Some(inside) = gate::enter_thread(NO_FUNCTION)
-    {
-        let forward = || next(a, b, c, d, e, f, g);
-        return gate::counted_in_thread(inside, NO_FUNCTION, forward, || 0);
-    }
-    slow(a, b, c, d, e, f, g)
-}
-
 #[inline(never)]
 extern "C-unwind" fn wrapped(
-    a: usize,
-    b: usize,
-    c: usize,
-    d: usize,
-    e: usize,
-    f: usize,
-    g: usize,
-) -> c_int {
-    match (next(), gate::fast(NO_FUNCTION)) {
-        (Some(next), Fast::Alone) => {
-            gate::counted_alone(NO_FUNCTION, || next(a, b, c, d, e, f, g), || 0)
-        }
-        (_, Fast::Thread) => threaded(a, b, c, d, e, f, g),
-        _ => slow(a, b, c, d, e, f, g),
-    }
-}
-
-#[inline]
-fn next() -> Option<Nothing> {
-    let address = ENTRY.next.found()?;
-    // SAFETY: the address of `nothing`, which is all that this entry is ever told.
-    Some(unsafe { mem::transmute::<Address, Nothing>(address) })
+    a: Handle,
+    b: Handle,
+    c: Handle,
+    d: Handle,
+    e: Handle,
+    f: Handle,
+    g: Handle,
+) -> Int {
+    called::<false>(a, b, c, d, e, f, g)
 }
 
 /// Measures it in this thread, from which MPI is being called. The gate has to be open.
@@ -141,7 +91,7 @@ fn between(nothing: Address) -> f64 {
 }
 
 /// Ticks of a call: the least of some batches, because what else the machine does is no part of it.
-fn least(calls: u32, function: Nothing, before: impl Fn()) -> f64 {
+fn least(calls: u32, function: Function, before: impl Fn()) -> f64 {
     let function = black_box(function);
     let batch = || {
         let begun = clock::now();

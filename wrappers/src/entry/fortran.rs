@@ -21,36 +21,31 @@ use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {
     ($chapter:ident; $(
-        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* )
+        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
         $($effect:ident $what:ident ( $($on:ident),* ))? ;
     )*) => {
         $( routines! {
-            $chapter $name ( $($($fortran)+)? ) ( $($arg $type)* ) ( $($effect $what ( $($on)* ))? )
+            $chapter $name ( $($($fortran)+)? ) [$($($known)*)?] ( $($arg $type)* ) ( $($effect $what ( $($on)* ))? )
         } )*
     };
 }
 
 macro_rules! routines {
     // Fortran has it inside mpi_f08 alone.
-    ($chapter:ident $name:ident () $arguments:tt $effect:tt) => {};
-    ($chapter:ident $name:ident $fortran:tt $arguments:tt ( $($effect:tt)* )) => {
+    ($chapter:ident $name:ident () $known:tt $arguments:tt $effect:tt) => {};
+    ($chapter:ident $name:ident $fortran:tt $known:tt ( $($arg:ident $type:ident)* ) ( $($effect:tt)* )) => {
         #[allow(non_snake_case)]
         mod $name {
             #[allow(clippy::wildcard_imports)]
             use super::*;
 
-            const EFFECT: Effect = effect! { $arguments $($effect)* };
-            const ARGUMENTS: &[(&str, Kind)] = names! { $arguments };
-            const RECEIVES: Option<Receives> = receives(stringify!($name), ARGUMENTS);
+            const EFFECT: Effect = effect! { ( $($arg $type)* ) $($effect)* };
+            const ARGUMENTS: &[(&str, Kind)] = &[$((stringify!($arg), Kind::Same)),*];
+            const SAMPLES: bool = samples! { $known };
+            const RECEIVES: Option<Receives> = receives! { ( $($arg)* ) $known };
 
-            spellings! { $chapter $name $fortran $arguments }
+            spellings! { $chapter $name $fortran ( $($arg $type)* ) }
         }
-    };
-}
-
-macro_rules! names {
-    (( $($arg:ident $type:ident)* )) => {
-        &[$((stringify!($arg), Kind::Same)),*]
     };
 }
 
@@ -126,7 +121,7 @@ macro_rules! routine {
                     function: $chapter::$name,
                     arguments: ARGUMENTS,
                     effect: EFFECT,
-                    samples: is_sampling_point(stringify!($name)),
+                    samples: SAMPLES,
                     receives: RECEIVES,
                 };
                 call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]);
@@ -146,7 +141,7 @@ mod tests {
     fn no_row_has_more_words_than_a_call_can_pass() {
         macro_rules! widest {
             ($chapter:ident; $(
-                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* )
+                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
                 $($effect:ident $what:ident ( $($on:ident),* ))? ;
             )*) => {
                 $({

@@ -64,12 +64,17 @@ fn by_twin(name: &CStr, arguments: &[(&str, Kind)], words: &[usize]) -> Option<c
         // SAFETY: the program passed the address of an `MPI_Count` to be written.
         unsafe { at.write_unaligned(i64::from(**value)) };
     }
-    let nonblocking = base.starts_with("MPI_I");
-    if nonblocking {
-        // The operation may read them until it completes, and nobody tells when that is.
+    if outlives_call(arguments) {
+        // Nobody tells when the operation has completed, or its request is freed.
         mem::forget(narrow.arrays);
     }
     Some(result)
+}
+
+/// Whether the library may read arrays after the call has returned: those of an operation that has a
+/// request, nonblocking or persistent (MPI 4.1, 6.12 and 6.13).
+fn outlives_call(arguments: &[(&str, Kind)]) -> bool {
+    arguments.iter().any(|(name, _)| *name == "request")
 }
 
 /// The arguments of a large-count function on their way to its twin.
@@ -180,4 +185,44 @@ fn end_as_the_loader(symbol: &CStr) -> ! {
     unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
     // SAFETY: _exit may be called anywhere; the loader ends a process the same way.
     unsafe { libc::_exit(CODE_OF_THE_LOADER) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[allow(clippy::wildcard_imports)]
+    use crate::mpi::functions::*;
+
+    /// The rows that have arrays to convert, and whether these are kept.
+    fn with_arrays() -> Vec<(&'static str, bool)> {
+        let mut rows = Vec::new();
+        macro_rules! row {
+            ($chapter:ident; $(
+                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
+                $($effect:ident $what:ident ( $($on:ident),* ))? ;
+            )*) => {
+                $({
+                    let arguments: &[(&str, Kind)] =
+                        &[$((stringify!($arg), <$type as Argument>::KIND)),*];
+                    let scalar = [Kind::Same, Kind::Count, Kind::OutCount, Kind::Callback];
+                    if arguments.iter().any(|(_, kind)| !scalar.contains(kind)) {
+                        rows.push((stringify!($name), outlives_call(arguments)));
+                    }
+                })*
+            };
+        }
+        every_row! { row }
+        rows
+    }
+
+    #[test]
+    fn arrays_of_nonblocking_and_persistent_operations_are_kept() {
+        let rows = with_arrays();
+        for (name, are_kept) in &rows {
+            let lives_on = name.starts_with("MPI_I") || name.ends_with("_init_c");
+            assert_eq!(*are_kept, lives_on, "{name}");
+        }
+        let kept = |name| rows.contains(&(name, true));
+        assert!(kept("MPI_Ialltoallv_c") && kept("MPI_Alltoallv_init_c"));
+    }
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::ptr;
 use std::sync::Once;
 use std::time::Instant;
 
@@ -28,6 +27,7 @@ use crate::profile::live::Live;
 use crate::profile::output;
 use crate::profile::reduce::{self, Home, Outcome};
 use crate::sys::alloc;
+use crate::sys::at_exit;
 use crate::sys::clock;
 use crate::sys::guard;
 use crate::sys::notice;
@@ -66,15 +66,10 @@ pub(crate) fn aborts(code: i32) {
 /// Has the profile written when the program ends by `exit`, or by returning from `main`, before MPI does.
 pub(super) fn watch_exit() {
     static ONCE: Once = Once::new();
-    // SAFETY: the prototype of the C library's on_exit(3); libgyan.so is never unloaded.
-    ONCE.call_once(|| _ = unsafe { on_exit(exits, ptr::null_mut()) });
+    ONCE.call_once(|| at_exit::call(exits));
 }
 
-unsafe extern "C" {
-    fn on_exit(function: extern "C" fn(c_int, *mut c_void), argument: *mut c_void) -> c_int;
-}
-
-extern "C" fn exits(code: c_int, _argument: *mut c_void) {
+extern "C-unwind" fn exits(code: c_int, _argument: *mut c_void) {
     contain("ending without MPI_Finalize", || {
         gate::settle();
         // The thread may be inside a call of MPI that ends the process, or others in any call, with

@@ -5,25 +5,45 @@
 //! wants control variables set. A fork has a copy of the MPI library in its present state, so nothing
 //! is initialised again.
 
+use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::os::fd::FromRawFd;
+use std::os::unix::fs::FileExt;
 use std::ptr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rustix::fs::MemfdFlags;
+use rustix::process::{DumpableBehavior, Pid, WaitOptions};
+
+use crate::sys::at_exit;
+use crate::sys::sigmask;
 
 /// Seconds after which an item counts as hanging.
 const PATIENCE_S: u32 = 10;
 
-/// Where the worker is; in memory that it shares with its parent.
-pub(crate) struct Progress {
-    item: AtomicUsize,
-    step: AtomicUsize,
-}
+/// The code with which a worker ends that gyan's own code leaves by a panic.
+const INTERNAL_ERROR: c_int = 101;
+
+/// Where the worker is: two numbers in a file that it shares with its parent.
+pub(crate) struct Progress(File);
 
 impl Progress {
     /// Notes what is done next with the item, as a number of the caller's.
     pub(crate) fn step(&self, step: usize) {
-        self.step.store(step, Ordering::Release);
+        // There is always room in a file in memory that has been written before.
+        let _ = self.0.write_all_at(&step.to_ne_bytes(), size_of::<usize>() as u64);
+    }
+
+    /// Notes that `item` is worked on next.
+    fn item(&self, item: usize) -> io::Result<()> {
+        self.0.write_all_at([item, 0].map(usize::to_ne_bytes).as_flattened(), 0)
+    }
+
+    /// The item and the step that were noted last.
+    fn reached(&self) -> io::Result<(usize, usize)> {
+        let mut noted = [[0; size_of::<usize>()]; 2];
+        self.0.read_exact_at(noted.as_flattened_mut(), 0)?;
+        let [item, step] = noted.map(usize::from_ne_bytes);
+        Ok((item, step))
     }
 }
 
@@ -58,23 +78,24 @@ pub(crate) fn survive(
     work: impl Fn(usize, Mode, &Progress, &mut dyn Write) -> io::Result<()>,
 ) -> io::Result<Survived> {
     let mut lines = memory_file()?;
-    let progress = shared_progress()?;
+    let progress = Progress(memory_file()?);
     let mut casualties: Vec<Casualty> = Vec::new();
     let (mut next, mut mode) = (0, Mode::Whole);
     while next < items {
-        progress.item.store(next, Ordering::Release);
-        progress.step.store(0, Ordering::Release);
-        // SAFETY: the child works on its copy of this process, calls nothing that relies on other
-        // threads, and ends by _exit.
+        progress.item(next)?;
+        // SAFETY: the child never returns from `be_worker`, so that nothing of the program runs in it. It
+        // is a copy with this one thread. A lock that another thread held at the fork is held for ever
+        // there, except for the C library's own, which it makes usable again (fork(3)). A child that
+        // waits for any other is ended by its alarm, and its item counts as hanging.
         let child = unsafe { libc::fork() };
         if child < 0 {
             return Err(io::Error::last_os_error());
         }
-        if child == 0 {
-            be_worker(next, mode, items, progress, &mut lines, &work);
-        }
+        let Some(child) = Pid::from_raw(child) else {
+            be_worker(next, mode, items, &progress, &mut lines, &work)
+        };
         let how = wait_for(child);
-        let reached = progress.item.load(Ordering::Acquire);
+        let (reached, step) = progress.reached()?;
         if reached >= items {
             break;
         }
@@ -82,7 +103,6 @@ pub(crate) fn survive(
             // Even so: what was noted the first time stays.
             (next, mode) = (reached + 1, Mode::Whole);
         } else {
-            let step = progress.step.load(Ordering::Acquire);
             casualties.push(Casualty { item: reached, step, how });
             (next, mode) = (reached, Mode::Careful);
         }
@@ -102,23 +122,41 @@ fn be_worker(
     lines: &mut File,
     work: &impl Fn(usize, Mode, &Progress, &mut dyn Write) -> io::Result<()>,
 ) -> ! {
+    let _unwound = EndWhenUnwound;
     die_quietly();
     let done = (first..items).try_for_each(|item| {
-        progress.item.store(item, Ordering::Release);
-        progress.step(0);
-        // SAFETY: the default action of SIGALRM, set above, ends this child alone.
+        progress.item(item)?;
+        // SAFETY: the default action of SIGALRM, set above, ends only this child.
         unsafe { libc::alarm(PATIENCE_S) };
         work(item, if item == first { mode } else { Mode::Whole }, progress, lines)
     });
-    if done.is_ok() {
-        progress.item.store(items, Ordering::Release);
+    if done.and_then(|()| progress.item(items)).is_err() {
+        end(INTERNAL_ERROR)
     }
-    // SAFETY: ends this child without running anything of the program or of MPI.
-    unsafe { libc::_exit(0) }
+    end(0)
+}
+
+/// Ends this child without running anything of the program or of MPI.
+fn end(code: c_int) -> ! {
+    // SAFETY: _exit(2) takes any code.
+    unsafe { libc::_exit(code) }
+}
+
+/// Ends the child before a panic, or an exception of the library's, reaches frames of the program.
+struct EndWhenUnwound;
+
+impl Drop for EndWhenUnwound {
+    fn drop(&mut self) {
+        end(INTERNAL_ERROR)
+    }
+}
+
+extern "C-unwind" fn end_at_exit(code: c_int, _argument: *mut c_void) {
+    end(code)
 }
 
 /// Makes this process die of a fault at once: without the handlers that MPI libraries install,
-/// without their words on stderr, and without a core file.
+/// without what the program does at `exit`, without their words on stderr, and without a core file.
 fn die_quietly() {
     let faults =
         [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGALRM];
@@ -126,84 +164,80 @@ fn die_quietly() {
         // SAFETY: these signals exist, and the default action is always allowed.
         unsafe { libc::signal(fault, libc::SIG_DFL) };
     }
+    if let Some(alarm) = sigmask::set_of(&[libc::SIGALRM]) {
+        // SAFETY: pthread_sigmask(3) with a set that was made.
+        unsafe { libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const alarm, ptr::null_mut()) };
+    }
+    // The handler that is registered last runs first, and none after this one.
+    at_exit::call(end_at_exit);
     // No core file, whatever the limit and the machine's handler of cores say.
-    // SAFETY: changes a flag of this process alone.
-    unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) };
-    // SAFETY: the path is a C string.
-    let null = unsafe { libc::open(c"/dev/null".as_ptr(), libc::O_WRONLY) };
-    for stream in [libc::STDOUT_FILENO, libc::STDERR_FILENO] {
-        // SAFETY: failing, as it does when `null` is no descriptor, changes nothing.
-        unsafe { libc::dup2(null, stream) };
+    let _ = rustix::process::set_dumpable_behavior(DumpableBehavior::NotDumpable);
+    if let Ok(null) = File::options().write(true).open("/dev/null") {
+        let _ = rustix::stdio::dup2_stdout(&null);
+        let _ = rustix::stdio::dup2_stderr(&null);
     }
 }
 
 /// Waits for the end of the child and says how it came.
-fn wait_for(child: libc::pid_t) -> String {
-    let mut status = 0;
-    // SAFETY: the child is ours and `status` can be written.
-    while unsafe { libc::waitpid(child, &raw mut status, 0) } < 0 {
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            // A program that ignores SIGCHLD takes the status away.
-            return "ends inside the library".into();
-        }
-    }
-    if !libc::WIFSIGNALED(status) {
-        return format!("ends inside the library (code {})", libc::WEXITSTATUS(status));
-    }
-    match libc::WTERMSIG(status) {
-        libc::SIGALRM => format!("hangs inside the library (over {PATIENCE_S} s)"),
-        libc::SIGSEGV => "crashes inside the library (SIGSEGV)".into(),
-        libc::SIGBUS => "crashes inside the library (SIGBUS)".into(),
-        libc::SIGABRT => "crashes inside the library (SIGABRT)".into(),
-        signal => format!("crashes inside the library (signal {signal})"),
+fn wait_for(child: Pid) -> String {
+    let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
+    let Ok(Some((_, status))) = rustix::io::retry_on_intr(wait) else {
+        // A program that ignores SIGCHLD takes the status away.
+        return "ends inside the library".into();
+    };
+    match (status.exit_status(), status.terminating_signal()) {
+        (Some(INTERNAL_ERROR), _) => "is lost by an internal error of gyan's".into(),
+        (Some(code), _) => format!("ends inside the library (code {code})"),
+        (_, Some(libc::SIGALRM)) => format!("hangs inside the library (over {PATIENCE_S} s)"),
+        (_, Some(libc::SIGSEGV)) => "crashes inside the library (SIGSEGV)".into(),
+        (_, Some(libc::SIGBUS)) => "crashes inside the library (SIGBUS)".into(),
+        (_, Some(libc::SIGABRT)) => "crashes inside the library (SIGABRT)".into(),
+        (_, signal) => format!("crashes inside the library (signal {})", signal.unwrap_or(0)),
     }
 }
 
 /// A file without a name, gone with this process.
 fn memory_file() -> io::Result<File> {
-    // SAFETY: the name is a C string.
-    let descriptor = unsafe { libc::memfd_create(c"gyan".as_ptr(), libc::MFD_CLOEXEC) };
-    if descriptor < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is open and nobody else's.
-    Ok(unsafe { File::from_raw_fd(descriptor) })
+    Ok(rustix::fs::memfd_create(c"gyan", MemfdFlags::CLOEXEC)?.into())
 }
 
-/// Memory that stays common to this process and its forks.
-fn shared_progress() -> io::Result<&'static Progress> {
-    // SAFETY: a new anonymous mapping takes nothing away from anybody.
-    let address = unsafe {
-        libc::mmap(
-            ptr::null_mut(),
-            size_of::<Progress>(),
-            libc::PROT_READ | libc::PROT_WRITE,
-            libc::MAP_SHARED | libc::MAP_ANONYMOUS,
-            -1,
-            0,
-        )
-    };
-    if address == libc::MAP_FAILED {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the mapping is zeroed, aligned to a page, large enough, and never unmapped; two
-    // atomics that are 0 are a valid Progress.
-    Ok(unsafe { &*address.cast::<Progress>() })
+/// The lines that `work` writes in a copy of this process: for tests that change what is the whole process's.
+#[cfg(test)]
+pub(crate) fn in_a_copy(work: impl Fn(&mut dyn Write) -> io::Result<()>) -> String {
+    let Survived { lines, casualties } = survive(1, |_, _, _, out| work(out)).unwrap();
+    assert!(casualties.is_empty(), "{}", casualties[0].how);
+    lines
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::OnceLock;
+
     use super::*;
+    use crate::sys::sigmask;
+
+    /// Process that runs the tests.
+    static TESTS: OnceLock<u32> = OnceLock::new();
+
+    extern "C" fn abort_in_a_copy() {
+        if TESTS.get() != Some(&std::process::id()) {
+            // SAFETY: ends the forked copy alone.
+            unsafe { libc::abort() }
+        }
+    }
 
     #[test]
     fn the_work_goes_on_where_an_item_killed_with_care() {
+        TESTS.get_or_init(std::process::id);
+        // SAFETY: atexit(3) with a function that is there to the end.
+        unsafe { libc::atexit(abort_in_a_copy) };
         let survived = survive(6, |item, mode, progress, out| {
             progress.step(7);
             match (item, mode) {
                 // SAFETY: ends the forked copy alone.
                 (2, _) | (3, Mode::Whole) => unsafe { libc::abort() },
-                // SAFETY: as above.
-                (5, Mode::Whole) => unsafe { libc::_exit(3) },
+                // SAFETY: as above: what the program does at `exit` does not run in the copy.
+                (5, Mode::Whole) => unsafe { libc::exit(3) },
                 _ => writeln!(out, "{item} {mode:?}"),
             }
         })
@@ -226,5 +260,32 @@ mod tests {
         // SAFETY: ends the forked copy alone.
         let survived = survive(1, |_, _, _, _| unsafe { libc::abort() }).unwrap();
         assert_eq!(survived.casualties.len(), 1);
+    }
+
+    #[test]
+    fn a_worker_that_panics_ends_and_runs_nothing_of_its_parent() {
+        let survived = survive(2, |item, _, _, out| {
+            assert_ne!(item, 0, "that it panics is what is tried");
+            writeln!(out, "{item}")
+        })
+        .unwrap();
+        assert_eq!(survived.lines, "1\n");
+        let deaths: Vec<_> = survived.casualties.iter().map(|c| (c.item, c.how.as_str())).collect();
+        assert_eq!(deaths, [(0, "is lost by an internal error of gyan's")]);
+    }
+
+    #[test]
+    fn a_worker_can_be_ended_by_its_alarm_where_the_program_blocks_it() {
+        let alarm = sigmask::set_of(&[libc::SIGALRM]).unwrap();
+        // SAFETY: pthread_sigmask(3) with a set that was made, in a thread of this test alone.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const alarm, ptr::null_mut()) };
+        let survived = survive(1, |_, _, _, out| {
+            // SAFETY: raise(3) to the forked copy alone.
+            unsafe { libc::raise(libc::SIGALRM) };
+            writeln!(out, "goes on")
+        })
+        .unwrap();
+        assert_eq!(survived.lines, "");
+        assert_eq!(survived.casualties[0].how, "hangs inside the library (over 10 s)");
     }
 }

@@ -3,6 +3,8 @@
 //! Knows nothing of MPI and nothing of what gyan is for.
 
 pub(crate) mod alloc;
+pub(crate) mod at_exit;
+pub(crate) mod cancellation;
 pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod elf_objects;

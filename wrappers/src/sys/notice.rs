@@ -23,8 +23,8 @@ pub(crate) fn say(text: &str) {
     let line: String = text.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
     let line = format!("gyan: {line}\n");
     sigmask::without_signals(|| {
-        // SAFETY: the pointer and the length are those of `line`. Not std's stderr: its lock may be
-        // gone when the process ends. That nobody reads stderr is no reason to fail.
-        unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
+        // Not std's stderr: its lock may be gone when the process ends. Nor the C library's `write`, at
+        // which a thread can be cancelled. That nobody reads stderr is no reason to fail.
+        let _ = rustix::io::write(rustix::stdio::stderr(), line.as_bytes());
     });
 }

@@ -3,8 +3,14 @@
 //! counts by [`Function`].
 //!
 //! A chapter is a macro that hands its rows to the macro that it is given, so that one list
-//! yields names, numbers, entry points and the matrix of what is wrapped. Behind the arguments a row
-//! can say
+//! yields names, numbers, entry points and the matrix of what is wrapped. After the arguments a row can
+//! say in brackets
+//!
+//! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations,
+//!   where a program meets what others did;
+//! - what it has to do with receives, and with which of its arguments, see [`Receives`];
+//!
+//! and after that
 //!
 //! - `moves formula(...)`: how many bytes a call hands to MPI, by a function of `bytes`;
 //! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes;
@@ -96,73 +102,32 @@ pub(crate) const CHAPTERS: &[(&str, &[Row])] = &[
     ("Time, addresses, MPI_Pcontrol", values::ROWS),
 ];
 
-/// What the names of the functions begin with at which variables are sampled: receives, probes, waits
-/// and collective operations, where a program meets what others did.
-const SAMPLING_POINTS: &[&str] = &[
-    "MPI_Recv",
-    "MPI_Irecv",
-    "MPI_Mrecv",
-    "MPI_Imrecv",
-    "MPI_Sendrecv",
-    "MPI_Isendrecv",
-    "MPI_Probe",
-    "MPI_Iprobe",
-    "MPI_Mprobe",
-    "MPI_Improbe",
-    "MPI_Wait",
-    "MPI_Test",
-    "MPI_Barrier",
-    "MPI_Ibarrier",
-    "MPI_Bcast",
-    "MPI_Ibcast",
-    "MPI_Gather",
-    "MPI_Igather",
-    "MPI_Scatter",
-    "MPI_Iscatter",
-    "MPI_Allgather",
-    "MPI_Iallgather",
-    "MPI_Alltoall",
-    "MPI_Ialltoall",
-    "MPI_Reduce",
-    "MPI_Ireduce",
-    "MPI_Allreduce",
-    "MPI_Iallreduce",
-    "MPI_Scan",
-    "MPI_Iscan",
-    "MPI_Exscan",
-    "MPI_Iexscan",
-    "MPI_Neighbor",
-    "MPI_Ineighbor",
-];
-
-/// Whether variables are sampled at calls of this function.
-pub(crate) const fn is_sampling_point(name: &str) -> bool {
-    begins_like(name, SAMPLING_POINTS)
+/// Whether variables are sampled at calls of a function, by what its row says in brackets.
+macro_rules! samples {
+    ([samples $($fact:tt)*]) => {
+        true
+    };
+    ($known:tt) => {
+        false
+    };
 }
+pub(crate) use samples;
 
-const fn begins_like(name: &str, beginnings: &[&str]) -> bool {
-    let mut rest = beginnings;
-    while let [beginning, others @ ..] = rest {
-        if begins(name.as_bytes(), beginning.as_bytes()) {
-            return true;
-        }
-        rest = others;
-    }
-    false
+/// What a function has to do with receives, by what its row says in brackets.
+macro_rules! receives {
+    ($arguments:tt [samples $($fact:tt)*]) => {
+        receives! { $arguments [$($fact)*] }
+    };
+    ($arguments:tt []) => {
+        None
+    };
+    (( $($arg:ident)* ) [$fact:ident ( $($on:ident),* )]) => {{
+        #[allow(non_camel_case_types, dead_code)]
+        enum Place { $($arg),* }
+        Some(Receives::$fact($(Place::$on as usize),*))
+    }};
 }
-
-const fn begins(text: &[u8], beginning: &[u8]) -> bool {
-    match (text, beginning) {
-        (_, []) => true,
-        ([a, text @ ..], [b, beginning @ ..]) => *a == *b && begins(text, beginning),
-        ([], _) => false,
-    }
-}
-
-/// What the names of the functions begin with that post a receive for which they have the source, the
-/// tag and the communicator.
-const POSTING: &[&str] =
-    &["MPI_Recv", "MPI_Irecv", "MPI_Sendrecv", "MPI_Isendrecv", "MPI_Precv_init"];
+pub(crate) use receives;
 
 /// What a function has to do with receives, by the places of its arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -190,62 +155,48 @@ pub(crate) struct Posted {
     pub(crate) status: Option<usize>,
 }
 
-/// What the function with this name and these arguments has to do with receives.
-pub(crate) const fn receives(name: &str, arguments: &[(&str, Kind)]) -> Option<Receives> {
-    let request = place(arguments, "request");
-    match name.as_bytes() {
-        b"MPI_Mrecv" | b"MPI_Imrecv" | b"MPI_Mrecv_c" | b"MPI_Imrecv_c" => {
-            return Some(Receives::Matched);
-        }
-        b"MPI_Start" | b"MPI_Request_free" => {
-            let Some(request) = request else { return None };
-            return if begins(name.as_bytes(), b"MPI_Start") {
-                Some(Receives::Starts { request })
-            } else {
-                Some(Receives::Frees { request })
-            };
-        }
-        b"MPI_Startall" => {
-            let (Some(count), Some(requests)) =
-                (place(arguments, "count"), place(arguments, "array_of_requests"))
-            else {
-                return None;
-            };
-            return Some(Receives::StartsAll { count, requests });
-        }
-        _ => {}
+/// What a row can say of receives, with the arguments that it says it of.
+impl Receives {
+    pub(crate) const fn posts(source: usize, tag: usize, comm: usize) -> Receives {
+        Receives::Posts(Posted { source, tag, comm, status: None })
     }
-    if !begins_like(name, POSTING) {
-        return None;
-    }
-    let tag = match place(arguments, "recvtag") {
-        Some(tag) => Some(tag),
-        None => place(arguments, "tag"),
-    };
-    let (Some(source), Some(tag), Some(comm)) =
-        (place(arguments, "source"), tag, place(arguments, "comm"))
-    else {
-        return None;
-    };
-    let posted = Posted { source, tag, comm, status: place(arguments, "status") };
-    match request {
-        Some(request) if begins_like(name, &["MPI_Recv_init", "MPI_Precv_init"]) => {
-            Some(Receives::Prepares { posted, request })
-        }
-        _ => Some(Receives::Posts(posted)),
-    }
-}
 
-/// The place of the argument with this name.
-const fn place(arguments: &[(&str, Kind)], wanted: &str) -> Option<usize> {
-    let mut rest = arguments;
-    while let [(name, _), others @ ..] = rest {
-        if name.len() == wanted.len() && begins(name.as_bytes(), wanted.as_bytes()) {
-            return Some(arguments.len() - rest.len());
-        }
-        rest = others;
+    // The word of the rows.
+    #[allow(clippy::self_named_constructors)]
+    pub(crate) const fn receives(
+        source: usize,
+        tag: usize,
+        comm: usize,
+        status: usize,
+    ) -> Receives {
+        Receives::Posts(Posted { source, tag, comm, status: Some(status) })
     }
-    None
+
+    pub(crate) const fn receives_matched() -> Receives {
+        Receives::Matched
+    }
+
+    pub(crate) const fn prepares(
+        source: usize,
+        tag: usize,
+        comm: usize,
+        request: usize,
+    ) -> Receives {
+        let posted = Posted { source, tag, comm, status: None };
+        Receives::Prepares { posted, request }
+    }
+
+    pub(crate) const fn starts(request: usize) -> Receives {
+        Receives::Starts { request }
+    }
+
+    pub(crate) const fn starts_all(count: usize, requests: usize) -> Receives {
+        Receives::StartsAll { count, requests }
+    }
+
+    pub(crate) const fn frees(request: usize) -> Receives {
+        Receives::Frees { request }
+    }
 }
 
 /// How many functions are wrapped.
@@ -260,7 +211,7 @@ pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static Row)> {
 /// Numbers the rows of a chapter from `$first` on.
 macro_rules! number_rows {
     ($first:expr; $(
-        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* )
+        $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
         $($effect:ident $what:ident ( $($on:ident),* ))? ;
     )*) => {
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -275,7 +226,7 @@ macro_rules! number_rows {
             $crate::mpi::functions::Row {
                 name: stringify!($name),
                 fortran: &[$($(stringify!($fortran)),+)?],
-                bytes: $crate::mpi::functions::is_moves(concat!($(stringify!($effect))?)),
+                bytes: $crate::mpi::functions::moves!($($effect)?),
             }
         ),*];
         pub(crate) const END: usize = $first + ROWS.len();
@@ -283,9 +234,15 @@ macro_rules! number_rows {
 }
 use number_rows;
 
-const fn is_moves(effect: &str) -> bool {
-    matches!(effect.as_bytes(), b"moves")
+macro_rules! moves {
+    (moves) => {
+        true
+    };
+    ($($effect:ident)?) => {
+        false
+    };
 }
+use moves;
 
 #[cfg(test)]
 mod tests {

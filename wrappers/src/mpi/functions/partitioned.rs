@@ -7,7 +7,7 @@ macro_rules! rows {
             MPI_Pready / mpi_pready(partition: Int, request: Request);
             MPI_Pready_list / mpi_pready_list(length: Int, array_of_partitions: Pointer, request: Request);
             MPI_Pready_range / mpi_pready_range(partition_low: Int, partition_high: Int, request: Request);
-            MPI_Precv_init / mpi_precv_init(buf: Pointer, partitions: Int, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, info: Handle, request: Pointer);
+            MPI_Precv_init / mpi_precv_init(buf: Pointer, partitions: Int, count: Count, datatype: Datatype, source: Int, tag: Int, comm: Comm, info: Handle, request: Pointer) [prepares(source, tag, comm, request)];
             MPI_Psend_init / mpi_psend_init(buf: Pointer, partitions: Int, count: Count, datatype: Datatype, dest: Int, tag: Int, comm: Comm, info: Handle, request: Pointer);
         }
     };

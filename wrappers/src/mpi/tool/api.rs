@@ -45,13 +45,19 @@ pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
     Err(Failure { call, error })
 }
 
-/// What a function that counts something says.
+/// What a function that counts something says, as far as it can be true.
 pub(super) fn number(
     call: impl FnOnce(*mut c_int) -> Result<(), Failure>,
 ) -> Result<usize, Failure> {
     let mut number: c_int = 0;
     call(&raw mut number)?;
-    Ok(usize::try_from(number).unwrap_or(0))
+    Ok(number_of(number))
+}
+
+/// So many things of a kind, when a library claims `number`: more than [`NUMBER_AT_MOST`] are not
+/// asked for.
+pub(super) fn number_of(number: c_int) -> usize {
+    usize::try_from(number).unwrap_or(0).min(NUMBER_AT_MOST)
 }
 
 macro_rules! functions {
@@ -147,7 +153,8 @@ pub(crate) struct PvarInfo {
 }
 
 /// The text that a function gives in a buffer of the caller's. One that fills the buffer may have
-/// been cut, which cannot be told from the length that comes back, so then the length is asked for.
+/// been cut, which cannot be told from the length that comes back, so then the length is asked for. One
+/// that is longer than [`TEXT_AT_MOST`] is cut there.
 pub(super) fn sized_text(
     mut call: impl FnMut(*mut c_char, *mut c_int) -> Result<(), Failure>,
 ) -> Result<String, Failure> {
@@ -160,17 +167,20 @@ pub(super) fn sized_text(
     }
     let mut length: c_int = 0;
     call(ptr::null_mut(), &raw mut length)?;
-    let mut text = vec![0_u8; usize::try_from(length).unwrap_or(0) + 2];
+    let mut text = vec![0_u8; usize::try_from(length).unwrap_or(0).min(TEXT_AT_MOST) + 2];
     let mut length = index_of(text.len());
     call(text.as_mut_ptr().cast(), &raw mut length)?;
-    Ok(whole_text(&text).unwrap_or_default())
+    Ok(String::from_utf8_lossy(before_nul(&text)).into_owned())
 }
 
-/// The text in a buffer up to its NUL; none when it fills all but the last byte.
+/// The text in a buffer; none when it fills all but the last byte.
 fn whole_text(buffer: &[u8]) -> Option<String> {
-    let end = buffer.iter().position(|&byte| byte == 0)?;
-    let text = buffer.get(..end).filter(|_| end + 1 < buffer.len())?;
-    Some(String::from_utf8_lossy(text).into_owned())
+    let text = before_nul(buffer);
+    (text.len() + 1 < buffer.len()).then(|| String::from_utf8_lossy(text).into_owned())
+}
+
+fn before_nul(buffer: &[u8]) -> &[u8] {
+    buffer.split(|&byte| byte == 0).next().unwrap_or_default()
 }
 
 /// The first `length` bytes of a buffer that is made of words, so that every datatype is aligned.
@@ -185,6 +195,10 @@ pub(super) fn index_of(index: usize) -> c_int {
 
 /// More elements than that no variable has.
 pub(super) const COUNT_AT_MOST: c_int = 1 << 24;
+/// More variables, categories or members of one no library has.
+const NUMBER_AT_MOST: usize = 1 << 20;
+/// Longer than any name or description.
+const TEXT_AT_MOST: usize = 1 << 20;
 
 impl Api {
     /// Calls a function of the library, guarded.
@@ -358,5 +372,60 @@ impl Api {
         let (call, arguments) = ("MPI_T_pvar_read", (session, handle, buffer));
         // SAFETY: the caller's promise.
         unsafe { self.ask(call, about, self.t_pvar_read, arguments) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::slice;
+
+    use super::*;
+
+    /// What becomes of `text` when the library says that it has `claimed` bytes, and the largest buffer
+    /// that the library was given for it.
+    fn claimed(text: &[u8], claimed: c_int) -> (String, c_int) {
+        let mut largest = 0;
+        let got = sized_text(|to, length| {
+            // SAFETY: `sized_text` gives the address of a length.
+            let length = unsafe { &mut *length };
+            largest = largest.max(*length);
+            if !to.is_null() {
+                let room = usize::try_from(*length).unwrap_or(0);
+                // SAFETY: `sized_text` gives a buffer of so many bytes, all 0.
+                let buffer = unsafe { slice::from_raw_parts_mut(to.cast::<u8>(), room) };
+                let copied = text.len().min(room - 1);
+                buffer[..copied].copy_from_slice(&text[..copied]);
+            }
+            *length = claimed;
+            Ok(())
+        });
+        (got.unwrap_or_default(), largest)
+    }
+
+    #[test]
+    fn a_text_gets_the_room_that_it_needs_and_no_more_than_any_has() {
+        let bytes = |length: usize| vec![b'x'; length];
+        assert_eq!(claimed(b"short", c_int::MAX), ("short".into(), 512));
+        let (text, _) = claimed(&bytes(4096), 4097);
+        assert_eq!(text.len(), 4096);
+        let (text, room) = claimed(&bytes(4096), c_int::MAX);
+        assert_eq!((text.len(), room), (4096, index_of(TEXT_AT_MOST + 2)));
+        let (text, _) = claimed(&bytes(2 * TEXT_AT_MOST), c_int::MAX);
+        assert_eq!(text.len(), TEXT_AT_MOST + 1);
+        assert_eq!(claimed(&bytes(4096), -1).0, "x");
+    }
+
+    #[test]
+    fn a_number_that_no_library_can_mean_is_not_believed() {
+        let claimed = |claimed| {
+            let write = |number: *mut c_int| {
+                // SAFETY: `number` gives the address of an int.
+                unsafe { number.write(claimed) };
+                Ok(())
+            };
+            number(write).unwrap_or(0)
+        };
+        assert_eq!([-1, 0, 7].map(claimed), [0, 0, 7]);
+        assert_eq!(claimed(c_int::MAX), NUMBER_AT_MOST);
     }
 }

@@ -6,8 +6,10 @@ use std::ptr;
 
 use gyan_results::{Datatype, Item};
 
-use super::api::{Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, sized_text};
-use super::handle::leave_to_library;
+use super::api::{
+    Api, COUNT_AT_MOST, Failure, Raw, bytes_of, index_of, number, number_of, sized_text,
+};
+use super::handle::Lent;
 use crate::sys::guard::About;
 
 /// What `MPI_T_cvar_get_info` says, in the library's own constants.
@@ -39,8 +41,7 @@ pub(crate) struct Category {
 pub(crate) struct CvarHandle {
     raw: Raw,
     index: usize,
-    /// MPICH keeps the address that it is given.
-    object: Option<Box<usize>>,
+    _object: Lent,
     /// Number of elements.
     pub(crate) count: usize,
 }
@@ -202,23 +203,22 @@ impl Api {
         index: usize,
         object: Option<usize>,
     ) -> Result<CvarHandle, Failure> {
-        let mut boxed = object.map(Box::new);
-        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mut object = Lent::new(object);
         let mut raw: Raw = ptr::null_mut();
         let mut count: c_int = 1;
         let about = About::Cvar(index, None);
-        // SAFETY: the box goes into the handle, so its content stays where it is; `raw` and
-        // `count` can be written.
+        // SAFETY: the object goes into the handle, so it stays where it is; `raw` and `count` can
+        // be written.
         unsafe {
             self.ask(
                 "MPI_T_cvar_handle_alloc",
                 about,
                 self.t_cvar_handle_alloc,
-                (index_of(index), address.cast(), &raw mut raw, &raw mut count),
+                (index_of(index), object.address(), &raw mut raw, &raw mut count),
             )
         }?;
         let count = usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0);
-        Ok(CvarHandle { raw, index, object: boxed, count })
+        Ok(CvarHandle { raw, index, _object: object, count })
     }
 
     /// The bytes of every element; of a text those before its first NUL, which may be more than its
@@ -267,7 +267,6 @@ impl Api {
         let (call, about) = ("MPI_T_cvar_handle_free", About::Cvar(handle.index, None));
         // SAFETY: the handle was allocated and is gone.
         _ = unsafe { self.ask(call, about, self.t_cvar_handle_free, (&raw mut handle.raw,)) };
-        leave_to_library(handle.object);
     }
 
     /// Category `index`, which is below the current number.
@@ -311,7 +310,8 @@ impl Api {
         let members = |call: &'static str,
                        get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
                        number: c_int| {
-            let mut indices: Vec<c_int> = vec![0; usize::try_from(number).unwrap_or(0)];
+            // What the library does not write is no index.
+            let mut indices: Vec<c_int> = vec![-1; number_of(number)];
             let arguments = (index, index_of(indices.len()), indices.as_mut_ptr());
             // SAFETY: there is room for as many indices as are asked for.
             unsafe { self.ask(call, about, get, arguments) }?;

@@ -12,7 +12,7 @@ use gyan_results::Datatype;
 
 use super::api::{Failure, Raw, index_of};
 use super::event_info::{EventApi, EventInfo};
-use super::handle::leave_to_library;
+use super::handle::Lent;
 use crate::mpi::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
 use crate::sys::guard::{self, About};
 use crate::sys::symbols::Address;
@@ -55,9 +55,7 @@ pub(crate) struct EventType {
 /// The registration of a listener for an event.
 pub(crate) struct Registration {
     raw: Raw,
-    /// MPICH keeps the address that it is given, so the object's handle lives in a box of its own
-    /// as long as this does. A machine word: libraries whose handles are ints read its lower half.
-    object: Option<Box<usize>>,
+    _object: Lent,
     /// Index of the event type.
     index: usize,
     /// The levels that the library took the callback for.
@@ -69,7 +67,7 @@ pub(crate) struct Registration {
 unsafe impl Send for Registration {}
 
 /// `MPI_T_event_cb_function`; the level is an enum of C, which is an int.
-type Callback = unsafe extern "C" fn(Raw, Raw, c_int, *mut c_void);
+type Callback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
 /// `MPI_T_event_dropped_cb_function`.
 type DroppedCallback = unsafe extern "C" fn(i64, Raw, c_int, c_int, *mut c_void);
 /// `MPI_T_event_free_cb_function`.
@@ -163,19 +161,15 @@ impl EventFunctions {
         object: Option<usize>,
         listener: &'static L,
     ) -> Result<Registration, Failure> {
-        let mut boxed = object.map(Box::new);
-        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mut object = Lent::new(object);
         let mut raw: Raw = ptr::null_mut();
         let (call, about) = ("MPI_T_event_handle_alloc", About::Event(index));
-        let arguments = (index_of(index), address.cast(), self.info_null, &raw mut raw);
-        // SAFETY: the event type was enumerated just before; the box goes into the registration, so its
-        // content stays where it is; `raw` can be written.
-        if let Err(failure) = unsafe { self.told.ask(call, about, self.handle_alloc, arguments) } {
-            leave_to_library(boxed);
-            return Err(failure);
-        }
+        let arguments = (index_of(index), object.address(), self.info_null, &raw mut raw);
+        // SAFETY: the event type was enumerated just before; the object goes into the registration, so it
+        // stays where it is; `raw` can be written.
+        unsafe { self.told.ask(call, about, self.handle_alloc, arguments) }?;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
-        let mut registration = Registration { raw, object: boxed, index, levels: [false; 4] };
+        let mut registration = Registration { raw, _object: object, index, levels: [false; 4] };
         let mut refused = None;
         // The callback is fit for the highest level, so for every one, and is registered for each: MPICH
         // takes the callback of the lowest level that is enough for the instance, the development version
@@ -208,13 +202,12 @@ impl EventFunctions {
     /// Ends a registration, while its object is still alive. The listener is told when it is not called
     /// any more.
     pub(crate) fn free<L: Listener>(&self, registration: Registration, listener: &'static L) {
-        let Registration { raw, object, index, .. } = registration;
+        let Registration { raw, index, _object, .. } = registration;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
         let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);
         // SAFETY: the registration is alive and used for the last time; the listener lives for ever.
         _ = unsafe { self.told.ask(call, about, self.handle_free, arguments) };
-        leave_to_library(object);
     }
 }
 
@@ -274,7 +267,7 @@ impl Instance<'_> {
 /// # Safety
 /// Called by the library, with an instance that lives as long as the call, and the listener of the
 /// registration.
-unsafe extern "C" fn happened<L: Listener>(
+unsafe extern "C-unwind" fn happened<L: Listener>(
     instance: Raw,
     _registration: Raw,
     _level: c_int,

@@ -1,5 +1,6 @@
 //! A session, and handles on variables in it, each bound to an object that outlives it.
 
+use std::ffi::c_void;
 use std::mem;
 use std::ptr;
 
@@ -21,9 +22,7 @@ pub(crate) struct PvarHandle {
     /// Index and name of the variable.
     index: usize,
     name: Box<str>,
-    /// MPICH keeps the address that it is given, so the object's handle lives in a box of its own
-    /// as long as this does. A machine word: libraries whose handles are ints read its lower half.
-    object: Option<Box<usize>>,
+    _object: Lent,
     datatype: Datatype,
     /// Number of elements.
     pub(crate) count: usize,
@@ -60,24 +59,16 @@ impl Session {
         variable: &Variable,
         object: Option<usize>,
     ) -> Result<PvarHandle, Failure> {
-        let mut boxed = object.map(Box::new);
-        let address = boxed.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut);
+        let mut object = Lent::new(object);
         let of = (variable.index, variable.name.as_str());
-        // SAFETY: the session is alive; the variable was enumerated just before; the box goes
-        // into the handle, so its content stays where it is.
-        let allocated = unsafe { api.pvar_handle_alloc(self.raw, of, address.cast()) };
-        let (raw, count) = match allocated {
-            Ok(allocated) => allocated,
-            Err(failure) => {
-                leave_to_library(boxed);
-                return Err(failure);
-            }
-        };
+        // SAFETY: the session is alive; the variable was enumerated just before; the object goes
+        // into the handle, so it stays where it is.
+        let (raw, count) = unsafe { api.pvar_handle_alloc(self.raw, of, object.address()) }?;
         Ok(PvarHandle {
             raw,
             index: variable.index,
             name: variable.name.as_str().into(),
-            object: boxed,
+            _object: object,
             datatype: variable.datatype,
             count,
             startable: !variable.continuous,
@@ -157,7 +148,6 @@ impl PvarHandle {
         published::retract(self.raw);
         // SAFETY: the handle was allocated in this session and `self` is gone.
         unsafe { api.pvar_handle_free(self.about(), session.raw, self.raw) };
-        leave_to_library(self.object);
     }
 
     fn about(&self) -> About<'_> {
@@ -165,10 +155,26 @@ impl PvarHandle {
     }
 }
 
-/// Lets go of the object's handle that the library was given the address of: for good when the library
-/// crashed, because then it may still look there.
-pub(super) fn leave_to_library(object: Option<Box<usize>>) {
-    if guard::is_off() {
-        mem::forget(object);
+/// The handle of an object, or none, whose address the library is given. MPICH keeps the address, so it
+/// lives in a box of its own as long as the handle on the variable does; for good when the library
+/// crashed, because then it may still look there. A machine word: libraries whose handles are ints read
+/// its lower half.
+pub(super) struct Lent(Option<Box<usize>>);
+
+impl Lent {
+    pub(super) fn new(object: Option<usize>) -> Lent {
+        Lent(object.map(Box::new))
+    }
+
+    pub(super) fn address(&mut self) -> *mut c_void {
+        self.0.as_deref_mut().map_or(ptr::null_mut(), ptr::from_mut).cast()
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if guard::is_off() {
+            mem::forget(self.0.take());
+        }
     }
 }

@@ -24,6 +24,7 @@ pub(crate) use variable::{Unread, Variable, Why};
 use std::ffi::c_int;
 
 use crate::mpi::abi::Library;
+use crate::mpi::libraries::quirks;
 
 /// The one reference to the interface that gyan holds from start to end.
 pub(crate) struct Mpit {
@@ -42,8 +43,17 @@ impl Mpit {
         Ok(Some(Mpit { api }))
     }
 
+    /// Drops the reference, where that is safe before `MPI_Finalize`; else gives it back.
+    pub(crate) fn drop_where_safe(self, library: &Library) -> Option<Mpit> {
+        if !quirks::drops_mpit(library.implementation) {
+            return Some(self);
+        }
+        self.finalize();
+        None
+    }
+
     /// Drops the reference, once. Whether and when that is safe is a fact about the library, see
-    /// [`crate::mpi::libraries::quirks::drops_mpit`].
+    /// [`quirks::drops_mpit`].
     pub(crate) fn finalize(&self) {
         self.api.finalize();
     }

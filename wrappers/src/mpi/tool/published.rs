@@ -1,10 +1,14 @@
 //! One variable, to be read at any call without a lock: its handles by the object that they are bound
 //! to. Published while they live, by those who hold the run.
+//!
+//! A receive that names its communicator needs no lock: its slot stays as it is, because the program may
+//! not free what it receives on. One that does not know its communicator (`MPI_Mrecv`) reads the handles
+//! of all, of which another thread may be freeing one: it holds [`CHANGES`].
 
 use std::ffi::c_void;
 use std::mem::{self, MaybeUninit};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::{ptr, slice};
 
 use gyan_results::{Datatype, Number};
@@ -45,6 +49,8 @@ static TABLE: [Slot; SLOTS] = [const {
 }; SLOTS];
 /// No slot from here on is in use.
 static USED: AtomicUsize = AtomicUsize::new(0);
+/// Held while a slot changes, and while all of them are read.
+static CHANGES: Mutex<()> = Mutex::new(());
 static SESSION: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 static READ: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
 /// For more elements than [`FEW`].
@@ -57,30 +63,36 @@ pub(crate) fn can_read(datatype: Datatype) -> bool {
 
 /// Makes a handle known for `object`; none for one that binds to nothing.
 pub(crate) fn publish(api: &Api, session: &Session, handle: &PvarHandle, object: Option<usize>) {
+    SESSION.store(session.raw(), Ordering::Relaxed);
+    READ.store(api.t_pvar_read as *mut c_void, Ordering::Relaxed);
+    put(handle.raw(), handle.count, handle.datatype(), object.unwrap_or(ANY));
+}
+
+fn put(handle: Raw, count: usize, datatype: Datatype, object: usize) {
+    let _changes = lock(&CHANGES);
     let mut slots = TABLE.iter().enumerate();
     let free = slots.find(|(_, slot)| slot.object.load(Ordering::Relaxed) == 0);
     // Beyond the table a communicator is one that cannot be compared.
-    let (Some((at, slot)), true) = (free, can_read(handle.datatype())) else { return };
-    if handle.count > FEW {
-        let mut many = MANY.lock().unwrap_or_else(PoisonError::into_inner);
-        let words = handle.count + SPARE;
+    let (Some((at, slot)), true) = (free, can_read(datatype)) else { return };
+    if count > FEW {
+        let mut many = lock(&MANY);
+        let words = count + SPARE;
         if many.len() < words {
             many.resize(words, 0);
         }
     }
-    SESSION.store(session.raw(), Ordering::Relaxed);
-    READ.store(api.t_pvar_read as *mut c_void, Ordering::Relaxed);
-    slot.handle.store(handle.raw(), Ordering::Relaxed);
-    slot.count.store(handle.count, Ordering::Relaxed);
-    let place = Datatype::ALL.iter().position(|known| *known == handle.datatype());
+    slot.handle.store(handle, Ordering::Relaxed);
+    slot.count.store(count, Ordering::Relaxed);
+    let place = Datatype::ALL.iter().position(|known| *known == datatype);
     let place = place.and_then(|place| u8::try_from(place).ok()).unwrap_or(0);
     slot.datatype.store(place, Ordering::Relaxed);
     USED.fetch_max(at + 1, Ordering::Relaxed);
-    slot.object.store(object.unwrap_or(ANY), Ordering::Release);
+    slot.object.store(object, Ordering::Release);
 }
 
-/// The handle is about to be freed.
+/// The handle is about to be freed: nobody reads it when this returns.
 pub(super) fn retract(handle: Raw) {
+    let _changes = lock(&CHANGES);
     for slot in TABLE.iter().take(USED.load(Ordering::Relaxed)) {
         if slot.handle.load(Ordering::Relaxed) == handle {
             slot.object.store(0, Ordering::Relaxed);
@@ -93,10 +105,11 @@ pub(super) fn retract(handle: Raw) {
 /// None when there is no handle, or it cannot be read.
 #[inline]
 pub(crate) fn total(object: Option<usize>) -> Option<u64> {
-    match object {
-        Some(object) => slot_of(object)?.sum(),
-        None => slots().filter_map(Slot::sum).max(),
+    if let Some(object) = object {
+        return slot_of(object)?.sum();
     }
+    let _changes = lock(&CHANGES);
+    slots().filter_map(Slot::sum).max()
 }
 
 /// Which element for `object` is the largest, of a variable that has several.
@@ -105,6 +118,10 @@ pub(crate) fn largest(object: Option<usize>) -> Option<u32> {
     let several = slot.count.load(Ordering::Relaxed) > 1;
     let place = |elements: Elements| u32::try_from(place_of_largest(elements)).ok();
     if several { slot.read(place).flatten() } else { None }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn slots() -> impl Iterator<Item = &'static Slot> {
@@ -155,7 +172,7 @@ impl Slot {
         let count = self.count.load(Ordering::Relaxed);
         let datatype = *Datatype::ALL.get(usize::from(self.datatype.load(Ordering::Relaxed)))?;
         if count > FEW {
-            let mut many = MANY.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut many = lock(&MANY);
             if many.len() < count + SPARE || !self.read_to(many.as_mut_ptr()) {
                 return None;
             }
@@ -187,9 +204,10 @@ impl Slot {
         }
         // SAFETY: the address of MPI_T_pvar_read, which was stored as such.
         let read = unsafe { mem::transmute::<*mut c_void, Read>(read) };
-        // SAFETY: the handle is published from its allocation until it is freed. It is freed when its
-        // communicator is, on which the program then receives nothing any more, or at the end, when no
-        // thread calls MPI (MPI 4.1, 7.4.3 and 11.2.3).
+        // SAFETY: the handle is published from its allocation until it is freed, and the room is for as many
+        // elements as were published with it. It is freed when its communicator is, on which the program
+        // then receives nothing any more, or at the end, when no thread calls MPI (MPI 4.1, 7.4.3 and
+        // 11.2.3); who reads the handles of other communicators holds CHANGES.
         let code = unsafe { read(session, handle, words.cast()) };
         code == 0
     }
@@ -235,6 +253,10 @@ fn place_of_largest(elements: Elements) -> usize {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::{c_int, c_uint};
+    use std::sync::atomic::AtomicBool;
+    use std::thread::{self, JoinHandle};
+
     use super::*;
 
     #[test]
@@ -250,5 +272,40 @@ mod tests {
         let of_doubles = Elements { words: &doubles, count: 2, datatype: Datatype::Double };
         assert_eq!(sum(of_doubles), 2);
         assert_eq!(total(Some(1)), None);
+    }
+
+    /// How often the handle was read; and when it is read, another thread begins to retract it.
+    unsafe extern "C" fn read(_: Raw, handle: Raw, to: *mut c_void) -> c_int {
+        static READ_BEFORE: AtomicUsize = AtomicUsize::new(0);
+        if READ_BEFORE.fetch_add(1, Ordering::Relaxed) == 0 {
+            let handle = handle as usize;
+            let retracting = thread::spawn(move || {
+                retract(handle as Raw);
+                IS_RETRACTED.store(true, Ordering::Relaxed);
+            });
+            // Long enough for a thread that does not wait.
+            for _ in 0..1000 {
+                thread::yield_now();
+            }
+            WAS_RETRACTED_MEANWHILE.store(IS_RETRACTED.load(Ordering::Relaxed), Ordering::Relaxed);
+            *RETRACTING.lock().unwrap() = Some(retracting);
+        }
+        // SAFETY: the handle was published with one element of this type.
+        unsafe { to.cast::<c_uint>().write(7) };
+        0
+    }
+
+    static IS_RETRACTED: AtomicBool = AtomicBool::new(false);
+    static WAS_RETRACTED_MEANWHILE: AtomicBool = AtomicBool::new(false);
+    static RETRACTING: Mutex<Option<JoinHandle<()>>> = Mutex::new(None);
+
+    #[test]
+    fn a_handle_that_is_read_for_an_unknown_communicator_is_not_freed_meanwhile() {
+        READ.store(read as *mut c_void, Ordering::Relaxed);
+        put(ptr::without_provenance_mut(16), 1, Datatype::Unsigned, 3);
+        assert_eq!(total(None), Some(7));
+        assert!(!WAS_RETRACTED_MEANWHILE.load(Ordering::Relaxed));
+        RETRACTING.lock().unwrap().take().unwrap().join().unwrap();
+        assert_eq!((total(None), total(Some(3))), (None, None));
     }
 }

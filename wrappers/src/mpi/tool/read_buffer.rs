@@ -1,11 +1,13 @@
-//! Where readings are written to: memory with room behind it and then a page that nobody may touch, so
+//! Where readings are written to: memory with room after it and then a page that nobody may touch, so
 //! that a library that writes more elements than it said harms nobody, and crashes in its own code when it
-//! goes too far.
+//! goes too far. Without memory for that, nothing is read.
 
 use std::io;
 use std::ptr;
 use std::slice;
 use std::sync::{Mutex, PoisonError};
+
+use super::Failure;
 
 /// Words that a library may write beyond what it said.
 const ROOM: usize = 8192;
@@ -25,17 +27,20 @@ struct Landing {
 unsafe impl Send for Landing {}
 
 /// Lets `read` write at least `wanted` words, all 0 before, and gives them to `then`.
-pub(super) fn land<E, T>(
+pub(super) fn land<T>(
     wanted: usize,
-    read: impl FnOnce(*mut u64) -> Result<(), E>,
+    read: impl FnOnce(*mut u64) -> Result<(), Failure>,
     then: impl FnOnce(&[u64]) -> T,
-) -> Result<T, E> {
+) -> Result<T, Failure> {
     let mut landing = LANDING.lock().unwrap_or_else(PoisonError::into_inner);
-    if landing.words < wanted + ROOM && landing.grow(wanted + ROOM).is_err() {
-        // Without memory for it there is still some of another kind.
-        let mut words = vec![0_u64; wanted];
-        read(words.as_mut_ptr())?;
-        return Ok(then(&words));
+    let with_room = wanted.saturating_add(ROOM);
+    if landing.words < with_room
+        && let Err(error) = landing.grow(with_room)
+        // Without as much room there is still the page.
+        && landing.words < wanted
+    {
+        let error = format!("no memory for {wanted} values: {error}");
+        return Err(Failure { call: "MPI_T_pvar_read", error });
     }
     // SAFETY: so many words can be written.
     unsafe { landing.place.write_bytes(0, wanted) };
@@ -46,8 +51,9 @@ pub(super) fn land<E, T>(
 
 impl Landing {
     fn grow(&mut self, words: usize) -> io::Result<()> {
-        let bytes = (words * size_of::<u64>()).next_multiple_of(PAGES);
-        let (all, flags) = (bytes + PAGES, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+        let bytes = words.saturating_mul(size_of::<u64>()).checked_next_multiple_of(PAGES);
+        let bytes = bytes.ok_or(io::ErrorKind::OutOfMemory)?;
+        let (all, flags) = (bytes.saturating_add(PAGES), libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
         // SAFETY: a new anonymous mapping takes nothing away from anybody.
         let place = unsafe { libc::mmap(ptr::null_mut(), all, libc::PROT_NONE, flags, -1, 0) };
         if place == libc::MAP_FAILED {
@@ -80,13 +86,19 @@ mod tests {
             move |place: *mut u64| {
                 // SAFETY: there is room for as many.
                 unsafe { place.write_bytes(0xff, words) };
-                Ok::<(), ()>(())
+                Ok(())
             }
         };
         let is_full = |words: &[u64]| words.iter().all(|word| *word == u64::MAX);
-        assert_eq!(land(2, fill(2 + ROOM), is_full), Ok(true));
-        assert_eq!(land(2, fill(0), |words| words == [0, 0]), Ok(true));
-        assert_eq!(land(100_000, fill(100_000 + ROOM), <[u64]>::len), Ok(100_000));
-        assert_eq!(land(1, |_| Err("no"), |_| ()), Err("no"));
+        assert!(land(2, fill(2 + ROOM), is_full).unwrap());
+        assert!(land(2, fill(0), |words| words == [0, 0]).unwrap());
+        assert_eq!(land(100_000, fill(100_000 + ROOM), <[u64]>::len).unwrap(), 100_000);
+        let fails = |_| Err(Failure { call: "", error: "no".into() });
+        assert_eq!(land(1, fails, |_| ()).unwrap_err().error, "no");
+        // What no address space has room for is not read.
+        for words in [1 << 58, usize::MAX] {
+            let never = |_| -> Result<(), Failure> { unreachable!() };
+            assert!(land(words, never, |_| ()).unwrap_err().error.starts_with("no memory for "));
+        }
     }
 }

@@ -169,7 +169,8 @@ impl Sampler {
     }
 
     /// Begins, after MPI was initialised: takes a handle on every variable that is wanted and
-    /// reads it. `world`: there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`.
+    /// reads it. `world`: there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`. When this fails, all that
+    /// was taken is given back.
     pub(crate) fn begin(
         mpit: Mpit,
         library: &Library,
@@ -178,7 +179,13 @@ impl Sampler {
         limits: Limits,
         world: bool,
     ) -> Result<Sampler, Failure> {
-        let session = Session::create(&mpit.api)?;
+        let session = match Session::create(&mpit.api) {
+            Ok(session) => session,
+            Err(failure) => {
+                mpit.drop_where_safe(library);
+                return Err(failure);
+            }
+        };
         let mut objects = Registry::new(limits.objects);
         if world {
             objects.world_comes(library);
@@ -206,7 +213,10 @@ impl Sampler {
             watched: None,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
-        sampler.discover(library, wanted, 0, Moment::Start)?;
+        if let Err(failure) = sampler.discover(library, wanted, 0, Moment::Start) {
+            sampler.end(library, wanted);
+            return Err(failure);
+        }
         sampler.tell_governor();
         let comms: Vec<Object> = sampler.objects.alive(Kind::Comm).cloned().collect();
         for object in comms {

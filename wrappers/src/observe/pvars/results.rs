@@ -14,7 +14,7 @@ use crate::mpi::abi::{Library, inquiry};
 use crate::mpi::handles::Kind;
 use crate::mpi::libraries::advice;
 use crate::mpi::libraries::monitoring;
-use crate::mpi::libraries::quirks::{self, Remedy};
+use crate::mpi::libraries::quirks::Remedy;
 use crate::mpi::tool::{Mpit, Unread, Why};
 use crate::observe::objects::{Object, Registry};
 use crate::observe::queues::Callbacks;
@@ -69,13 +69,7 @@ impl Sampler {
         }
         let findings = self.findings(library, finished);
         self.session.free(&self.mpit.api);
-        let mpit = if quirks::drops_mpit(library.implementation) {
-            self.mpit.finalize();
-            None
-        } else {
-            Some(self.mpit)
-        };
-        (findings, mpit)
+        (findings, self.mpit.drop_where_safe(library))
     }
 
     /// What is known now, while the run goes on.

@@ -74,7 +74,7 @@ struct Spec {
     operation: c_int,
 }
 
-type Callback = unsafe extern "C" fn(Handle, isize, *const Spec, *mut c_void) -> c_int;
+type Callback = unsafe extern "C-unwind" fn(Handle, isize, *const Spec, *mut c_void) -> c_int;
 /// `peruse_event_h`.
 type Handle = *mut c_void;
 
@@ -301,7 +301,7 @@ fn parameter(slot: usize, event: Event) -> *mut c_void {
     ptr::without_provenance_mut(slot * EVENTS.len() + event as usize)
 }
 
-unsafe extern "C" fn callback(
+unsafe extern "C-unwind" fn callback(
     _event: Handle,
     id: isize,
     spec: *const Spec,

@@ -10,7 +10,7 @@ mod addresses;
 mod arguments;
 mod sites;
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
 use gyan_results::Watch;
@@ -47,7 +47,8 @@ const UNEXPECTED: &[&str] = &[
 const MEASURED_EVERY: u64 = 64;
 
 /// Entry points look at it by themselves.
-pub(crate) static ON: AtomicBool = AtomicBool::new(false);
+pub(crate) use crate::calls::gate::WATCHES_RECEIVES as ON;
+
 static THRESHOLD: Whole = Whole::new(0);
 static RECEIVES: Whole = Whole::new(0);
 static NOT_COMPARED: Whole = Whole::new(0);

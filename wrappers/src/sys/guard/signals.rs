@@ -5,9 +5,10 @@
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
-use std::mem::{self, MaybeUninit};
+use std::mem;
 use std::ptr;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use super::function::Function;
 use super::trampoline::{gyan_guarded, gyan_guarded_crashed};
@@ -27,33 +28,54 @@ pub(crate) struct Record {
     signal: c_int,
 }
 
-/// What a thread that is not the one that writes it may look at in a handler.
-struct Shared<T>(UnsafeCell<MaybeUninit<T>>);
+/// Bytes of a set of signals, to the kernel.
+const SET_BYTES: i64 = 8;
 
-// SAFETY: written by the one thread that has `OWNED`, before the handlers are installed that read it.
-unsafe impl<T> Sync for Shared<T> {}
+/// How often what is there for a signal may change from one scope to another.
+const CHANGES: usize = 8;
 
-impl<T> Shared<T> {
-    const fn new() -> Shared<T> {
-        Shared(UnsafeCell::new(MaybeUninit::zeroed()))
+/// What was there for a signal before, the last of those that are set. A handler in another thread may be
+/// reading one for as long as it likes, so that each is written once.
+struct Former([OnceLock<libc::sigaction>; CHANGES]);
+
+impl Former {
+    /// What was there last.
+    fn last(&self) -> Option<&libc::sigaction> {
+        self.0.iter().rev().find_map(OnceLock::get)
     }
 
-    fn place(&self) -> *mut T {
-        self.0.get().cast()
+    /// Notes what is there now; false when it has changed too often. Only for the thread that has `OWNED`.
+    fn note(&self, signal: c_int) -> bool {
+        // SAFETY: an action of zeros is a valid one.
+        let mut now: libc::sigaction = unsafe { mem::zeroed() };
+        // SAFETY: asks for an action, into a place that this thread may write.
+        unsafe { libc::sigaction(signal, ptr::null(), &raw mut now) };
+        let essence = |action: &libc::sigaction| {
+            (action.sa_sigaction, action.sa_flags, kernels_part(&action.sa_mask))
+        };
+        self.last().is_some_and(|last| essence(last) == essence(&now))
+            || self.0.iter().any(|place| place.set(now).is_ok())
     }
 }
 
+/// Memory for one thread at a time.
+struct Stack(UnsafeCell<[u128; 4096]>);
+
+// SAFETY: used by the one thread that has `OWNED`.
+unsafe impl Sync for Stack {}
+
 /// A thread has its handlers installed.
 static OWNED: AtomicBool = AtomicBool::new(false);
-/// What was there before, for each of the signals; an action of zeros is the default one.
-static FORMER: [Shared<libc::sigaction>; CRASHES.len()] = [const { Shared::new() }; CRASHES.len()];
+/// For each of the signals.
+static FORMER: [Former; CRASHES.len()] =
+    [const { Former([const { OnceLock::new() }; CHANGES]) }; CRASHES.len()];
 /// The program has put a handler of its own in the place of gyan's meanwhile, and may have kept gyan's
 /// to go on to: it is never installed again, and leads where it led then.
 static SPOILED: [AtomicBool; CRASHES.len()] = [const { AtomicBool::new(false) }; CRASHES.len()];
 /// The signals that were blocked before.
-static MASK: Shared<libc::sigset_t> = Shared::new();
+static MASK: AtomicU64 = AtomicU64::new(0);
 /// A crash can be that the stack is at its end; large enough for all registers of any processor, too.
-static STACK: Shared<[u128; 4096]> = Shared::new();
+static STACK: Stack = Stack(UnsafeCell::new([0; 4096]));
 /// It is in use: the thread had none of its own.
 static STACK_USED: AtomicBool = AtomicBool::new(false);
 
@@ -62,20 +84,21 @@ pub(super) fn install() -> bool {
     if OWNED.swap(true, Ordering::Acquire) {
         return false;
     }
-    // SAFETY: asks for the mask of this thread, into a place that this thread may write.
-    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), MASK.place()) };
+    MASK.store(blocked(), Ordering::Relaxed);
     take_stack();
     for ((signal, former), spoiled) in CRASHES.into_iter().zip(&FORMER).zip(&SPOILED) {
         if spoiled.load(Ordering::Relaxed) {
+            continue;
+        }
+        // What was there first: another thread may need it at once.
+        if !former.note(signal) {
+            spoiled.store(true, Ordering::Relaxed);
             continue;
         }
         // SAFETY: an action of zeros is a valid one.
         let mut action: libc::sigaction = unsafe { mem::zeroed() };
         action.sa_sigaction = our_handler();
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // What was there first: another thread may need it at once.
-        // SAFETY: asks for an action, into a place that this thread may write.
-        unsafe { libc::sigaction(signal, ptr::null(), former.place()) };
         // SAFETY: the handler has the type that the flags say and does what a handler may do.
         unsafe { libc::sigaction(signal, &raw const action, ptr::null_mut()) };
     }
@@ -85,13 +108,13 @@ pub(super) fn install() -> bool {
 /// Takes the handlers away again.
 pub(super) fn restore() {
     for ((signal, former), spoiled) in CRASHES.into_iter().zip(&FORMER).zip(&SPOILED) {
-        if spoiled.load(Ordering::Relaxed) {
+        let Some(former) = former.last().filter(|_| !spoiled.load(Ordering::Relaxed)) else {
             continue;
-        }
+        };
         // SAFETY: an action of zeros is a valid one.
         let mut current: libc::sigaction = unsafe { mem::zeroed() };
         // SAFETY: what was there before is valid, and `current` can be written.
-        unsafe { libc::sigaction(signal, former.place(), &raw mut current) };
+        unsafe { libc::sigaction(signal, former, &raw mut current) };
         if current.sa_sigaction != our_handler() {
             spoiled.store(true, Ordering::Relaxed);
             // SAFETY: what was there a moment ago is valid.
@@ -116,7 +139,7 @@ fn take_stack() {
         return;
     }
     let stack = libc::stack_t {
-        ss_sp: STACK.place().cast(),
+        ss_sp: STACK.0.get().cast(),
         ss_flags: 0,
         ss_size: size_of::<[u128; 4096]>(),
     };
@@ -190,8 +213,13 @@ pub(crate) fn uncovered<T>(work: impl FnOnce() -> T) -> T {
 extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     let here = here();
     let record = here.call.get();
-    // SAFETY: the kernel gives a valid one.
-    if !record.is_null() && unsafe { is_of_this_thread(&*info) } {
+    let is_own = || {
+        // SAFETY: the kernel gives a valid one.
+        let info = unsafe { &*info };
+        // SAFETY: the kernel gives a valid one.
+        is_of_this_thread(signal, info, unsafe { &*context.cast() })
+    };
+    if !record.is_null() && is_own() {
         here.call.set(ptr::null_mut());
         // SAFETY: the record lives on the stack of `guarded`, which is below nothing that is skipped.
         let record = unsafe { &mut *record };
@@ -205,11 +233,45 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
 }
 
 /// Whether the thread itself has raised the signal: by a fault, or by `abort` or `raise`.
-fn is_of_this_thread(info: &libc::siginfo_t) -> bool {
-    // SAFETY: for signals that a process has sent, the union holds its id.
-    is_fault(info)
-        || (info.si_code == libc::SI_TKILL
-            && unsafe { info.si_pid() } == std::process::id().cast_signed())
+fn is_of_this_thread(signal: c_int, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
+    is_fault(info) || (info.si_code == libc::SI_TKILL && raises(signal, context))
+}
+
+/// Whether the thread comes back from the system call by which it sent the signal to itself, or, as in the
+/// C library before its version 2.34, from the one that let in what it had sent before. `pthread_kill` of
+/// another thread gives the same `siginfo_t` as `raise`. What comes from there is taken for the thread's own
+/// only where the thread is just letting signals in.
+fn raises(signal: c_int, context: &libc::ucontext_t) -> bool {
+    // SAFETY: gettid(2) takes nothing.
+    let thread = unsafe { libc::syscall(libc::SYS_gettid) };
+    let machine = &context.uc_mcontext;
+    // The kernel leaves the arguments in their registers, but for what it puts the result into.
+    #[cfg(target_arch = "x86_64")]
+    {
+        let register = |name: c_int| {
+            usize::try_from(name).ok().and_then(|place| machine.gregs.get(place)).copied()
+        };
+        let is = |name, value: i64| register(name) == Some(value);
+        let process = i64::from(std::process::id());
+        // The instruction for system calls leaves there where it returns to.
+        let returns = is(libc::REG_RAX, 0) && register(libc::REG_RCX) == register(libc::REG_RIP);
+        let sent = is(libc::REG_RDI, process)
+            && is(libc::REG_RSI, thread)
+            && is(libc::REG_RDX, i64::from(signal));
+        let how = [libc::SIG_SETMASK, libc::SIG_UNBLOCK];
+        let let_in = how.into_iter().any(|how| is(libc::REG_RDI, i64::from(how)))
+            && is(libc::REG_R10, SET_BYTES);
+        returns && (sent || let_in)
+    }
+    #[cfg(target_arch = "aarch64")]
+    {
+        let is = |place: usize, value: i64| {
+            machine.regs.get(place).copied() == Some(value.cast_unsigned())
+        };
+        let sent = is(8, libc::SYS_tgkill) && is(1, thread) && is(2, i64::from(signal));
+        let let_in = is(8, libc::SYS_rt_sigprocmask) && is(3, SET_BYTES);
+        is(0, 0) && (sent || let_in)
+    }
 }
 
 fn is_fault(info: &libc::siginfo_t) -> bool {
@@ -225,9 +287,8 @@ unsafe fn go_on_behind_the_call(context: *mut libc::ucontext_t, stack: usize) {
     let behind = gyan_guarded_crashed as *const c_void as usize;
     // SAFETY: the caller's promise.
     let context = unsafe { &mut *context };
-    // SAFETY: written when the handlers were installed.
-    let mask = unsafe { MASK.place().cast::<u64>().read() };
-    // SAFETY: of the mask the kernel has the first 64 bits alone, whatever the type says.
+    let mask = MASK.load(Ordering::Relaxed);
+    // SAFETY: of the mask the kernel has only the first 64 bits, whatever the type says.
     unsafe { (&raw mut context.uc_sigmask).cast::<u64>().write(mask) };
     let machine = &mut context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
@@ -242,6 +303,21 @@ unsafe fn go_on_behind_the_call(context: *mut libc::ucontext_t, stack: usize) {
         machine.pc = behind as u64;
         machine.sp = stack as u64;
     }
+}
+
+/// The part of a set that the kernel has.
+fn kernels_part(set: &libc::sigset_t) -> u64 {
+    // SAFETY: the set is longer; the kernel has 64 signals.
+    unsafe { ptr::from_ref(set).cast::<u64>().read() }
+}
+
+/// The signals that this thread blocks.
+fn blocked() -> u64 {
+    // SAFETY: a set of zeros is the empty one.
+    let mut set: libc::sigset_t = unsafe { mem::zeroed() };
+    // SAFETY: asks for the mask of this thread, into a place that can be written.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut set) };
+    kernels_part(&set)
 }
 
 fn set_of(signal: c_int) -> libc::sigset_t {
@@ -259,12 +335,8 @@ fn set_of(signal: c_int) -> libc::sigset_t {
 unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     type Plain = extern "C" fn(c_int);
     type WithInfo = extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void);
-    let Some((_, former)) = CRASHES.into_iter().zip(&FORMER).find(|(known, _)| *known == signal)
-    else {
-        return;
-    };
-    // SAFETY: written before the handler was installed.
-    let former = unsafe { former.place().read() };
+    let known = CRASHES.into_iter().zip(&FORMER).find(|(known, _)| *known == signal);
+    let Some(former) = known.and_then(|(_, former)| former.last()) else { return };
     // SAFETY: the caller's promise.
     let is_fault = unsafe { is_fault(&*info) };
     match former.sa_sigaction {
@@ -355,6 +427,27 @@ mod tests {
         0
     }
 
+    /// As `raise` did before version 2.34 of the C library.
+    unsafe extern "C" fn raise_while_blocked() -> c_int {
+        let set = set_of(libc::SIGILL);
+        let mut before = set;
+        // SAFETY: the sets are valid.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut before) };
+        // SAFETY: sends a signal to this thread.
+        unsafe { libc::raise(libc::SIGILL) };
+        // SAFETY: the set is valid.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) }
+    }
+
+    /// Waits until the program's handler has heard of a signal that another thread sends.
+    unsafe extern "C" fn wait_to_hear() -> c_int {
+        WAITS.store(true, Ordering::Relaxed);
+        while HEARD.load(Ordering::Relaxed) == 0 {
+            std::hint::spin_loop();
+        }
+        7
+    }
+
     /// In frames of less than a page: instrumented ones would step over the end of the stack, into another.
     fn fill_the_stack(depth: c_int) -> c_int {
         let frame = black_box([depth; 256]);
@@ -379,14 +472,6 @@ mod tests {
         CRASHES.into_iter().map(action).collect()
     }
 
-    fn blocked() -> u64 {
-        let mut set = set_of(libc::SIGUSR1);
-        // SAFETY: the set can be written.
-        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, ptr::null(), &raw mut set) };
-        // SAFETY: the set is longer; the kernel has 64 signals.
-        unsafe { (&raw const set).cast::<u64>().read() }
-    }
-
     fn stack() -> libc::stack_t {
         // SAFETY: a stack of zeros is a valid one.
         let mut stack: libc::stack_t = unsafe { mem::zeroed() };
@@ -404,6 +489,7 @@ mod tests {
     }
 
     static HEARD: AtomicUsize = AtomicUsize::new(0);
+    static WAITS: AtomicBool = AtomicBool::new(false);
 
     extern "C" fn hears(_: c_int) {
         HEARD.fetch_add(1, Ordering::Relaxed);
@@ -450,10 +536,11 @@ mod tests {
         let expected = unsafe { function.direct(arguments) };
         // SAFETY: takes anything.
         assert_eq!(unsafe { guarded(function, arguments) }.ok(), Some(expected));
-        let crashes: [(Plain, &str); 4] = [
+        let crashes: [(Plain, &str); 5] = [
             (write_to_null, "SIGSEGV"),
             (block_and_abort, "SIGABRT"),
             (illegal, "SIGILL"),
+            (raise_while_blocked, "SIGILL"),
             (overflow, "SIGSEGV"),
         ];
         // Again and again: nothing is used up.
@@ -462,18 +549,45 @@ mod tests {
             assert_eq!(unsafe { guarded(crash, ()) }.err(), Some(signal));
             assert_eq!(blocked(), blocked_before);
         }
-        // What another thread raises is the program's, and so is what this one does outside of a call.
+        // What another thread sends here or raises is the program's, and so is what this one does outside of
+        // a call.
+        // SAFETY: pthread_self(3) takes nothing.
+        let this = unsafe { libc::pthread_self() };
+        let other = std::thread::spawn(move || {
+            while !WAITS.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            // SAFETY: the thread waits for it; the program's handler comes back.
+            unsafe { libc::pthread_kill(this, libc::SIGFPE) }
+        });
+        let wait: Plain = wait_to_hear;
+        // SAFETY: takes nothing.
+        assert_eq!(unsafe { guarded(wait, ()) }.ok(), Some(7));
+        other.join().unwrap();
         // SAFETY: the program's handler comes back.
         std::thread::spawn(|| unsafe { libc::raise(libc::SIGFPE) }).join().unwrap();
-        assert_eq!(HEARD.load(Ordering::Relaxed), 1);
+        assert_eq!(HEARD.load(Ordering::Relaxed), 2);
         // SAFETY: as above.
         unsafe { libc::raise(libc::SIGFPE) };
-        assert_eq!(HEARD.load(Ordering::Relaxed), 2);
+        assert_eq!(HEARD.load(Ordering::Relaxed), 3);
         here().stage.set(Stage::None);
         restore();
         assert_eq!(actions(), actions_before);
         assert_eq!(stack().ss_flags, libc::SS_DISABLE);
         change_stack(of_rust);
+        // A program that changes its handler again and again between gyan's scopes is let alone.
+        for number in 0..=CHANGES {
+            let to = if number % 2 == 0 { libc::SIG_IGN } else { libc::SIG_DFL };
+            // SAFETY: both are always allowed.
+            unsafe { libc::signal(libc::SIGILL, to) };
+            let set = actions();
+            assert!(install());
+            assert_eq!(actions()[2] == set[2], number + 1 >= CHANGES, "{number}");
+            restore();
+            assert_eq!(actions(), set);
+        }
+        // SAFETY: the default action is always allowed.
+        unsafe { libc::signal(libc::SIGILL, libc::SIG_DFL) };
         // A handler that the program sets meanwhile stays, and gyan's comes no more.
         assert!(install());
         // SAFETY: the default action is always allowed.

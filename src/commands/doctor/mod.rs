@@ -1,0 +1,270 @@
+//! `gyan doctor`: is something in the way of gyan, what does this MPI export, what would show more?
+
+mod probe;
+mod quirks;
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use gyan_results::{Check, DOCTOR_SCHEMA, Diagnosis, Exports, PvarInfo, Tool, Variables, Verdict};
+
+use crate::cli::DoctorOptions;
+use crate::commands::varlist::print;
+use crate::error::{Error, reason};
+use crate::format::ListFormat;
+use crate::launch::executable::{self, Executable, Kind};
+use crate::launch::launcher::{self, Launcher};
+use crate::launch::{listing, mpi, preload};
+use crate::{DONE, INCOMPLETE, symbols, view};
+
+pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
+    let format = if options.json { ListFormat::Json } else { options.format.clone()? };
+    let library = preload::library();
+    let mut checks = vec![match &library {
+        Ok(path) => ok("libgyan.so", path.display().to_string()),
+        Err(error) => of_error("libgyan.so", error),
+    }];
+    checks.extend(settings());
+    checks.extend(order());
+    let output = output_directory();
+    checks.push(writable(&output));
+    let listing = match library {
+        Ok(_) if options.command.is_empty() => of_path(options, &mut checks),
+        Ok(library) => of_program(options, &library, &output, &mut checks)?,
+        Err(_) => None,
+    };
+    checks.extend(listing.as_ref().and_then(messages));
+    if let (Some(path), Some(listing)) = (&options.probe, &listing) {
+        checks.push(quirks::write(listing, path)?);
+    }
+    let diagnosis = diagnosis(options, checks, listing);
+    let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
+    print(format, &view::doctor(&diagnosis), &diagnosis)?;
+    Ok(code)
+}
+
+fn diagnosis(options: &DoctorOptions, checks: Vec<Check>, listing: Option<Variables>) -> Diagnosis {
+    let words = options.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let mut diagnosis = Diagnosis {
+        schema: DOCTOR_SCHEMA.into(),
+        tool: Tool::gyan(),
+        command: words.collect(),
+        checks,
+        mpi: None,
+        exports: None,
+        switches: Vec::new(),
+        advice: Vec::new(),
+    };
+    if let Some(listing) = listing {
+        let still_there = |pvar: &&PvarInfo| !pvar.before_init;
+        diagnosis.exports = Some(Exports {
+            cvars: listing.cvars.len(),
+            pvars: listing.pvars.len(),
+            pvars_after_init: listing.pvars.iter().filter(still_there).count(),
+            categories: listing.categories.len(),
+            events: listing.has_events.then_some(listing.events.len()),
+        });
+        diagnosis.mpi = Some(listing.mpi);
+        diagnosis.switches = listing.switches;
+        diagnosis.advice = listing.advice;
+    }
+    diagnosis
+}
+
+fn check(what: &str, verdict: Verdict, finding: String, remedy: Option<&str>) -> Check {
+    Check { what: what.into(), verdict, finding, remedy: remedy.map(str::to_owned) }
+}
+
+fn ok(what: &str, finding: String) -> Check {
+    check(what, Verdict::Ok, finding, None)
+}
+
+fn obstacle(what: &str, finding: String, remedy: &str) -> Check {
+    check(what, Verdict::Obstacle, finding, Some(remedy))
+}
+
+fn of_error(what: &str, error: &Error) -> Check {
+    let (finding, remedy) = error.parts();
+    obstacle(what, finding.to_owned(), remedy)
+}
+
+/// gyan's own settings, where there are any.
+fn settings() -> Option<Check> {
+    let mut settings: Vec<String> = env::vars()
+        .filter(|(name, value)| name.starts_with("GYAN") && !value.is_empty())
+        .map(|(name, value)| format!("{name}={value}"))
+        .collect();
+    settings.sort();
+    let off = ["off", "0", "no", "false"];
+    let gyan = env::var("GYAN").unwrap_or_default().to_ascii_lowercase();
+    if off.contains(&gyan.as_str()) {
+        let finding = format!("GYAN={gyan} turns libgyan.so off");
+        return Some(obstacle("settings", finding, "unset GYAN"));
+    }
+    (!settings.is_empty()).then(|| ok("settings", settings.join(" ")))
+}
+
+/// What the user preloads before libgyan.so. No obstacle here: `gyan run` and the start below put
+/// libgyan.so first.
+fn order() -> Option<Check> {
+    let preload = env::var("LD_PRELOAD").ok()?;
+    let words: Vec<&str> = preload.split([' ', ':']).filter(|word| !word.is_empty()).collect();
+    let before = words.get(..words.iter().position(|word| probe::is_gyan(word))?)?;
+    let has_mpi = |word: &&&str| symbols::defines(Path::new(word), |name| name.starts_with("MPI_"));
+    let first = before.iter().find(has_mpi)?;
+    let finding =
+        format!("LD_PRELOAD has {first} before libgyan.so, and it defines functions of MPI");
+    let remedy = "put libgyan.so first in LD_PRELOAD; gyan run does so by itself";
+    Some(check("order", Verdict::Note, finding, Some(remedy)))
+}
+
+/// Where profiles would go, or the directory in which theirs would be made.
+fn output_directory() -> PathBuf {
+    let chosen = env::var_os("GYAN_OUTPUT").filter(|value| !value.is_empty());
+    let here = PathBuf::from(".");
+    let path = chosen.map_or(here, PathBuf::from);
+    std::path::absolute(&path).unwrap_or(path)
+}
+
+/// Whether the directory, or the first one above that exists, takes files.
+fn writable(output: &Path) -> Check {
+    let exists = output.ancestors().find(|path| path.exists()).unwrap_or(output);
+    match tempfile::tempfile_in(exists) {
+        Ok(_) => ok("output", format!("{} can be written", output.display())),
+        Err(error) => obstacle(
+            "output",
+            format!("{} cannot be written: {}", output.display(), reason(&error)),
+            "name a directory that can with gyan run -o, or set GYAN_OUTPUT",
+        ),
+    }
+}
+
+/// The MPIs that the environment leads to, and the listing of the first.
+fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables> {
+    let (compiler, launcher) = (mpi::compiler(), mpi::launcher());
+    let shown = |what: &str, lead: Option<&mpi::Lead>| match lead {
+        Some(mpi::Lead { command, library: Some(library) }) => {
+            ok(what, format!("{} -> {}", command.display(), library.display()))
+        }
+        Some(mpi::Lead { command, library: None }) => check(
+            what,
+            Verdict::Note,
+            format!("{} leads to no MPI library that gyan can find", command.display()),
+            Some("name a program after --"),
+        ),
+        None => check(what, Verdict::Note, "not on PATH".into(), None),
+    };
+    checks.push(shown("mpicc", compiler.as_ref()));
+    checks.push(shown("mpirun", launcher.as_ref()));
+    let others = mpi::on_library_path();
+    if !others.is_empty() {
+        let others: Vec<String> = others.iter().map(|path| path.display().to_string()).collect();
+        checks.push(ok("loader path", format!("LD_LIBRARY_PATH has {}", others.join(", "))));
+    }
+    let listing = listing::on_path(options.probe.is_some());
+    match &listing {
+        Ok(listing) => {
+            let kind = launcher.and_then(|lead| launcher::launcher(lead.command.as_os_str()));
+            checks.extend(mismatch(kind, listing));
+        }
+        Err(error) if error.is_said() => checks.push(obstacle(
+            "MPI library",
+            "cannot be asked; why stands above".into(),
+            "name a program after --",
+        )),
+        Err(error) => checks.push(of_error("MPI library", error)),
+    }
+    listing.ok()
+}
+
+/// A launcher of one MPI starts programs of another as so many runs of one process.
+fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
+    let open_mpi = listing.mpi.library.starts_with("Open MPI");
+    let (launcher, differs) = match launcher? {
+        Launcher::OpenMpi => ("Open MPI", !open_mpi),
+        Launcher::Hydra => ("MPICH or Intel MPI", open_mpi),
+        Launcher::Inheriting => return None,
+    };
+    let library = listing.mpi.library.split(',').next().unwrap_or_default();
+    differs.then(|| {
+        obstacle(
+            "launcher",
+            format!(
+                "is that of {launcher}, and the MPI library is {library}: each process would be a \
+                 run of its own"
+            ),
+            "use the mpirun that belongs to the library",
+        )
+    })
+}
+
+/// By what the library can tell of every message.
+fn messages(listing: &Variables) -> Option<Check> {
+    let peruse =
+        symbols::defines(Path::new(&listing.mpi.library_path), |name| name == "PERUSE_Init");
+    let by = match (peruse, listing.events.is_empty()) {
+        (true, true) => "PERUSE",
+        (true, false) => "PERUSE and events of MPI_T",
+        (false, false) => "events of MPI_T",
+        (false, true) => return None,
+    };
+    Some(ok("messages", format!("the library can tell of each by {by}: gyan run --events")))
+}
+
+/// A program that is tried.
+fn of_program(
+    options: &DoctorOptions,
+    library: &Path,
+    output: &Path,
+    checks: &mut Vec<Check>,
+) -> Result<Option<Variables>, Error> {
+    let first = &options.command[0];
+    if launcher::find_executable(first).is_none() {
+        return Err(Error::new(first.display(), "no such program", "check its name and PATH"));
+    }
+    let launcher = launcher::launcher(first);
+    if let Some(launcher) = launcher {
+        let how = match launcher {
+            Launcher::OpenMpi => "takes LD_PRELOAD to the ranks with -x",
+            Launcher::Hydra => "takes LD_PRELOAD to the ranks with -genv",
+            Launcher::Inheriting => "passes its environment on",
+        };
+        checks.push(ok("launcher", format!("{} {how}", first.display())));
+    }
+    let Some(program) = executable::target(launcher, &options.command) else {
+        checks.push(obstacle(
+            "program",
+            "no word of the command names a program".into(),
+            "check its name and PATH",
+        ));
+        return Ok(None);
+    };
+    if let Some((finding, remedy)) = probe::closed_to_gyan(&program) {
+        checks.push(obstacle("program", finding, remedy));
+        return Ok(None);
+    }
+    checks.push(ok("program", described(&program)));
+    let here = output.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
+    let outcome = probe::probe(&options.command, launcher, library, here, options.probe.is_some())?;
+    let Some(listing) = outcome.listing else {
+        checks.push(probe::explain(&program, launcher, &outcome));
+        return Ok(None);
+    };
+    checks.push(ok("start", "MPI_Init was reached under libgyan.so".into()));
+    checks.extend(mismatch(launcher, &listing));
+    checks.extend(listing.in_front.iter().map(|sentence| {
+        let (finding, remedy) = sentence.split_once("; ").unwrap_or((sentence, ""));
+        obstacle("order", finding.to_owned(), remedy)
+    }));
+    Ok(Some(listing))
+}
+
+fn described(program: &Executable) -> String {
+    let path = program.path.display();
+    match &program.kind {
+        Kind::Dynamic { mpi: Some(mpi), .. } => format!("{path} needs {mpi}"),
+        Kind::Dynamic { .. } => format!("{path} names no MPI library itself"),
+        Kind::Script => format!("{path} is a script"),
+        Kind::Static | Kind::Foreign | Kind::Unknown => path.to_string(),
+    }
+}

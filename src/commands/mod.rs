@@ -1,0 +1,10 @@
+//! What does each subcommand do? One file or folder a subcommand; what two of them need lies in another
+//! room.
+
+pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod pack;
+pub(crate) mod reduce;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod varlist;

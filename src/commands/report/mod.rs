@@ -1,0 +1,177 @@
+//! `gyan report`: the numbers of a run directory or a pack, in one of several forms.
+
+mod series;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use gyan_results::{Summary, write_json, write_summary};
+use wildmatch::WildMatch;
+
+use crate::cli::ReportOptions;
+use crate::error::Error;
+use crate::format::ReportFormat as Format;
+use crate::input::packed;
+use crate::input::source::Source;
+use crate::symbols::stacks;
+use crate::view::data::{self, Data, Queues};
+use crate::view::{self, View};
+use crate::{DONE, INCOMPLETE, output, render};
+
+pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
+    let (directory, phase) = directory_and_phase(options)?;
+    let source = Source::open(&directory)?;
+    let mut summary = source.summarize()?;
+    let complete = source.warn_of_gaps(&summary);
+    if let Some(glob) = &options.vars {
+        keep(&mut summary, glob)?;
+    }
+    let all = options.all;
+    if options.environment {
+        let (view, data) = (view::environment(&summary), data::environment(&summary.cvars));
+        print(format, &view, data, |out| write_json(out, &summary.cvars))?;
+    } else if let Some(name) = &options.series {
+        series::print(&source, &summary, name, format, all)?;
+    } else if let Some(name) = &options.histogram {
+        let histograms = view::histograms(&summary, &WildMatch::new(name));
+        if histograms.is_empty() {
+            return Err(Error::new(
+                format!("--histogram {name}"),
+                "no call that was timed, no variable that was sampled and no metric of messages matches",
+                "gyan report --all shows the names",
+            ));
+        }
+        let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
+        print(format, &view, data, |out| write_json(out, &histograms))?;
+    } else if let Some(name) = phase {
+        keep_phases(&directory, &mut summary, name)?;
+        let view = view::phases(&summary, !name.is_empty(), all);
+        let data = data::phases(&summary.phases);
+        print(format, &view, data, |out| write_json(out, &summary.phases))?;
+    } else if options.queues {
+        queues(&directory, &summary, format, all)?;
+    } else {
+        let (watched, remarks) = stacks::watched(&summary);
+        let view = view::report(&summary, (&watched, &remarks), all);
+        let data = data::summary(&summary, &watched);
+        print(format, &view, data, |mut out| write_summary(&mut out, &summary))?;
+    }
+    Ok(if complete { DONE } else { INCOMPLETE })
+}
+
+/// What a run is printed with that has ended just now.
+pub(crate) fn first_screen(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    let (watched, remarks) = stacks::watched(summary);
+    render::table(out, &view::report(summary, (&watched, &remarks), false))
+}
+
+/// Prints `view` for people; for programs the rows of `data`, or what `json` writes.
+fn print(
+    format: Format,
+    view: &View,
+    data: Data,
+    json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    output::print(|out| match format {
+        Format::Table => render::table(out, view),
+        Format::Markdown => render::markdown(out, view),
+        Format::Csv => render::all_rows(data, |columns| render::Csv::new(out, columns)),
+        Format::Json => json(out),
+    })
+}
+
+/// The run directory, and the name of the phase that is asked for, which is empty for all of them:
+/// `--phase DIR` has the directory where a name could be.
+fn directory_and_phase(options: &ReportOptions) -> Result<(PathBuf, Option<&str>), Error> {
+    let phase = options.phase.as_deref();
+    match (&options.directory, phase) {
+        (Some(directory), phase) => Ok((directory.clone(), phase)),
+        (None, Some(name)) if is_run(Path::new(name)) => Ok((name.into(), Some(""))),
+        (None, name) => Err(Error::new(
+            format!("--phase {}", name.unwrap_or_default()),
+            "no run directory",
+            "name one: gyan report --phase NAME DIR",
+        )),
+    }
+}
+
+fn is_run(path: &Path) -> bool {
+    path.is_dir() || packed::is_named_so(path)
+}
+
+/// What is known of the queues of messages.
+fn queues(directory: &Path, summary: &Summary, format: Format, all: bool) -> Result<(), Error> {
+    let metrics = summary.queues();
+    if metrics.is_empty() && summary.watches.is_empty() && summary.events.is_empty() {
+        return Err(Error::new(
+            directory.display(),
+            "nothing is known of queues",
+            "run with: gyan run --watch umq --events",
+        ));
+    }
+    let (watched, remarks) = stacks::watched(summary);
+    let queues = Queues {
+        metrics: &metrics,
+        messages: &summary.messages,
+        events: &summary.events,
+        watches: &watched,
+    };
+    let view = view::queues(summary, &metrics, (&watched, &remarks), all);
+    print(format, &view, data::queues(&queues), |out| write_json(out, &queues))
+}
+
+/// Keeps what matches; that nothing does is an error, because it is a spelling mistake.
+fn keep(summary: &mut Summary, glob: &str) -> Result<(), Error> {
+    let pattern = WildMatch::new(glob);
+    summary.pvars.retain(|pvar| pattern.matches(&pvar.name));
+    summary.calls.retain(|call| pattern.matches(&call.name));
+    summary.samples.retain(|samples| pattern.matches(&samples.name));
+    for phase in &mut summary.phases {
+        phase.pvars.retain(|pvar| pattern.matches(&pvar.name));
+        phase.calls.retain(|call| pattern.matches(&call.name));
+        phase.samples.retain(|samples| pattern.matches(&samples.name));
+    }
+    summary
+        .coverage
+        .skipped
+        .retain(|skipped| skipped.name.as_deref().is_some_and(|name| pattern.matches(name)));
+    let nothing = summary.pvars.is_empty()
+        && summary.calls.is_empty()
+        && summary.samples.is_empty()
+        && summary.coverage.skipped.is_empty();
+    if nothing {
+        return Err(Error::new(
+            format!("--vars {glob}"),
+            "no variable or function matches",
+            "leave it out to see all of them",
+        ));
+    }
+    Ok(())
+}
+
+/// Keeps the phases whose name matches, or all of them.
+fn keep_phases(directory: &Path, summary: &mut Summary, glob: &str) -> Result<(), Error> {
+    if summary.phases.is_empty() {
+        return Err(Error::new(
+            directory.display(),
+            "the program has no phases",
+            "mark them with gyan_phase_begin(\"name\") and gyan_phase_end() of gyan.h, or with \
+             MPI_Pcontrol(3), MPI_Pcontrol(4), ...",
+        ));
+    }
+    if glob.is_empty() {
+        return Ok(());
+    }
+    let pattern = WildMatch::new(glob);
+    let names: Vec<&str> = summary.phases.iter().map(view::phase_name).collect();
+    if !names.iter().any(|name| pattern.matches(name)) {
+        return Err(Error::new(
+            format!("--phase {glob}"),
+            "no phase matches",
+            format!("the run has {}", names.join(", ")),
+        ));
+    }
+    summary.phases.retain(|phase| pattern.matches(view::phase_name(phase)));
+    Ok(())
+}

@@ -1,0 +1,225 @@
+//! `gyan run`: puts libgyan.so into the ranks of a program. In front of a launcher it waits for
+//! the end, passes the exit code on and prints the report; started by one, it becomes the rank.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::iter;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus};
+
+use crate::DONE;
+use crate::cli::RunOptions;
+use crate::commands::report;
+use crate::error::Error;
+use crate::input::directory;
+use crate::input::source::Source;
+use crate::launch::launcher::{self, Launcher};
+use crate::launch::preload::{library, preload};
+use crate::launch::wait::run_and_wait;
+
+type Variables = Vec<(&'static str, OsString)>;
+
+pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
+    let Some(program) = options.command.first() else {
+        return Err(Error::new("gyan run", "no program", "name it after --"));
+    };
+    if launcher::find_executable(program).is_none() {
+        return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
+    }
+    let launcher = launcher::launcher(program);
+    let mut variables: Variables = vec![("LD_PRELOAD", preload(&library()?))];
+    if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
+        return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
+    }
+    let joined = |list: &[String], by| (!list.is_empty()).then(|| list.join(by));
+    for (name, setting) in [
+        ("GYAN_PVARS", options.pvars.clone()),
+        ("GYAN_CVARS", joined(&options.set, ";")),
+        ("GYAN_ENABLE", joined(&options.enable, ",")),
+        ("GYAN_BUDGET", options.budget.clone()),
+        ("GYAN_SAMPLE", joined(&options.sample, ",")),
+        ("GYAN_SERIES", options.series.clone()),
+        ("GYAN_WATCH", options.watch.clone()),
+        ("GYAN_EVENTS", options.events.clone()),
+    ] {
+        variables.extend(setting.map(|setting| (name, setting.into())));
+    }
+    let is_rank = launcher.is_none() && launcher::rank().is_some();
+    if let Some(how) = reduce(options, is_rank) {
+        variables.push(("GYAN_REDUCE", how.into()));
+    }
+    if is_rank {
+        if let Some(output) = output_directory(options)? {
+            variables.push(("GYAN_OUTPUT", output.into()));
+        }
+        return Err(become_rank(&options.command, variables));
+    }
+    in_front(options, launcher, variables)
+}
+
+/// Whether the ranks are to reduce their profiles themselves. Only in front of a launcher it is sure that
+/// gyan is in all of them; else that is for the user to say.
+fn reduce(options: &RunOptions, is_rank: bool) -> Option<String> {
+    let is_set = env::var_os("GYAN_REDUCE").is_some_and(|value| !value.is_empty());
+    let default = (!is_rank && !is_set).then(|| "auto".to_owned());
+    options.reduce.clone().or(default)
+}
+
+/// Runs the command, waits, and reports.
+fn in_front(
+    options: &RunOptions,
+    launcher: Option<Launcher>,
+    mut variables: Variables,
+) -> Result<u8, Error> {
+    let chosen = output_directory(options)?;
+    let is_new = chosen.is_none();
+    let output = match chosen {
+        Some(output) => output,
+        None => new_directory(launcher, &options.command)?,
+    };
+    make_way(&output, options.force)?;
+    variables.push(("GYAN_OUTPUT", output.clone().into()));
+    variables.push(("GYAN_NOTICES", "warnings".into()));
+    let (line, own) = launcher::command_line(launcher, &options.command, &variables);
+    let Some((program, arguments)) = line.split_first() else {
+        return Err(Error::new("gyan run", "no program", "name it after --"));
+    };
+    let mut command = Command::new(program);
+    let status = run_and_wait(command.args(arguments).envs(own));
+    if is_new {
+        // Where nothing was written: one with something in it stays.
+        let _ = fs::remove_dir(&output);
+    }
+    let status = status?;
+    if !options.no_report {
+        show(&output);
+    }
+    Ok(exit_code(status))
+}
+
+/// Becomes the program; returns only when that fails.
+fn become_rank(words: &[OsString], variables: Variables) -> Error {
+    let Some((program, arguments)) = words.split_first() else {
+        return Error::new("gyan run", "no program", "name it");
+    };
+    let error = Command::new(program).args(arguments).envs(variables).exec();
+    Error::io(Path::new(program), &error, "check the program")
+}
+
+/// Prints the report to stderr: stdout belongs to the program. What goes wrong here is said and
+/// does not change the exit code, which is the program's.
+fn show(output: &Path) {
+    if !directory::has_profiles(output) {
+        anstream::eprintln!(
+            "gyan: {}: no profile was written; does the program call MPI_Init, is it linked with a \
+             shared MPI library, and does libgyan.so come before that? gyan doctor -- COMMAND \
+             finds out",
+            output.display()
+        );
+        directory::name_nested(output);
+        return;
+    }
+    let source = Source::open(output);
+    match source.and_then(|source| Ok((source.summarize()?, source))) {
+        Ok((summary, source)) => {
+            source.warn_of_gaps(&summary);
+            anstream::eprintln!();
+            // A closed stderr leaves nobody to tell.
+            let _ = report::first_screen(&mut anstream::stderr().lock(), &summary);
+            let directory = relative(output).display();
+            anstream::eprintln!(
+                "\nprofiles in {directory}; everything: gyan report --all {directory}"
+            );
+        }
+        Err(error) => anstream::eprintln!("gyan: {error}"),
+    }
+}
+
+/// The user's own output directory as an absolute path: ranks may run elsewhere.
+fn output_directory(options: &RunOptions) -> Result<Option<PathBuf>, Error> {
+    let from_env = || env::var_os("GYAN_OUTPUT").filter(|value| !value.is_empty());
+    let Some(chosen) = options.output.clone().or_else(|| from_env().map(PathBuf::from)) else {
+        return Ok(None);
+    };
+    std::path::absolute(&chosen)
+        .map(Some)
+        .map_err(|error| Error::io(&chosen, &error, "name another output directory with -o"))
+}
+
+/// `gyan-<program>-<id>` here, with the first id that is free.
+fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathBuf, Error> {
+    let here = env::current_dir()
+        .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
+    let name = launcher::program_name(launcher, words);
+    let id = std::process::id();
+    // Made here and now: another gyan run, on another node too, may be about to choose the same.
+    let mut maker = DirBuilder::new();
+    maker.mode(mode());
+    let is_taken = |candidate: &PathBuf| {
+        let made = maker.create(candidate);
+        made.is_err_and(|error| error.kind() == ErrorKind::AlreadyExists)
+    };
+    let mut candidates = iter::once(here.join(format!("gyan-{name}-{id}")))
+        .chain((1..).map(|n| here.join(format!("gyan-{name}-{id}.{n}"))));
+    candidates
+        .find(|candidate| !is_taken(candidate))
+        .ok_or_else(|| Error::new("gyan run", "no free directory name", "name one with -o"))
+}
+
+/// `GYAN_MODE`, on which the ranks say what is wrong with it.
+fn mode() -> u32 {
+    let set = env::var("GYAN_MODE").ok().and_then(|text| u32::from_str_radix(&text, 8).ok());
+    set.filter(|mode| mode & !0o777 == 0 && mode & 0o700 == 0o700).unwrap_or(0o700)
+}
+
+/// Two runs in one directory would be mixed, so the profiles of an earlier one go or gyan does not
+/// start.
+fn make_way(output: &Path, force: bool) -> Result<(), Error> {
+    let nested = directory::nested(output);
+    let old: Vec<PathBuf> = iter::once(output)
+        .chain(nested.iter().map(PathBuf::as_path))
+        .flat_map(|place| {
+            let files = directory::all_rank_files(place).unwrap_or_default();
+            files.into_iter().map(|file| place.join(file.name()))
+        })
+        .collect();
+    if old.is_empty() {
+        return Ok(());
+    }
+    if !force {
+        return Err(Error::new(
+            output.display(),
+            format!("holds {} profiles of an earlier run", old.len()),
+            "choose another directory, or --force to remove them",
+        ));
+    }
+    let summary = |place: &Path| place.join(gyan_results::SUMMARY_FILE);
+    let summaries = iter::once(summary(output)).chain(nested.iter().map(|place| summary(place)));
+    for path in old.into_iter().chain(summaries) {
+        if let Err(error) = fs::remove_file(&path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            return Err(Error::io(&path, &error, "remove it by hand"));
+        }
+    }
+    for place in nested {
+        // What is not gyan's stays, and with it the directory.
+        let _ = fs::remove_dir(place);
+    }
+    Ok(())
+}
+
+fn relative(path: &Path) -> &Path {
+    let here = env::current_dir().ok();
+    here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
+}
+
+/// The program's own code, or 128 and the signal that ended it, as shells have it.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(DONE)
+}

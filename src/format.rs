@@ -1,0 +1,86 @@
+//! Which formats does a subcommand have? What it does not have is refused, with a list of what it has.
+
+use std::ffi::OsStr;
+use std::marker::PhantomData;
+
+use clap::builder::{PossibleValue, TypedValueParser};
+use clap::{Arg, Command, ValueEnum};
+
+use crate::error::Error;
+
+/// How a report is printed.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ReportFormat {
+    /// Aligned columns
+    Table,
+    /// Tables for a document
+    Markdown,
+    /// One line for each number, of all that there is
+    Csv,
+    /// The summary as it is in summary.json
+    Json,
+}
+
+/// How what is known of a library is printed.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum ListFormat {
+    /// Aligned columns
+    Table,
+    /// Tables for a document
+    Markdown,
+    /// All that is known, by a schema
+    Json,
+}
+
+/// How long tables are written.
+#[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Columns, compressed
+    Parquet,
+    /// One line for each row, with a header
+    Csv,
+    /// One JSON object for each row
+    Jsonl,
+}
+
+/// The format that was asked for, or why there is none: clap's own words would take five lines.
+pub(crate) type Asked<F> = Result<F, Error>;
+
+/// Takes the formats of one subcommand.
+#[derive(Clone)]
+pub(crate) struct OneOf<F>(PhantomData<F>);
+
+impl<F: ValueEnum + 'static> OneOf<F> {
+    pub(crate) fn new() -> OneOf<F> {
+        OneOf(PhantomData)
+    }
+
+    fn names() -> impl Iterator<Item = PossibleValue> {
+        F::value_variants().iter().filter_map(ValueEnum::to_possible_value)
+    }
+}
+
+impl<F: ValueEnum + Clone + Send + Sync + 'static> TypedValueParser for OneOf<F> {
+    type Value = Asked<F>;
+
+    fn parse_ref(
+        &self,
+        command: &Command,
+        _: Option<&Arg>,
+        value: &OsStr,
+    ) -> Result<Asked<F>, clap::Error> {
+        let asked = value.to_string_lossy();
+        Ok(F::from_str(&asked, false).map_err(|_| {
+            let names: Vec<String> = Self::names().map(|name| name.get_name().to_owned()).collect();
+            let (last, others) =
+                names.split_last().map_or(("", &[][..]), |(last, rest)| (last, rest));
+            let names = format!("{} or {last}", others.join(", "));
+            let why = format!("gyan {} prints {names}", command.get_name());
+            Error::new(format!("--format {asked}"), why, "choose one of these")
+        }))
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(Self::names()))
+    }
+}

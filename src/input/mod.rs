@@ -1,0 +1,7 @@
+//! Where do profiles come from, a run directory or a pack, and what is reduced of them? Nothing here
+//! decides what is shown.
+
+pub(crate) mod directory;
+mod killed;
+pub mod packed;
+pub(crate) mod source;

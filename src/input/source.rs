@@ -1,0 +1,377 @@
+//! Where profiles come from, a run directory or a pack, and what is made of all of them without
+//! holding more than a few at a time.
+
+use std::collections::BTreeMap;
+use std::io::{self, IsTerminal};
+use std::ops::{Range, RangeInclusive};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gyan_results::{
+    RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE, Summary,
+    read_summary,
+};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use rayon::prelude::*;
+
+use crate::error::Error;
+use crate::input::directory::{self, Directory};
+use crate::input::packed::Packed;
+use crate::say;
+
+/// Profiles that are compressed together in a pack: the more, the smaller it is; the fewer, the sooner
+/// one is read, and the fewer are lost when a byte is damaged. And those that one thread reads at once
+/// where whole profiles are needed.
+pub(crate) const PART: usize = 16;
+/// Ranks that one thread reduces before what it made of them is merged: with few, what is allocated for
+/// one of them is not used often enough by the others; with many, threads wait for the last at the end.
+const BLOCK: RangeInclusive<u32> = 16..=1024;
+/// Blocks that there should be for each thread.
+const BLOCKS_PER_THREAD: usize = 8;
+/// A reduction that takes longer shows its progress.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// The profiles of a run.
+pub(crate) enum Source {
+    Directory(Directory),
+    Pack(Packed),
+}
+
+/// Ranks that agree in all but their last bits, and where they are: which files of a directory, or which
+/// frames of a pack.
+struct Block {
+    number: u32,
+    bits: u32,
+    parts: Range<usize>,
+}
+
+/// A profile, or why there is none, and what it is called within the source.
+type Read = Result<RankProfile, String>;
+
+impl Source {
+    pub(crate) fn open(path: &Path) -> Result<Source, Error> {
+        if path.is_file() {
+            Packed::open(path).map(Source::Pack)
+        } else {
+            Directory::open(path).map(Source::Directory)
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Source::Directory(directory) => &directory.path,
+            Source::Pack(pack) => &pack.path,
+        }
+    }
+
+    /// How many profiles there are, the damaged ones included.
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Source::Directory(directory) => directory.files.len(),
+            Source::Pack(pack) => pack.lines(),
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Where `gyan reduce` writes the summary.
+    pub(crate) fn summary_file(&self) -> PathBuf {
+        match self {
+            Source::Directory(directory) => directory.path.join(SUMMARY_FILE),
+            Source::Pack(pack) => crate::input::packed::beside(&pack.path, SUMMARY_FILE),
+        }
+    }
+
+    /// What a message calls a profile of this source.
+    pub(crate) fn place(&self, name: &str) -> String {
+        match self {
+            Source::Directory(directory) => directory.path.join(name).display().to_string(),
+            Source::Pack(pack) => format!("{}: {name}", pack.path.display()),
+        }
+    }
+
+    fn parts(&self) -> usize {
+        match self {
+            Source::Directory(directory) => directory.files.len().div_ceil(PART),
+            Source::Pack(pack) => pack.frames(),
+        }
+    }
+
+    /// Each profile of a part, in the order of the ranks.
+    fn each_in(&self, part: usize, mut take: impl FnMut(&str, Read)) {
+        match self {
+            Source::Directory(directory) => {
+                for &file in directory.files.chunks(PART).nth(part).unwrap_or_default() {
+                    take(&file.name(), directory.read(file));
+                }
+            }
+            Source::Pack(pack) => pack.each_in(part, |name, text| take(name, text.profile())),
+        }
+    }
+
+    /// What `of` makes of each profile of `job`, in the order of the ranks. What cannot be read is
+    /// left out: [`warn_of_gaps`](Self::warn_of_gaps) has said so.
+    pub(crate) fn of_each<T: Send>(
+        &self,
+        job: &str,
+        of: impl Fn(RankProfile) -> T + Send + Sync,
+    ) -> Vec<T> {
+        let of_part = |part| {
+            let mut made = Vec::new();
+            self.each_in(part, |_, profile| {
+                made.extend(profile.ok().filter(|profile| profile.job.id == job).map(&of));
+            });
+            made
+        };
+        (0..self.parts()).into_par_iter().flat_map_iter(of_part).collect()
+    }
+
+    /// The profiles of `job` one after the other: for what is too much to hold of all of them.
+    pub(crate) fn one_by_one<'a>(&'a self, job: &'a str) -> impl Iterator<Item = RankProfile> + 'a {
+        let profiles: Box<dyn Iterator<Item = RankProfile>> = match self {
+            Source::Directory(directory) => {
+                let files = directory.files.iter();
+                Box::new(files.filter_map(|&file| directory.read(file).ok()))
+            }
+            Source::Pack(_) => Box::new((0..self.parts()).flat_map(|part| {
+                let mut profiles = Vec::new();
+                self.each_in(part, |_, profile| profiles.extend(profile.ok()));
+                profiles
+            })),
+        };
+        profiles.filter(move |profile| profile.job.id == job)
+    }
+
+    /// The summary that the ranks wrote instead of most of their profiles.
+    pub(crate) fn reduced_in_mpi(&self) -> Option<&Summary> {
+        match self {
+            Source::Directory(directory) => directory.reduced_in_mpi.as_deref(),
+            Source::Pack(_) => None,
+        }
+    }
+
+    /// The profiles, reduced, here or by the ranks themselves. When there are none, the summary that was
+    /// left of them.
+    pub(crate) fn summarize(&self) -> Result<Summary, Error> {
+        if let Some(summary) = self.reduced_in_mpi() {
+            return Ok(summary.clone());
+        }
+        if self.is_empty() {
+            return self.summary_that_was_left();
+        }
+        let progress = Progress::new(self.len());
+        let mut reduction = self.reduce(&self.blocks(), &progress);
+        progress.finish();
+        if let Source::Pack(pack) = self {
+            for (name, reason) in pack.lost() {
+                reduction.leave_out(name, reason);
+            }
+        }
+        let why_none = reduction.left_out().next().map(|left_out| {
+            Error::new(self.place(&left_out.file), &left_out.reason, "no other profile is here")
+        });
+        match (reduction.finish(), why_none) {
+            (Some(summary), _) => Ok(summary),
+            (None, Some(error)) => Err(error),
+            (None, None) => {
+                Err(Error::new(self.path().display(), "nothing to reduce", "run again"))
+            }
+        }
+    }
+
+    /// The profiles by aligned blocks of ranks.
+    fn blocks(&self) -> Vec<Block> {
+        let blocks = rayon::current_num_threads() * BLOCKS_PER_THREAD;
+        let size = u32::try_from(self.len() / blocks).unwrap_or(u32::MAX);
+        let bits = size.clamp(*BLOCK.start(), *BLOCK.end()).ilog2();
+        let mut parts: BTreeMap<u32, Range<usize>> = BTreeMap::new();
+        let mut take = |rank: u32, part: usize| {
+            let parts = parts.entry(rank >> bits).or_insert(part..part);
+            parts.end = part + 1;
+        };
+        match self {
+            Source::Directory(directory) => {
+                directory.files.iter().zip(0..).for_each(|(file, at)| take(file.rank, at));
+            }
+            Source::Pack(pack) => pack.each_rank(take),
+        }
+        parts.into_iter().map(|(number, parts)| Block { number, bits, parts }).collect()
+    }
+
+    /// As a binary tree over the ranks: doubles are added up in an order that neither threads nor ranks
+    /// that are missing change. What is merged is gone, so only as many reductions are held as there are
+    /// threads, for each level of the tree.
+    fn reduce(&self, blocks: &[Block], progress: &Progress) -> Reduction {
+        match blocks {
+            [] => Reduction::default(),
+            [block] => self.reduce_block(block, progress),
+            [first, .., last] => {
+                let level = (first.number ^ last.number).checked_ilog2().unwrap_or_default();
+                let is_left = |block: &Block| block.number >> level == first.number >> level;
+                let (left, right) = blocks.split_at(blocks.partition_point(is_left));
+                let (mut left, right) =
+                    rayon::join(|| self.reduce(left, progress), || self.reduce(right, progress));
+                left.merge(right);
+                left
+            }
+        }
+    }
+
+    fn reduce_block(&self, block: &Block, progress: &Progress) -> Reduction {
+        let mut reduction = ReductionInOrder::default();
+        let mut reader = RankReader::default();
+        let mut take = |name: &str, profile: Result<&mut RankProfile, String>| {
+            match profile {
+                Ok(profile) => reduction.add(name, profile),
+                Err(why) => reduction.leave_out(name, &why),
+            }
+            progress.step();
+        };
+        match self {
+            Source::Directory(directory) => {
+                for &file in directory.files.get(block.parts.clone()).unwrap_or_default() {
+                    take(&file.name(), directory.read_with(&mut reader, file));
+                }
+            }
+            Source::Pack(pack) => {
+                for part in block.parts.clone() {
+                    pack.each_in(part, |name, line| {
+                        if line.rank >> block.bits == block.number {
+                            take(name, line.profile_with(&mut reader));
+                        }
+                    });
+                }
+            }
+        }
+        reduction.finish()
+    }
+
+    fn summary_that_was_left(&self) -> Result<Summary, Error> {
+        if let Source::Pack(pack) = self
+            && pack.is_cut_short()
+        {
+            let path = pack.path.display();
+            let why = "is cut short before the first whole profile";
+            return Err(Error::new(path, why, "pack the directory again"));
+        }
+        let summary = self.summary_file();
+        match read_summary(&summary) {
+            Ok(summary) => Ok(summary),
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Error::new(
+                    self.path().display(),
+                    "holds no rank profiles (rank-NNNNNN.json)",
+                    "name the run directory of a program that ran under gyan",
+                ))
+            }
+            Err(error) => {
+                let text = error.to_string();
+                let (why, remedy) = text.split_once("; ").unwrap_or((&text, "reduce again"));
+                Err(Error::new(summary.display(), why, remedy))
+            }
+        }
+    }
+
+    /// Says what the summary lacks, on stderr. Whether it is complete.
+    pub(crate) fn warn_of_gaps(&self, summary: &Summary) -> bool {
+        let ranks = &summary.ranks;
+        let path = self.path().display();
+        let left_out = ranks.left_out.iter();
+        let left_out = left_out.map(|file| format!("{}: {}", self.place(&file.file), file.reason));
+        say::warn_of(left_out, |more| {
+            format!(
+                "{path}: {more} more files were left out; gyan reduce lists them in {SUMMARY_FILE}"
+            )
+        });
+        if !ranks.missing.is_empty() {
+            say::warn(format!(
+                "{path}: {} of {} ranks have no usable profile ({}); they ended before \
+                 MPI_Finalize, could not write, or ran without gyan",
+                ranks.missing.len(),
+                ranks.expected,
+                say::ranges(&ranks.missing),
+            ));
+        }
+        self.warn() && ranks.is_complete()
+    }
+
+    /// Says on stderr that of most ranks there is no profile, when they reduced them themselves.
+    pub(crate) fn warn_of_few(&self) {
+        if let Some(summary) = self.reduced_in_mpi() {
+            say::warn(format!(
+                "{}: the ranks reduced their profiles themselves: those of {} of {} ranks are here",
+                self.path().display(),
+                self.len(),
+                summary.ranks.reduced
+            ));
+        }
+    }
+
+    /// Says on stderr what is not in here beside damaged profiles. Whether the source is whole.
+    pub(crate) fn warn(&self) -> bool {
+        match self {
+            Source::Directory(directory) => {
+                directory::name_nested(&directory.path);
+                true
+            }
+            Source::Pack(pack) => pack.warn(),
+        }
+    }
+
+    /// Each profile with its name, in the order of the ranks, read on all cores; stops at an error.
+    pub(crate) fn in_order<E>(
+        &self,
+        mut take: impl FnMut(&str, Read) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let parts: Vec<usize> = (0..self.parts()).collect();
+        for parts in parts.chunks(rayon::current_num_threads()) {
+            let read = |&part: &usize| {
+                let mut profiles = Vec::new();
+                self.each_in(part, |name, profile| profiles.push((name.to_owned(), profile)));
+                profiles
+            };
+            let read: Vec<Vec<(String, Read)>> = parts.par_iter().map(read).collect();
+            for (name, profile) in read.into_iter().flatten() {
+                take(&name, profile)?;
+            }
+        }
+        if let Source::Pack(pack) = self {
+            for (name, why) in pack.lost() {
+                take(name, Err(why.to_owned()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A progress bar for who waits longer than a second in front of a terminal.
+pub(crate) struct Progress {
+    bar: ProgressBar,
+    begun: Instant,
+    wanted: bool,
+}
+
+impl Progress {
+    pub(crate) fn new(profiles: usize) -> Progress {
+        let hidden = ProgressDrawTarget::hidden();
+        let bar = ProgressBar::with_draw_target(Some(profiles as u64), hidden);
+        if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} profiles, {eta} left")
+        {
+            bar.set_style(style);
+        }
+        Progress { bar, begun: Instant::now(), wanted: io::stderr().is_terminal() }
+    }
+
+    pub(crate) fn step(&self) {
+        self.bar.inc(1);
+        if self.wanted && self.bar.is_hidden() && self.begun.elapsed() > PATIENCE {
+            self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        }
+    }
+
+    pub(crate) fn finish(self) {
+        self.bar.finish_and_clear();
+    }
+}

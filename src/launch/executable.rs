@@ -1,0 +1,155 @@
+//! What kind of file is a program? What keeps libgyan.so out of it can be seen before it runs.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
+use std::io::Read;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use object::FileKind;
+use object::elf::DT_NEEDED;
+use object::read::elf::{ElfFile64, ProgramHeader as _};
+
+use crate::launch::launcher::{self, Launcher};
+
+/// A program as a file.
+#[derive(Debug)]
+pub(crate) struct Executable {
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
+    /// Runs with other rights than its user's, so that the dynamic loader takes no orders.
+    pub(crate) privileged: bool,
+}
+
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Kind {
+    /// Text for an interpreter.
+    Script,
+    /// Without a dynamic loader.
+    Static,
+    /// For another processor or word size than this command's.
+    Foreign,
+    /// With a dynamic loader.
+    Dynamic {
+        /// The dynamic loader.
+        loader: String,
+        /// The MPI library that it names itself; others come with its libraries, or by dlopen.
+        mpi: Option<String>,
+    },
+    Unknown,
+}
+
+/// Whether a library of this file name is one of MPI.
+pub(crate) fn is_mpi_library(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or(path);
+    ["libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_", "libmpich-", "libmpich_"]
+        .iter()
+        .any(|known| name.starts_with(known))
+}
+
+/// The program that `words` run: the first one that says itself that it uses MPI, or else the first.
+/// Others stand before it: shells, `env`, interpreters.
+pub(crate) fn target(launcher: Option<Launcher>, words: &[OsString]) -> Option<Executable> {
+    let candidates = match launcher {
+        None => words,
+        Some(_) => words.get(1..).unwrap_or_default(),
+    };
+    let mut found: Vec<Executable> = candidates
+        .iter()
+        .filter(|word| !word.as_encoded_bytes().starts_with(b"-"))
+        .filter_map(|word| inspect(word))
+        .collect();
+    let uses_mpi = |program: &Executable| match &program.kind {
+        Kind::Dynamic { mpi, .. } => mpi.is_some(),
+        Kind::Static | Kind::Foreign => true,
+        Kind::Script | Kind::Unknown => false,
+    };
+    let at = found.iter().position(uses_mpi).unwrap_or(0);
+    if at < found.len() { Some(found.swap_remove(at)) } else { None }
+}
+
+/// The file that `word` runs; none when there is none.
+fn inspect(word: &OsStr) -> Option<Executable> {
+    let path = launcher::find_executable(word)?;
+    let file = fs::metadata(&path).ok()?;
+    let user = rustix::process::geteuid().as_raw();
+    let group = rustix::process::getegid().as_raw();
+    let privileged = (file.mode() & 0o4000 != 0 && file.uid() != user)
+        || (file.mode() & 0o2000 != 0 && file.gid() != group)
+        || (user != 0 && has_capabilities(&path));
+    Some(Executable { kind: kind(&path), path, privileged })
+}
+
+/// Whether the file gives its process capabilities, as `setcap` does.
+fn has_capabilities(path: &Path) -> bool {
+    let mut value = [0; 64];
+    rustix::fs::getxattr(path, "security.capability", &mut value[..]).is_ok_and(|size| size > 0)
+}
+
+fn kind(path: &Path) -> Kind {
+    let bytes = fs::read(path).unwrap_or_default();
+    if bytes.starts_with(b"#!") {
+        return Kind::Script;
+    }
+    match FileKind::parse(&*bytes) {
+        // A file that is damaged is the system's to refuse.
+        Ok(FileKind::Elf64) => of_elf(&bytes).unwrap_or(Kind::Unknown),
+        Ok(FileKind::Elf32) => Kind::Foreign,
+        _ => Kind::Unknown,
+    }
+}
+
+fn of_elf(bytes: &[u8]) -> object::Result<Kind> {
+    let file: ElfFile64 = ElfFile64::parse(bytes)?;
+    let endian = file.endian();
+    if Some(file.elf_header().e_machine.get(endian).0) != machine() {
+        return Ok(Kind::Foreign);
+    }
+    let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+    let mut loader = None;
+    for header in file.elf_program_headers() {
+        loader = loader.or(header.interpreter(endian, bytes)?.map(text));
+    }
+    let Some(loader) = loader else { return Ok(Kind::Static) };
+    let dynamic = file.elf_dynamic_table()?;
+    let needed = dynamic.iter().filter(|entry| entry.tag == DT_NEEDED);
+    let mut names = needed.filter_map(|entry| dynamic.string(entry).ok().map(text));
+    Ok(Kind::Dynamic { loader, mpi: names.find(|name| is_mpi_library(name)) })
+}
+
+/// The processor that this command, and libgyan.so with it, is for.
+fn machine() -> Option<u16> {
+    static OWN: std::sync::OnceLock<Option<u16>> = std::sync::OnceLock::new();
+    *OWN.get_or_init(|| {
+        let mut header = [0; 20];
+        File::open("/proc/self/exe").and_then(|mut file| file.read_exact(&mut header)).ok()?;
+        Some(u16::from_ne_bytes([header[18], header[19]]))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn libraries_of_mpi_are_known_by_their_names() {
+        for name in
+            ["libmpi.so.40", "/usr/lib/libmpich.so.12", "libmpi_abi.so.0", "libmpi_mpifh.so"]
+        {
+            assert!(is_mpi_library(name), "{name}");
+        }
+        for name in ["libmpirun.so", "libm.so.6", "/opt/libmpi/libc.so.6"] {
+            assert!(!is_mpi_library(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn this_test_is_a_dynamic_program_without_mpi() {
+        let own = std::env::current_exe().unwrap();
+        match kind(&own) {
+            Kind::Dynamic { loader, mpi } => assert!(loader.contains("ld") && mpi.is_none()),
+            other => panic!("{other:?}"),
+        }
+        assert_eq!(kind(Path::new(file!())), Kind::Unknown);
+    }
+}

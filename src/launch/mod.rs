@@ -1,0 +1,9 @@
+//! Which launcher, which program and which MPI does a command line mean, and how does libgyan.so get into
+//! the ranks? Nothing here reads profiles.
+
+pub(crate) mod executable;
+pub(crate) mod launcher;
+pub(crate) mod listing;
+pub(crate) mod mpi;
+pub(crate) mod preload;
+pub(crate) mod wait;

@@ -1,0 +1,84 @@
+//! `gyan`: runs programs under libgyan.so, reduces the profiles of their ranks, and reports.
+//!
+//! The command links no MPI. It meets libgyan.so in the files of a run directory, and in one symbol
+//! that a process of its own opens (`commands/varlist/library.rs`).
+//!
+//! | room | the question it answers |
+//! | :-- | :-- |
+//! | `commands` | What does each subcommand do? |
+//! | `input` | Where do profiles come from? |
+//! | `launch` | How does libgyan.so get into the ranks of a command line? |
+//! | `symbols` | Which functions and lines do addresses belong to? |
+//! | `view` | What is shown, in which order? |
+//! | `render` | How does that read in each format? |
+
+#![deny(unsafe_code)]
+// What is public is so for the fuzzers; errors say themselves what they are.
+#![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
+
+mod cli;
+mod commands;
+mod error;
+mod format;
+pub mod input;
+mod launch;
+mod output;
+mod render;
+mod say;
+mod symbols;
+mod view;
+
+#[cfg(test)]
+extern crate self as gyan_command;
+
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use crate::cli::{Cli, Command};
+use crate::commands::{doctor, export, pack, reduce, report, run, varlist};
+pub use crate::error::Error;
+use crate::launch::launcher;
+
+/// Everything was done.
+const DONE: u8 = 0;
+/// Everything was done, but data is incomplete, or something is in the way.
+const INCOMPLETE: u8 = 1;
+/// Wrong usage, or input or output failed.
+const FAILED: u8 = 2;
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    // A launcher gives its ranks terminals that are none.
+    if launcher::rank().is_some() {
+        anstream::ColorChoice::Never.write_global();
+    }
+    let result = match Cli::parse().command {
+        Command::Run(options) => run::run(&options),
+        Command::Report(options) => report::report(&options),
+        Command::Reduce(options) => reduce::reduce(&options),
+        Command::Export(options) => export::export(&options),
+        Command::Pack(options) => pack::pack(&options),
+        Command::Unpack(options) => pack::unpack(&options),
+        Command::Varlist(options) => varlist::varlist(&options),
+        Command::Doctor(options) => doctor::doctor(&options),
+        Command::ListLibrary(options) => varlist::list_library(&options),
+        Command::Completions { shell } => {
+            let mut command = Cli::command();
+            clap_complete::generate(shell, &mut command, "gyan", &mut std::io::stdout());
+            Ok(DONE)
+        }
+        Command::Man { directory } => clap_mangen::generate_to(Cli::command(), &directory)
+            .map(|()| DONE)
+            .map_err(|error| Error::io(&directory, &error, "choose a directory that exists")),
+    };
+    match result {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            if !error.is_said() {
+                say::warn(&error);
+            }
+            ExitCode::from(FAILED)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+//! How is output written? A file that the user names is whole, or is not there; whoever reads standard
+//! output may leave early.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, reason};
+
+/// Writes to standard output.
+pub(crate) fn print<T: Default>(
+    write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
+) -> Result<T, Error> {
+    let mut out = anstream::stdout().lock();
+    match write(&mut out).and_then(|done| out.flush().map(|()| done)) {
+        // The reader of a pipe may have seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(T::default()),
+        Err(error) => Err(Error::new("standard output", reason(&error), "make room")),
+        Ok(done) => Ok(done),
+    }
+}
+
+/// Refuses what is there, before any work is done.
+pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {
+    if !force && file.symlink_metadata().is_ok() {
+        let remedy = "name another file with -o, or --force to replace it";
+        return Err(Error::new(file.display(), "is there already", remedy));
+    }
+    Ok(())
+}
+
+/// A file that only its user may read, and that is gone when it is not [`put`] in its place.
+pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
+    NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
+}
+
+/// Gives a file that is complete its name.
+pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
+    let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
+    put.map(drop).map_err(|error| error.error)
+}

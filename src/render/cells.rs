@@ -1,0 +1,44 @@
+//! A table as texts in columns: what the formats for people have in common. Where errors of numbers are
+//! known they get a column of their own.
+
+use gyan_results::Fidelity;
+
+use super::numbers::share;
+use super::text::{text, without_error};
+use crate::view::value::Amount;
+use crate::view::{Column, Kind, Section, Value};
+
+pub(super) struct Cells {
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+pub(super) fn cells(section: &Section) -> Cells {
+    let has_errors = |at: usize| {
+        let cells = section.rows.iter().filter_map(|row| row.get(at));
+        cells.into_iter().any(|cell| matches!(cell, Value::Amount(Amount { error: Some(_), .. })))
+    };
+    let errors: Vec<bool> = (0..section.columns.len()).map(has_errors).collect();
+    let columns = section.columns.iter().zip(&errors).flat_map(|(column, &errors)| {
+        let error = Column { name: "±", kind: Kind::Number, required: false };
+        [Some(*column), errors.then_some(error)].into_iter().flatten()
+    });
+    let row = |row: &Vec<Value>| {
+        let cells = row.iter().zip(&errors).flat_map(|(cell, &errors)| {
+            let first = if errors { without_error(cell) } else { text(cell) };
+            [Some(first), errors.then(|| error(cell))].into_iter().flatten()
+        });
+        cells.collect()
+    };
+    Cells { columns: columns.collect(), rows: section.rows.iter().map(row).collect() }
+}
+
+/// The standard error as a share of the number.
+fn error(cell: &Value) -> String {
+    match cell {
+        Value::Amount(Amount { error: Some(error), number, .. }) => share(error / number.as_f64()),
+        Value::Amount(Amount { fidelity: Fidelity::Estimated, .. }) => "?".to_owned(),
+        Value::Amount(_) => String::new(),
+        _ => "-".to_owned(),
+    }
+}

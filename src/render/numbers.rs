@@ -1,0 +1,130 @@
+//! How numbers read.
+
+pub(super) fn integer(number: i128) -> String {
+    let sign = if number < 0 { "-" } else { "" };
+    format!("{sign}{}", grouped(number.unsigned_abs()))
+}
+
+/// Digits in groups of three.
+fn grouped(integer: u128) -> String {
+    let digits = integer.to_string();
+    let mut text = String::with_capacity(digits.len() * 4 / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// As many digits as mean something to a reader.
+pub(super) fn double(double: f64) -> String {
+    let size = double.abs();
+    // Whole: a mean of equal counts is one of them.
+    if double.fract() == 0.0 && size < 1e15 {
+        let sign = if double < 0.0 { "-" } else { "" };
+        let whole = format!("{size:.0}").parse().unwrap_or(0);
+        format!("{sign}{}", grouped(whole))
+    } else if !(0.001..1e15).contains(&size) {
+        format!("{double:.3e}")
+    } else if size < 1.0 {
+        format!("{double:.3}")
+    } else if size < 100.0 {
+        format!("{double:.2}")
+    } else {
+        let tenths = format!("{double:.1}");
+        match tenths
+            .trim_start_matches('-')
+            .split_once('.')
+            .and_then(|(whole, part)| Some((whole.parse::<u128>().ok()?, part.to_owned())))
+        {
+            Some((whole, part)) => {
+                let sign = if double < 0.0 { "-" } else { "" };
+                format!("{sign}{}.{part}", grouped(whole))
+            }
+            None => tenths,
+        }
+    }
+}
+
+pub(super) fn seconds(seconds: f64) -> String {
+    let size = seconds.abs();
+    let (scaled, unit) = match size {
+        0.0 => return "0 s".into(),
+        _ if size < 1e-6 => (seconds * 1e9, "ns"),
+        _ if size < 1e-3 => (seconds * 1e6, "µs"),
+        _ if size < 1.0 => (seconds * 1e3, "ms"),
+        _ => (seconds, "s"),
+    };
+    let decimals = match scaled.abs() {
+        scaled if scaled < 9.995 => 2,
+        scaled if scaled < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.decimals$} {unit}")
+}
+
+/// Bytes, in the unit that fits.
+pub(super) fn bytes(bytes: f64) -> String {
+    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+    let mut scaled = bytes;
+    let mut unit = "B";
+    for next in UNITS {
+        if scaled < 1024.0 {
+            break;
+        }
+        (scaled, unit) = (scaled / 1024.0, next);
+    }
+    let decimals = match scaled {
+        _ if unit == "B" => 0,
+        scaled if scaled < 9.995 => 2,
+        scaled if scaled < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{scaled:.decimals$} {unit}")
+}
+
+/// A part of a whole, as a percentage.
+pub(super) fn share(share: f64) -> String {
+    let percent = share * 100.0;
+    match percent {
+        0.0 => "0 %".into(),
+        _ if percent < 0.01 => "<0.01 %".into(),
+        _ if percent < 9.995 => format!("{percent:.2} %"),
+        _ if percent < 99.95 => format!("{percent:.1} %"),
+        _ => format!("{percent:.0} %"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_read_well() {
+        assert_eq!(integer(1_234_567), "1,234,567");
+        assert_eq!(integer(-1000), "-1,000");
+        assert_eq!(integer(999), "999");
+        assert_eq!(double(0.0), "0");
+        assert_eq!(double(2.5), "2.50");
+        assert_eq!(double(-12000.0), "-12,000");
+        assert_eq!(double(-1234.56), "-1,234.6");
+        assert_eq!(double(1e-9), "1.000e-9");
+        assert_eq!(double(0.25), "0.250");
+    }
+
+    #[test]
+    fn times_carry_their_unit() {
+        assert_eq!(seconds(0.0), "0 s");
+        assert_eq!(seconds(12.5), "12.5 s");
+        assert_eq!(seconds(0.002), "2.00 ms");
+        assert_eq!(seconds(3.25e-7), "325 ns");
+        assert_eq!(seconds(99.96e-6), "100 µs");
+        assert_eq!(share(0.0), "0 %");
+        assert_eq!(share(0.00001), "<0.01 %");
+        assert_eq!(share(0.0512), "5.12 %");
+        assert_eq!(share(0.512), "51.2 %");
+        assert_eq!(share(1.0), "100 %");
+    }
+}

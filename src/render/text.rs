@@ -1,0 +1,53 @@
+//! A value as people read it.
+
+use gyan_results::Number;
+
+use super::numbers::{bytes, double, integer, seconds, share};
+use super::plot::plot;
+use crate::say::{printable, ranges};
+use crate::view::Value;
+use crate::view::value::{Amount, Unit};
+
+/// On one line, whatever the names in it hold.
+pub(crate) fn text(value: &Value) -> String {
+    match value {
+        Value::Nothing => "-".to_owned(),
+        Value::Text(text) => printable(text).into_owned(),
+        Value::Amount(amount) => {
+            let error = amount
+                .error
+                .map(|error| format!(" ± {}", number(amount.unit, Number::Double(error))));
+            with_rank(amount, &error.unwrap_or_default())
+        }
+        Value::Rank(rank) => rank.to_string(),
+        Value::Ranks(list) => ranges(list),
+        Value::Line(parts) => parts.iter().map(text).collect(),
+        Value::Fact(label, value) => format!("  {label:<13} {}", text(value)),
+        Value::Indent(depth) => "  ".repeat(*depth),
+        Value::Plot(what) => plot(what),
+    }
+}
+
+/// The same where the error has a column of its own.
+pub(super) fn without_error(value: &Value) -> String {
+    match value {
+        Value::Amount(amount) => with_rank(amount, ""),
+        other => text(other),
+    }
+}
+
+fn with_rank(amount: &Amount, error: &str) -> String {
+    let rank = amount.rank.map_or_else(String::new, |rank| format!(" ({rank})"));
+    format!("{}{error}{rank}", number(amount.unit, amount.number))
+}
+
+fn number(unit: Unit, number: Number) -> String {
+    match (unit, number) {
+        (Unit::Count, Number::Integer(number)) => integer(number),
+        (Unit::Count, Number::Double(number)) => double(number),
+        (Unit::Seconds, number) => seconds(number.as_f64()),
+        (Unit::Bytes, number) => bytes(number.as_f64()),
+        (Unit::Share, number) => share(number.as_f64()),
+        (Unit::PerSecond, number) => format!("{} /s", double(number.as_f64())),
+    }
+}

@@ -1,0 +1,307 @@
+//! Which function and which line does a return address belong to? The answer is in the file that the
+//! program ran from, so it is only to be had as long as that is there and was not built anew.
+//!
+//! Nothing in here is an error: an address that has no name is shown as object and offset, and why
+//! is said once for each object.
+
+pub(crate) mod stacks;
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::path::Path;
+
+use addr2line::{FunctionName, Loader, demangle_auto, gimli};
+use object::{Object as _, ObjectSymbol as _, ReadCache};
+use serde::Serialize;
+
+use crate::error::reason;
+
+/// A function on the call stack.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub(crate) struct Frame {
+    /// Its name, demangled; `object+0x1234` when it has none.
+    pub(crate) function: String,
+    /// The source file, as the compiler was told.
+    pub(crate) file: Option<String>,
+    pub(crate) line: Option<u32>,
+    /// Whether the compiler put it into the function of the next frame.
+    pub(crate) inlined: bool,
+}
+
+impl Frame {
+    /// One of which nothing but the address is known.
+    pub(crate) fn nameless(text: &str) -> Frame {
+        Frame { function: text.to_owned(), file: None, line: None, inlined: false }
+    }
+
+    /// `halo.c:42 (exchange)`: the file without its folders.
+    pub(crate) fn place(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => {
+                let file = file.rsplit('/').next().unwrap_or(file);
+                format!("{file}:{line} ({})", self.function)
+            }
+            _ => self.function.clone(),
+        }
+    }
+}
+
+/// The objects of a run, each opened once.
+#[derive(Default)]
+pub(crate) struct Symbols {
+    /// By path and build id: the nodes of a run need not have the same files.
+    objects: BTreeMap<(String, Option<String>), Object>,
+}
+
+struct Object {
+    /// None when nothing is to be had from the file.
+    loader: Option<Box<Loader>>,
+    /// What a reader of its frames should know.
+    remark: Option<String>,
+}
+
+impl Symbols {
+    /// The functions that the call in front of `return_address` is in: the innermost first, those
+    /// that were inlined before the one that they are in. At least one.
+    ///
+    /// The address is one of the symbol table of the object, which had this build id when it ran.
+    pub(crate) fn frames(
+        &mut self,
+        path: &str,
+        build_id: Option<&str>,
+        return_address: u64,
+    ) -> Vec<Frame> {
+        let object = self
+            .objects
+            .entry((path.to_owned(), build_id.map(str::to_owned)))
+            .or_insert_with(|| Object::open(Path::new(path), build_id));
+        object.frames(path, return_address)
+    }
+
+    /// What stopped addresses from getting names and lines: at most one sentence an object.
+    pub(crate) fn remarks(&self) -> impl Iterator<Item = &str> {
+        self.objects.values().filter_map(|object| object.remark.as_deref())
+    }
+}
+
+impl Object {
+    fn open(path: &Path, build_id: Option<&str>) -> Object {
+        let unusable = |why: String| Object {
+            loader: None,
+            remark: Some(format!("{}: {why}", path.display())),
+        };
+        let file = match File::open(path) {
+            Ok(file) => file,
+            Err(error) => {
+                return unusable(format!(
+                    "{}; its functions are shown as addresses",
+                    reason(&error)
+                ));
+            }
+        };
+        if let (Some(then), Some(now)) = (build_id, build_id_of(file))
+            && !then.eq_ignore_ascii_case(&now)
+        {
+            return unusable(
+                "was built anew since the run, so its functions are shown as addresses".into(),
+            );
+        }
+        match Loader::new(path) {
+            Ok(loader) => Object { loader: Some(Box::new(loader)), remark: None },
+            Err(_) => unusable("has no symbols that can be read".into()),
+        }
+    }
+
+    fn frames(&mut self, path: &str, return_address: u64) -> Vec<Frame> {
+        // After the call there may be another line, or another function.
+        let call = return_address.saturating_sub(1);
+        if let Some(loader) = &self.loader {
+            let frames = of_debug_information(loader, call);
+            if !frames.is_empty() {
+                return frames;
+            }
+            if self.remark.is_none() && loader.get_section_range(b".debug_info").is_none() {
+                self.remark = Some(format!(
+                    "{path}: has no debug information; compile with -g to see files and lines"
+                ));
+            }
+        }
+        let symbol = self.loader.as_ref().and_then(|loader| of_symbol_table(loader, call));
+        let name =
+            Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
+        let function = symbol.unwrap_or_else(|| format!("{name}+{return_address:#x}"));
+        vec![Frame { function, file: None, line: None, inlined: false }]
+    }
+}
+
+/// Empty when the debug information knows no function at this address.
+fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
+    let mut frames = Vec::new();
+    let Ok(mut found) = loader.find_frames(call) else { return frames };
+    while let Ok(Some(frame)) = found.next() {
+        let Some(function) = frame.function.as_ref().and_then(function_name) else { continue };
+        let location = frame.location.as_ref();
+        frames.push(Frame {
+            function,
+            file: location.and_then(|location| location.file).map(str::to_owned),
+            line: location.and_then(|location| location.line),
+            inlined: true,
+        });
+    }
+    if let Some(outermost) = frames.last_mut() {
+        outermost.inlined = false;
+    }
+    frames
+}
+
+/// The symbol in front of the address. Without the full table (`strip`) there may be functions without
+/// a symbol after it, so the distance is shown too.
+fn of_symbol_table(loader: &Loader, call: u64) -> Option<String> {
+    let symbol = loader.find_symbol_info(call)?;
+    let name = readable(symbol.name());
+    let stripped = loader.get_section_range(b".symtab").is_none();
+    Some(if stripped { format!("{name}+{:#x}", call - symbol.address()) } else { name })
+}
+
+fn function_name<R: gimli::Reader>(name: &FunctionName<R>) -> Option<String> {
+    const FORTRAN: [gimli::DwLang; 6] = [
+        gimli::DW_LANG_Fortran77,
+        gimli::DW_LANG_Fortran90,
+        gimli::DW_LANG_Fortran95,
+        gimli::DW_LANG_Fortran03,
+        gimli::DW_LANG_Fortran08,
+        gimli::DW_LANG_Fortran18,
+    ];
+    let raw = name.raw_name().ok()?;
+    let fortran = name.language.is_some_and(|language| FORTRAN.contains(&language));
+    Some(if fortran { readable(raw.trim_end_matches('_')) } else { readable(&raw) })
+}
+
+/// The name as it is in the source, for C++, Rust and modules of Fortran (`__module_MOD_procedure`).
+fn readable(name: &str) -> String {
+    let module = name.strip_prefix("__").and_then(|name| name.split_once("_MOD_"));
+    match module {
+        Some((module, procedure)) => format!("{module}::{procedure}"),
+        None => demangle_auto(name.into(), None).into_owned(),
+    }
+}
+
+/// Whether a library defines `symbol` for others.
+pub(crate) fn defines(library: &Path, is_wanted: impl Fn(&str) -> bool) -> bool {
+    let Ok(file) = File::open(library) else { return false };
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return false };
+    let mut symbols = object.dynamic_symbols();
+    symbols.any(|found| found.is_definition() && found.name().is_ok_and(&is_wanted))
+}
+
+fn build_id_of(file: File) -> Option<String> {
+    let cache = ReadCache::new(file);
+    let object = object::File::parse(&cache).ok()?;
+    let bytes = object.build_id().ok()??;
+    Some(bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+    use std::process::Command;
+
+    use tempfile::TempDir;
+
+    use super::*;
+
+    /// Prints the return address of the call in line 6, which the compiler moves into `main`.
+    const PROGRAM: &str = r#"#include <stdio.h>
+__attribute__((noinline)) void here(void) {
+    printf("%lx\n", (unsigned long)__builtin_return_address(0));
+}
+static inline __attribute__((always_inline)) void receive(void) {
+    here();
+}
+int main(void) {
+    receive();
+    return 0;
+}
+"#;
+
+    /// The program, compiled with `options`, and the address that it prints.
+    fn compiled(options: &[&str]) -> (TempDir, String, u64) {
+        let place = TempDir::new().unwrap();
+        let source = place.path().join("program.c");
+        fs::write(&source, PROGRAM).unwrap();
+        let program = place.path().join("program");
+        let mut compiler = Command::new("cc");
+        // Addresses of the file are then those of the process.
+        compiler.args(["-O2", "-no-pie", "-Wl,--build-id"]).args(options).arg(&source);
+        assert!(compiler.arg("-o").arg(&program).status().unwrap().success());
+        let printed = Command::new(&program).output().unwrap().stdout;
+        let address = u64::from_str_radix(String::from_utf8(printed).unwrap().trim(), 16).unwrap();
+        (place, program.to_str().unwrap().to_owned(), address)
+    }
+
+    fn frame(function: &str, place: &TempDir, line: u32, inlined: bool) -> Frame {
+        let file: PathBuf = place.path().join("program.c");
+        let file = Some(file.to_str().unwrap().to_owned());
+        Frame { function: function.into(), file, line: Some(line), inlined }
+    }
+
+    #[test]
+    fn an_inlined_function_stands_before_the_one_it_is_in() {
+        let (place, program, address) = compiled(&["-g"]);
+        let id = build_id_of(File::open(&program).unwrap());
+        assert!(id.is_some());
+        let mut symbols = Symbols::default();
+        let frames = symbols.frames(&program, id.as_deref(), address);
+        assert_eq!(frames, [frame("receive", &place, 6, true), frame("main", &place, 9, false)]);
+        assert_eq!(symbols.remarks().count(), 0);
+    }
+
+    #[test]
+    fn without_debug_information_the_symbol_table_tells_the_function() {
+        let (_place, program, address) = compiled(&["-g0"]);
+        let mut symbols = Symbols::default();
+        for _ in 0..2 {
+            let frames = symbols.frames(&program, None, address);
+            let main = Frame { function: "main".into(), file: None, line: None, inlined: false };
+            assert_eq!(frames, [main]);
+        }
+        let remarks: Vec<&str> = symbols.remarks().collect();
+        assert_eq!(remarks.len(), 1);
+        assert!(remarks[0].contains("no debug information"), "{remarks:?}");
+    }
+
+    #[test]
+    fn what_has_no_name_is_shown_as_object_and_offset() {
+        let (place, _, address) = compiled(&["-g"]);
+        let nameless = |object: &str| [Frame::nameless(&format!("{object}+{address:#x}"))];
+        let mut symbols = Symbols::default();
+        for (file, id, why) in [
+            ("program", Some("00ff"), "was built anew"),
+            ("gone/program", None, "no such file"),
+            ("program.c", None, "no symbols"),
+        ] {
+            let path = place.path().join(file);
+            let frames = symbols.frames(path.to_str().unwrap(), id, address);
+            assert_eq!(frames, nameless(path.file_name().unwrap().to_str().unwrap()));
+            assert!(symbols.remarks().any(|remark| remark.contains(why)), "{file}: {why}");
+        }
+    }
+
+    #[test]
+    fn of_a_stripped_program_no_name_is_made_up() {
+        let (_place, program, address) = compiled(&["-s"]);
+        let frames = Symbols::default().frames(&program, None, address);
+        assert_eq!(frames.len(), 1);
+        assert!(frames[0].function.contains("+0x"), "{frames:?}");
+    }
+
+    #[test]
+    fn names_are_those_of_the_source() {
+        assert_eq!(readable("_ZN4halo5Field8exchangeEi"), "halo::Field::exchange(int)");
+        assert_eq!(readable("_ZN4halo8exchange17h0123456789abcdefE"), "halo::exchange");
+        assert_eq!(readable("__halo_MOD_exchange"), "halo::exchange");
+        assert_eq!(readable("exchange_"), "exchange_");
+    }
+}

@@ -1,0 +1,27 @@
+//! One row for each bar of a histogram.
+
+use super::{Data, TakeRow};
+use crate::view::value::cells;
+use crate::view::{Column, Histogram, Kind, column, required};
+
+const COLUMNS: [Column; 6] = [
+    required("kind", Kind::Text),
+    required("name", Kind::Text),
+    column("object", Kind::Text),
+    required("from", Kind::Double),
+    required("below", Kind::Double),
+    required("count", Kind::Integer),
+];
+
+pub(crate) fn histograms(histograms: &[Histogram]) -> Data<'_> {
+    let rows = move |take: &mut TakeRow| {
+        histograms.iter().try_for_each(|histogram| {
+            let (name, object) = (&histogram.name, histogram.object.as_ref());
+            let mut bars = histogram.bars.iter();
+            bars.try_for_each(|bar| {
+                take(&cells![histogram.kind, name, object, bar.from, bar.below, bar.count])
+            })
+        })
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}

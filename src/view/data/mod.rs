@@ -1,0 +1,72 @@
+//! Every number in long tables, one row each, for other programs: nothing rounded, nothing left out for
+//! want of room. The same thing has the same name, class and element in each of them, so that they join.
+
+mod histogram;
+mod profiles;
+mod queues;
+mod series;
+mod summary;
+
+use std::borrow::Cow;
+use std::io;
+
+use gyan_results::{Class, CvarSetting, Element};
+
+use super::value::{Value, cells};
+use super::{Column, Kind, column, required};
+
+pub(crate) use histogram::histograms;
+pub(crate) use profiles::{CALLS, LongTable, VARIABLES};
+pub(crate) use queues::{Queues, queues};
+pub(crate) use series::series;
+pub(crate) use summary::{phases, summary};
+
+/// What is done with each row; its error ends the table.
+pub(crate) type TakeRow<'t> = dyn FnMut(&[Value]) -> io::Result<()> + 't;
+
+/// A long table, whose rows are made one by one as they are taken.
+pub(crate) struct Data<'a> {
+    pub(crate) columns: &'static [Column],
+    #[allow(clippy::type_complexity)] // what each table does with `TakeRow`
+    pub(crate) rows: Box<dyn FnOnce(&mut TakeRow) -> io::Result<()> + 'a>,
+}
+
+/// The control variables of a run.
+pub(crate) fn environment(cvars: &[CvarSetting]) -> Data<'_> {
+    const COLUMNS: [Column; 4] = [
+        required("name", Kind::Text),
+        column("value", Kind::Text),
+        column("requested", Kind::Text),
+        column("set_by", Kind::Text),
+    ];
+    let rows = move |take: &mut TakeRow| {
+        cvars.iter().try_for_each(|cvar| {
+            let texts = [&cvar.value, &cvar.requested, &cvar.set_by].map(Option::as_ref);
+            let [value, requested, set_by] = texts;
+            take(&cells![&cvar.name, value, requested, set_by])
+        })
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+/// What the library says that a variable is, and what it behaves as: the same unless the library is known to
+/// be wrong.
+fn classes(class: Class, behaves_as: Option<Class>) -> [Value<'static>; 2] {
+    [class, behaves_as.unwrap_or(class)].map(|class| class.name().into())
+}
+
+/// What an element is called in every table.
+fn element(element: Element) -> Cow<'static, str> {
+    match element {
+        Element::Scalar => "scalar".into(),
+        Element::Index(index) => index.to_string().into(),
+        Element::Sum => "sum".into(),
+        Element::Min => "min".into(),
+        Element::Max => "max".into(),
+    }
+}
+
+/// The word that JSON has for a value of an enumeration.
+fn word(value: impl serde::Serialize) -> io::Result<String> {
+    Ok(serde_json::to_value(value)?.as_str().unwrap_or_default().to_owned())
+}

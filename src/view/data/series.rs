@@ -1,0 +1,61 @@
+//! How sampled variables went, one row for each interval. Intervals without a reading have none.
+
+use std::io;
+
+use gyan_results::{RankProfile, Series, SeriesColumn};
+use wildmatch::WildMatch;
+
+use super::{Data, TakeRow, classes};
+use crate::view::value::{Value, cells};
+use crate::view::{Column, Kind, column, required};
+
+const COLUMNS: [Column; 9] = [
+    required("rank", Kind::Integer),
+    required("variable", Kind::Text),
+    required("class", Kind::Text),
+    required("behaves_as", Kind::Text),
+    column("object", Kind::Text),
+    required("end_s", Kind::Double),
+    required("min", Kind::Double),
+    required("mean", Kind::Double),
+    required("max", Kind::Double),
+];
+
+/// Of the variables whose name matches; an interval ends at `end_s`.
+pub(crate) fn series<'a>(
+    mut profiles: impl Iterator<Item = RankProfile> + 'a,
+    pattern: &'a WildMatch,
+) -> Data<'a> {
+    let rows = move |take: &mut TakeRow| {
+        profiles.try_for_each(|profile| {
+            profile.series.iter().try_for_each(|series| {
+                let mut columns = series.columns.iter().filter(|one| pattern.matches(&one.name));
+                columns.try_for_each(|one| course(&profile, series, one, take))
+            })
+        })
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+/// One variable on one rank.
+fn course(
+    profile: &RankProfile,
+    series: &Series,
+    column: &SeriesColumn,
+    take: &mut TakeRow,
+) -> io::Result<()> {
+    let SeriesColumn { name, class, object, min, mean, max } = column;
+    let known = profile.pvars.iter();
+    let mut known =
+        known.filter(|pvar| (&pvar.name, &pvar.class, &pvar.object) == (name, class, object));
+    let corrected = known.next().and_then(|pvar| pvar.behaves_as);
+    for (at, &end_s) in series.end_s.iter().enumerate() {
+        let readings = [min, mean, max].map(|readings| readings.get(at).copied().flatten());
+        if let [Some(min), Some(mean), Some(max)] = readings {
+            let [class, behaves_as] = classes(*class, corrected);
+            let rank = Value::Rank(profile.rank);
+            take(&cells![rank, name, class, behaves_as, object.as_ref(), end_s, min, mean, max])?;
+        }
+    }
+    Ok(())
+}

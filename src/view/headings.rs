@@ -1,0 +1,74 @@
+//! What stands above the tables of a run or a library: which program, on which ranks, with which MPI.
+
+use gyan_results::{Job, Mpi, PhaseSummary, Summary};
+
+use super::value::{Value, integer, line, seconds};
+use super::{cut, plural};
+
+/// A command line of more characters loses the directories of its program, and what is then too much at its end.
+const COMMAND_AT_MOST: usize = 60;
+
+pub(super) fn title(summary: &Summary) -> Value<'_> {
+    let ranks = summary.ranks.expected;
+    let hosts: Value = match summary.hosts.as_slice() {
+        [host] => host.into(),
+        hosts => line![hosts.len(), " hosts"],
+    };
+    let ranks = line![integer(ranks), " rank", plural(ranks.into()), " on "];
+    let run_s = seconds(summary.job.elapsed_s);
+    line![short_command(&summary.job), ": ", ranks, hosts, ", ", run_s]
+}
+
+pub(super) fn library_and_job(summary: &Summary) -> Value<'_> {
+    let (job, started) = (&summary.job.id, &summary.job.started);
+    line![library(&summary.mpi), ", job ", job, ", ", started]
+}
+
+/// The command line of a run.
+pub(super) fn command(job: &Job) -> String {
+    if job.command.is_empty() { "(not recorded)".into() } else { job.command.join(" ") }
+}
+
+/// What a command is known by: its arguments say more than the directory of its program.
+fn short_command(job: &Job) -> String {
+    let whole = command(job);
+    let by_path = job.command.first().and_then(|program| program.rfind('/'));
+    let directory = by_path.map_or(0, |slash| slash + 1);
+    let is_long = whole.chars().count() > COMMAND_AT_MOST;
+    cut(if is_long { &whole[directory..] } else { &whole }, COMMAND_AT_MOST)
+}
+
+/// Name, version and thread level of an MPI library.
+pub(super) fn library(mpi: &Mpi) -> String {
+    let library = mpi.library.split(',').next().unwrap_or_default();
+    let library = library.split_whitespace().collect::<Vec<_>>().join(" ");
+    // Before MPI_Init there is no thread level.
+    match mpi.thread_level.as_str() {
+        "unknown" => format!("{library} (MPI {})", mpi.standard),
+        level => format!("{library} (MPI {}, {level})", mpi.standard),
+    }
+}
+
+/// How a phase is called in a report: what was outside of all has a name too.
+pub(crate) fn phase_name(phase: &PhaseSummary) -> &str {
+    if phase.name.is_empty() { "(outside)" } else { &phase.name }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_command_loses_the_directories_of_its_program_first() {
+        let short = |words: &[&str]| {
+            let command = words.iter().map(|word| (*word).to_owned()).collect();
+            short_command(&Job { command, ..Job::default() })
+        };
+        let deep = format!("/{}/solver", "directory/".repeat(6));
+        assert_eq!(short(&["/opt/bin/solver", "a/b"]), "/opt/bin/solver a/b");
+        assert_eq!(short(&[&deep, "in/mesh"]), "solver in/mesh");
+        assert_eq!(short(&[&deep, &"x".repeat(80)]), format!("solver {}...", "x".repeat(50)));
+        assert_eq!(short(&["solver", &deep]), format!("solver {}...", &deep[..50]));
+        assert_eq!(short(&[]), "(not recorded)");
+    }
+}

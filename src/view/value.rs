@@ -1,0 +1,171 @@
+//! What is in a cell, a title or a remark, before anyone has decided how it reads: a number with its unit,
+//! its error and how well it is known, a rank, a text, or a sentence of these. No rounding and no layout:
+//! those are the renderers'.
+
+use std::borrow::Cow;
+
+use gyan_results::{Fidelity, Number, Statistic};
+
+/// Something to show.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Value<'a> {
+    /// Not known, or does not apply.
+    Nothing,
+    Text(Cow<'a, str>),
+    Amount(Amount),
+    Rank(u32),
+    Ranks(Cow<'a, [u32]>),
+    /// Parts that follow each other without a gap.
+    Line(Vec<Value<'a>>),
+    /// What is known under a label.
+    Fact(&'static str, Box<Value<'a>>),
+    /// The line that follows is so many steps below the root of a tree.
+    Indent(usize),
+    Plot(Plot<'a>),
+}
+
+/// A number of something.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Amount {
+    pub(crate) number: Number,
+    pub(crate) unit: Unit,
+    pub(crate) fidelity: Fidelity,
+    /// The standard error, in the same unit; none where it is not known, or there is none.
+    pub(crate) error: Option<f64>,
+    /// The rank that has it, where one has.
+    pub(crate) rank: Option<u32>,
+}
+
+/// What a number is in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Unit {
+    /// A number of things, or whatever unit the library's description gives.
+    Count,
+    Seconds,
+    Bytes,
+    /// Of the whole: 1 is all of it.
+    Share,
+    PerSecond,
+}
+
+/// A number that is shown as a picture.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Plot<'a> {
+    /// A bar as long as a part of the longest one.
+    Bar { part: u64, longest: u64 },
+    /// How high readings were in equal parts of the run; none where there was no reading.
+    Course { peaks: Cow<'a, [Option<f64>]>, highest: f64 },
+    /// The time below courses of so many parts.
+    Axis { end_s: f64, parts: usize },
+}
+
+impl Unit {
+    pub(crate) fn of(self, number: Number) -> Amount {
+        let (fidelity, error, rank) = (Fidelity::Exact, None, None);
+        Amount { number, unit: self, fidelity, error, rank }
+    }
+
+    pub(crate) fn double(self, double: f64) -> Amount {
+        self.of(Number::Double(double))
+    }
+
+    /// Minimum and maximum, each with its rank.
+    pub(crate) fn extremes(self, statistic: &Statistic) -> [Amount; 2] {
+        let (min, max) = (self.of(statistic.min), self.of(statistic.max));
+        [min.on(statistic.min_rank), max.on(statistic.max_rank)]
+    }
+}
+
+impl Amount {
+    pub(crate) fn on(self, rank: u32) -> Amount {
+        Amount { rank: Some(rank), ..self }
+    }
+
+    pub(crate) fn known(self, fidelity: Fidelity) -> Amount {
+        Amount { fidelity, ..self }
+    }
+
+    /// An estimate with this standard error; an error of 0 is none.
+    pub(crate) fn estimated(self, error: Option<f64>) -> Amount {
+        let is_exact = error == Some(0.0) || self.number.is_zero();
+        let fidelity = if is_exact { Fidelity::Exact } else { Fidelity::Estimated };
+        Amount { fidelity, error: error.filter(|_| !is_exact), ..self }
+    }
+}
+
+pub(crate) fn seconds(seconds: f64) -> Amount {
+    Unit::Seconds.double(seconds)
+}
+
+pub(crate) fn bytes(bytes: f64) -> Amount {
+    Unit::Bytes.double(bytes)
+}
+
+pub(crate) fn share(share: f64) -> Amount {
+    Unit::Share.double(share)
+}
+
+pub(crate) fn integer(integer: impl Into<i128>) -> Amount {
+    Unit::Count.of(Number::Integer(integer.into()))
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    fn from(text: &'a str) -> Value<'a> {
+        Value::Text(Cow::Borrowed(text))
+    }
+}
+
+impl<'a> From<&'a String> for Value<'a> {
+    fn from(text: &'a String) -> Value<'a> {
+        text.as_str().into()
+    }
+}
+
+/// `Value::from` of what needs no lifetime.
+macro_rules! from {
+    ($($type:ty: $value:ident => $made:expr),+ $(,)?) => { $(
+        impl From<$type> for Value<'_> {
+            fn from($value: $type) -> Self {
+                $made
+            }
+        }
+    )+ };
+}
+
+from! {
+    String: text => Value::Text(Cow::Owned(text)),
+    Amount: amount => Value::Amount(amount),
+    Number: number => Value::Amount(Unit::Count.of(number)),
+    f64: double => Number::Double(double).into(),
+    u64: integer => Number::Integer(integer.into()).into(),
+    usize: integer => (integer as u64).into(),
+}
+
+impl<'a> From<Cow<'a, str>> for Value<'a> {
+    fn from(text: Cow<'a, str>) -> Value<'a> {
+        Value::Text(text)
+    }
+}
+
+impl<'a, T: Into<Value<'a>>> From<Option<T>> for Value<'a> {
+    fn from(value: Option<T>) -> Value<'a> {
+        value.map_or(Value::Nothing, Into::into)
+    }
+}
+
+/// Values side by side.
+macro_rules! cells {
+    ($($cell:expr),+ $(,)?) => { [$($crate::view::value::Value::from($cell)),+] };
+}
+
+/// A row of a table.
+macro_rules! row {
+    ($($cell:expr),+ $(,)?) => { Vec::from($crate::view::value::cells![$($cell),+]) };
+}
+
+/// A sentence of values.
+macro_rules! line {
+    ($($part:expr),+ $(,)?) => { $crate::view::value::Value::Line($crate::view::value::row![$($part),+]) };
+}
+
+pub(crate) use {cells, line, row};
