@@ -34,6 +34,9 @@ pub struct Variables {
     /// `MPI_Init`, where not all of it is told.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
+    /// What keeps calls of this program from gyan, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub in_front: Vec<String>,
     /// What would give more, a sentence each, besides the switches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advice: Vec<String>,

@@ -115,8 +115,9 @@ fn become_rank(words: &[OsString], variables: Variables) -> Error {
 fn show(output: &Path) {
     if !directory::has_profiles(output) {
         anstream::eprintln!(
-            "gyan: {}: no profile was written; does the program call MPI_Init, and is it linked \
-             with a shared MPI library?",
+            "gyan: {}: no profile was written; does the program call MPI_Init, is it linked with a \
+             shared MPI library, and does libgyan.so come before that? gyan doctor -- COMMAND \
+             finds out",
             output.display()
         );
         directory::name_nested(output);

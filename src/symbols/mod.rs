@@ -187,12 +187,12 @@ fn readable(name: &str) -> String {
 }
 
 /// Whether a library defines `symbol` for others.
-pub(crate) fn defines(library: &Path, symbol: &str) -> bool {
+pub(crate) fn defines(library: &Path, is_wanted: impl Fn(&str) -> bool) -> bool {
     let Ok(file) = File::open(library) else { return false };
     let cache = ReadCache::new(file);
     let Ok(object) = object::File::parse(&cache) else { return false };
     let mut symbols = object.dynamic_symbols();
-    symbols.any(|found| found.is_definition() && found.name() == Ok(symbol))
+    symbols.any(|found| found.is_definition() && found.name().is_ok_and(&is_wanted))
 }
 
 fn build_id_of(file: File) -> Option<String> {

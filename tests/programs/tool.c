@@ -1,15 +1,19 @@
-/* Another tool, to be preloaded before or behind gyan: counts receives and MPI_Send, and writes at
- * MPI_Finalize to the file <TOOL or "tool">.<rank>, a line each: "<function> <n>".
- * It calls the PMPI_ names, as most tools do; with -DFORWARD_NEXT the next definition of the name
- * that it was called by, so that a tool behind it sees the call too. */
+/* Another tool, to be preloaded before or after gyan, or to be linked into the program: counts
+ * receives and MPI_Send, and writes at MPI_Finalize to the file <TOOL or "tool">.<rank>, a line each:
+ * "<function> <n>".
+ * It calls the PMPI_ names, as most tools do; with -DFORWARD_PMPI it looks them up, as Darshan does;
+ * with -DFORWARD_NEXT it calls the next definition of the name that it was called by, so that a tool
+ * after it sees the call too. With -DFORTRAN it also has mpi_recv_ of Fortran. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-#ifdef FORWARD_NEXT
+#if defined FORWARD_NEXT
 #define NEXT(function) ((__typeof__(&function))dlsym(RTLD_NEXT, #function))
+#elif defined FORWARD_PMPI
+#define NEXT(function) ((__typeof__(&function))dlsym(RTLD_NEXT, "P" #function))
 #else
 #define NEXT(function) P##function
 #endif
@@ -64,6 +68,15 @@
     }
 FUNCTIONS(DEFINE)
 LARGE(DEFINE)
+
+#ifdef FORTRAN
+void pmpi_recv_(void *, void *, void *, void *, void *, void *, void *, void *);
+void mpi_recv_(void *b, void *n, void *t, void *from, void *tag, void *c, void *s, void *error)
+{
+    calls_of_MPI_Recv++;
+    pmpi_recv_(b, n, t, from, tag, c, s, error);
+}
+#endif
 
 #define PRINT(function, parameters, arguments)                                                    \
     if (calls_of_##function)                                                                      \

@@ -25,6 +25,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
         Err(error) => of_error("libgyan.so", error),
     }];
     checks.extend(settings());
+    checks.extend(order());
     let output = output_directory();
     checks.push(writable(&output));
     let listing = match library {
@@ -101,6 +102,20 @@ fn settings() -> Option<Check> {
         return Some(obstacle("settings", finding, "unset GYAN"));
     }
     (!settings.is_empty()).then(|| ok("settings", settings.join(" ")))
+}
+
+/// What the user preloads before libgyan.so. No obstacle here: `gyan run` and the start below put
+/// libgyan.so first.
+fn order() -> Option<Check> {
+    let preload = env::var("LD_PRELOAD").ok()?;
+    let words: Vec<&str> = preload.split([' ', ':']).filter(|word| !word.is_empty()).collect();
+    let before = words.get(..words.iter().position(|word| probe::is_gyan(word))?)?;
+    let has_mpi = |word: &&&str| symbols::defines(Path::new(word), |name| name.starts_with("MPI_"));
+    let first = before.iter().find(has_mpi)?;
+    let finding =
+        format!("LD_PRELOAD has {first} before libgyan.so, and it defines functions of MPI");
+    let remedy = "put libgyan.so first in LD_PRELOAD; gyan run does so by itself";
+    Some(check("order", Verdict::Note, finding, Some(remedy)))
 }
 
 /// Where profiles would go, or the directory in which theirs would be made.
@@ -185,7 +200,8 @@ fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
 
 /// By what the library can tell of every message.
 fn messages(listing: &Variables) -> Option<Check> {
-    let peruse = symbols::defines(Path::new(&listing.mpi.library_path), "PERUSE_Init");
+    let peruse =
+        symbols::defines(Path::new(&listing.mpi.library_path), |name| name == "PERUSE_Init");
     let by = match (peruse, listing.events.is_empty()) {
         (true, true) => "PERUSE",
         (true, false) => "PERUSE and events of MPI_T",
@@ -236,6 +252,10 @@ fn of_program(
     };
     checks.push(ok("start", "MPI_Init was reached under libgyan.so".into()));
     checks.extend(mismatch(launcher, &listing));
+    checks.extend(listing.in_front.iter().map(|sentence| {
+        let (finding, remedy) = sentence.split_once("; ").unwrap_or((sentence, ""));
+        obstacle("order", finding.to_owned(), remedy)
+    }));
     Ok(Some(listing))
 }
 

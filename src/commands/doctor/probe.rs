@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
+use std::mem;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -34,7 +35,10 @@ pub(crate) struct Outcome {
 #[derive(Debug, Default)]
 struct Image {
     program: String,
+    /// In the order in which they were initialised.
     libraries: Vec<String>,
+    /// In the order in which symbols are looked up.
+    mapped: Vec<String>,
 }
 
 /// Runs the program. `here` is for the files of the probe: a directory that the ranks can write to. `tries`:
@@ -97,31 +101,48 @@ fn images(directory: &Path) -> Vec<Image> {
 /// The programs that one process became, one after the other, by the words of `LD_DEBUG=files`.
 fn images_in(log: &str) -> Vec<Image> {
     let mut images: Vec<Image> = Vec::new();
-    let mut libraries = Vec::new();
+    let (mut libraries, mut mapped) = (Vec::new(), Vec::new());
     for line in log.lines() {
         let line = line.split_once(':').map_or(line, |(_, rest)| rest).trim();
-        if let Some(library) = line.strip_prefix("calling init: ") {
+        if let Some(file) = line.strip_prefix("file=")
+            && line.ends_with("generating link map")
+        {
+            mapped.push(file.split(" [").next().unwrap_or(file).to_owned());
+        } else if let Some(library) = line.strip_prefix("calling init: ") {
             libraries.push(library.to_owned());
         } else if let Some(program) = line.strip_prefix("initialize program: ") {
             let program = program.rsplit('/').next().unwrap_or(program).to_owned();
-            images.push(Image { program, libraries: std::mem::take(&mut libraries) });
+            let (libraries, mapped) = (mem::take(&mut libraries), mem::take(&mut mapped));
+            images.push(Image { program, libraries, mapped });
         }
     }
     // What came after the start of the last one: by dlopen.
     if let Some(last) = images.last_mut() {
         last.libraries.append(&mut libraries);
+        last.mapped.append(&mut mapped);
     }
     images
 }
 
 impl Image {
-    fn has(&self, library: &str) -> bool {
-        self.libraries.iter().any(|loaded| loaded.rsplit('/').next() == Some(library))
+    fn has_gyan(&self) -> bool {
+        self.libraries.iter().any(|library| is_gyan(library))
     }
 
     fn mpi(&self) -> Option<&str> {
         self.libraries.iter().find(|library| is_mpi_library(library)).map(String::as_str)
     }
+
+    /// The MPI library that comes before libgyan.so, which then gets no call.
+    fn mpi_in_front(&self) -> Option<&str> {
+        let gyan = self.mapped.iter().position(|library| is_gyan(library))?;
+        let front = self.mapped.get(..gyan)?;
+        front.iter().find(|library| is_mpi_library(library)).map(String::as_str)
+    }
+}
+
+pub(crate) fn is_gyan(library: &str) -> bool {
+    library.rsplit('/').next() == Some("libgyan.so")
 }
 
 /// What keeps libgyan.so out of a program whatever starts it; none when nothing does.
@@ -188,11 +209,15 @@ pub(crate) fn explain(
         );
     }
     let images = if script { outcome.images.iter().collect() } else { own };
-    if !images.iter().any(|image| image.has("libgyan.so")) {
+    if !images.iter().any(|image| image.has_gyan()) {
         return obstacle(
             format!("{name} was started with another LD_PRELOAD than gyan's"),
             "add to LD_PRELOAD instead of setting it anew",
         );
+    }
+    if let Some(mpi) = images.iter().find_map(|image| image.mpi_in_front()) {
+        let finding = format!("{mpi} comes before libgyan.so in {name}: gyan gets no call of MPI");
+        return obstacle(finding, "put libgyan.so first in LD_PRELOAD, or before MPI when linking");
     }
     let Some(mpi) = images.iter().find_map(|image| image.mpi()) else {
         return obstacle(
@@ -256,14 +281,18 @@ mod tests {
     /// by dlopen.
     const LOG: &str = "\
       77:\tfile=/lib/libgyan.so [0];  needed by env [0]
+      77:\tfile=/lib/libgyan.so [0];  generating link map
       77:\tcalling init: /lib64/ld-linux-x86-64.so.2
       77:\tcalling init: /lib/libgyan.so
       77:\tinitialize program: env
       77:\ttransferring control: env
+      77:\tfile=/lib/libgyan.so [0];  needed by /usr/bin/python3 [0]
+      77:\tfile=/lib/libgyan.so [0];  generating link map
       77:\tcalling init: /lib/libgyan.so
       77:\tinitialize program: /usr/bin/python3
       77:\ttransferring control: /usr/bin/python3
       77:\tfile=libmpi.so.40 [0];  dynamically loaded by mpi4py.so [0]
+      77:\tfile=libmpi.so.40 [0];  generating link map
       77:\tcalling init: /usr/lib/libmpi.so.40
 ";
 
@@ -272,8 +301,23 @@ mod tests {
         let images = images_in(LOG);
         let [env, python] = &images[..] else { panic!("{images:?}") };
         assert_eq!((env.program.as_str(), python.program.as_str()), ("env", "python3"));
-        assert!(env.has("libgyan.so") && env.mpi().is_none());
-        assert!(python.has("libgyan.so"));
+        assert!(env.has_gyan() && env.mpi().is_none());
+        assert!(python.has_gyan());
         assert_eq!(python.mpi(), Some("/usr/lib/libmpi.so.40"));
+        assert_eq!(python.mpi_in_front(), None);
+    }
+
+    #[test]
+    fn an_mpi_that_is_preloaded_before_gyan_is_known_by_the_order_of_their_maps() {
+        let log = |first: &str, second: &str| {
+            format!(
+                "1:\tfile={first} [0];  generating link map\n\
+                 1:\tfile={second} [0];  generating link map\n\
+                 1:\tinitialize program: ./app\n"
+            )
+        };
+        let (gyan, mpi) = ("/lib/libgyan.so", "/lib/libmpi.so.40");
+        assert_eq!(images_in(&log(mpi, gyan))[0].mpi_in_front(), Some(mpi));
+        assert_eq!(images_in(&log(gyan, mpi))[0].mpi_in_front(), None);
     }
 }

@@ -31,11 +31,13 @@ pub(crate) fn report<'a>(
     all: bool,
 ) -> View<'a> {
     let whole = Whole::run(summary);
-    let mut sections = tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all);
-    sections.extend(watch::sites(watched, remarks, all));
+    let mut sections = Vec::new();
+    // They make numbers doubtful, so they stand before the numbers.
     if !summary.warnings.is_empty() {
         sections.push(warnings(summary));
     }
+    sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
+    sections.extend(watch::sites(watched, remarks, all));
     sections.push(coverage(&summary.coverage, all));
     sections.push(cost(summary));
     let mut subtitle = subtitle(summary);

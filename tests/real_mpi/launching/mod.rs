@@ -1,6 +1,7 @@
 //! How gyan gets into a program: installed, preloaded, by `gyan run`, under each launcher.
 
 mod gyan_run;
+mod in_front;
 mod install;
 mod launchers;
 mod privacy;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use gyan_results::{CvarSetting, Moment, Overhead};
 
 use super::ending::watch_exit;
+use super::in_front;
 use super::snapshot::Snapshots;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget;
@@ -200,6 +201,12 @@ impl Beginning {
         }
         for warning in &config.warnings {
             notice::say(warning);
+        }
+        if earlier.is_none() {
+            // Not for the profile: at the end it is known what gyan did not see.
+            for warning in in_front::tools().iter().filter_map(in_front::Tool::at_start) {
+                notice::say(&warning);
+            }
         }
         let overhead = Overhead {
             mpit_init_s: self.mpit_init.as_secs_f64(),

@@ -12,6 +12,7 @@ use gyan_results::{
     PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
 };
 
+use super::in_front;
 use super::{Kept, RUN, Run, SAMPLE_DUE};
 use crate::calls::budget;
 use crate::calls::containment::contain;
@@ -170,6 +171,12 @@ impl Run {
         warnings.extend(self.without_sampler.take());
         let how = End { how: Ending::Finalize, code: 0 };
         let mut profile = self.profile(ended, findings.coverage, how, warnings);
+        // The others were told at the start.
+        for tool in in_front::tools().iter().filter(|tool| tool.at_start().is_none()) {
+            if let Some(warning) = tool.at_end(&profile.calls) {
+                notice::say(&warning);
+            }
+        }
         if self.reduces {
             self.reduce(&mut profile, ended);
         } else if let Some(directory) = self.write(&mut profile, Some(ended)) {
@@ -245,6 +252,9 @@ impl Run {
         all.extend(warnings);
         all.extend(guard::crash());
         all.extend(longjmp::described());
+        let before = all.len();
+        all.extend(in_front::tools().iter().filter_map(|tool| tool.at_end(&calls)));
+        let sees_all = all.len() == before;
         if elapsed_s <= 0.0 {
             all.push("the clock went back: no time in this profile is right".into());
         }
@@ -287,7 +297,7 @@ impl Run {
             end,
             cvars: if self.rank == 0 { self.cvars.clone() } else { Vec::new() },
             pvars: self.earlier.pvars.clone(),
-            in_mpi: calls.iter().any(|call| call.timed > 0).then_some(in_mpi),
+            in_mpi: (sees_all && calls.iter().any(|call| call.timed > 0)).then_some(in_mpi),
             calls,
             phases: self.phases.described(&self.earlier.phases),
             series: self.earlier.series.clone(),

@@ -3,6 +3,7 @@
 mod beginning;
 mod cvars;
 mod ending;
+mod in_front;
 mod listing;
 mod snapshot;
 

@@ -8,6 +8,7 @@ pub(crate) mod cancellation;
 pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod elf_objects;
+pub(crate) mod elf_symbols;
 pub(crate) mod fixed_map;
 pub(crate) mod fork;
 pub(crate) mod guard;

@@ -8,11 +8,11 @@
 //! loader would not have left those empty.
 
 use std::collections::HashSet;
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ops::Range;
 
 use crate::sys::elf_objects::{self, Object};
-use crate::sys::peek::element;
+use crate::sys::elf_symbols::Reference;
 use crate::sys::symbols;
 
 /// Sets the weak references to what the MPI library lacks to null, in every object that is loaded.
@@ -99,105 +99,7 @@ impl Objects<'_> {
     }
 }
 
-/// A reference to a symbol that the object does not define.
-struct Reference<'a> {
-    name: &'a CStr,
-    weak: bool,
-    /// Where its address is, for one that is not of a call.
-    slot: Option<*mut usize>,
-}
-
-/// An entry of a dynamic section (ELF-64).
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Entry {
-    tag: u64,
-    value: u64,
-}
-
-/// A relocation with an addend (ELF-64).
-#[derive(Clone, Copy)]
-#[repr(C)]
-struct Relocation {
-    offset: u64,
-    info: u64,
-    addend: i64,
-}
-
-const PLT_RELOCATION_BYTES: u64 = 2;
-const STRINGS: u64 = 5;
-const SYMBOLS: u64 = 6;
-const RELOCATIONS: u64 = 7;
-const RELOCATION_BYTES: u64 = 8;
-const PLT_RELOCATIONS: u64 = 23;
-const WEAK: u8 = 2;
-const UNDEFINED: u16 = 0;
-
-/// The relocations that are the address of a symbol.
-#[cfg(target_arch = "x86_64")]
-const ADDRESSES: [u64; 2] = [1, 6];
-#[cfg(target_arch = "aarch64")]
-const ADDRESSES: [u64; 2] = [257, 1025];
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
-const ADDRESSES: [u64; 0] = [];
-
 impl Object<'_> {
-    /// Every reference to a symbol that the object does not define.
-    ///
-    /// # Safety
-    ///
-    /// The object is loaded, and stays so meanwhile.
-    unsafe fn references(&self) -> Vec<Reference<'_>> {
-        let mut found = Vec::new();
-        let Some(dynamic) = self.segments(libc::PT_DYNAMIC).next() else { return found };
-        let (mut strings, mut symbols) = (0, 0);
-        let (mut addresses, mut calls) = ((0, 0), (0, 0));
-        for index in 0.. {
-            // SAFETY: the caller's; the section ends with an entry whose tag is 0.
-            let Entry { tag, value } = unsafe { element(dynamic.start, index) };
-            let value = usize::try_from(value).unwrap_or(0);
-            // The loader turns the addresses in the file to those in memory, but not in all
-            // objects (the kernel's has none that can be written to).
-            let address = if value < self.base { self.base.wrapping_add(value) } else { value };
-            match tag {
-                0 => break,
-                STRINGS => strings = address,
-                SYMBOLS => symbols = address,
-                RELOCATIONS => addresses.0 = address,
-                RELOCATION_BYTES => addresses.1 = value,
-                PLT_RELOCATIONS => calls.0 = address,
-                PLT_RELOCATION_BYTES => calls.1 = value,
-                _ => {}
-            }
-        }
-        if strings == 0 || symbols == 0 {
-            return found;
-        }
-        for (table, bytes) in [addresses, calls] {
-            let count = if table == 0 { 0 } else { bytes / size_of::<Relocation>() };
-            for index in 0..count {
-                // SAFETY: the table has so many relocations.
-                let relocation: Relocation = unsafe { element(table, index) };
-                let number = usize::try_from(relocation.info >> 32).unwrap_or(0);
-                // SAFETY: a relocation names a symbol of the object by its number.
-                let symbol: libc::Elf64_Sym = unsafe { element(symbols, number) };
-                if symbol.st_shndx != UNDEFINED {
-                    continue;
-                }
-                let name = strings.wrapping_add(symbol.st_name as usize) as *const c_char;
-                let at = self.base.wrapping_add(usize::try_from(relocation.offset).unwrap_or(0));
-                let is_address = ADDRESSES.contains(&(relocation.info & 0xffff_ffff));
-                found.push(Reference {
-                    // SAFETY: a symbol's name is a C string in the table of strings.
-                    name: unsafe { CStr::from_ptr(name) },
-                    weak: symbol.st_info >> 4 == WEAK,
-                    slot: (is_address && relocation.addend == 0).then_some(at as *mut usize),
-                });
-            }
-        }
-        found
-    }
-
     /// Writes null to a slot, also where the loader made it read-only after it had filled it in.
     ///
     /// # Safety

@@ -25,6 +25,7 @@ use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
 use crate::profile::job;
+use crate::run::in_front;
 use crate::sys::notice;
 use crate::sys::symbols::Address;
 
@@ -185,6 +186,7 @@ fn list(
         events: Vec::new(),
         sources: Vec::new(),
         switches: Vec::new(),
+        in_front: in_front::tools().iter().filter_map(in_front::Tool::at_start).collect(),
         advice: Vec::new(),
     };
     let mut items = items::list(library, mpit, moment, true)?;
