@@ -194,20 +194,7 @@ impl Beginning {
             Ok(sampler) => (Some(sampler), None),
             Err(why) => (None, Some(why)),
         };
-        if late {
-            let text = "the start was missed: calls and readings before the first call that gyan \
-                        saw are missing";
-            config.warnings.push(text.into());
-        }
-        for warning in &config.warnings {
-            notice::say(warning);
-        }
-        if earlier.is_none() {
-            // Not for the profile: at the end it is known what gyan did not see.
-            for warning in in_front::tools().iter().filter_map(in_front::Tool::at_start) {
-                notice::say(&warning);
-            }
-        }
+        say_warnings(&mut config, late, earlier.is_none());
         let overhead = Overhead {
             mpit_init_s: self.mpit_init.as_secs_f64(),
             init_s: (self.own + begun.elapsed()).as_secs_f64(),
@@ -260,6 +247,24 @@ impl Beginning {
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);
+        }
+    }
+}
+
+/// Says what the user must know now. `first`: in this process nothing was said before.
+fn say_warnings(config: &mut Config, late: bool, first: bool) {
+    if late {
+        let text = "the start was missed: calls and readings before the first call that gyan saw are \
+                    missing";
+        config.warnings.push(text.into());
+    }
+    for warning in &config.warnings {
+        notice::say(warning);
+    }
+    if first {
+        // Not for the profile: at the end it is known what gyan did not see.
+        for warning in in_front::tools().iter().filter_map(in_front::Tool::at_start) {
+            notice::say(&warning);
         }
     }
 }

@@ -209,8 +209,9 @@ mod tests {
             }
             seen += 1;
             // SAFETY: an object stays loaded while it is shown.
-            let (defined, referred): (Vec<&CStr>, Vec<_>) =
-                unsafe { (object.definitions().collect(), object.references()) };
+            let defined: Vec<&CStr> = unsafe { object.definitions() }.collect();
+            // SAFETY: the same.
+            let referred = unsafe { object.references() };
             for name in [c"getpid", c"memcpy", c"fopen"] {
                 assert!(defined.contains(&name), "{name:?}");
             }
