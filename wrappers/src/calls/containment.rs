@@ -1,5 +1,6 @@
-//! What happens when gyan itself panics? The panic ends here, gyan is off for the rest of the run, says so
-//! once, and the application goes on.
+//! What happens when gyan itself panics, or its thread is cancelled? A panic ends here: gyan is off for the
+//! rest of the run, says so once, and the application goes on. A cancellation waits until gyan has done its
+//! work.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Once;
@@ -8,8 +9,7 @@ use crate::calls::gate;
 use crate::sys::cancellation;
 use crate::sys::notice;
 
-/// Runs a piece of gyan, unless gyan is off. A panic ends here: gyan turns itself off for the rest of the
-/// run, says so, and the application goes on. A cancellation of the thread waits until the piece is done.
+/// Runs a piece of gyan; none when it panicked, or when gyan is off.
 pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
     static HOOK: Once = Once::new();
     if gate::is_off() {
