@@ -268,7 +268,7 @@ pub(super) fn of(
 }
 
 #[cfg(test)]
-#[allow(clippy::print_stdout, reason = "tests/native.rs looks at what was compared")]
+#[allow(clippy::print_stdout, reason = "tests/real_mpi/calls/native.rs looks at what was compared")]
 mod tests {
     use std::ffi::c_char;
 
