@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use gyan_results::{Element, Number, Pvar, RankProfile, Values};
+use gyan_results::{Element, Pvar, RankProfile, Readings};
 
 use super::{TakeRow, classes, element};
 use crate::view::value::{Value, cells};
@@ -51,19 +51,11 @@ pub(crate) const CALLS: LongTable = LongTable {
     rows: calls,
 };
 
-/// The numbers of one element, in the order of the columns.
-#[derive(Default)]
-struct Numbers {
-    start: Option<Number>,
-    end: Option<Number>,
-    delta: Option<Number>,
-    sampled: [Option<Number>; 3],
-}
-
 fn variables(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
     for pvar in &profile.pvars {
         let samples = pvar.samples.as_ref().map(|samples| samples.n);
-        for (of, Numbers { start, end, delta, sampled: [min, mean, max] }) in elements(pvar) {
+        for (of, readings) in elements(pvar) {
+            let Readings { delta, start, end, sampled_min, sampled_mean, sampled_max } = readings;
             let [class, behaves_as] = classes(pvar.class, pvar.behaves_as);
             take(&cells![
                 &profile.job.id,
@@ -77,66 +69,22 @@ fn variables(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
                 end,
                 delta,
                 samples,
-                min,
-                mean,
-                max,
+                sampled_min,
+                sampled_mean,
+                sampled_max,
             ])?;
         }
     }
     Ok(())
 }
 
-/// Where the numbers of a reading go.
-type Field = fn(&mut Numbers) -> &mut Option<Number>;
-
 /// What is known of each element; a variable of which no number is known has one row all the same.
-fn elements(pvar: &Pvar) -> BTreeMap<Element, Numbers> {
-    let mut elements: BTreeMap<Element, Numbers> = BTreeMap::new();
-    let readings: [(&Option<Values>, Field); 3] = [
-        (&pvar.start, |numbers| &mut numbers.start),
-        (&pvar.end, |numbers| &mut numbers.end),
-        (&pvar.delta, |numbers| &mut numbers.delta),
-    ];
-    for (values, field) in readings {
-        for (element, number) in values.iter().flat_map(of_values) {
-            *field(elements.entry(element).or_default()) = Some(number);
-        }
-    }
-    if let Some(samples) = &pvar.samples {
-        let sum = samples.sum.as_ref();
-        let sampled = [
-            (&samples.min, sum.map(|sum| sum.min)),
-            (&samples.mean, sum.map(|sum| sum.mean)),
-            (&samples.max, sum.map(|sum| sum.max)),
-        ];
-        for (at, (numbers, sum)) in sampled.into_iter().enumerate() {
-            let of_sum = sum.map(|sum| (Element::Sum, sum));
-            for (element, number) in of_elements(numbers).chain(of_sum) {
-                let numbers = elements.entry(element).or_default();
-                numbers.sampled.iter_mut().skip(at).take(1).for_each(|cell| *cell = Some(number));
-            }
-        }
-    }
+fn elements(pvar: &Pvar) -> BTreeMap<Element, Readings> {
+    let mut elements = pvar.elements();
     if elements.is_empty() {
-        elements.insert(Element::Scalar, Numbers::default());
+        elements.insert(Element::Scalar, Readings::default());
     }
     elements
-}
-
-fn of_values(values: &Values) -> Vec<(Element, Number)> {
-    match values {
-        Values::Elements(elements) => of_elements(elements).collect(),
-        Values::Digest(digest) => {
-            vec![(Element::Sum, digest.sum), (Element::Min, digest.min), (Element::Max, digest.max)]
-        }
-        Values::Text(_) => Vec::new(),
-    }
-}
-
-fn of_elements(elements: &[Number]) -> impl Iterator<Item = (Element, Number)> {
-    let scalar = elements.len() == 1;
-    let element = move |index| if scalar { Element::Scalar } else { Element::Index(index) };
-    elements.iter().enumerate().map(move |(index, &number)| (element(index), number))
 }
 
 fn calls(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {

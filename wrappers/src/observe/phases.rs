@@ -156,7 +156,10 @@ impl Phases {
     /// Enters what was counted since the last time.
     pub(crate) fn settle(&mut self, now: u64) {
         let Some(account) = self.all.get_mut(self.current) else { return };
-        account.ticks += now.wrapping_sub(self.since);
+        // A profile that is written in between ends at a time that was converted to ticks, which can be a
+        // little later than the next change.
+        let now = now.max(self.since);
+        account.ticks += now - self.since;
         self.since = now;
         for (Function(function), calls) in ledger::calls() {
             let counted = self.counted.entry(function).or_default();
@@ -248,6 +251,15 @@ mod tests {
 
     fn begin(name: &str) -> Change {
         Change::Begin(name.into())
+    }
+
+    #[test]
+    fn a_change_before_the_end_of_the_last_profile_takes_no_time_away() {
+        let mut phases = Phases::new(100);
+        phases.settle(150);
+        phases.go_on(0, 140, true);
+        phases.settle(160);
+        assert_eq!(phases.all[0].ticks, 60);
     }
 
     #[test]

@@ -217,7 +217,7 @@ impl Sampler {
             sampler.end(library, wanted);
             return Err(failure);
         }
-        sampler.tell_governor();
+        sampler.tell_budget();
         let comms: Vec<Object> = sampler.objects.alive(Kind::Comm).cloned().collect();
         for object in comms {
             sampler.tell_callbacks(&object);

@@ -11,8 +11,8 @@ use crate::mpi::tool::{Api, Session};
 use crate::sys::clock;
 
 impl Sampler {
-    /// Tells the governor how many variables share its budget.
-    pub(super) fn tell_governor(&self) {
+    /// Tells the budget how many variables share it.
+    pub(super) fn tell_budget(&self) {
         let watched = self.sampled.iter().filter(|sampled| sampled.watch.is_some());
         budget::set_variables(watched.count());
     }
