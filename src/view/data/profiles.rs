@@ -103,6 +103,8 @@ fn calls(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use gyan_results::Number;
+
     use super::*;
 
     #[test]
