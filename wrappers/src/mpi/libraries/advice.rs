@@ -1,5 +1,5 @@
 //! What would give more than this library gives as it is built and started: one row for each
-//! sentence, and one for each row of [`crate::enable`].
+//! sentence, and one for each row of [`monitoring`].
 
 #![forbid(unsafe_code)]
 
