@@ -136,10 +136,12 @@ impl<'a> Tree<'a> {
         self.wait_for(&mut go, parent, part)?;
         self.owed = None;
         let mut bytes = communicator.send(parent, Tag::Bytes, bytes)?;
-        self.wait_for(&mut bytes, parent, part)?;
         let Some(mut end) = self.end.take() else { return Err(Why::Mpi) };
+        // Before MPI says that the bytes have gone: the parent may have them, and tell the end, by then.
         self.wait_for(&mut end, parent, part)?;
-        named(&end.bytes()).ok_or(Why::GivenUp)
+        let named = named(&end.bytes()).ok_or(Why::GivenUp)?;
+        self.wait_for(&mut bytes, parent, part)?;
+        Ok(named)
     }
 
     /// Sends a few bytes, which MPI buffers if nobody receives them.
