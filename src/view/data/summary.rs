@@ -103,46 +103,79 @@ impl<'a> Table<'a, '_> {
     fn phases(&mut self, phases: &'a [PhaseSummary]) -> io::Result<()> {
         for phase in phases {
             self.phase = Some(phase_name(phase));
+            let PhaseSummary {
+                name: _,
+                entries,
+                time_s,
+                calls,
+                stretches,
+                stretches_read,
+                pvars,
+                samples,
+            } = phase;
             let about = |measure| About { kind: "phase", measure, ..About::default() };
-            self.statistic(about("entries"), Some(&phase.entries))?;
-            self.statistic(about("time_s"), Some(&phase.time_s))?;
-            self.sum(about("stretches"), phase.stretches)?;
-            self.sum(about("stretches_read"), phase.stretches_read)?;
-            self.pvars(&phase.pvars)?;
-            self.samples(&phase.samples)?;
-            self.calls(&phase.calls)?;
+            self.statistic(about("entries"), Some(entries))?;
+            self.statistic(about("time_s"), Some(time_s))?;
+            self.sum(about("stretches"), *stretches)?;
+            self.sum(about("stretches_read"), *stretches_read)?;
+            self.pvars(pvars)?;
+            self.samples(samples)?;
+            self.calls(calls)?;
         }
         Ok(())
     }
 
     fn pvars(&mut self, pvars: &[PvarSummary]) -> io::Result<()> {
         pvars.iter().try_for_each(|pvar| {
+            let PvarSummary {
+                name,
+                class,
+                behaves_as,
+                object,
+                element: of,
+                measure,
+                datatype,
+                statistic,
+                // Sentences are for reports.
+                notes: _,
+            } = pvar;
             let about = About {
                 kind: "pvar",
-                name: Some(&pvar.name),
-                class: Some((pvar.class, pvar.behaves_as)),
-                object: pvar.object.as_deref(),
-                element: Some(&element(pvar.element)),
-                measure: pvar.measure.name(),
+                name: Some(name),
+                class: Some((*class, *behaves_as)),
+                object: object.as_deref(),
+                element: Some(&element(*of)),
+                measure: measure.name(),
                 // The datatype's name in the standard is its name in JSON.
-                datatype: Some(&word(pvar.datatype)?),
+                datatype: Some(&word(*datatype)?),
             };
-            self.statistic(about, Some(&pvar.statistic))
+            self.statistic(about, Some(statistic))
         })
     }
 
     fn samples(&mut self, samples: &[SamplesSummary]) -> io::Result<()> {
         for samples in samples {
+            // Histograms have a table of their own; each row says on how many ranks it rests.
+            let SamplesSummary {
+                name,
+                class,
+                behaves_as,
+                object,
+                ranks: _,
+                n,
+                histogram: _,
+                states,
+            } = samples;
             let about = About {
                 kind: "pvar",
-                name: Some(&samples.name),
-                class: Some((samples.class, samples.behaves_as)),
-                object: samples.object.as_deref(),
+                name: Some(name),
+                class: Some((*class, *behaves_as)),
+                object: object.as_deref(),
                 measure: "samples",
                 ..About::default()
             };
-            self.sum(about, samples.n)?;
-            for state in &samples.states {
+            self.sum(about, *n)?;
+            for state in states {
                 let about = About { element: Some(&state.state), measure: "share", ..about };
                 self.statistic(about, Some(&state.share))?;
             }
@@ -152,17 +185,27 @@ impl<'a> Table<'a, '_> {
 
     fn calls(&mut self, calls: &[CallSummary]) -> io::Result<()> {
         for call in calls {
-            let name = Some(call.name.as_str());
+            let CallSummary {
+                name,
+                count,
+                bytes,
+                timed,
+                time_s,
+                time_error_s,
+                time_max_s,
+                time_histogram: _,
+            } = call;
+            let name = Some(name.as_str());
             let about = |measure| About { kind: "call", name, measure, ..About::default() };
-            self.statistic(about("count"), Some(&call.count))?;
-            self.statistic(about("bytes"), call.bytes.as_ref())?;
-            self.statistic(about("time_s"), call.time_s.as_ref())?;
-            self.statistic(about("time_max_s"), call.time_max_s.as_ref())?;
-            if let Some(error) = call.time_error_s {
-                self.sum(about("time_error_s"), error)?;
+            self.statistic(about("count"), Some(count))?;
+            self.statistic(about("bytes"), bytes.as_ref())?;
+            self.statistic(about("time_s"), time_s.as_ref())?;
+            self.statistic(about("time_max_s"), time_max_s.as_ref())?;
+            if let Some(error) = time_error_s {
+                self.sum(about("time_error_s"), *error)?;
             }
-            if call.time_s.is_some() {
-                self.sum(about("timed"), call.timed)?;
+            if time_s.is_some() {
+                self.sum(about("timed"), *timed)?;
             }
         }
         Ok(())
