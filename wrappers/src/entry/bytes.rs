@@ -1,4 +1,4 @@
-//! How many bytes does a call hand to MPI? One function for each formula that a row of `table` can
+//! How many bytes does a call hand to MPI? One function for each formula that a row of `functions` can
 //! name; sections of MPI 4.1.
 //!
 //! What is counted is the data that this process contributes, as in the arguments: what a send

@@ -9,7 +9,7 @@
 //!   object needs the symbol: whatever gyan returned, the program would go on in a state that it
 //!   cannot be in without gyan;
 //! - else the program has asked whether there is the function, at a moment when the answer was
-//!   gyan's (`references` puts it right at the start), and gets the error
+//!   gyan's (`weak_symbols` puts it right at the start), and gets the error
 //!   `MPI_ERR_UNSUPPORTED_OPERATION`.
 
 use std::ffi::{CStr, CString, c_int};

@@ -1,5 +1,5 @@
 //! One row for each function of MPI 4.1, by chapter: its name, its names in Fortran, its arguments,
-//! and what else is known of a call. Data only; `export` turns rows into entry points, `store`
+//! and what else is known of a call. Data only; `entry` turns rows into entry points, `ledger`
 //! counts by [`Function`].
 //!
 //! A chapter is a macro that hands its rows to the macro that it is given, so that one list
