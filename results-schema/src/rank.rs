@@ -335,7 +335,8 @@ pub struct Call {
     /// Seconds in all calls; none when none was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// The standard error of `time_s`.
+    /// The standard error of `time_s`; none when the calls that were timed cannot tell it: then `time_s` is
+    /// what the calls took at least.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// Seconds of the longest call that was timed.
@@ -403,7 +404,7 @@ pub struct Overhead {
     pub finalize_s: f64,
     /// `(init_s + sampling_s + wrappers_s + events_s + finalize_s) / elapsed_s`.
     pub share: f64,
-    /// The same without `init_s`: what the budget is for.
+    /// `(sampling_s + wrappers_s + events_s) / elapsed_s`: what the budget is for.
     #[serde(default)]
     pub running_share: f64,
     /// The share that `GYAN_BUDGET` allows; none for no limit.

@@ -125,8 +125,9 @@ pub fn add_histogram(histogram: &mut Vec<u64>, other: &[u64]) {
 pub struct InMpi {
     /// Seconds, summed over all threads.
     pub time_s: f64,
-    /// The standard error of that.
-    pub time_error_s: f64,
+    /// The standard error of that; none when it is a time that the calls took at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_s: Option<f64>,
     /// `time_s / job.elapsed_s`; above 1 when several threads call MPI at once.
     pub share: f64,
 }

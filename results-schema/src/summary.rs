@@ -132,10 +132,10 @@ pub struct LeftOut {
 pub struct InMpiSummary {
     /// Seconds, summed over all threads of a rank.
     pub time_s: Statistic,
-    /// The standard error of the sum over the ranks.
-    #[serde(with = "crate::number::double")]
-    #[cfg_attr(feature = "schema", schemars(with = "crate::Number"))]
-    pub time_error_s: f64,
+    /// The standard error of the sum over the ranks; none when a rank does not know its own, and the sum is
+    /// what the calls took at least.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_s: Option<f64>,
     /// The share of the run; above 1 when several threads call MPI at once.
     pub share: Statistic,
 }
@@ -194,7 +194,7 @@ pub struct OverheadSummary {
     pub finalize_s: Statistic,
     /// Share of the run.
     pub share: Statistic,
-    /// The same without the start: what the budget is for; none when no rank tells it.
+    /// Share of what gyan chose to do between the start and the end: what the budget is for; none when no rank tells it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_share: Option<Statistic>,
     /// The share that the budget allows, as the lowest rank tells it; none for no limit.

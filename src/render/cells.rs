@@ -1,8 +1,6 @@
 //! A table as texts in columns: what the formats for people have in common. Where errors of numbers are
 //! known they get a column of their own.
 
-use gyan_results::Fidelity;
-
 use super::numbers::share;
 use super::text::{text, without_error};
 use crate::view::value::Amount;
@@ -37,7 +35,6 @@ pub(super) fn cells(section: &Section) -> Cells {
 fn error(cell: &Value) -> String {
     match cell {
         Value::Amount(Amount { error: Some(error), number, .. }) => share(error / number.as_f64()),
-        Value::Amount(Amount { fidelity: Fidelity::Estimated, .. }) => "?".to_owned(),
         Value::Amount(_) => String::new(),
         _ => "-".to_owned(),
     }

@@ -38,7 +38,8 @@ pub(super) fn without_error(value: &Value) -> String {
 
 fn with_rank(amount: &Amount, error: &str) -> String {
     let rank = amount.rank.map_or_else(String::new, |rank| format!(" ({rank})"));
-    format!("{}{error}{rank}", number(amount.unit, amount.number))
+    let at_least = if amount.at_least { "≥ " } else { "" };
+    format!("{at_least}{}{error}{rank}", number(amount.unit, amount.number))
 }
 
 fn number(unit: Unit, number: Number) -> String {

@@ -32,6 +32,8 @@ pub(crate) struct Amount {
     pub(crate) fidelity: Fidelity,
     /// The standard error, in the same unit; none where it is not known, or there is none.
     pub(crate) error: Option<f64>,
+    /// The number can be larger, nobody knows by how much.
+    pub(crate) at_least: bool,
     /// The rank that has it, where one has.
     pub(crate) rank: Option<u32>,
 }
@@ -62,7 +64,7 @@ pub(crate) enum Plot<'a> {
 impl Unit {
     pub(crate) fn of(self, number: Number) -> Amount {
         let (fidelity, error, rank) = (Fidelity::Exact, None, None);
-        Amount { number, unit: self, fidelity, error, rank }
+        Amount { number, unit: self, fidelity, error, at_least: false, rank }
     }
 
     pub(crate) fn double(self, double: f64) -> Amount {
@@ -85,11 +87,12 @@ impl Amount {
         Amount { fidelity, ..self }
     }
 
-    /// An estimate with this standard error; an error of 0 is none.
+    /// An estimate with this standard error; an error of 0 is none. Without one, the least that it can be.
     pub(crate) fn estimated(self, error: Option<f64>) -> Amount {
         let is_exact = error == Some(0.0) || self.number.is_zero();
         let fidelity = if is_exact { Fidelity::Exact } else { Fidelity::Estimated };
-        Amount { fidelity, error: error.filter(|_| !is_exact), ..self }
+        let at_least = !is_exact && error.is_none();
+        Amount { fidelity, error: error.filter(|_| !is_exact), at_least, ..self }
     }
 }
 

@@ -161,7 +161,7 @@ fn exact_times_have_no_errors() {
             call.timed = call.count;
             call.time_error_s = call.time_s.map(|_| 0.0);
         }
-        profile.in_mpi.as_mut().unwrap().time_error_s = 0.0;
+        profile.in_mpi.as_mut().unwrap().time_error_s = Some(0.0);
         profile.overhead.budget = None;
     });
     let outcome = report(directory.path(), &[]);

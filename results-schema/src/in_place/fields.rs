@@ -62,7 +62,7 @@ fields! {
     SampledSum { min, mean, max }
     StateShare { state, share }
     Call { name, count, bytes[?], timed[?], time_s[?], time_error_s[?], time_max_s[?], time_histogram[?] }
-    InMpi { time_s, time_error_s, share }
+    InMpi { time_s, time_error_s[?], share }
     Phase { name, entries, time_s, calls, stretches, stretches_read, pvars }
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
     Series { interval_s, end_s, columns }

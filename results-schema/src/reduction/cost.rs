@@ -9,7 +9,8 @@ use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
-    /// The sum of the squared standard errors.
+    /// The sum of the squared standard errors. NaN, which stays one in every sum, when a rank does not
+    /// know its own.
     time_variance: f64,
     share: Statistics,
 }
@@ -40,9 +41,10 @@ merge_fields! {
 impl InMpiReduction {
     pub(super) fn of(in_mpi: &InMpi, rank: u32) -> InMpiReduction {
         let InMpi { time_s, time_error_s, share } = *in_mpi;
+        let error = time_error_s.unwrap_or(f64::NAN);
         InMpiReduction {
             time_s: Statistics::of(Number::Double(time_s), rank),
-            time_variance: time_error_s * time_error_s,
+            time_variance: error * error,
             share: Statistics::of(Number::Double(share), rank),
         }
     }
@@ -51,7 +53,7 @@ impl InMpiReduction {
         let InMpiReduction { time_s, time_variance, share } = self;
         Some(InMpiSummary {
             time_s: time_s.finish()?,
-            time_error_s: time_variance.sqrt(),
+            time_error_s: Some(time_variance.sqrt()).filter(|error| error.is_finite()),
             share: share.finish()?,
         })
     }

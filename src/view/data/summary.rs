@@ -65,7 +65,9 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
         table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
         if let Some(in_mpi) = &summary.in_mpi {
             table.statistic(run("in_mpi_s"), Some(&in_mpi.time_s))?;
-            table.sum(run("in_mpi_error_s"), in_mpi.time_error_s)?;
+            if let Some(error) = in_mpi.time_error_s {
+                table.sum(run("in_mpi_error_s"), error)?;
+            }
             table.statistic(run("in_mpi_share"), Some(&in_mpi.share))?;
         }
         let overhead = &summary.overhead;

@@ -4,7 +4,7 @@ use gyan_results::{CallSummary, Number, Summary};
 
 use super::super::limits::{first_rows, more_rows};
 use super::super::statistic::{columns, statistic_cells};
-use super::super::value::{Unit, Value, bytes, line, row, seconds, share};
+use super::super::value::{Amount, Unit, Value, bytes, line, row, seconds, share};
 use super::super::{Section, numbers, texts};
 
 /// What the time of calls is a share of.
@@ -54,29 +54,34 @@ fn by_time<'a>(calls: &'a [CallSummary], whole: &Whole, all: bool) -> Section<'a
     columns.extend(numbers(["MIN (RANK)", "MAX (RANK)", "DATA"]));
     let mut notes = more_rows(cut_off);
     notes.push("TIME is that of all ranks together, MIN and MAX are those of one rank".into());
-    if shown.iter().any(|call| call.time_s.is_some() && call.time_error_s != Some(0.0)) {
-        notes.push(estimated(calls, shown.iter().any(|call| call.time_error_s.is_some())));
-    }
+    notes.extend(estimated(calls, &shown));
     let rows = shown.into_iter().map(|call| time_cells(call, whole)).collect();
     Section { title: "Calls of MPI functions, by time".into(), columns, rows, notes }
 }
 
-/// What the estimates stand on.
-fn estimated(calls: &[CallSummary], errors_are_known: bool) -> Value<'static> {
-    let error = "; ± is the standard error of the estimate";
+/// What the estimates stand on, when some of those that are `shown` are any.
+fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'static>> {
+    let known = shown.iter().filter(|call| call.time_s.is_some());
+    let errors = || known.clone().map(|call| call.time_error_s);
+    let with_error = errors().any(|error| error.is_some_and(|error| error > 0.0));
+    let at_least = errors().any(|error| error.is_none());
     let timed: u64 = calls.iter().map(|call| call.timed).sum();
     let count = calls.iter().map(|call| call.count.sum);
     let count = count.fold(Number::Integer(0), Number::plus);
-    line![timed, " of ", count, " calls were timed", if errors_are_known { error } else { "" }]
+    let error = if with_error { "; ± is the standard error of the estimate" } else { "" };
+    let least = if at_least { "; ≥ where too few were to tell how wrong it is" } else { "" };
+    (with_error || at_least).then(|| line![timed, " of ", count, " calls were timed", error, least])
 }
 
 fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let time = call.time_s.as_ref();
     let total = time.map(|time| Unit::Seconds.of(time.sum).estimated(call.time_error_s));
-    let part = time.zip(whole.average_s).map(|(time, whole)| share(time.avg / whole));
+    let at_least = total.is_some_and(|total| total.at_least);
+    let like = |amount: Amount| Amount { at_least, ..amount };
+    let part = time.zip(whole.average_s).map(|(time, whole)| like(share(time.avg / whole)));
     // Of averages: not every rank need know a time.
     let calls = call.count.avg;
-    let per_call = time.map(|time| seconds(if calls > 0.0 { time.avg / calls } else { 0.0 }));
+    let per_call = time.map(|time| like(seconds(if calls > 0.0 { time.avg / calls } else { 0.0 })));
     let longest =
         time.and(call.time_max_s.as_ref()).map(|longest| Unit::Seconds.extremes(longest)[1]);
     let [min, max] = match time.map(|time| Unit::Seconds.extremes(time)) {

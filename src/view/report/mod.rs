@@ -133,8 +133,8 @@ fn about_the_same(one: f64, other: f64) -> bool {
 fn in_mpi(in_mpi: &InMpiSummary) -> Value<'_> {
     let average = in_mpi.share.avg;
     // The error of a mean is that of the sum in the same proportion.
-    let error = average * in_mpi.time_error_s / in_mpi.time_s.sum.as_f64();
-    let average = share(average).estimated(Some(error));
+    let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
+    let average = share(average).estimated(error);
     let [min, max] = Unit::Share.extremes(&in_mpi.share);
     let extremes = if about_the_same(min.number.as_f64(), max.number.as_f64()) {
         "".into()

@@ -21,7 +21,6 @@ fn timed(profile: &RankProfile) -> impl Iterator<Item = &Call> {
 /// Whatever was timed, what is said of it fits together.
 fn assert_consistent(profile: &RankProfile, what: &str) {
     let mut total = 0.0;
-    let mut variance = 0.0;
     for call in &profile.calls {
         let what = format!("{what}: {call:?}");
         assert!(call.timed <= call.count, "{what}");
@@ -29,29 +28,38 @@ fn assert_consistent(profile: &RankProfile, what: &str) {
             assert_eq!((call.time_s, call.time_max_s), (None, None), "{what}");
             continue;
         }
-        let (time, error) = (call.time_s.unwrap(), call.time_error_s.unwrap());
-        assert!(time.is_finite() && error.is_finite() && error >= 0.0, "{what}");
+        let (time, max) = (call.time_s.unwrap(), call.time_max_s.unwrap());
+        assert!(time.is_finite(), "{what}");
+        // Never against what was seen: no less than the longest, no mean above it.
+        assert!((-1e-6..=time + 1e-6).contains(&max), "{what}");
+        assert!(time <= call.count as f64 * max.max(0.0) * (1.0 + 1e-9) + 1e-6, "{what}");
+        match call.time_error_s {
+            Some(error) => assert!(error.is_finite() && error >= 0.0, "{what}"),
+            None => assert!(call.timed < call.count, "{what}"),
+        }
         if call.timed == call.count {
-            let max = call.time_max_s.unwrap();
-            assert!(error == 0.0 && (-1e-6..=time + 1e-6).contains(&max), "{what}");
+            assert_eq!(call.time_error_s, Some(0.0), "{what}");
             assert_eq!(call.time_histogram.iter().sum::<u64>(), call.count, "{what}");
         }
         assert!(call.time_histogram.last().is_none_or(|bar| *bar > 0), "{what}");
         total += time;
-        variance += error * error;
     }
     let in_mpi = profile.in_mpi.unwrap();
     assert!(
         (in_mpi.time_s - total).abs() <= 1e-6 + total.abs() * 1e-6,
         "{what}: {in_mpi:?} {total}"
     );
-    let error = variance.sqrt();
-    assert!(
-        (in_mpi.time_error_s - error).abs() <= 1e-9 + error * 1e-3,
-        "{what}: {in_mpi:?} {error}"
-    );
+    let errors: Option<Vec<f64>> = timed(profile).map(|call| call.time_error_s).collect();
+    if let Some(errors) = errors {
+        let error = errors.iter().map(|error| error * error).sum::<f64>().sqrt();
+        let found = in_mpi.time_error_s.unwrap();
+        assert!((found - error).abs() <= 1e-6 + error * 1e-3, "{what}: {in_mpi:?} {error}");
+    }
     let share = in_mpi.time_s / profile.job.elapsed_s;
     assert!((in_mpi.share - share).abs() < 1e-6, "{what}: {in_mpi:?} {share}");
+    if profile.mpi.thread_level != "MPI_THREAD_MULTIPLE" {
+        assert!(in_mpi.share <= 1.0 + 1e-6, "{what}: {in_mpi:?}");
+    }
     let clock = profile.clock.as_ref().unwrap();
     assert!(["tsc", "clock_gettime"].contains(&clock.source.as_str()), "{clock:?}");
     assert!(clock.read_s > 0.0 && clock.read_s < 1e-3, "{clock:?}");
@@ -136,19 +144,13 @@ fn the_time_of_a_receive_that_waits_is_the_time_that_it_waits() {
             let receive = call(profile, "MPI_Recv");
             assert_eq!(receive.count, 20, "{what}");
             let (time, max) = (receive.time_s.unwrap(), receive.time_max_s.unwrap());
-            let error = 6.0 * receive.time_error_s.unwrap();
-            assert!(
-                time > 0.9 * sum - error && time < sum + 1e-3 + error,
-                "{what}: {time} for {sum}"
-            );
+            // The first calls of a function always are, and long ones too.
+            assert_eq!((receive.timed, receive.time_error_s), (20, Some(0.0)), "{what}");
+            assert!(time > 0.9 * sum && time < sum + 1e-3, "{what}: {time} for {sum}");
             assert!(max < longest + 1e-4, "{what}: {max} for {longest}");
-            if receive.timed == 20 {
-                assert!(max > 0.9 * longest - 1e-3, "{what}: {max} for {longest}");
-            }
-            let elapsed = profile.job.elapsed_s;
+            assert!(max > 0.9 * longest - 1e-3, "{what}: {max} for {longest}");
             let in_mpi = profile.in_mpi.unwrap();
-            assert!(in_mpi.time_s > 0.9 * sum - error, "{what}: {in_mpi:?}");
-            assert!(in_mpi.time_s < elapsed + error, "{what}: {in_mpi:?} of {elapsed}");
+            assert!(in_mpi.time_s > 0.9 * sum, "{what}: {in_mpi:?}");
         }
     }
 }
@@ -170,7 +172,7 @@ fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
             let reduce = call(profile, "MPI_Reduce_local");
             assert_eq!(reduce.count, 20_000, "{what}");
             let time = reduce.time_s.unwrap();
-            let error = 6.0 * reduce.time_error_s.unwrap();
+            let error = 6.0 * reduce.time_error_s.unwrap_or(0.0);
             // Two clocks, of which one is measured by the other.
             let clocks = 1e-3 * total;
             assert!(time - error < total + clocks, "{what}: {time} for {total}: {reduce:?}");
@@ -213,10 +215,10 @@ fn what_gyan_costs_is_in_the_profile() {
         for profile in Profiled::run(mpi, 2, &["halo_exchange", "60", "400"], &[]).profiles() {
             let overhead = &profile.overhead;
             assert!(overhead.wrappers_s > 0.0 && overhead.finalize_s > 0.0, "{overhead:?}");
-            let running = overhead.sampling_s + overhead.wrappers_s + overhead.finalize_s;
+            let running = overhead.sampling_s + overhead.wrappers_s;
             let elapsed = profile.job.elapsed_s;
             assert!((overhead.running_share - running / elapsed).abs() < 1e-9, "{overhead:?}");
-            let share = (running + overhead.init_s) / elapsed;
+            let share = (running + overhead.init_s + overhead.finalize_s) / elapsed;
             assert!((overhead.share - share).abs() < 1e-9, "{overhead:?}");
         }
     }

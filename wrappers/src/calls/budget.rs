@@ -1,11 +1,15 @@
 //! How much may gyan do now, so that what it costs stays within the budget?
 //!
-//! The budget is a share of the elapsed time, for all that gyan does after the start. What was spent
-//! is known: each timed call and each reading of variables is entered here with what it was measured
-//! to cost, each counted call with what counting was found to cost at the start. While less was spent
-//! than the elapsed time allows, calls are timed and variables read more often, else more rarely. The
-//! start and what the end will take are held back, so that the share of the whole run comes out right
-//! for runs of a second or more. A run begins with a credit: in short programs everything is seen.
+//! The budget is a share of the time since the start, for all that gyan chooses to do after it; the start
+//! and the end have lines of their own in the report. What was spent is known: each timed call and each
+//! reading of variables is entered here with what it was measured to cost, each counted call with what
+//! counting was found to cost at the start.
+//!
+//! There are two pots. *Calls* pays for counting and timing, *beside* for everything else: readings,
+//! snapshots, stacks, phases. Neither takes what the other has been promised, and either may use what the
+//! other has left. The cheapest knowledge comes first: as long as timing every call takes no more than a
+//! part of the budget, every call is timed. A run begins with a credit: in short programs everything is
+//! seen.
 
 #![forbid(unsafe_code)]
 
@@ -18,39 +22,21 @@ use crate::sys::clock;
 const CREDIT_S: f64 = 0.2;
 /// What is left over is spent within this time.
 const HORIZON_S: f64 = 1.0;
-/// When too much was spent, this part of the budget goes on: nothing is ever blind.
-const LEAST: f64 = 1.0 / 4.0;
+/// While counting and timing took less than this part of the budget, every call is timed.
+const FREE: f64 = 0.4;
+/// The part of the budget for calls when some have to be left out, and for all the rest together.
+const HALF: f64 = 0.5;
+/// When too much was spent, these parts of the budget go on for calls and for readings: nothing is ever
+/// blind.
+const LEAST_FOR_CALLS: f64 = 1.0 / 8.0;
+const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
 const SNAPSHOTS: f64 = 1.0 / 4.0;
 const SNAPSHOTS_AT_MOST: f64 = 0.005;
-/// The end takes as long as the start and this part of it.
-const END_BY_START: f64 = 1.25;
-/// All functions are looked at after this time, to see which are called more rarely than before.
-const LOOK_S: f64 = 0.01;
 /// How much a new measurement of a cost counts against the earlier ones.
 const NOVELTY: f64 = 1.0 / 8.0;
 /// What takes so many times as long as before was interrupted.
 const IMPLAUSIBLE: f64 = 8.0;
-
-/// No limit: every call is timed, at every call in question variables are read.
-static UNLIMITED: AtomicBool = AtomicBool::new(false);
-static BUDGET: Real = Real::new(0.0);
-static STARTED: Whole = Whole::new(0);
-/// Ticks of the start and the end.
-static RESERVE: Real = Real::new(0.0);
-static SPENT: Whole = Whole::new(0);
-/// Ticks that counting a call takes, that timing one takes before and behind it.
-static COUNTED: Real = Real::new(0.0);
-static TIMED: Real = Real::new(0.0);
-static BEHIND: Real = Real::new(0.0);
-static SAMPLING: Real = Real::new(0.0);
-static BETWEEN: Real = Real::new(0.0);
-/// Ticks spent on reading variables, looking at stacks and writing snapshots.
-static BESIDE_CALLS: Whole = Whole::new(0);
-/// Functions that are being called, and variables that are sampled.
-static FUNCTIONS: Whole = Whole::new(1);
-static VARIABLES: Whole = Whole::new(0);
-static LOOKED: Whole = Whole::new(0);
 
 /// What calls cost, in ticks, as it was found at the start.
 #[derive(Clone, Copy, Debug, Default)]
@@ -61,62 +47,207 @@ pub(crate) struct Costs {
     pub(crate) between: f64,
 }
 
-/// The budget as a share of the elapsed time, none for no limit. The run began at `started`, or goes on
-/// then after an earlier end.
-pub(crate) fn begin(budget: Option<f64>, started: u64, start_ticks: f64) {
-    UNLIMITED.store(budget.is_none(), Ordering::Relaxed);
-    BUDGET.set(budget.unwrap_or(0.0));
-    // What was spent before counts against the time since the first start.
-    if SPENT.get() == 0 {
-        STARTED.set(started);
+/// The budget of a process, and what was spent of it. All times in ticks.
+pub(crate) struct Budget {
+    /// No limit: every call is timed, at every call in question variables are read.
+    unlimited: AtomicBool,
+    share: Real,
+    started: Whole,
+    /// What counting a call takes, what timing one takes before it, and after it.
+    counted: Real,
+    timed: Real,
+    after: Real,
+    between: Real,
+    sampling: Real,
+    calls: Whole,
+    /// Of `calls`, what was neither a counted nor a timed call of the program.
+    extra: Whole,
+    beside: Whole,
+    /// Variables that are sampled.
+    variables: Whole,
+}
+
+static BUDGET: Budget = Budget::new();
+
+/// The budget of this process.
+pub(crate) fn budget() -> &'static Budget {
+    &BUDGET
+}
+
+impl Budget {
+    pub(crate) const fn new() -> Budget {
+        Budget {
+            unlimited: AtomicBool::new(false),
+            share: Real::new(0.0),
+            started: Whole::new(0),
+            counted: Real::new(0.0),
+            timed: Real::new(0.0),
+            after: Real::new(0.0),
+            between: Real::new(0.0),
+            sampling: Real::new(0.0),
+            calls: Whole::new(0),
+            extra: Whole::new(0),
+            beside: Whole::new(0),
+            variables: Whole::new(0),
+        }
     }
-    RESERVE.add(start_ticks * (1.0 + END_BY_START));
-}
 
-pub(crate) fn learn(costs: Costs) {
-    COUNTED.set(costs.counted);
-    BETWEEN.set(costs.between);
-    TIMED.set((costs.timed - BEHIND.get()).max(0.0));
-}
+    /// The budget as a share of the elapsed time, none for no limit. The run began at `started`, or goes
+    /// on then after an earlier end.
+    pub(crate) fn begin(&self, share: Option<f64>, started: u64) {
+        self.unlimited.store(share.is_none(), Ordering::Relaxed);
+        self.share.set(share.unwrap_or(0.0));
+        // What was spent before counts against the time since the first start.
+        if self.started.get() == 0 {
+            self.started.set(started);
+        }
+    }
 
-/// Ticks that are measured when a function does nothing.
-pub(crate) fn between() -> f64 {
-    BETWEEN.get()
-}
+    pub(crate) fn learn(&self, costs: Costs) {
+        self.counted.set(costs.counted);
+        self.between.set(costs.between);
+        self.timed.set((costs.timed - self.after.get()).max(0.0));
+    }
 
-/// The variables that are sampled.
-pub(crate) fn set_variables(number: usize) {
-    VARIABLES.set(number as u64);
-}
+    /// Ticks that are measured when a function does nothing.
+    pub(crate) fn between(&self) -> f64 {
+        self.between.get()
+    }
 
-#[inline]
-pub(crate) fn is_unlimited() -> bool {
-    UNLIMITED.load(Ordering::Relaxed)
-}
+    /// The number of variables that are sampled.
+    pub(crate) fn set_variables(&self, number: usize) {
+        self.variables.set(number as u64);
+    }
 
-fn spend(ticks: f64) {
-    SPENT.add_shared(clock::whole(ticks));
-}
+    #[inline]
+    pub(crate) fn is_unlimited(&self) -> bool {
+        self.unlimited.load(Ordering::Relaxed)
+    }
 
-/// `ticks` were spent on something else than counting and timing calls.
-pub(crate) fn spent(ticks: u64) {
-    BESIDE_CALLS.add_shared(ticks);
-    SPENT.add_shared(ticks);
-}
+    /// `ticks` were spent on something else than counting and timing calls.
+    pub(crate) fn spent(&self, ticks: u64) {
+        self.beside.add_shared(ticks);
+    }
 
-/// All the ticks that [`spent`] and [`sampled`] were told of.
-pub(crate) fn beside_calls() -> u64 {
-    BESIDE_CALLS.get()
-}
+    /// All the ticks that [`spent`](Self::spent) and [`sampled`](Self::sampled) were told of.
+    pub(crate) fn beside(&self) -> u64 {
+        self.beside.get()
+    }
 
-/// A call was timed, and `counted` were counted since the last that was.
-pub(crate) fn spend_on_calls(counted: u64) {
-    spend(COUNTED.get() * counted as f64 + timed_ticks());
-}
+    /// What was spent on calls.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls.get()
+    }
 
-/// What lies behind a timed call took `ticks`.
-pub(crate) fn learn_behind(ticks: f64) {
-    BEHIND.set(learned(BEHIND.get(), ticks));
+    /// A call was timed, and `counted` were counted since the last that was. What was spent on calls.
+    pub(crate) fn spend_on_calls(&self, counted: u64) -> u64 {
+        let ticks = clock::whole(self.counted.get() * counted as f64 + self.timed_ticks());
+        self.calls.add_shared(ticks);
+        self.calls.get()
+    }
+
+    /// `ticks` were spent on timing without a call that was timed by it.
+    pub(crate) fn spend_extra(&self, ticks: f64) {
+        let ticks = clock::whole(ticks);
+        self.calls.add_shared(ticks);
+        self.extra.add_shared(ticks);
+    }
+
+    /// What comes after a timed call took `ticks`.
+    pub(crate) fn learn_after(&self, ticks: f64) {
+        self.after.set(learned(self.after.get(), ticks));
+    }
+
+    /// Variables were read for `ticks` at a call. Without a limit all of it counts, else as much as is
+    /// gyan's cost.
+    pub(crate) fn sampled(&self, ticks: u64) {
+        if self.is_unlimited() {
+            return self.spent(ticks);
+        }
+        let known = self.sampling.get();
+        self.sampling.set(learned(known, ticks as f64));
+        self.spent(clock::whole(plausible(known, ticks as f64)));
+    }
+
+    /// Ticks that timing a call takes.
+    pub(crate) fn timed_ticks(&self) -> f64 {
+        self.timed.get() + self.after.get()
+    }
+
+    /// What a part of the budget comes to from the start to `now`, the credit included.
+    fn allowed(&self, now: u64, part: f64) -> f64 {
+        let elapsed = now.wrapping_sub(self.started.get()) as f64;
+        part * self.share.get() * elapsed.max(clock::ticks(CREDIT_S))
+    }
+
+    /// What is left of the whole budget at `now`; negative when too much was spent.
+    fn left(&self, now: u64) -> f64 {
+        self.allowed(now, 1.0) - (self.calls.get() + self.beside.get()) as f64
+    }
+
+    /// What calls may come to before any has to be left out: ticks, infinite for no limit.
+    pub(crate) fn free(&self, now: u64) -> f64 {
+        if self.is_unlimited() { f64::INFINITY } else { self.allowed(now, FREE) }
+    }
+
+    /// The share of the time from `now` on that timing calls may take; infinite when every call may be
+    /// timed.
+    pub(crate) fn for_calls(&self, now: u64) -> f64 {
+        if (self.calls.get() as f64) < self.free(now) {
+            return f64::INFINITY;
+        }
+        let share = self.share.get();
+        (share * HALF + self.left(now) / clock::ticks(HORIZON_S)).max(share * LEAST_FOR_CALLS)
+    }
+
+    /// Calls of a function that take so many ticks on average may all be timed: together they take the
+    /// budget's share of the time in them at most.
+    pub(crate) fn pays_for_itself(&self, mean: f64) -> bool {
+        self.timed_ticks() < self.share.get() * mean
+    }
+
+    /// The share of the time from `now` on that reading variables may take.
+    fn for_readings(&self, now: u64) -> f64 {
+        let beside = self.beside.get() as f64;
+        let share = self.share.get();
+        if self.is_unlimited() || beside < HALF * share * clock::ticks(CREDIT_S) {
+            return f64::INFINITY;
+        }
+        let left = (self.allowed(now, HALF) - beside).min(self.left(now));
+        (share * (HALF - SNAPSHOTS) + left / clock::ticks(HORIZON_S))
+            .max(share * LEAST_FOR_READINGS)
+    }
+
+    /// Whether something that costs `ticks`, and was done last at `last`, may be done now for the user
+    /// who asked for it: half of the budget of the time since is for that, whatever was spent on the rest.
+    pub(crate) fn allows(&self, now: u64, last: u64, ticks: f64) -> bool {
+        self.for_readings(now).is_infinite()
+            || ticks <= self.share.get() * HALF * now.wrapping_sub(last) as f64
+    }
+
+    /// Ticks that are to lie between two readings of a variable that takes `cost` to read.
+    pub(crate) fn between_readings(&self, now: u64, cost: f64) -> f64 {
+        let variables = self.variables.get().max(1) as f64;
+        apart(cost * variables, self.for_readings(now))
+    }
+
+    /// Ticks that are to lie between two snapshots, of which one takes `cost`: a quarter of the budget is
+    /// for them, and half of the credit, so that nothing is lost of a program that dies young.
+    pub(crate) fn between_snapshots(&self, cost: f64) -> f64 {
+        if self.is_unlimited() {
+            return apart(cost, SNAPSHOTS_AT_MOST);
+        }
+        let share = self.share.get();
+        let credit = HALF * share * clock::ticks(CREDIT_S);
+        let has_credit = self.beside.get() as f64 + cost < credit;
+        if has_credit { 0.0 } else { apart(cost, share * SNAPSHOTS) }
+    }
+
+    /// Ticks that gyan spent in wrappers, when `counted` calls were counted and `timed` of them timed.
+    pub(crate) fn wrappers(&self, counted: u64, timed: u64) -> f64 {
+        let calls = counted as f64 * self.counted.get() + timed as f64 * self.timed_ticks();
+        calls + self.extra.get() as f64
+    }
 }
 
 /// A cost that was `known`, 0 for not at all, and was now measured. One that is far larger is that of
@@ -130,116 +261,7 @@ fn plausible(known: f64, measured: f64) -> f64 {
     if known == 0.0 { measured } else { measured.min(known * IMPLAUSIBLE) }
 }
 
-/// Variables were read for `ticks` at a call. Without a limit all of it counts, else as much as is gyan's
-/// cost.
-pub(crate) fn sampled(ticks: u64) {
-    if is_unlimited() {
-        BESIDE_CALLS.add_shared(ticks);
-        return;
-    }
-    let known = SAMPLING.get();
-    SAMPLING.set(learned(known, ticks as f64));
-    spent(clock::whole(plausible(known, ticks as f64)));
-}
-
-/// Ticks that timing a call takes.
-fn timed_ticks() -> f64 {
-    TIMED.get() + BEHIND.get()
-}
-
-/// The share of the time from `now` on that gyan may take; infinite when it does not matter.
-fn rate(now: u64) -> f64 {
-    let budget = BUDGET.get();
-    let spent = SPENT.get() as f64;
-    if is_unlimited() || spent < budget * clock::ticks(CREDIT_S) {
-        return f64::INFINITY;
-    }
-    let allowed = budget * now.wrapping_sub(STARTED.get()) as f64 - RESERVE.get();
-    let left = allowed - spent;
-    if left < 0.0 { budget * LEAST } else { budget + left / clock::ticks(HORIZON_S) }
-}
-
-/// Whether something that costs `ticks`, and was done last at `last`, may be done now for the user who
-/// asked for it: half of the budget of the time since is for that, whatever was spent on the rest.
-pub(crate) fn allows(now: u64, last: u64, ticks: f64) -> bool {
-    rate(now).is_infinite() || ticks <= BUDGET.get() * 0.5 * now.wrapping_sub(last) as f64
-}
-
-/// Ticks that are to lie between two timed calls of one function.
-pub(crate) fn gap(now: u64) -> f64 {
-    let functions = FUNCTIONS.get().max(1) as f64;
-    let share = if VARIABLES.get() > 0 { 0.5 } else { 1.0 };
-    apart(timed_ticks() * functions, rate(now) * share)
-}
-
-/// Ticks that are to lie between two readings of a variable that takes `cost` to read.
-pub(crate) fn between_readings(now: u64, cost: f64) -> f64 {
-    let variables = VARIABLES.get().max(1) as f64;
-    apart(cost * variables, rate(now) * 0.5)
-}
-
-/// Ticks that are to lie between two snapshots, of which one takes `cost`: a quarter of the budget is for
-/// them, and half of the credit, so that nothing is lost of a program that dies young.
-pub(crate) fn between_snapshots(cost: f64) -> f64 {
-    if is_unlimited() {
-        return apart(cost, SNAPSHOTS_AT_MOST);
-    }
-    let has_credit = SPENT.get() as f64 + cost < 0.5 * BUDGET.get() * clock::ticks(CREDIT_S);
-    if has_credit { 0.0 } else { apart(cost, BUDGET.get() * SNAPSHOTS) }
-}
-
 fn apart(ticks: f64, share: f64) -> f64 {
     // A budget of nothing is one of next to nothing.
     if share.is_infinite() { 0.0 } else { ticks / share.max(1e-9) }
-}
-
-/// Ticks since the last look at all functions, when it is time for another.
-pub(crate) fn look(now: u64) -> Option<f64> {
-    let ticks = now.wrapping_sub(LOOKED.get()) as f64;
-    (ticks > clock::ticks(LOOK_S)).then(|| {
-        LOOKED.set(now);
-        ticks
-    })
-}
-
-/// So many functions are being called.
-pub(crate) fn set_functions(number: u64) {
-    FUNCTIONS.set(number);
-}
-
-/// Ticks that gyan spent in wrappers, when `counted` calls were counted and `timed` of them timed.
-pub(crate) fn wrappers(counted: u64, timed: u64) -> f64 {
-    counted as f64 * COUNTED.get() + timed as f64 * timed_ticks()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_spent_approaches_the_budget_from_either_side() {
-        begin(Some(0.005), 0, clock::ticks(0.001));
-        learn(Costs { counted: 1.0, timed: clock::ticks(1e-7), between: 0.0 });
-        assert!(gap(0) == 0.0, "there is a credit");
-        // A program that always has something to time: time goes by in steps of the gap.
-        let mut now = 0.0;
-        while now < clock::ticks(5.0) {
-            spend_on_calls(0);
-            now += 1000.0_f64.max(gap(clock::whole(now)));
-        }
-        let total = SPENT.get() as f64 + RESERVE.get();
-        let share = total / now;
-        assert!((0.004..=0.00501).contains(&share), "{share}");
-        // A run that goes on may spend what the time since its first start allows.
-        let before = gap(clock::whole(now));
-        begin(Some(0.005), clock::whole(now), 0.0);
-        assert!((gap(clock::whole(now)) / before - 1.0).abs() < 1e-9);
-        // Twice as much as allowed: only the least goes on.
-        spend(total);
-        assert!((rate(clock::whole(now)) - 0.005 * LEAST).abs() < 1e-9);
-        let second = clock::ticks(1.0);
-        let last = clock::whole(now - second);
-        assert!(allows(clock::whole(now), last, 0.002 * second));
-        assert!(!allows(clock::whole(now), last, 0.003 * second));
-    }
 }

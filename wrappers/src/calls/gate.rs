@@ -57,6 +57,20 @@ pub(crate) fn open(threaded: bool) {
     GATE.store(if threaded { THREADED } else { OPEN }, Ordering::Relaxed);
 }
 
+/// The program goes on in phase number `phase`. Other threads learn that at their next call that is timed.
+pub(crate) fn enter_phase(phase: usize) {
+    ledger::enter_phase(phase);
+    let here = thread::here();
+    match GATE.load(Ordering::Relaxed) {
+        THREADED => here.own.get(),
+        OPEN | WATCHED | INSIDE if here.place() == FIRST_THREAD.load(Ordering::Relaxed) => {
+            Some(ledger::alone())
+        }
+        _ => None,
+    }
+    .inspect(|ledger| ledger.change_phase(ledger::NO_FUNCTION));
+}
+
 /// Everything passes through from now on, uncounted.
 pub(crate) fn close() {
     GATE.store(CLOSED, Ordering::Relaxed);

@@ -11,14 +11,24 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use crate::calls::budget;
-use crate::calls::estimate::{Times, Timing};
+use crate::calls::budget::{Budget, budget};
+use crate::calls::estimate::{COLD_FROM, Times, Timing};
 use crate::mpi::functions::{Function, LEN, functions};
 use crate::sys::alloc;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
 
 const LEDGERS_AT_MOST: usize = 256;
+/// All functions are looked at after this time, to see which are called how often.
+const LOOK_S: f64 = 0.01;
+/// How often a function was called at most is forgotten in about this time.
+const MEMORY_S: f64 = 0.05;
+/// They are looked at earlier when this many times as much was spent as was to be until then.
+const TOO_MUCH: f64 = 4.0;
+/// The part of the budget for timing that all functions share alike, however little their times vary.
+const ALIKE: f64 = 1.0 / 4.0;
+/// Rounds in which what is left over is shared out again.
+const ROUNDS: usize = 8;
 /// The row behind the last, for what is not the program's: measuring gyan.
 pub(crate) const NO_FUNCTION: Function = Function(LEN);
 const ROWS: usize = LEN + 1;
@@ -40,7 +50,17 @@ pub(crate) struct Ledger {
     called: [Whole; WORDS],
     random: Whole,
     shared: AtomicBool,
+    /// When all functions were looked at last, and how much may be spent on calls until they are again.
+    looked: Whole,
+    enough: Whole,
+    /// Whether not every call can be timed, as the last look found.
+    limited: AtomicBool,
+    /// The phase in which calls are being timed.
+    phase: Whole,
 }
+
+/// The phase that the program is in, by number.
+static PHASE: Whole = Whole::new(0);
 
 impl Ledger {
     const fn new() -> Ledger {
@@ -52,6 +72,10 @@ impl Ledger {
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
             shared: AtomicBool::new(false),
+            looked: Whole::new(0),
+            enough: Whole::new(0),
+            limited: AtomicBool::new(false),
+            phase: Whole::new(0),
         }
     }
 
@@ -144,48 +168,140 @@ impl Ledger {
     }
 
     /// The call that is just being made took the ticks from `begun` to `ended`. Chooses the next one
-    /// to be timed. Not for a ledger that is shared. How many calls were timed.
-    pub(crate) fn timed(&self, function: Function, begun: u64, ended: u64) -> u64 {
+    /// to be timed. Not for a ledger that is shared.
+    pub(crate) fn timed(
+        &self,
+        budget: &Budget,
+        function: Function,
+        begun: u64,
+        ended: u64,
+    ) -> Timed {
         let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
         else {
             self.put_off(function);
-            return 0;
+            return Timed { number: 0, looked: false };
         };
         if timing.warms_up() {
-            return timing.timed();
+            budget.spend_extra(budget.timed_ticks());
+            return Timed { number: 0, looked: false };
         }
         let call = account.calls.get() + 1;
-        let ticks = ended.wrapping_sub(begun) as f64 - budget::between();
-        let timed = timing.take(call, ticks, clock::ns_per_tick());
-        if budget::is_unlimited() {
-            return timed;
+        let ticks = ended.wrapping_sub(begun) as f64 - budget.between();
+        let counted = timing.take(call, ticks, clock::ns_per_tick());
+        let number = timing.timed();
+        if budget.is_unlimited() {
+            return Timed { number, looked: false };
         }
-        budget::spend_on_calls(call.wrapping_sub(timing.last_call()));
-        let gap = budget::gap(ended);
-        account.due.set(timing.next(call, begun, gap, self.random()));
-        if let Some(ticks) = budget::look(ended) {
-            self.look(ticks, gap);
+        let spent = budget.spend_on_calls(counted);
+        let limited = self.limited.load(Ordering::Relaxed);
+        let each = limited && budget.pays_for_itself(timing.recent());
+        account.due.set(timing.next(call, limited, each, self.random()));
+        if self.phase.get() != PHASE.get() {
+            self.change_phase(function);
         }
-        timed
+        let since = ended.wrapping_sub(self.looked.get());
+        let looked = spent > self.enough.get() || since as f64 > clock::ticks(LOOK_S);
+        if looked {
+            self.look(budget, function, ended);
+        }
+        Timed { number, looked }
     }
 
-    /// Looks at all functions: which are being called, and which so much more rarely than before that
-    /// the next call to be timed would be far off.
+    /// Looks at all functions, in a call of one: how often they are called, how much their times vary, and
+    /// so with which probability calls of each are to be timed.
     #[cold]
-    fn look(&self, ticks: f64, gap: f64) {
-        let mut active = 0;
-        for function in self.called() {
-            let Some(account) = self.accounts.get(function.0) else { continue };
-            let Some(timing) = self.known_timing(function) else {
-                continue;
-            };
-            let calls = account.calls.get();
-            active += u64::from(timing.is_active(calls));
-            if let Some(nearer) = timing.look(calls, ticks, gap, self.random()) {
-                account.due.set(nearer);
+    fn look(&self, budget: &Budget, within: Function, now: u64) {
+        let first = self.looked.get() == 0;
+        let ticks = if first { 1.0 } else { now.wrapping_sub(self.looked.get()) as f64 };
+        self.looked.set(now);
+        let memory = clock::ticks(MEMORY_S);
+        let mut active = 0.0;
+        for (_, calls, timing) in self.timings(within) {
+            active += f64::from(u8::from(timing.look(calls, ticks, memory)));
+        }
+        let allowance = budget.for_calls(now) / threads() as f64;
+        let was_limited = self.limited.swap(allowance.is_finite(), Ordering::Relaxed);
+        if allowance.is_finite() {
+            self.allot(budget, within, allowance, active);
+            let until = allowance * clock::ticks(LOOK_S) + 16.0 * budget.timed_ticks();
+            self.enough.set(budget.calls().saturating_add(clock::whole(TOO_MUCH * until)));
+        } else {
+            self.enough.set(clock::whole(budget.free(now)));
+            if was_limited {
+                for (account, calls, timing) in self.timings(within) {
+                    account.due.set(timing.free(calls));
+                }
             }
         }
-        budget::set_functions(active.max(1));
+    }
+
+    /// Calls are timed for no more than `allowance`, a share of the time, with probabilities in proportion to
+    /// the standard deviation of the times of each function, and inversely to the root of what timing one
+    /// costs: so the variance of the sum becomes as small as it can (Neyman 1934). A part of it goes to the
+    /// `active` functions alike, because a sample knows nothing of what is not in it.
+    fn allot(&self, budget: &Budget, within: Function, allowance: f64, active: f64) {
+        let cost = |timing: &Timing| {
+            // Another call goes before it to prepare for it.
+            let calls = if timing.spacing() > COLD_FROM { 2.0 } else { 1.0 };
+            calls * budget.timed_ticks()
+        };
+        let each = |timing: &Timing| budget.pays_for_itself(timing.recent());
+        let sampled = || self.timings(within).filter(|(_, _, timing)| !each(timing));
+        let alike = |timing: &Timing| {
+            let (rate, _) = timing.demand();
+            allowance * ALIKE / active.max(1.0) / (rate * cost(timing)).max(1e-300)
+        };
+        let merit = |timing: &Timing| timing.demand().1 / cost(timing).sqrt();
+        // The probability of each is min(1, alike + factor * merit). As it is, the factor would be too small
+        // where that is 1: what is left over there goes to the others, some times.
+        let mut factor = 0.0;
+        for _ in 0..ROUNDS {
+            let (mut left, mut demanded) = (allowance, 0.0);
+            for (_, _, timing) in sampled() {
+                let whole = timing.demand().0 * cost(timing);
+                let (alike, merit) = (alike(timing), merit(timing));
+                if alike + factor * merit >= 1.0 {
+                    left -= whole;
+                } else {
+                    left -= whole * alike;
+                    demanded += whole * merit;
+                }
+            }
+            let next = if demanded > 0.0 { (left / demanded).max(0.0) } else { factor };
+            if next <= factor {
+                break;
+            }
+            factor = next;
+        }
+        for (account, calls, timing) in self.timings(within) {
+            let sampled = || (alike(timing) + factor * merit(timing)).min(1.0);
+            let probability = if each(timing) { 1.0 } else { sampled() };
+            account.due.set(timing.allot(probability, calls, self.random()));
+        }
+    }
+
+    /// The functions of which a call was timed, with the numbers of their calls; that which is being made
+    /// is one of them.
+    fn timings(&self, within: Function) -> impl Iterator<Item = (&Account, u64, &Timing)> {
+        self.called().filter_map(move |function| {
+            let account = self.accounts.get(function.0)?;
+            let calls = account.calls.get() + u64::from(function == within);
+            Some((account, calls, self.known_timing(function)?))
+        })
+    }
+
+    /// The program has gone on in another phase. `within`: the call that is being made, if any.
+    pub(crate) fn change_phase(&self, within: Function) {
+        let (from, phase) = (self.phase.get(), PHASE.get());
+        self.phase.set(phase);
+        if from == phase || budget().is_unlimited() || self.is_shared() {
+            return;
+        }
+        let number = |phase| usize::try_from(phase).unwrap_or(0);
+        for (account, calls, timing) in self.timings(within) {
+            let due = timing.change_phase(number(from), number(phase), calls, self.random());
+            account.due.set(due);
+        }
     }
 
     /// Calls from now on count from nothing again.
@@ -204,10 +320,20 @@ impl Ledger {
     }
 }
 
+/// A call that was timed.
+pub(crate) struct Timed {
+    /// How many calls of the function were timed, this one included; 0 when this was none.
+    pub(crate) number: u64,
+    /// Whether all functions were looked at besides.
+    pub(crate) looked: bool,
+}
+
 static ALONE: Ledger = Ledger::new();
 /// For threads that come when there is no memory for ledgers of their own.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
+/// How many ledgers there are of threads.
+static THREADS: Whole = Whole::new(0);
 
 /// The ledger while only one thread calls MPI.
 #[inline]
@@ -217,7 +343,12 @@ pub(crate) fn alone() -> &'static Ledger {
 
 /// Times the call of a function that starts MPI, which is counted next.
 pub(crate) fn time(function: Function, begun: u64, ended: u64) {
-    ALONE.timed(function, begun, ended);
+    ALONE.timed(budget(), function, begun, ended);
+}
+
+/// The program goes on in phase number `phase`; each ledger learns that at its [`Ledger::change_phase`].
+pub(crate) fn enter_phase(phase: usize) {
+    PHASE.set(phase as u64);
 }
 
 /// Counts a call that starts or ends MPI, whoever else counts.
@@ -242,6 +373,7 @@ pub(crate) fn new_ledger() -> &'static Ledger {
         _ => {
             let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
             ledgers.push(ledger);
+            THREADS.set(ledgers.len() as u64);
             // The last one is shared from its first use on, so that no thread ever adds to it
             // without the lock.
             ledger.shared.store(ledgers.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
@@ -324,6 +456,11 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
     sum.into_iter().map(|bar| bar.round() as u64).collect()
 }
 
+/// How many threads have called MPI, as far as they have ledgers of their own.
+pub(crate) fn threads() -> u64 {
+    THREADS.get().max(1)
+}
+
 /// Whether more threads than that have called, so that calls of some are not timed.
 pub(crate) fn is_shared() -> bool {
     LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).len() >= LEDGERS_AT_MOST
@@ -333,6 +470,10 @@ pub(crate) fn is_shared() -> bool {
 pub(crate) fn row(function: Function) -> Option<&'static crate::mpi::functions::Row> {
     functions().nth(function.0).map(|(_, row)| row)
 }
+
+#[cfg(test)]
+#[path = "simulated.rs"]
+mod simulated;
 
 #[cfg(test)]
 mod tests {

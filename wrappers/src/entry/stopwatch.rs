@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use crate::calls::budget;
+use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::gate::Scope;
 use crate::calls::ledger::Ledger;
@@ -10,7 +10,7 @@ use crate::mpi::functions::Function;
 use crate::run;
 use crate::sys::clock;
 
-/// Of this many timed calls of a function one is used to measure what lies behind a call.
+/// Of this many timed calls of a function one is used to measure what comes after a call.
 const MEASURED_EVERY: u64 = 16;
 
 /// Runs while a call is timed.
@@ -39,10 +39,12 @@ impl Stopwatch {
     pub(crate) fn stop(stopwatch: Option<&Stopwatch>) {
         let Some(&Stopwatch { ledger, function, begun }) = stopwatch else { return };
         let ended = clock::now();
-        let timed = ledger.timed(function, begun, ended);
-        // Never the first, for which memory is got.
-        if timed % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget::is_unlimited() {
-            budget::learn_behind(clock::now().wrapping_sub(ended) as f64);
+        let timed = ledger.timed(budget(), function, begun, ended);
+        if timed.looked {
+            budget().spend_extra(clock::now().wrapping_sub(ended) as f64);
+        } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget().is_unlimited() {
+            // Never the first, for which memory is got.
+            budget().learn_after(clock::now().wrapping_sub(ended) as f64);
         }
     }
 }
@@ -54,7 +56,7 @@ fn look(samples: bool, begun: u64) -> u64 {
     if samples {
         contain("sampling", || run::sample(begun));
         ended = clock::now();
-        budget::sampled(ended.wrapping_sub(begun));
+        budget().sampled(ended.wrapping_sub(begun));
     }
     if run::is_snapshot_due(ended) {
         contain("writing the live file", || run::snapshot(ended));

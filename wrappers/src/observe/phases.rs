@@ -9,6 +9,8 @@ use std::ffi::c_int;
 
 use gyan_results::{Call, Phase, PhasePvar};
 
+use crate::calls::estimate::{Known, Times};
+use crate::calls::gate;
 use crate::calls::ledger::{self, Calls};
 use crate::mpi::functions::Function;
 use crate::sys::clock;
@@ -45,6 +47,13 @@ struct Account {
     stretches: u64,
     stretches_read: u64,
     calls: BTreeMap<usize, Calls>,
+}
+
+/// The calls of the whole run, and the time in them.
+pub(crate) struct Whole {
+    pub(crate) calls: Vec<Call>,
+    /// In ticks.
+    pub(crate) time: Known,
 }
 
 /// What the program says.
@@ -151,6 +160,7 @@ impl Phases {
             account.stretches_read += u64::from(read);
         }
         self.current = next;
+        gate::enter_phase(next);
     }
 
     /// Enters what was counted since the last time.
@@ -172,18 +182,35 @@ impl Phases {
     }
 
     /// The calls of the whole run, but for those while gyan was switched off.
-    pub(crate) fn calls(&self) -> Vec<Call> {
+    pub(crate) fn calls(&self) -> Whole {
+        let counted = || self.all.iter().filter(|account| account.name != OFF);
         let mut whole: BTreeMap<usize, Calls> = BTreeMap::new();
-        for account in self.all.iter().filter(|account| account.name != OFF) {
+        // What the phases say of each function together, when all of them say how sure they are.
+        let mut parts: BTreeMap<usize, Known> = BTreeMap::new();
+        for account in counted() {
             for (function, calls) in &account.calls {
                 whole.entry(*function).or_default().add(calls);
             }
+            for (function, known) in account.known() {
+                let nothing = Known { total: 0.0, error: Some(0.0) };
+                let sum = parts.entry(function).or_insert(nothing);
+                sum.total += known.total;
+                sum.error = sum.error.and(known.error);
+            }
         }
-        let calls = described(&whole).map(|(function, call)| Call {
+        let ticks: u64 = counted().map(|account| account.ticks).sum();
+        let mut known = known(&whole, ticks);
+        for (function, known) in &mut known {
+            if let Some(Known { total, error: Some(_) }) = parts.get(function) {
+                known.total = *total;
+            }
+        }
+        let time = in_mpi(&whole, &known);
+        let calls = described(&whole, &known).map(|(function, call)| Call {
             time_histogram: if call.timed > 0 { ledger::histogram(function) } else { Vec::new() },
             ..call
         });
-        calls.collect()
+        Whole { calls: calls.collect(), time }
     }
 
     /// Numbers of calls so far, and of those that were timed.
@@ -204,7 +231,7 @@ impl Phases {
                 name: account.name.clone(),
                 entries: account.entries,
                 time_s: clock::seconds(account.ticks as f64),
-                calls: described(&account.calls).map(|(_, call)| call).collect(),
+                calls: described(&account.calls, &account.known()).map(|(_, call)| call).collect(),
                 stretches: account.stretches + current,
                 stretches_read: account.stretches_read + current,
                 pvars: pvars
@@ -218,21 +245,66 @@ impl Phases {
     }
 }
 
+impl Account {
+    fn known(&self) -> BTreeMap<usize, Known> {
+        known(&self.calls, self.ticks)
+    }
+}
+
+/// What is known of the times of calls that were timed, in a part of the run of so many ticks. All of them
+/// together took no longer than that, on each thread.
+fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
+    let timed = calls.iter().filter(|(_, calls)| calls.times.timed > 0);
+    let known =
+        timed.map(|(function, calls)| (*function, calls.times.known(calls.count, calls.max)));
+    let mut known: BTreeMap<usize, Known> = known.collect();
+    let total: f64 = known.values().map(|known| known.total).sum();
+    let too_much = total - ticks as f64 * ledger::threads() as f64;
+    let sum = |function: &usize| calls.get(function).map_or(0.0, |calls| calls.times.sum);
+    // What was timed is certain: the rest gives way.
+    let estimated: f64 = known.iter().map(|(function, known)| known.total - sum(function)).sum();
+    if too_much > 0.0 && estimated > 0.0 {
+        let part = (too_much / estimated).min(1.0);
+        for (function, known) in &mut known {
+            known.total -= (known.total - sum(function)) * part;
+        }
+    }
+    known
+}
+
+/// The time in all calls together.
+fn in_mpi(calls: &BTreeMap<usize, Calls>, known: &BTreeMap<usize, Known>) -> Known {
+    let mut all = Times::default();
+    let (mut total, mut variance, mut all_known) = (0.0, 0.0, true);
+    for (function, known) in known {
+        let times = calls.get(function).map(|calls| calls.times).unwrap_or_default();
+        all = all.plus(times);
+        total += known.total;
+        all_known &= known.error.is_some();
+        variance += known.error.map_or_else(|| times.variance(), |error| error * error);
+    }
+    // What is not known of a function may not matter beside the others.
+    let is_known = all_known || all.error().is_some();
+    Known { total, error: is_known.then(|| variance.sqrt()) }
+}
+
 /// As the profile has them.
-fn described(calls: &BTreeMap<usize, Calls>) -> impl Iterator<Item = (Function, Call)> {
+fn described(
+    calls: &BTreeMap<usize, Calls>,
+    known: &BTreeMap<usize, Known>,
+) -> impl Iterator<Item = (Function, Call)> {
     calls.iter().filter_map(|(function, calls)| {
+        let known = known.get(function);
         let function = Function(*function);
         let row = ledger::row(function)?;
-        let times = calls.times;
-        let known = |ticks: f64| (times.timed > 0).then(|| clock::seconds(ticks));
         let call = Call {
             name: row.name.into(),
             count: calls.count,
             bytes: row.bytes.then_some(calls.bytes),
-            timed: times.timed,
-            time_s: known(times.total.max(0.0)),
-            time_error_s: known(times.variance.sqrt()),
-            time_max_s: known(calls.max),
+            timed: calls.times.timed,
+            time_s: known.map(|known| clock::seconds(known.total.max(0.0))),
+            time_error_s: known.and_then(|known| known.error).map(clock::seconds),
+            time_max_s: known.map(|_| clock::seconds(calls.max)),
             time_histogram: Vec::new(),
         };
         (calls.count > 0).then_some((function, call))

@@ -11,7 +11,7 @@ use super::ending::watch_exit;
 use super::in_front;
 use super::snapshot::Snapshots;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
-use crate::calls::budget;
+use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::config::{Config, Notices};
@@ -201,7 +201,7 @@ impl Beginning {
             budget: config.budget,
             ..Overhead::default()
         };
-        budget::begin(config.budget, self.clock.ticks(), clock::ticks(overhead.init_s));
+        budget().begin(config.budget, self.clock.ticks());
         let mut run = match earlier {
             Some(mut run) => {
                 run.sampler = sampler;
@@ -242,7 +242,7 @@ impl Beginning {
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
         gate::open(threaded);
         let measuring = Instant::now();
-        budget::learn(costs());
+        budget().learn(costs());
         run.begin_live();
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {

@@ -14,13 +14,14 @@ use gyan_results::{
 
 use super::in_front;
 use super::{Kept, RUN, Run, SAMPLE_DUE};
-use crate::calls::budget;
+use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::calls::ledger;
 use crate::calls::longjmp;
 use crate::calls::thread;
 use crate::config::{Notices, Reduce};
+use crate::observe::phases::Whole;
 use crate::observe::pvars::{Findings, Look, Sampler};
 use crate::observe::receives;
 use crate::profile::live::Live;
@@ -246,7 +247,7 @@ impl Run {
         clock::measure(self.clock);
         let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
         self.phases.settle(self.clock.ticks().wrapping_add(clock::whole(clock::ticks(elapsed_s))));
-        let calls = self.phases.calls();
+        let Whole { calls, time } = self.phases.calls();
         let clock = clock::described();
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
@@ -272,14 +273,14 @@ impl Run {
         if ledger::is_shared() {
             all.push("more than 255 threads called MPI: calls of the others are not timed".into());
         }
-        let timed = calls.iter().filter_map(|call| Some((call.time_s?, call.time_error_s?)));
-        let (time_s, variance) = timed.fold((0.0, 0.0), |(time, variance), (time_s, error_s)| {
-            (time + time_s, variance + error_s * error_s)
-        });
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
-        let in_mpi =
-            InMpi { time_s, time_error_s: variance.sqrt(), share: share(time_s, elapsed_s) };
+        let time_s = clock::seconds(time.total);
+        let in_mpi = InMpi {
+            time_s,
+            time_error_s: time.error.map(clock::seconds),
+            share: share(time_s, elapsed_s),
+        };
         RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -317,19 +318,18 @@ impl Run {
         elapsed_s: f64,
         asked: Instant,
     ) -> impl FnOnce(&mut Overhead) + use<> {
-        let sampling_s = clock::seconds(budget::beside_calls() as f64);
+        let sampling_s = clock::seconds(budget().beside() as f64);
         let finalize_s = self.overhead.finalize_s;
         let (calls, timed) = self.phases.numbers();
-        let wrappers_s = clock::seconds(budget::wrappers(calls.saturating_sub(timed), timed));
+        let wrappers_s = clock::seconds(budget().wrappers(calls.saturating_sub(timed), timed));
         let events_s = clock::seconds(self.earlier.callbacks as f64);
         move |overhead| {
             overhead.sampling_s = sampling_s;
             overhead.wrappers_s = wrappers_s;
             overhead.events_s = events_s;
             overhead.finalize_s = finalize_s + asked.elapsed().as_secs_f64();
-            let running =
-                overhead.sampling_s + overhead.wrappers_s + overhead.events_s + overhead.finalize_s;
-            overhead.share = share(overhead.init_s + running, elapsed_s);
+            let running = overhead.sampling_s + overhead.wrappers_s + overhead.events_s;
+            overhead.share = share(overhead.init_s + running + overhead.finalize_s, elapsed_s);
             overhead.running_share = share(running, elapsed_s);
         }
     }

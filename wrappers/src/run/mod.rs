@@ -17,7 +17,7 @@ use std::time::Instant;
 
 use gyan_results::{CvarSetting, End, Ending, Overhead};
 
-use crate::calls::budget;
+use crate::calls::budget::budget;
 use crate::calls::thread;
 use crate::config::Config;
 use crate::mpi::abi::Library;
@@ -170,7 +170,7 @@ impl Run {
         {
             guard::inside(|| work(sampler, &self.library, &mut self.config));
         }
-        budget::spent(clock::now().wrapping_sub(begun));
+        budget().spent(clock::now().wrapping_sub(begun));
     }
 
     /// A forked child has the parent's run, and is not it.
@@ -226,6 +226,6 @@ impl Run {
                 SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
             }
         }
-        budget::spent(clock::now().wrapping_sub(now));
+        budget().spent(clock::now().wrapping_sub(now));
     }
 }

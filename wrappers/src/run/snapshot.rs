@@ -9,7 +9,7 @@ use std::time::Instant;
 use gyan_results::{End, Ending, RankProfile};
 
 use super::{RUN, Run, holding};
-use crate::calls::budget;
+use crate::calls::budget::{self, budget};
 use crate::observe::pvars::Look;
 use crate::profile::live::Live;
 use crate::profile::output;
@@ -58,12 +58,12 @@ impl Run {
         }
         let ticks = clock::now().wrapping_sub(now) as f64;
         self.snapshots.ticks = budget::learned(self.snapshots.ticks, ticks);
-        budget::spent(clock::whole(self.snapshots.ticks));
+        budget().spent(clock::whole(self.snapshots.ticks));
         self.snapshot_due();
     }
 
     fn snapshot_due(&self) {
-        let apart = budget::between_snapshots(self.snapshots.ticks);
+        let apart = budget().between_snapshots(self.snapshots.ticks);
         DUE.set(clock::now().saturating_add(clock::whole(apart)));
     }
 

@@ -6,7 +6,7 @@
 use super::by_phase::{Mark, Phase, Phases, Stretch};
 use super::series::{Key, Series, key};
 use super::{Sampled, Sampler};
-use crate::calls::budget;
+use crate::calls::budget::{self, budget};
 use crate::mpi::tool::{Api, Session};
 use crate::sys::clock;
 
@@ -14,18 +14,18 @@ impl Sampler {
     /// Tells the budget how many variables share it.
     pub(super) fn tell_budget(&self) {
         let watched = self.sampled.iter().filter(|sampled| sampled.watch.is_some());
-        budget::set_variables(watched.count());
+        budget().set_variables(watched.count());
     }
 
     /// Reads the sampled variables that are due at `now`. When the next is.
     pub(crate) fn sample(&mut self, now: u64) -> u64 {
         let cost = self.read_cost();
-        let over = |series: &Series| series.next <= now && budget::allows(now, series.last, cost);
+        let over = |series: &Series| series.next <= now && budget().allows(now, series.last, cost);
         if self.series.as_ref().is_some_and(over) {
             self.read_all(now);
             return self.next_due();
         }
-        let unlimited = budget::is_unlimited();
+        let unlimited = budget().is_unlimited();
         let mut before = now;
         for sampled in &mut self.sampled {
             let Some(watch) = &mut sampled.watch else { continue };
@@ -38,7 +38,7 @@ impl Sampler {
                 let after = clock::now();
                 watch.cost(after.wrapping_sub(before) as f64);
                 before = after;
-                watch.put_off(now, budget::between_readings(now, watch.cost));
+                watch.put_off(now, budget().between_readings(now, watch.cost));
             }
         }
         self.next_due()
@@ -93,7 +93,7 @@ impl Sampler {
     ) -> bool {
         let was_read = self.phases.stretch.read;
         // The other end of the stretch has to be read as well.
-        let read = must || budget::allows(now, self.phases.last, 2.0 * self.phases.cost);
+        let read = must || budget().allows(now, self.phases.last, 2.0 * self.phases.cost);
         for sampled in &mut self.sampled {
             sampled.settle(&self.mpit.api, &self.session, &mut self.phases, read);
         }

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use gyan_results::Watch;
 use wildmatch::WildMatch;
 
-use crate::calls::budget;
+use crate::calls::budget::{self, budget};
 use crate::calls::containment;
 use crate::calls::thread;
 use crate::config::WatchFor;
@@ -156,7 +156,7 @@ fn compare_measured(alone: bool, comm: Option<usize>) -> Option<u64> {
     let value = compare_only(alone, comm);
     let ticks = clock::now().wrapping_sub(begun);
     LOOK.set(budget::learned(LOOK.get(), ticks as f64));
-    budget::spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
+    budget().spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
     value
 }
 
@@ -231,7 +231,7 @@ fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
     };
     let mut looked = false;
     let may_look = || {
-        looked = budget::is_unlimited() || budget::allows(begun, LAST_STACK.get(), STACK.get());
+        looked = budget().is_unlimited() || budget().allows(begun, LAST_STACK.get(), STACK.get());
         looked
     };
     let call = Call { function, address };
@@ -247,7 +247,7 @@ fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
         STACK.set(budget::learned(STACK.get(), ticks as f64));
         LAST_STACK.set(begun);
     }
-    budget::spent(ticks);
+    budget().spent(ticks);
     noted
 }
 

@@ -1,0 +1,258 @@
+//! Whole runs of programs whose calls take a known time, under a budget, with a made-up clock: is what
+//! gyan says of them true?
+
+use super::*;
+use crate::calls::budget::Costs;
+use crate::calls::estimate::Known;
+use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Recv, MPI_Test};
+use crate::sys::fork::in_a_copy;
+
+const BUDGET: f64 = 0.005;
+/// What counting and timing a call cost, and the program's own work between two calls, in seconds.
+const COUNTED_S: f64 = 2e-9;
+const TIMED_S: f64 = 70e-9;
+const BETWEEN_S: f64 = 300e-9;
+
+/// How long the calls of a function take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Shape {
+    Constant,
+    Bimodal,
+    /// One call in a thousand takes ten thousand times as long as the others.
+    HeavyTailed,
+    Drifting,
+    Bursty,
+}
+
+const SHAPES: [Shape; 5] =
+    [Shape::Constant, Shape::Bimodal, Shape::HeavyTailed, Shape::Drifting, Shape::Bursty];
+
+impl Shape {
+    /// In seconds.
+    fn durations(self, calls: u64, seed: u64) -> impl Iterator<Item = f64> {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let mut burst = 0_u32;
+        (0..calls).map(move |call| {
+            let rare = random.f64();
+            match self {
+                Shape::Constant => 400e-9,
+                Shape::Bimodal if rare < 0.1 => 5e-6,
+                Shape::HeavyTailed if rare < 1e-3 => 1e-3,
+                Shape::HeavyTailed => 100e-9,
+                Shape::Drifting => 100e-9 + 2e-6 * call as f64 / calls as f64,
+                Shape::Bursty => {
+                    burst = if rare < 5e-4 { 100 } else { burst.saturating_sub(1) };
+                    if burst > 0 { 10e-6 } else { 200e-9 }
+                }
+                Shape::Bimodal => 200e-9,
+            }
+        })
+    }
+}
+
+/// A process under a budget.
+struct Process {
+    ledger: Box<Ledger>,
+    budget: Budget,
+    /// In ticks.
+    now: f64,
+    truth: f64,
+}
+
+impl Process {
+    fn new(share: f64, seed: u64) -> Process {
+        let ledger = Box::new(Ledger::new());
+        ledger.random.set(seed);
+        let budget = Budget::new();
+        let now = clock::ticks(1e-3);
+        budget.begin(Some(share), clock::whole(now));
+        let (counted, timed) = (clock::ticks(COUNTED_S), clock::ticks(TIMED_S));
+        budget.learn(Costs { counted, timed, between: 0.0 });
+        Process { ledger, budget, now, truth: 0.0 }
+    }
+
+    /// Works, and calls a function that takes so many seconds.
+    fn call(&mut self, function: Function, work_s: f64, seconds: f64) {
+        self.now += clock::ticks(work_s);
+        let (begun, took) = (clock::whole(self.now), clock::whole(clock::ticks(seconds)));
+        if self.ledger.is_due(function) {
+            self.ledger.timed(&self.budget, function, begun, begun + took);
+        }
+        self.ledger.count_slowly(function);
+        self.now += took as f64;
+        self.truth += took as f64;
+    }
+
+    fn times(&self, function: Function) -> Times {
+        self.ledger.known_timing(function).unwrap().times(self.ledger.calls(function))
+    }
+
+    fn elapsed(&self) -> f64 {
+        self.now - clock::ticks(1e-3)
+    }
+
+    /// What counting and timing cost, as a share of the time.
+    fn share(&self) -> f64 {
+        self.budget.calls() as f64 / self.elapsed()
+    }
+}
+
+struct Outcome {
+    truth: f64,
+    times: Times,
+    longest: f64,
+    known: Known,
+}
+
+impl Outcome {
+    fn of(shape: Shape, calls: u64, budget: f64, seed: u64) -> Outcome {
+        let mut process = Process::new(budget, seed);
+        for seconds in shape.durations(calls, seed ^ 0xabcd) {
+            process.call(MPI_Isend, BETWEEN_S, seconds);
+        }
+        let times = process.times(MPI_Isend);
+        let longest = process.ledger.known_timing(MPI_Isend).unwrap().take_max();
+        Outcome { truth: process.truth, times, longest, known: times.known(calls, longest) }
+    }
+
+    fn is_true(&self) -> bool {
+        match self.known.error {
+            Some(error) => (self.known.total - self.truth).abs() <= 2.0 * error + 1e-6 * self.truth,
+            None => self.known.total <= self.truth * (1.0 + 1e-6),
+        }
+    }
+}
+
+#[test]
+fn the_interval_of_95_percent_contains_the_truth_in_at_least_90_and_nothing_contradicts_what_was_seen()
+ {
+    const RUNS: u64 = 1000;
+    const CALLS: u64 = 10_000;
+    let check = |shape| {
+        let (mut right, mut at_least) = (0, 0);
+        for seed in 1..=RUNS {
+            let outcome = Outcome::of(shape, CALLS, 0.7 * BUDGET, seed);
+            let Outcome { times, longest, known, .. } = outcome;
+            assert!(times.timed < CALLS, "{shape:?}");
+            assert!(known.total >= times.sum, "{shape:?} {known:?} {times:?}");
+            assert!(known.total <= CALLS as f64 * longest * (1.0 + 1e-9), "{shape:?} {known:?}");
+            right += u64::from(outcome.is_true());
+            at_least += u64::from(known.error.is_none());
+        }
+        assert!(right >= RUNS * 9 / 10, "{shape:?}: {right} of {RUNS}");
+        // What can be told is.
+        let rare = matches!(shape, Shape::HeavyTailed | Shape::Bursty);
+        assert!(rare || at_least < RUNS / 10, "{shape:?}: {at_least}");
+    };
+    std::thread::scope(|scope| {
+        for shape in SHAPES {
+            scope.spawn(move || check(shape));
+        }
+    });
+}
+
+#[test]
+fn with_little_to_go_by_it_is_a_time_that_the_calls_took_at_least() {
+    for shape in SHAPES {
+        let outcomes = (1..=50).map(|seed| Outcome::of(shape, 20_000, BUDGET / 20.0, seed));
+        let outcomes: Vec<Outcome> = outcomes.collect();
+        let right = outcomes.iter().filter(|outcome| outcome.is_true()).count();
+        assert!(right >= 45, "{shape:?}: {right}");
+        assert!(outcomes.iter().all(|outcome| outcome.known.error.is_none()), "{shape:?}");
+    }
+}
+
+/// Each call has the probability that its weight says, whether one goes before it to prepare for it or not.
+#[test]
+fn the_estimate_is_unbiased_and_its_standard_error_is_right() {
+    const RUNS: u64 = 400;
+    for (shape, share) in [(Shape::Drifting, BUDGET), (Shape::Drifting, BUDGET / 10.0)] {
+        let run = |seed| {
+            let Outcome { truth, times, .. } = Outcome::of(shape, 20_000, share, seed);
+            (times.total() / truth - 1.0, times.variance() / (truth * truth))
+        };
+        let found: Vec<(f64, f64)> = (1..=RUNS).map(run).collect();
+        let mean = |of: fn(&(f64, f64)) -> f64| found.iter().map(of).sum::<f64>() / RUNS as f64;
+        let (bias, spread, claimed) = (mean(|f| f.0), mean(|f| f.0 * f.0), mean(|f| f.1));
+        assert!(bias.abs() < 4.0 * (spread / RUNS as f64).sqrt(), "{share}: {bias}");
+        assert!((claimed / spread - 1.0).abs() < 0.3, "{share}: {claimed} claimed, {spread} found");
+    }
+}
+
+#[test]
+fn every_call_is_timed_while_that_is_cheap_and_what_is_spent_approaches_the_budget_otherwise() {
+    // 5,000 calls a second cost 0.035 %.
+    let mut process = Process::new(BUDGET, 1);
+    for _ in 0..20_000 {
+        process.call(MPI_Isend, 200e-6, 1e-6);
+    }
+    assert_eq!(process.times(MPI_Isend).timed, 20_000);
+    // A million calls a second cost 7 %.
+    let mut process = Process::new(BUDGET, 1);
+    while process.elapsed() < clock::ticks(3.0) {
+        process.call(MPI_Isend, BETWEEN_S, 700e-9);
+    }
+    let share = process.share();
+    assert!((0.8 * BUDGET..1.02 * BUDGET).contains(&share), "{share}");
+    // When there is room again, each is timed.
+    process.now += clock::ticks(60.0);
+    let before = process.times(MPI_Isend).timed;
+    for _ in 0..60_000 {
+        process.call(MPI_Isend, BETWEEN_S, 700e-9);
+    }
+    let timed = process.times(MPI_Isend).timed - before;
+    assert!(timed > 50_000, "{timed}");
+}
+
+#[test]
+fn long_calls_are_all_timed_whatever_the_others_cost() {
+    let mut process = Process::new(BUDGET, 1);
+    for _ in 0..10_000 {
+        for _ in 0..50 {
+            process.call(MPI_Test, 50e-9, 50e-9);
+        }
+        process.call(MPI_Recv, 0.0, 25e-6);
+    }
+    assert_eq!(process.times(MPI_Recv).timed, 10_000);
+    let polls = process.times(MPI_Test).timed;
+    assert!((1000..250_000).contains(&polls), "{polls}");
+}
+
+#[test]
+fn more_calls_are_timed_of_the_function_whose_times_vary_more() {
+    let mut process = Process::new(BUDGET, 1);
+    let mut random = fastrand::Rng::with_seed(1);
+    for _ in 0..400_000 {
+        process.call(MPI_Test, 100e-9, 400e-9);
+        process.call(MPI_Recv, 100e-9, 2e-6 * random.f64());
+    }
+    let (constant, varying) = (process.times(MPI_Test).timed, process.times(MPI_Recv).timed);
+    assert!(varying > 2 * constant && constant > 3000, "{constant} {varying}");
+}
+
+#[test]
+fn a_phase_has_knowledge_of_its_own() {
+    // The phase is one of the process.
+    let lines = in_a_copy(|out| {
+        let mut process = Process::new(BUDGET, 1);
+        let mut before = Times::default();
+        // The calls of one phase take ten times as long as those of the other.
+        for round in 0..40 {
+            let phase = round % 2;
+            enter_phase(phase);
+            process.ledger.change_phase(NO_FUNCTION);
+            let truth = process.truth;
+            for _ in 0..10_000 {
+                process.call(MPI_Isend, BETWEEN_S, if phase == 0 { 300e-9 } else { 3e-6 });
+            }
+            let times = process.times(MPI_Isend);
+            writeln!(out, "{}", times.minus(before).total() / (process.truth - truth))?;
+            before = times;
+        }
+        Ok(())
+    });
+    let parts: Vec<f64> = lines.lines().map(|line| line.parse().unwrap()).collect();
+    // Each phase is predicted by its own mean, so that hardly anything is left to chance.
+    assert_eq!(parts.len(), 40);
+    assert!(parts.iter().skip(2).all(|part| (0.99..1.01).contains(part)), "{parts:?}");
+}
