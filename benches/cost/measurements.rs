@@ -4,6 +4,7 @@
 use gyan_results::Overhead;
 
 use super::modes::{self, Mode};
+use super::mpis::NAMES;
 
 /// A program that is run in some modes.
 pub(super) struct Measurement {
@@ -65,6 +66,7 @@ pub(super) enum Better {
 }
 
 const FOUR: Mpis = Mpis::Usually(&["openmpi4", "mpich4", "mpich-pvars", "openmpi-spc"]);
+const EACH: Mpis = Mpis::Usually(&NAMES);
 const DEBIANS: Mpis = Mpis::Usually(&["openmpi4", "mpich4"]);
 
 const fn lower(what: &'static str, unit: &'static str, source: Source) -> Figure {
@@ -92,7 +94,7 @@ const fn calls(
 }
 
 /// All of them, in the order of the table.
-pub(super) const ALL: [Measurement; 18] = [
+pub(super) const ALL: [Measurement; 20] = [
     calls("receive", 1, &["receive", "1.2"], &[RECEIVE]),
     calls(
         "receive-multiple",
@@ -156,6 +158,12 @@ pub(super) const ALL: [Measurement; 18] = [
         mpis: Mpis::Only(&["openmpi4", "openmpi-spc"]),
         figures: &[lower("hpcc, `mpirun` as a whole", "s", Source::Elapsed)],
     },
+    churn("churn", &["comm", "1.2"], &[COMM]),
+    Measurement {
+        // Open MPI 5's component for UCX writes a line of error for each window.
+        environment: &[("OMPI_MCA_osc", "^ucx")],
+        ..churn("churn-win", &["win", "1.2"], &[WIN])
+    },
     Measurement {
         part: "lifecycle",
         program: Program::Test("bench_lifecycle"),
@@ -164,11 +172,17 @@ pub(super) const ALL: [Measurement; 18] = [
         environment: &[],
         modes: modes::starting,
         peers: true,
-        mpis: DEBIANS,
+        mpis: EACH,
         figures: &[
             LIFECYCLE,
-            lower("resident memory behind `MPI_Init`", "KiB", Source::Printed(1)),
-            lower("resident memory behind `MPI_Finalize`", "KiB", Source::Printed(2)),
+            lower("the same, `mpirun` as a whole", "s", Source::Elapsed),
+            lower("resident memory after `MPI_Init`", "KiB", Source::Printed(1)),
+            lower("resident memory after `MPI_Finalize`", "KiB", Source::Printed(2)),
+            lower(
+                "`MPI_T_init_thread` inside the library",
+                "ms",
+                Source::Account(|overhead| overhead.mpit_init_s * 1e3),
+            ),
             lower(
                 "gyan's own start, `MPI_T_init_thread` excluded",
                 "ms",
@@ -210,7 +224,20 @@ const RATE: Figure = Figure {
     better: Better::Higher,
 };
 const PINGPONG: Figure = lower("8-byte ping-pong, a round trip", "ns", Source::Printed(0));
+const COMM: Figure = lower("`MPI_Comm_dup` and `MPI_Comm_free`, a pair", "ns", Source::Printed(0));
+const WIN: Figure =
+    lower("`MPI_Win_allocate` and `MPI_Win_free`, a pair", "ns", Source::Printed(0));
 const LIFECYCLE: Figure = lower("`MPI_Init` and `MPI_Finalize`", "ms", Source::Printed(0));
+
+/// What it costs to make communicators or windows and to free them, on one rank: more of them would
+/// wait for each other.
+const fn churn(
+    part: &'static str,
+    arguments: &'static [&'static str],
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement { mpis: EACH, ..calls(part, 1, arguments, figures) }
+}
 
 /// What it costs to watch receives, with the MPIs that have the variable for it.
 const fn watch(

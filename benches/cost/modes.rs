@@ -91,6 +91,7 @@ pub(super) fn peruse() -> Vec<Mode> {
 pub(super) fn starting() -> Vec<Mode> {
     vec![
         Mode::bare("bare", &[]),
+        Mode::bare("bare again", &[]),
         Mode::bare("bare, using MPI_T", &["mpit"]),
         Mode::gyan("gyan", &[]),
         Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),
