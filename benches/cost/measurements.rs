@@ -19,6 +19,7 @@ pub(super) struct Measurement {
     /// Whether it says something about another tool.
     pub(super) peers: bool,
     pub(super) mpis: Mpis,
+    /// None where the times of functions are compared.
     pub(super) figures: &'static [Figure],
 }
 
@@ -94,7 +95,7 @@ const fn calls(
 }
 
 /// All of them, in the order of the table.
-pub(super) const ALL: [Measurement; 20] = [
+pub(super) const ALL: [Measurement; 25] = [
     calls("receive", 1, &["receive", "1.2"], &[RECEIVE]),
     calls(
         "receive-multiple",
@@ -132,38 +133,19 @@ pub(super) const ALL: [Measurement; 20] = [
     watch("watch-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG]),
     peruse("peruse", &["pingpong", "1.2"], &[PINGPONG]),
     peruse("peruse-rate", &["rate", "1.2"], &[RATE]),
-    Measurement {
-        part: "halo",
-        program: Program::Test("halo_exchange"),
-        ranks: 2,
-        arguments: &["1200", "1000"],
-        environment: &[("HALO_TIME", "1")],
-        modes: modes::running,
-        peers: true,
-        mpis: FOUR,
-        figures: &[
-            lower("halo exchange, its steps", "s", Source::Noted),
-            lower("halo exchange, `mpirun` as a whole", "s", Source::Elapsed),
-        ],
-    },
-    Measurement {
-        part: "hpcc",
-        program: Program::Installed { name: "hpcc", input: ("hpccinf.txt", hpcc_input) },
-        ranks: 2,
-        arguments: &[],
-        environment: &[],
-        modes: modes::running,
-        peers: true,
-        // Debian's hpcc is built for Open MPI; the other one has the same interface.
-        mpis: Mpis::Only(&["openmpi4", "openmpi-spc"]),
-        figures: &[lower("hpcc, `mpirun` as a whole", "s", Source::Elapsed)],
-    },
+    halo("halo", &["1200", "1000"], modes::running, HALO),
+    hpcc("hpcc", hpcc_input, modes::running, HPCC),
     churn("churn", &["comm", "1.2"], &[COMM]),
     Measurement {
         // Open MPI 5's component for UCX writes a line of error for each window.
         environment: &[("OMPI_MCA_osc", "^ucx")],
         ..churn("churn-win", &["win", "1.2"], &[WIN])
     },
+    accuracy("accuracy-pingpong", 2, &["pingpong", "10"]),
+    accuracy("accuracy-rate", 2, &["rate", "10"]),
+    halo("accuracy-halo", &["1200", "4000"], modes::accuracy, &[]),
+    hpcc("accuracy-hpcc", hpcc_longer_input, modes::accuracy, &[]),
+    Measurement { program: Program::Test("replay"), ..accuracy("accuracy-replay", 1, &["10"]) },
     Measurement {
         part: "lifecycle",
         program: Program::Test("bench_lifecycle"),
@@ -227,7 +209,41 @@ const PINGPONG: Figure = lower("8-byte ping-pong, a round trip", "ns", Source::P
 const COMM: Figure = lower("`MPI_Comm_dup` and `MPI_Comm_free`, a pair", "ns", Source::Printed(0));
 const WIN: Figure =
     lower("`MPI_Win_allocate` and `MPI_Win_free`, a pair", "ns", Source::Printed(0));
+const HALO: &[Figure] = &[
+    lower("halo exchange, its steps", "s", Source::Noted),
+    lower("halo exchange, `mpirun` as a whole", "s", Source::Elapsed),
+];
+const HPCC: &[Figure] = &[lower("hpcc, `mpirun` as a whole", "s", Source::Elapsed)];
 const LIFECYCLE: Figure = lower("`MPI_Init` and `MPI_Finalize`", "ms", Source::Printed(0));
+
+const fn halo(
+    part: &'static str,
+    arguments: &'static [&'static str],
+    modes: fn() -> Vec<Mode>,
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        program: Program::Test("halo_exchange"),
+        environment: &[("HALO_TIME", "1")],
+        modes,
+        ..calls(part, 2, arguments, figures)
+    }
+}
+
+const fn hpcc(
+    part: &'static str,
+    input: fn() -> String,
+    modes: fn() -> Vec<Mode>,
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        program: Program::Installed { name: "hpcc", input: ("hpccinf.txt", input) },
+        modes,
+        // Debian's hpcc is built for Open MPI; the other one has the same interface.
+        mpis: Mpis::Only(&["openmpi4", "openmpi-spc"]),
+        ..calls(part, 2, &[], figures)
+    }
+}
 
 /// What it costs to make communicators or windows and to free them, on one rank: more of them would
 /// wait for each other.
@@ -237,6 +253,15 @@ const fn churn(
     figures: &'static [Figure],
 ) -> Measurement {
     Measurement { mpis: EACH, ..calls(part, 1, arguments, figures) }
+}
+
+/// How right the times are: long enough for the estimates to be as good as they are to be.
+const fn accuracy(
+    part: &'static str,
+    ranks: usize,
+    arguments: &'static [&'static str],
+) -> Measurement {
+    Measurement { modes: modes::accuracy, ..calls(part, ranks, arguments, &[]) }
 }
 
 /// What it costs to watch receives, with the MPIs that have the variable for it.
@@ -295,7 +320,17 @@ fn hpcc_input() -> String {
         .replace("32           NBs", "100          NBs")
 }
 
+/// The same for about ten seconds.
+fn hpcc_longer_input() -> String {
+    hpcc_input().replace("1500        Ns", "3200        Ns")
+}
+
 impl Measurement {
+    /// Whether it compares the times of functions.
+    pub(super) fn is_of_accuracy(&self) -> bool {
+        self.figures.is_empty()
+    }
+
     /// Whether it is made with this MPI.
     pub(super) fn runs_with(&self, mpi: &str, named: bool) -> bool {
         match &self.mpis {
