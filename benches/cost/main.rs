@@ -7,10 +7,12 @@
 #[allow(dead_code, unused_imports)]
 mod common;
 
+mod accuracy;
 mod machine;
 mod markdown;
 mod measurements;
 mod modes;
+mod mpip;
 mod mpis;
 mod results;
 mod runner;
@@ -32,7 +34,7 @@ use results::{LeftOut, Results};
 #[derive(Parser)]
 #[command(bin_name = "scripts/bench", about = "What gyan costs, as a table of alternating runs")]
 struct Options {
-    /// Number of rounds (default 10), and words of the names of measurements (default all)
+    /// Number of rounds (default 10), and how the names of measurements begin (default all)
     #[arg(value_name = "ROUNDS or PART")]
     words: Vec<String>,
     /// With this MPI alone; may be repeated
@@ -41,7 +43,7 @@ struct Options {
     /// Also write the results as JSON; a relative name is one in the project's folder
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also put the tables into docs/performance.md
+    /// Also put the tables into docs/performance.md, in place of those of the same parts
     #[arg(long)]
     write: bool,
     /// Show the names of the measurements
@@ -59,7 +61,7 @@ impl Options {
 
     fn wants(&self, measurement: &Measurement) -> bool {
         let mut parts = self.words.iter().filter(|word| word.parse::<usize>().is_err()).peekable();
-        parts.peek().is_none() || parts.any(|part| measurement.part.contains(part.as_str()))
+        parts.peek().is_none() || parts.any(|part| measurement.part.starts_with(part.as_str()))
     }
 }
 
@@ -79,7 +81,7 @@ fn main() -> ExitCode {
         }
     };
     let results = results(&options, &peers);
-    if results.rows.is_empty() {
+    if results.rows.is_empty() && results.accuracy.is_empty() {
         for left_out in &results.left_out {
             eprintln!("bench: {}: {}", left_out.mpi, left_out.why);
         }
@@ -125,6 +127,7 @@ fn results(options: &Options, peers: &[Mode]) -> Results {
         machine: machine::machine(),
         libraries: BTreeMap::new(),
         rows: Vec::new(),
+        accuracy: Vec::new(),
         left_out: Vec::new(),
     };
     for name in mpis::NAMES {
@@ -162,8 +165,7 @@ fn write(options: &Options, results: &Results) -> Result<(), String> {
         let file = common::root().join("docs/performance.md");
         let document =
             fs::read_to_string(&file).map_err(|error| format!("{}: {error}", file.display()))?;
-        let tables = markdown::tables(results);
-        let text = markdown::replaced(&document, &tables)
+        let text = markdown::replaced(&document, results)
             .ok_or_else(|| format!("{}: it has no place for the tables", file.display()))?;
         put(&file, &text)?;
     }

@@ -4,6 +4,7 @@
 use gyan_results::Overhead;
 
 use super::modes::{self, Mode};
+use super::mpis::NAMES;
 
 /// A program that is run in some modes.
 pub(super) struct Measurement {
@@ -18,6 +19,7 @@ pub(super) struct Measurement {
     /// Whether it says something about another tool.
     pub(super) peers: bool,
     pub(super) mpis: Mpis,
+    /// None where the times of functions are compared.
     pub(super) figures: &'static [Figure],
 }
 
@@ -65,6 +67,7 @@ pub(super) enum Better {
 }
 
 const FOUR: Mpis = Mpis::Usually(&["openmpi4", "mpich4", "mpich-pvars", "openmpi-spc"]);
+const EACH: Mpis = Mpis::Usually(&NAMES);
 const DEBIANS: Mpis = Mpis::Usually(&["openmpi4", "mpich4"]);
 
 const fn lower(what: &'static str, unit: &'static str, source: Source) -> Figure {
@@ -92,7 +95,7 @@ const fn calls(
 }
 
 /// All of them, in the order of the table.
-pub(super) const ALL: [Measurement; 18] = [
+pub(super) const ALL: [Measurement; 25] = [
     calls("receive", 1, &["receive", "1.2"], &[RECEIVE]),
     calls(
         "receive-multiple",
@@ -130,32 +133,19 @@ pub(super) const ALL: [Measurement; 18] = [
     watch("watch-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG]),
     peruse("peruse", &["pingpong", "1.2"], &[PINGPONG]),
     peruse("peruse-rate", &["rate", "1.2"], &[RATE]),
+    halo("halo", &["1200", "1000"], modes::running, HALO),
+    hpcc("hpcc", hpcc_input, modes::running, HPCC),
+    churn("churn", &["comm", "1.2"], &[COMM]),
     Measurement {
-        part: "halo",
-        program: Program::Test("halo_exchange"),
-        ranks: 2,
-        arguments: &["1200", "1000"],
-        environment: &[("HALO_TIME", "1")],
-        modes: modes::running,
-        peers: true,
-        mpis: FOUR,
-        figures: &[
-            lower("halo exchange, its steps", "s", Source::Noted),
-            lower("halo exchange, `mpirun` as a whole", "s", Source::Elapsed),
-        ],
+        // Open MPI 5's component for UCX writes a line of error for each window.
+        environment: &[("OMPI_MCA_osc", "^ucx")],
+        ..churn("churn-win", &["win", "1.2"], &[WIN])
     },
-    Measurement {
-        part: "hpcc",
-        program: Program::Installed { name: "hpcc", input: ("hpccinf.txt", hpcc_input) },
-        ranks: 2,
-        arguments: &[],
-        environment: &[],
-        modes: modes::running,
-        peers: true,
-        // Debian's hpcc is built for Open MPI; the other one has the same interface.
-        mpis: Mpis::Only(&["openmpi4", "openmpi-spc"]),
-        figures: &[lower("hpcc, `mpirun` as a whole", "s", Source::Elapsed)],
-    },
+    accuracy("accuracy-pingpong", 2, &["pingpong", "10"]),
+    accuracy("accuracy-rate", 2, &["rate", "10"]),
+    halo("accuracy-halo", &["1200", "4000"], modes::accuracy, &[]),
+    hpcc("accuracy-hpcc", hpcc_longer_input, modes::accuracy, &[]),
+    Measurement { program: Program::Test("replay"), ..accuracy("accuracy-replay", 1, &["10"]) },
     Measurement {
         part: "lifecycle",
         program: Program::Test("bench_lifecycle"),
@@ -164,11 +154,17 @@ pub(super) const ALL: [Measurement; 18] = [
         environment: &[],
         modes: modes::starting,
         peers: true,
-        mpis: DEBIANS,
+        mpis: EACH,
         figures: &[
             LIFECYCLE,
-            lower("resident memory behind `MPI_Init`", "KiB", Source::Printed(1)),
-            lower("resident memory behind `MPI_Finalize`", "KiB", Source::Printed(2)),
+            lower("the same, `mpirun` as a whole", "s", Source::Elapsed),
+            lower("resident memory after `MPI_Init`", "KiB", Source::Printed(1)),
+            lower("resident memory after `MPI_Finalize`", "KiB", Source::Printed(2)),
+            lower(
+                "`MPI_T_init_thread` inside the library",
+                "ms",
+                Source::Account(|overhead| overhead.mpit_init_s * 1e3),
+            ),
             lower(
                 "gyan's own start, `MPI_T_init_thread` excluded",
                 "ms",
@@ -210,7 +206,63 @@ const RATE: Figure = Figure {
     better: Better::Higher,
 };
 const PINGPONG: Figure = lower("8-byte ping-pong, a round trip", "ns", Source::Printed(0));
+const COMM: Figure = lower("`MPI_Comm_dup` and `MPI_Comm_free`, a pair", "ns", Source::Printed(0));
+const WIN: Figure =
+    lower("`MPI_Win_allocate` and `MPI_Win_free`, a pair", "ns", Source::Printed(0));
+const HALO: &[Figure] = &[
+    lower("halo exchange, its steps", "s", Source::Noted),
+    lower("halo exchange, `mpirun` as a whole", "s", Source::Elapsed),
+];
+const HPCC: &[Figure] = &[lower("hpcc, `mpirun` as a whole", "s", Source::Elapsed)];
 const LIFECYCLE: Figure = lower("`MPI_Init` and `MPI_Finalize`", "ms", Source::Printed(0));
+
+const fn halo(
+    part: &'static str,
+    arguments: &'static [&'static str],
+    modes: fn() -> Vec<Mode>,
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        program: Program::Test("halo_exchange"),
+        environment: &[("HALO_TIME", "1")],
+        modes,
+        ..calls(part, 2, arguments, figures)
+    }
+}
+
+const fn hpcc(
+    part: &'static str,
+    input: fn() -> String,
+    modes: fn() -> Vec<Mode>,
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement {
+        program: Program::Installed { name: "hpcc", input: ("hpccinf.txt", input) },
+        modes,
+        // Debian's hpcc is built for Open MPI; the other one has the same interface.
+        mpis: Mpis::Only(&["openmpi4", "openmpi-spc"]),
+        ..calls(part, 2, &[], figures)
+    }
+}
+
+/// What it costs to make communicators or windows and to free them, on one rank: more of them would
+/// wait for each other.
+const fn churn(
+    part: &'static str,
+    arguments: &'static [&'static str],
+    figures: &'static [Figure],
+) -> Measurement {
+    Measurement { mpis: EACH, ..calls(part, 1, arguments, figures) }
+}
+
+/// How right the times are: long enough for the estimates to be as good as they are to be.
+const fn accuracy(
+    part: &'static str,
+    ranks: usize,
+    arguments: &'static [&'static str],
+) -> Measurement {
+    Measurement { modes: modes::accuracy, ..calls(part, ranks, arguments, &[]) }
+}
 
 /// What it costs to watch receives, with the MPIs that have the variable for it.
 const fn watch(
@@ -268,7 +320,17 @@ fn hpcc_input() -> String {
         .replace("32           NBs", "100          NBs")
 }
 
+/// The same for about ten seconds.
+fn hpcc_longer_input() -> String {
+    hpcc_input().replace("1500        Ns", "3200        Ns")
+}
+
 impl Measurement {
+    /// Whether it compares the times of functions.
+    pub(super) fn is_of_accuracy(&self) -> bool {
+        self.figures.is_empty()
+    }
+
     /// Whether it is made with this MPI.
     pub(super) fn runs_with(&self, mpi: &str, named: bool) -> bool {
         match &self.mpis {

@@ -52,6 +52,11 @@ impl Mode {
         let tool = Tool::Other(library.to_owned());
         Mode { name, tool, settings: Vec::new(), arguments: Vec::new() }
     }
+
+    /// Whether it leaves a report of mpiP's.
+    pub(super) fn is_mpip(&self) -> bool {
+        matches!(self.tool, Tool::Other(_)) && self.name.contains("mpiP")
+    }
 }
 
 /// What the fast path, the budget and the sampling cost. The program once more without anything shows
@@ -61,10 +66,20 @@ pub(super) fn running() -> Vec<Mode> {
         Mode::bare("bare", &[]),
         Mode::bare("bare again", &[]),
         Mode::gyan("gyan", &[]),
-        Mode::gyan("gyan, `GYAN_BUDGET=none`", &[("GYAN_BUDGET", "none")]),
+        Mode::gyan(UNLIMITED, &[("GYAN_BUDGET", "none")]),
         Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),
     ]
 }
+
+/// What gyan says at its default budget, and what it says when every call is timed.
+pub(super) fn accuracy() -> Vec<Mode> {
+    let mode = |name: &str, budget| Mode::gyan(name, &[("GYAN_BUDGET", budget)]);
+    vec![mode(BUDGETED, "0.5%"), mode(UNLIMITED, "none")]
+}
+
+/// The names of these two.
+pub(super) const BUDGETED: &str = "gyan, `GYAN_BUDGET=0.5%`";
+pub(super) const UNLIMITED: &str = "gyan, `GYAN_BUDGET=none`";
 
 /// Receives that are watched, and never a hit.
 pub(super) fn watching() -> Vec<Mode> {
@@ -91,6 +106,7 @@ pub(super) fn peruse() -> Vec<Mode> {
 pub(super) fn starting() -> Vec<Mode> {
     vec![
         Mode::bare("bare", &[]),
+        Mode::bare("bare again", &[]),
         Mode::bare("bare, using MPI_T", &["mpit"]),
         Mode::gyan("gyan", &[]),
         Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),

@@ -18,6 +18,11 @@
 //!                  dearer), ratios (low_quartile, median, high_quartile of those of each round)
 //!     account   what gyan itself says, medians over the rounds of the largest of all ranks:
 //!               elapsed_s, running_share, share; over_budget: number of runs over their budget
+//! accuracy      one for each function of a program that takes 1 % of the run or more, and MPI:
+//!   part, mpi, function
+//!   share_of_run  of all ranks, median over the rounds
+//!   modes         mode, and rounds: of each round, of all ranks together, count, timed, time_s,
+//!                 error_s (the standard error of that), truth_s (by the program itself)
 //! left_out      mpi, part, why
 //! ```
 //!
@@ -27,6 +32,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use super::accuracy::{self, AccuracyRow};
 use super::machine::Machine;
 use super::measurements::{Better, Measurement};
 use super::runner::{Account, Measured, Measurements};
@@ -44,6 +50,7 @@ pub(super) struct Results {
     pub(super) machine: Machine,
     pub(super) libraries: BTreeMap<String, String>,
     pub(super) rows: Vec<Row>,
+    pub(super) accuracy: Vec<AccuracyRow>,
     pub(super) left_out: Vec<LeftOut>,
 }
 
@@ -95,6 +102,12 @@ pub(super) struct LeftOut {
 }
 
 impl Results {
+    /// What was measured.
+    pub(super) fn parts(&self) -> impl Iterator<Item = &'static str> {
+        let rows = self.rows.iter().map(|row| row.part);
+        rows.chain(self.accuracy.iter().map(|row| row.part))
+    }
+
     /// Takes in what a measurement gave.
     pub(super) fn add(&mut self, mpi: &str, measurement: &Measurement, measured: &Measurements) {
         let mut accounts = measured.modes.iter().flat_map(|mode| &mode.accounts);
@@ -114,6 +127,9 @@ impl Results {
                 longer_than_a_second: accounts.any(|account| account.elapsed_s > 1.0),
                 modes,
             });
+        }
+        if measurement.is_of_accuracy() {
+            self.accuracy.extend(accuracy::rows(mpi, measurement, &measured.modes));
         }
         for why in &measured.left_out {
             let why = why.clone();

@@ -4,15 +4,20 @@
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gyan_results::{Overhead, RankProfile};
 use tempfile::TempDir;
 
-use super::common::{Mpi, Outcome, command, gyan, libgyan, profiles, ranks_that_left, run};
+use super::accuracy::{self, Functions};
+use super::common::{Mpi, Outcome, command, gyan, libgyan, profiles, ranks_that_left, run_within};
 use super::measurements::{Measurement, Program, Source};
 use super::modes::{Mode, Tool, misfit};
+use super::mpip;
 use super::mpis::launcher;
+
+/// No run takes longer, even of hpcc with all of its calls timed on a machine that others use.
+const LONGEST: Duration = Duration::from_secs(600);
 
 /// What came out in one mode.
 pub(super) struct Measured {
@@ -22,6 +27,8 @@ pub(super) struct Measured {
     pub(super) values: Vec<Vec<f64>>,
     /// gyan's own account of each round; empty without gyan.
     pub(super) accounts: Vec<Account>,
+    /// What was said of the functions in each round; empty where those are not compared.
+    pub(super) functions: Vec<Functions>,
 }
 
 /// What gyan says that it cost in one run.
@@ -65,7 +72,9 @@ pub(super) fn measure(
     let program = file(mpi, &measurement.program);
     let mut left_out = Vec::new();
     let mut modes = (measurement.modes)();
-    for peer in peers.iter().filter(|_| measurement.peers) {
+    let of_use =
+        |peer: &&Mode| measurement.peers && (!measurement.is_of_accuracy() || peer.is_mpip());
+    for peer in peers.iter().filter(of_use) {
         let Tool::Other(library) = &peer.tool else { continue };
         match misfit(library, &program) {
             Some(why) => eprintln!("bench: without {}: {why}", peer.name),
@@ -75,7 +84,7 @@ pub(super) fn measure(
     let count = modes.len();
     let empty = |mode| {
         let values = measurement.figures.iter().map(|_| Vec::new()).collect();
-        Some(Measured { mode, values, accounts: Vec::new() })
+        Some(Measured { mode, values, accounts: Vec::new(), functions: Vec::new() })
     };
     let mut modes: Vec<Option<Measured>> = modes.into_iter().map(empty).collect();
     for round in 0..rounds {
@@ -142,7 +151,7 @@ fn one(
         }
     }
     let begun = Instant::now();
-    let outcome = run(&mut command);
+    let outcome = run_within(&mut command, LONGEST);
     let elapsed_s = begun.elapsed().as_secs_f64();
     if outcome.code != 0 {
         let why = outcome.stderr.lines().find(|line| !line.is_empty()).unwrap_or_default();
@@ -166,6 +175,13 @@ fn one(
         values.extend(value);
     }
     measured.accounts.extend(account(&profiles));
+    if measurement.is_of_accuracy() {
+        let is_mpip = mode.is_mpip();
+        let of_mpip = is_mpip.then(|| mpip::functions(here.path())).transpose()?;
+        let mut functions = of_mpip.unwrap_or_else(|| accuracy::functions(&profiles));
+        accuracy::add_truths(&mut functions, here.path(), measurement.ranks);
+        measured.functions.push(functions);
+    }
     Ok(())
 }
 

@@ -1,15 +1,17 @@
 /* How long calls take.
- *   usage: bench_calls receive|iprobe|barrier|pingpong|rate [SECONDS [multiple|peruse]]
+ *   usage: bench_calls receive|iprobe|barrier|pingpong|rate|comm|win [SECONDS [multiple|peruse]]
  *     receive   a receive from MPI_PROC_NULL: the cost of the call itself
  *     iprobe    an MPI_Iprobe that finds nothing
  *     barrier   a barrier; of one rank it is next to nothing
  *     pingpong  8 bytes to rank 1 and back
  *     rate      messages of 8 bytes to rank 1, which has 64 receives outstanding
+ *     comm      MPI_Comm_dup, and MPI_Comm_free of what it made
+ *     win       MPI_Win_allocate of 8 bytes, and MPI_Win_free
  *   multiple: with MPI_THREAD_MULTIPLE
  *   peruse: with callbacks for the events of PERUSE that do nothing
  * Expect: two numbers, the mean of the whole run and that of the best of its parts, which are ten, or
- * more where those do not take SECONDS: nanoseconds a call (a round trip); of rate, millions of
- * messages a second. */
+ * more where those do not take SECONDS: nanoseconds a call (a round trip, a pair of calls); of rate,
+ * millions of messages a second. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <mpi.h>
@@ -73,6 +75,25 @@ static void rate(long n)
     }
 }
 
+static void comm(long n)
+{
+    for (long i = 0; i < n; i++) {
+        MPI_Comm copy;
+        MPI_Comm_dup(MPI_COMM_WORLD, &copy);
+        MPI_Comm_free(&copy);
+    }
+}
+
+static void win(long n)
+{
+    for (long i = 0; i < n; i++) {
+        MPI_Win window;
+        void *memory;
+        MPI_Win_allocate(8, 1, MPI_INFO_NULL, MPI_COMM_WORLD, &memory, &window);
+        MPI_Win_free(&window);
+    }
+}
+
 /* The types of peruse.h (PERUSE 2.0, appendix A), which not every MPI has. */
 typedef int empty_callback(void *, MPI_Aint, void *, void *);
 
@@ -132,7 +153,7 @@ int main(int argc, char **argv)
         const char *name;
         void (*calls)(long);
     } all[] = {{"receive", receive}, {"iprobe", iprobe}, {"barrier", barrier},
-               {"pingpong", pingpong}, {"rate", rate}};
+               {"pingpong", pingpong}, {"rate", rate}, {"comm", comm}, {"win", win}};
     void (*calls)(long) = NULL;
     const char *more = argc > 3 ? argv[3] : "";
     int level = strcmp(more, "multiple") ? MPI_THREAD_SINGLE : MPI_THREAD_MULTIPLE, provided;

@@ -5,14 +5,12 @@ use gyan_results::{OverheadSummary, Statistic, Summary};
 use super::super::value::{Amount, Unit, Value, line, seconds, share};
 use super::super::{Section, plural};
 
-pub(super) fn cost(summary: &Summary) -> Section<'_> {
+/// `all`: also what is no cost of gyan's, though the library does it because of gyan.
+pub(super) fn cost(summary: &Summary, all: bool) -> Section<'_> {
     let overhead = &summary.overhead;
     let over = if overhead.over_budget.is_empty() { "" } else { ": BUDGET EXCEEDED" };
-    let mut notes = vec![line![
-        parts(overhead),
-        "; MPI_T_init_thread inside the library: ",
-        largest(&overhead.mpit_init_s)
-    ]];
+    let mut notes = vec![parts(overhead)];
+    notes.extend(all.then(|| mpit_init(summary)));
     notes.extend(budget(summary));
     if let Some(clock) = summary.clock.as_ref().filter(|clock| clock.slow) {
         let reading = seconds(clock.read_s);
@@ -26,6 +24,16 @@ pub(super) fn cost(summary: &Summary) -> Section<'_> {
     }
     let most = Unit::Share.of(overhead.share.max);
     Section::of_notes(line!["Cost of gyan: at most ", most, " of the run on a rank", over], notes)
+}
+
+/// It comes before `MPI_Init` and moves work there out of that.
+fn mpit_init(summary: &Summary) -> Value<'_> {
+    let instead = match summary.mpi.abi.as_str() {
+        "openmpi" => ": Open MPI opens its components once, there or else in MPI_Init",
+        _ => "",
+    };
+    let time = largest(&summary.overhead.mpit_init_s);
+    line!["MPI_T_init_thread inside the library took ", time, ", which is not counted", instead]
 }
 
 fn largest(statistic: &Statistic) -> Amount {

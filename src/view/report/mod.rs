@@ -24,7 +24,8 @@ use pvars::{pvars, states};
 
 pub(crate) use phases::phases;
 
-/// `all`: also what is zero on every rank, and every variable that was not read.
+/// `all`: also what is zero on every rank, every variable that was not read, and the time of
+/// `MPI_T_init_thread`.
 pub(crate) fn report<'a>(
     summary: &'a Summary,
     (watched, remarks): (&'a [Watched], &'a [String]),
@@ -39,7 +40,7 @@ pub(crate) fn report<'a>(
     sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
     sections.extend(watch::sites(watched, remarks, all));
     sections.push(coverage(&summary.coverage, all));
-    sections.push(cost(summary));
+    sections.push(cost(summary, all));
     let mut subtitle = subtitle(summary);
     subtitle.extend(named_phases(&summary.phases));
     subtitle.extend(told(summary));

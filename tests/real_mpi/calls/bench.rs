@@ -3,6 +3,8 @@
 // Parts of the bench that its own `main` calls.
 #![allow(dead_code)]
 
+#[path = "../../../benches/cost/accuracy.rs"]
+mod accuracy;
 #[path = "../../../benches/cost/machine.rs"]
 mod machine;
 #[path = "../../../benches/cost/markdown.rs"]
@@ -11,6 +13,8 @@ mod markdown;
 mod measurements;
 #[path = "../../../benches/cost/modes.rs"]
 mod modes;
+#[path = "../../../benches/cost/mpip.rs"]
+mod mpip;
 #[path = "../../../benches/cost/mpis.rs"]
 mod mpis;
 #[path = "../../../benches/cost/results.rs"]
@@ -26,8 +30,9 @@ use std::fs;
 use tempfile::TempDir;
 
 use crate::common::{self, MPICH, OPENMPI, OPENMPI_SPC, Outcome, root};
+use accuracy::{Functions, Told};
 use machine::machine;
-use markdown::{BEGIN, END, replaced, tables};
+use markdown::{replaced, tables};
 use measurements::{ALL, Better, Figure, Measurement, Mpis, Program, Source};
 use modes::{Mode, Tool};
 use results::Results;
@@ -169,11 +174,13 @@ fn results() -> Results {
                 mode: Mode::bare("bare", &[]),
                 values: vec![vec![2.0, 4.0]],
                 accounts: vec![],
+                functions: vec![],
             },
             Measured {
                 mode: Mode::gyan("gyan", &[]),
                 values: vec![vec![2.5, 5.0]],
                 accounts: vec![account(), Account { over_budget: true, ..account() }],
+                functions: vec![],
             },
         ],
         left_out: vec!["slow.so: it did not end".into()],
@@ -188,6 +195,7 @@ fn results() -> Results {
         machine: machine(),
         libraries: BTreeMap::new(),
         rows: Vec::new(),
+        accuracy: Vec::new(),
         left_out: Vec::new(),
     };
     results.add("mpich4", &ALL[0], &measured);
@@ -228,13 +236,143 @@ fn the_json_has_the_numbers_of_all_rounds() {
 }
 
 #[test]
-fn the_document_keeps_its_prose() {
+fn the_document_keeps_its_prose_and_the_tables_of_other_parts() {
+    let document = "a\n<!-- the tables of watch: scripts/bench --write writes them -->old\
+        <!-- end of the tables -->\nb\n\
+        <!-- the tables of halo receive: scripts/bench --write writes them -->\n\nold\n\
+        <!-- end of the tables -->\nc\n";
+    let text = replaced(document, &results()).unwrap();
+    let (before, after) = text.split_once("old").unwrap();
+    assert!(before.starts_with("a\n") && after.starts_with("<!-- end"), "{text}");
+    assert!(after.contains("writes them -->\n\ngyan 1.2.3, ") && !after.contains("old"), "{text}");
+    assert!(text.ends_with("it did not end\n\n<!-- end of the tables -->\nc\n"), "{text}");
+    assert_eq!(replaced("no place", &results()), None);
+}
+
+#[test]
+fn every_part_has_one_place_in_the_document() {
     let document = fs::read_to_string(root().join("docs/performance.md")).unwrap();
-    let once = replaced(&document, "first\n").unwrap();
-    let twice = replaced(&once, "second\n").unwrap();
-    assert!(once.contains("\n\nfirst\n\n") && !twice.contains("first\n\n"), "{twice}");
-    let (before, _) = document.split_once(BEGIN).unwrap();
-    let (_, after) = document.split_once(END).unwrap();
-    assert!(twice.starts_with(before) && twice.ends_with(after));
-    assert_eq!(replaced("no place", "first"), None);
+    let places: Vec<&str> = document
+        .lines()
+        .filter_map(|line| line.strip_prefix("<!-- the tables of ")?.split_once(':'))
+        .flat_map(|(words, _)| words.split(' '))
+        .collect();
+    for measurement in &ALL {
+        let word = measurement.part.split('-').next().unwrap();
+        assert_eq!(places.iter().filter(|&&place| place == word).count(), 1, "{word}");
+    }
+    assert_eq!(document.matches("<!-- the tables of ").count(), document.matches(END).count());
+}
+
+const END: &str = "\n<!-- end of the tables -->";
+
+fn told(count: u64, time_s: f64, error_s: Option<f64>) -> Functions {
+    let told = Told { count, timed: count / 4, time_s, error_s, truth_s: Some(2.0) };
+    Functions::from([("MPI_Recv".into(), told.clone()), ("MPI_Test".into(), Told::default())])
+}
+
+fn accuracy_results(errors: [Option<f64>; 2]) -> Results {
+    let accounts = || {
+        let of_run = || Account {
+            elapsed_s: 2.5,
+            running_share: 0.004,
+            share: 0.006,
+            over_budget: false,
+            library: "MPICH Version:\t4.0.2".into(),
+        };
+        vec![of_run(), of_run()]
+    };
+    let functions = [
+        errors.map(|error| told(400, 2.1, error)),
+        [0.0, 0.0].map(|error| told(200, 1.0, Some(error))),
+    ];
+    let modes = modes::accuracy().into_iter().zip(functions);
+    let measured = modes.map(|(mode, functions)| Measured {
+        mode,
+        values: vec![],
+        accounts: accounts(),
+        functions: functions.into(),
+    });
+    let measurement = ALL.iter().find(|one| one.part == "accuracy-replay").unwrap();
+    let mut results = results();
+    results.rows.clear();
+    let measured = Measurements { modes: measured.collect(), left_out: vec![] };
+    results.add("mpich4", measurement, &measured);
+    results
+}
+
+#[test]
+fn a_time_stands_beside_that_of_all_calls_and_the_truth() {
+    let results = accuracy_results([Some(0.021), Some(0.05)]);
+    let tables = tables(&results);
+    let budgeted = "| replay, `MPI_Recv`: 40.0 % of the run | gyan, `GYAN_BUDGET=0.5%` | 400 \
+                    | 25.00 % | 2.100 s | 1.69 % | +5.00 % (+5.00 to +5.00) | 2.000 s \
+                    | +5.00 % (+5.00 to +5.00) | 3.4 (4.8) |\n\
+                    |  | gyan, `GYAN_BUDGET=none` | 200 | 25.00 % | 1.000 s | 0.00 % |  | 2.000 s \
+                    | -50.00 % (-50.00 to -50.00) |  |\n";
+    assert!(tables.contains(budgeted), "{tables}");
+    assert!(!tables.contains("MPI_Test") && !tables.contains("| what |"), "{tables}");
+    let titles = tables.lines().filter(|line| line.starts_with("| "));
+    assert!(titles.clone().all(|row| row.split(" |").count() == 11), "{tables}");
+    let json = serde_json::to_value(results).unwrap();
+    assert_eq!(json["accuracy"][0]["modes"][0]["rounds"][1]["error_s"], 0.05);
+}
+
+#[test]
+fn a_time_without_a_stated_error_is_a_lower_bound() {
+    let tables = tables(&accuracy_results([Some(0.021), None]));
+    assert!(tables.contains("| at least 2.100 s | 1.00 %, none in 1 of 2 |"), "{tables}");
+}
+
+#[test]
+fn a_report_of_mpips_is_the_sum_over_call_sites() {
+    // As its user guide describes it.
+    let report = "\
+@--- Aggregate Time (top twenty, descending, milliseconds) ----------------
+Call                 Site       Time    App%    MPI%      Count    COV
+Isend                  25        926    1.45   16.06      71742   0.20
+---------------------------------------------------------------------------
+@--- Callsite Time statistics (all, milliseconds): 5 ----------------------
+---------------------------------------------------------------------------
+Name              Site Rank  Count      Max     Mean      Min   App%   MPI%
+Allreduce            1    0      1   0.0138    0.011   0.0138   0.00   0.01
+Allreduce            1    *      4   0.0143     0.02    0.013   0.00   0.01
+
+Allreduce            7    *      2      0.5    0.035    0.013   0.00   0.01
+
+Isend              124    *  71742    2e+04 1.28e-02  0.00247   1.45  16.06
+---------------------------------------------------------------------------
+@--- Callsite Message Sent statistics (all, sent bytes) -------------------
+---------------------------------------------------------------------------
+Name              Site Rank   Count       Max      Mean       Min       Sum
+Isend              124    *      40      6000      6000      6000   4.8e+05
+";
+    let functions = mpip::parsed(report);
+    assert_eq!(functions.len(), 2);
+    let (reduce, send) = (&functions["MPI_Allreduce"], &functions["MPI_Isend"]);
+    assert_eq!((reduce.count, send.count), (6, 71_742));
+    assert!((reduce.time_s - 0.00015).abs() < 1e-12, "{reduce:?}");
+    assert!((send.time_s - 0.918_297_6).abs() < 1e-9, "{send:?}");
+}
+
+/// That the estimate is right is nothing to test by one run; that it comes with its truth is.
+#[test]
+fn the_replay_knows_the_truth_of_its_calls() {
+    let replay = ALL.iter().find(|one| one.part == "accuracy-replay").unwrap();
+    let short = Measurement {
+        program: Program::Test("replay"),
+        arguments: &["0.2"],
+        modes: replay.modes,
+        figures: &[],
+        ..RECEIVE
+    };
+    let measured = measure(OPENMPI, &short, &[], 1);
+    assert_eq!(measured.left_out, Vec::<String>::new());
+    for mode in &measured.modes {
+        let told = &mode.functions[0]["MPI_Reduce_local"];
+        assert!(told.truth_s.is_some_and(|truth| truth > 0.05), "{told:?}");
+        assert!(told.count > 10_000 && told.timed > 0, "{told:?}");
+    }
+    let all = &measured.modes[1].functions[0]["MPI_Reduce_local"];
+    assert_eq!((all.timed, all.error_s), (all.count, Some(0.0)));
 }
