@@ -122,7 +122,7 @@ fn the_numbers_of_the_fixture_fit_together() {
 fn a_budget_that_was_exceeded_is_marked_with_the_reason() {
     let directory = changed(|profile| {
         if profile.rank > 1 {
-            profile.overhead.finalize_s = 0.25;
+            profile.overhead.sampling_s = 0.25;
             profile.overhead.running_share = 0.0205;
             profile.overhead.share = 0.0206;
         }
@@ -132,8 +132,8 @@ fn a_budget_that_was_exceeded_is_marked_with_the_reason() {
     assert!(text.contains("2.06 % of the run on a rank: BUDGET EXCEEDED"), "{}", outcome.stdout);
     assert!(
         text.contains(
-            "EXCEEDED its budget of 0.50 % of the run after the start on ranks 2-3: 2.05 % on \
-             rank 2; the end alone takes 250 ms"
+            "EXCEEDED its budget of 0.50 % of the run between start and end on ranks 2-3: 2.05 % \
+             on rank 2; reading variables by itself takes 250 ms"
         ),
         "{}",
         outcome.stdout

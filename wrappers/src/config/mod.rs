@@ -252,7 +252,7 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_BUDGET",
         default: "0.5%",
-        meaning: "what gyan may cost after the start, as a share of the run; `none`: every call is timed \
+        meaning: "what gyan may cost between start and end, as a share of the run; `none`: every call is timed \
                   and sampled",
         set: |config, value| {
             config.budget = match value {
