@@ -21,17 +21,22 @@ use crate::sys::clock;
 /// As much as is allowed for in this time is spent freely at the beginning.
 const CREDIT_S: f64 = 0.2;
 /// What is left over is spent within this time.
-const HORIZON_S: f64 = 1.0;
+const HORIZON_S: f64 = 0.25;
 /// While counting and timing took less than this part of the budget, every call is timed.
-const FREE: f64 = 0.4;
+const FREE: f64 = 0.6;
 /// The part of the budget for calls when some have to be left out, and for all the rest together.
-const HALF: f64 = 0.5;
+const CALLS: f64 = 0.7;
+const BESIDE: f64 = 0.3;
+/// Of what is beside calls, a young program may do so much: this part of the credit.
+const BESIDE_AT_FIRST: f64 = 0.5;
+/// What the user asked for may take this part of the budget.
+const ASKED_FOR: f64 = 0.5;
 /// When too much was spent, these parts of the budget go on for calls and for readings: nothing is ever
 /// blind.
 const LEAST_FOR_CALLS: f64 = 1.0 / 8.0;
 const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
-const SNAPSHOTS: f64 = 1.0 / 4.0;
+const SNAPSHOTS: f64 = 0.15;
 const SNAPSHOTS_AT_MOST: f64 = 0.005;
 /// How much a new measurement of a cost counts against the earlier ones.
 const NOVELTY: f64 = 1.0 / 8.0;
@@ -197,7 +202,7 @@ impl Budget {
             return f64::INFINITY;
         }
         let share = self.share.get();
-        (share * HALF + self.left(now) / clock::ticks(HORIZON_S)).max(share * LEAST_FOR_CALLS)
+        (share * CALLS + self.left(now) / clock::ticks(HORIZON_S)).max(share * LEAST_FOR_CALLS)
     }
 
     /// Calls of a function that take so many ticks on average may all be timed: together they take the
@@ -210,19 +215,19 @@ impl Budget {
     fn for_readings(&self, now: u64) -> f64 {
         let beside = self.beside.get() as f64;
         let share = self.share.get();
-        if self.is_unlimited() || beside < HALF * share * clock::ticks(CREDIT_S) {
+        if self.is_unlimited() || beside < BESIDE_AT_FIRST * share * clock::ticks(CREDIT_S) {
             return f64::INFINITY;
         }
-        let left = (self.allowed(now, HALF) - beside).min(self.left(now));
-        (share * (HALF - SNAPSHOTS) + left / clock::ticks(HORIZON_S))
+        let left = (self.allowed(now, BESIDE) - beside).min(self.left(now));
+        (share * (BESIDE - SNAPSHOTS) + left / clock::ticks(HORIZON_S))
             .max(share * LEAST_FOR_READINGS)
     }
 
     /// Whether something that costs `ticks`, and was done last at `last`, may be done now for the user
-    /// who asked for it: half of the budget of the time since is for that, whatever was spent on the rest.
+    /// who asked for it: a part of the budget of the time since is for that, whatever was spent on the rest.
     pub(crate) fn allows(&self, now: u64, last: u64, ticks: f64) -> bool {
         self.for_readings(now).is_infinite()
-            || ticks <= self.share.get() * HALF * now.wrapping_sub(last) as f64
+            || ticks <= self.share.get() * ASKED_FOR * now.wrapping_sub(last) as f64
     }
 
     /// Ticks that are to lie between two readings of a variable that takes `cost` to read.
@@ -231,14 +236,14 @@ impl Budget {
         apart(cost * variables, self.for_readings(now))
     }
 
-    /// Ticks that are to lie between two snapshots, of which one takes `cost`: a quarter of the budget is
-    /// for them, and half of the credit, so that nothing is lost of a program that dies young.
+    /// Ticks that are to lie between two snapshots, of which one takes `cost`: a part of the budget is
+    /// for them, and of the credit, so that nothing is lost of a program that dies young.
     pub(crate) fn between_snapshots(&self, cost: f64) -> f64 {
         if self.is_unlimited() {
             return apart(cost, SNAPSHOTS_AT_MOST);
         }
         let share = self.share.get();
-        let credit = HALF * share * clock::ticks(CREDIT_S);
+        let credit = BESIDE_AT_FIRST * share * clock::ticks(CREDIT_S);
         let has_credit = self.beside.get() as f64 + cost < credit;
         if has_credit { 0.0 } else { apart(cost, share * SNAPSHOTS) }
     }

@@ -311,7 +311,7 @@ impl Timing {
             bar.timed.add(1);
             bar.weights.add(weight);
         }
-        let counted = call.wrapping_sub(self.last.get()).wrapping_sub(1);
+        let counted = call.saturating_sub(self.last.get() + 1);
         self.last.set(call);
         counted
     }
