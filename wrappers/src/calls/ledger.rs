@@ -8,6 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -27,9 +29,29 @@ const WORDS: usize = ROWS.div_ceil(64);
 /// What is known of one function, as far as each call has to do with it.
 struct Account {
     calls: Whole,
-    /// The number of calls before the next one that is timed.
-    due: Whole,
+    /// How many calls come before the next one that is timed.
+    left: Whole,
     bytes: Whole,
+}
+
+impl Account {
+    const fn new() -> Account {
+        Account { calls: Whole::new(0), left: Whole::new(0), bytes: Whole::new(0) }
+    }
+
+    fn is_due(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// Times the call before which there are `calls`, or the next one when there are more already.
+    fn set_due(&self, calls: u64) {
+        self.left.set(calls.saturating_sub(self.calls.get()));
+    }
+
+    fn count(&self) {
+        self.calls.add(1);
+        self.left.set(self.left.get().saturating_sub(1));
+    }
 }
 
 /// What is known of the calls of one thread, or of many when it is shared.
@@ -45,9 +67,7 @@ pub(crate) struct Ledger {
 impl Ledger {
     const fn new() -> Ledger {
         Ledger {
-            accounts: [const {
-                Account { calls: Whole::new(0), due: Whole::new(0), bytes: Whole::new(0) }
-            }; ROWS],
+            accounts: [const { Account::new() }; ROWS],
             timings: [const { OnceLock::new() }; ROWS],
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
@@ -55,18 +75,28 @@ impl Ledger {
         }
     }
 
+    /// Where the number of calls of a function lies in here, and that of those left before one is timed,
+    /// for entry points that count by themselves.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const fn places(function: Function) -> (usize, usize) {
+        let account = offset_of!(Ledger, accounts) + function.0 * size_of::<Account>();
+        (account + offset_of!(Account, calls), account + offset_of!(Account, left))
+    }
+
     /// Whether the next call of a function is to be timed, as its first is.
     #[inline]
     pub(crate) fn is_due(&self, function: Function) -> bool {
-        self.accounts.get(function.0).is_none_or(|account| account.calls.get() >= account.due.get())
+        self.accounts.get(function.0).is_none_or(Account::is_due)
     }
 
-    /// Counts a call on the fast path, which a function's first call never takes.
+    /// Counts a call on the fast path, which no call that is due takes. Whether it did.
     #[inline]
-    pub(crate) fn count(&self, function: Function) {
-        if let Some(account) = self.accounts.get(function.0) {
-            account.calls.add(1);
-        }
+    pub(crate) fn count_unless_due(&self, function: Function) -> bool {
+        let Some(account) = self.accounts.get(function.0) else { return false };
+        let Some(left) = account.left.get().checked_sub(1) else { return false };
+        account.left.set(left);
+        account.calls.add(1);
+        true
     }
 
     #[inline]
@@ -82,7 +112,7 @@ impl Ledger {
         if account.calls.get() == 0 {
             self.note(function);
         }
-        if self.is_shared() { account.calls.add_shared(1) } else { account.calls.add(1) }
+        if self.is_shared() { account.calls.add_shared(1) } else { account.count() }
     }
 
     pub(crate) fn add_bytes_slowly(&self, function: Function, bytes: u64) {
@@ -109,7 +139,7 @@ impl Ledger {
         })
     }
 
-    fn calls(&self, function: Function) -> u64 {
+    pub(crate) fn calls(&self, function: Function) -> u64 {
         self.accounts.get(function.0).map_or(0, |account| account.calls.get())
     }
 
@@ -162,7 +192,7 @@ impl Ledger {
         }
         budget::spend_on_calls(call.wrapping_sub(timing.last_call()));
         let gap = budget::gap(ended);
-        account.due.set(timing.next(call, begun, gap, self.random()));
+        account.set_due(timing.next(call, begun, gap, self.random()));
         if let Some(ticks) = budget::look(ended) {
             self.look(ticks, gap);
         }
@@ -182,7 +212,7 @@ impl Ledger {
             let calls = account.calls.get();
             active += u64::from(timing.is_active(calls));
             if let Some(nearer) = timing.look(calls, ticks, gap, self.random()) {
-                account.due.set(nearer);
+                account.set_due(nearer);
             }
         }
         budget::set_functions(active.max(1));
@@ -192,19 +222,19 @@ impl Ledger {
     pub(crate) fn forget(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
             account.calls.set(0);
-            account.due.set(0);
+            account.left.set(0);
         }
     }
 
     /// Never timed from now on, but by order.
     pub(crate) fn put_off(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
-            account.due.set(u64::MAX);
+            account.left.set(u64::MAX);
         }
     }
 }
 
-static ALONE: Ledger = Ledger::new();
+pub(crate) static ALONE: Ledger = Ledger::new();
 /// For threads that come when there is no memory for ledgers of their own.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
