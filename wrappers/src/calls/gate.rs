@@ -1,7 +1,7 @@
 //! Whose code is running: the program's, or MPI's, or gyan's? Calls of MPI functions that MPI or
 //! gyan makes itself pass through uncounted.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::calls::ledger::{self, Ledger};
@@ -12,19 +12,21 @@ use crate::mpi::functions::Function;
 /// Before the first initialisation: nothing is known of this process.
 const COLD: u8 = 0;
 /// One thread calls MPI, and it is in the program.
-const OPEN: u8 = 1;
+pub(crate) const OPEN: u8 = 1;
 /// One thread calls MPI, and it is inside MPI or gyan.
-const INSIDE: u8 = 2;
+pub(crate) const INSIDE: u8 = 2;
 /// Any thread may call MPI; `Thread::inside` tells where each is.
-const THREADED: u8 = 3;
+pub(crate) const THREADED: u8 = 3;
 /// gyan is done or off: every call passes through.
 const CLOSED: u8 = 4;
-/// As OPEN, but no call takes the fast path, because completions are being watched.
+/// As OPEN, but completions or receives are being watched: no call goes by unseen.
 const WATCHED: u8 = 5;
+/// The same of THREADED.
+const THREADED_WATCHED: u8 = 6;
 
 // Plain loads and stores: with one thread no other is there to race with, and with several the
-// value does not change between start and end.
-static GATE: AtomicU8 = AtomicU8::new(COLD);
+// value changes between start and end only when gyan begins or ends to watch completions.
+pub(crate) static GATE: AtomicU8 = AtomicU8::new(COLD);
 
 /// The thread that MPI was initialised in, of which most programs make all their calls: its `Here`.
 static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
@@ -54,7 +56,21 @@ fn ledger_here() -> &'static Ledger {
 /// Counts from now on; `threaded` when any thread may call MPI.
 pub(crate) fn open(threaded: bool) {
     FIRST_THREAD.store(thread::here().place(), Ordering::Relaxed);
-    GATE.store(if threaded { THREADED } else { OPEN }, Ordering::Relaxed);
+    GATE.store(opened(threaded), Ordering::Relaxed);
+}
+
+/// What the gate is while any thread may call MPI, or while the only one that does is in the program.
+fn opened(threaded: bool) -> u8 {
+    match watches_completions() || WATCHES_RECEIVES.load(Ordering::Relaxed) {
+        false if threaded => THREADED,
+        false => OPEN,
+        true if threaded => THREADED_WATCHED,
+        true => WATCHED,
+    }
+}
+
+fn is_threaded(gate: u8) -> bool {
+    matches!(gate, THREADED | THREADED_WATCHED)
 }
 
 /// The program goes on in phase number `phase`. Other threads learn that at their next call that is timed.
@@ -92,6 +108,11 @@ pub(crate) fn is_alone_in_program() -> bool {
 /// From now on, whether every call that completes requests is looked at.
 pub(crate) fn watch_completions(watch: bool) {
     COMPLETIONS.store(watch, Ordering::Relaxed);
+    let gate = GATE.load(Ordering::Relaxed);
+    if is_threaded(gate) {
+        // Not when another thread closes it meanwhile.
+        _ = GATE.compare_exchange(gate, opened(true), Ordering::Relaxed, Ordering::Relaxed);
+    }
 }
 
 #[inline]
@@ -105,7 +126,7 @@ pub(crate) fn is_off() -> bool {
 
 /// While this lives, MPI calls pass through uncounted; then it is as it was before, also when a
 /// C++ exception or a cancellation unwinds the stack.
-struct Inside {
+pub(crate) struct Inside {
     before: u8,
 }
 
@@ -126,11 +147,10 @@ impl Drop for Inside {
     }
 }
 
-/// What the fast path of a call is.
-#[derive(Clone, Copy, Eq, PartialEq)]
+/// The fast path of a call.
 pub(crate) enum Fast {
-    /// For the only thread that calls MPI.
-    Alone,
+    /// For the only thread that calls MPI: it is counted and inside.
+    Alone(Inside),
     /// For one of several.
     Thread,
     None,
@@ -140,47 +160,60 @@ pub(crate) enum Fast {
 #[inline]
 pub(crate) fn fast(function: Function) -> Fast {
     match GATE.load(Ordering::Relaxed) {
-        OPEN if !ledger::alone().is_due(function) => Fast::Alone,
-        THREADED => Fast::Thread,
+        gate @ (OPEN | WATCHED)
+            if !watches_completions() && ledger::alone().count_unless_due(function) =>
+        {
+            Fast::Alone(Inside::enter(gate))
+        }
+        THREADED | THREADED_WATCHED if !watches_completions() => Fast::Thread,
         _ => Fast::None,
     }
 }
 
-/// Forwards a call of the program, once, and counts it and its bytes. Only for [`Fast::Alone`].
+/// Enters a call that its entry point has counted, having found the gate open.
+#[cfg(target_arch = "x86_64")]
 #[inline]
-pub(crate) fn counted_alone(
-    function: Function,
-    forward: impl FnOnce() -> c_int,
-    bytes: impl FnOnce() -> u64,
-) -> c_int {
-    let inside = Inside::enter(OPEN);
-    // Also when an exception flies out of it.
-    ledger::alone().count(function);
-    let result = forward();
-    if result == 0 {
-        let bytes = bytes();
-        if bytes != 0 {
-            ledger::alone().add_bytes(function, bytes);
-        }
-    }
-    drop(inside);
-    result
+pub(crate) fn enter_counted() -> Inside {
+    Inside::enter(OPEN)
 }
 
-/// The same for a thread that [`enter_thread`] let in.
+/// What the personality of a frame answers that has nothing to catch (`_URC_CONTINUE_UNWIND`).
+#[cfg(target_arch = "x86_64")]
+const CONTINUE_UNWIND: c_int = 8;
+
+/// For entry points that go INSIDE and back by themselves: the personality of their frames, which the
+/// unwinder asks about an exception or a cancellation that flies through (System V ABI for x86-64, 6.2).
+/// It does what `Inside` does when it is dropped.
+#[cfg(target_arch = "x86_64")]
+pub(crate) extern "C" fn unwound(
+    _version: c_int,
+    actions: c_int,
+    _class: u64,
+    _exception: *mut c_void,
+    _context: *mut c_void,
+) -> c_int {
+    // Not while a handler is being looked for (`_UA_CLEANUP_PHASE`).
+    const CLEANUP_PHASE: c_int = 2;
+    if actions & CLEANUP_PHASE != 0 {
+        drop(Inside { before: OPEN });
+    }
+    CONTINUE_UNWIND
+}
+
+/// Forwards a call of the program that is counted, once, and counts its bytes.
 #[inline]
-pub(crate) fn counted_in_thread(
-    inside: ThreadInside,
+pub(crate) fn forward<T>(
+    inside: T,
+    ledger: &Ledger,
     function: Function,
-    forward: impl FnOnce() -> c_int,
+    next: impl FnOnce() -> c_int,
     bytes: impl FnOnce() -> u64,
 ) -> c_int {
-    inside.ledger.count(function);
-    let result = forward();
+    let result = next();
     if result == 0 {
         let bytes = bytes();
         if bytes != 0 {
-            inside.ledger.add_bytes(function, bytes);
+            ledger.add_bytes(function, bytes);
         }
     }
     drop(inside);
@@ -190,17 +223,16 @@ pub(crate) fn counted_in_thread(
 /// As [`Inside`], for one of several threads.
 pub(crate) struct ThreadInside {
     here: Here,
-    ledger: &'static Ledger,
+    pub(crate) ledger: &'static Ledger,
 }
 
-/// Enters a call of `function` when it takes the fast path for one of several threads: it comes from
-/// the program and is not to be timed, the thread is known, and no completions are being watched. Only
-/// for [`Fast::Thread`].
+/// Enters and counts a call of `function` when it takes the fast path for one of several threads: it comes
+/// from the program and is not to be timed, and the thread is known. Only for [`Fast::Thread`].
 #[inline]
 pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
     let here = thread::here();
     let ledger = here.own.get()?;
-    if here.inside.get() || ledger.is_due(function) || watches_completions() {
+    if here.inside.get() || !ledger.count_unless_due(function) {
         return None;
     }
     here.inside.set(true);
@@ -262,9 +294,9 @@ fn other_caller(start_late: fn()) -> Caller {
             Caller::Alone
         }
         INSIDE if has_left(false) => Caller::Alone,
-        gate @ (THREADED | COLD) => {
+        gate @ (THREADED | THREADED_WATCHED | COLD) => {
             let nested = thread::here().inside.replace(true);
-            if nested && !(gate == THREADED && has_left(false)) {
+            if nested && !(is_threaded(gate) && has_left(false)) {
                 Caller::Nobody
             } else if gate == COLD {
                 Caller::Early
@@ -282,7 +314,7 @@ fn other_caller(start_late: fn()) -> Caller {
 #[inline(never)]
 fn has_left(at_once: bool) -> bool {
     let here = thread::here();
-    let threaded = GATE.load(Ordering::Relaxed) == THREADED;
+    let threaded = is_threaded(GATE.load(Ordering::Relaxed));
     // Another thread may ask whether MPI is initialised while one is inside.
     if !threaded && here.place() != FIRST_THREAD.load(Ordering::Relaxed) {
         return false;
@@ -323,8 +355,8 @@ impl Drop for InFortran {
 /// The run is about to end: a call that was left is no longer on the way.
 pub(crate) fn settle() {
     match GATE.load(Ordering::Relaxed) {
-        INSIDE if has_left(true) => GATE.store(OPEN, Ordering::Relaxed),
-        THREADED if thread::here().inside.get() && has_left(true) => {
+        INSIDE if has_left(true) => GATE.store(opened(false), Ordering::Relaxed),
+        gate if is_threaded(gate) && thread::here().inside.get() && has_left(true) => {
             thread::here().inside.set(false);
         }
         _ => {}
@@ -377,8 +409,7 @@ impl Drop for Scope {
                 ledger::alone().count_slowly(self.function);
                 // Not when gyan closed in the meantime.
                 if GATE.load(Ordering::Relaxed) == INSIDE {
-                    let gate = if watches_completions() { WATCHED } else { OPEN };
-                    GATE.store(gate, Ordering::Relaxed);
+                    GATE.store(opened(false), Ordering::Relaxed);
                 }
             }
             Caller::Thread(ledger) => {
@@ -395,16 +426,13 @@ impl Drop for Scope {
 
 /// Where the calls of this thread are counted.
 pub(crate) fn ledger() -> &'static Ledger {
-    match GATE.load(Ordering::Relaxed) {
-        THREADED => ledger_here(),
-        _ => ledger::alone(),
-    }
+    if is_threaded(GATE.load(Ordering::Relaxed)) { ledger_here() } else { ledger::alone() }
 }
 
 /// Runs `forward`, a call that starts or ends MPI: what MPI calls in it is not counted.
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     let before = GATE.load(Ordering::Relaxed);
-    let _thread = (before == THREADED).then(ThreadUncounted::enter);
+    let _thread = is_threaded(before).then(ThreadUncounted::enter);
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));
     forward()
 }

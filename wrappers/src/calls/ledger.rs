@@ -8,6 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(target_arch = "x86_64")]
+use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -37,9 +39,29 @@ const WORDS: usize = ROWS.div_ceil(64);
 /// What is known of one function, as far as each call has to do with it.
 struct Account {
     calls: Whole,
-    /// The number of calls before the next one that is timed.
-    due: Whole,
+    /// How many calls come before the next one that is timed.
+    left: Whole,
     bytes: Whole,
+}
+
+impl Account {
+    const fn new() -> Account {
+        Account { calls: Whole::new(0), left: Whole::new(0), bytes: Whole::new(0) }
+    }
+
+    fn is_due(&self) -> bool {
+        self.left.get() == 0
+    }
+
+    /// Times the call before which there are `calls`, or the next one when there are more already.
+    fn set_due(&self, calls: u64) {
+        self.left.set(calls.saturating_sub(self.calls.get()));
+    }
+
+    fn count(&self) {
+        self.calls.add(1);
+        self.left.set(self.left.get().saturating_sub(1));
+    }
 }
 
 /// What is known of the calls of one thread, or of many when it is shared.
@@ -65,9 +87,7 @@ static PHASE: Whole = Whole::new(0);
 impl Ledger {
     const fn new() -> Ledger {
         Ledger {
-            accounts: [const {
-                Account { calls: Whole::new(0), due: Whole::new(0), bytes: Whole::new(0) }
-            }; ROWS],
+            accounts: [const { Account::new() }; ROWS],
             timings: [const { OnceLock::new() }; ROWS],
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
@@ -79,18 +99,28 @@ impl Ledger {
         }
     }
 
+    /// Where the number of calls of a function lies in here, and that of those left before one is timed,
+    /// for entry points that count by themselves.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const fn places(function: Function) -> (usize, usize) {
+        let account = offset_of!(Ledger, accounts) + function.0 * size_of::<Account>();
+        (account + offset_of!(Account, calls), account + offset_of!(Account, left))
+    }
+
     /// Whether the next call of a function is to be timed, as its first is.
     #[inline]
     pub(crate) fn is_due(&self, function: Function) -> bool {
-        self.accounts.get(function.0).is_none_or(|account| account.calls.get() >= account.due.get())
+        self.accounts.get(function.0).is_none_or(Account::is_due)
     }
 
-    /// Counts a call on the fast path, which a function's first call never takes.
+    /// Counts a call on the fast path, which no call that is due takes. Whether it did.
     #[inline]
-    pub(crate) fn count(&self, function: Function) {
-        if let Some(account) = self.accounts.get(function.0) {
-            account.calls.add(1);
-        }
+    pub(crate) fn count_unless_due(&self, function: Function) -> bool {
+        let Some(account) = self.accounts.get(function.0) else { return false };
+        let Some(left) = account.left.get().checked_sub(1) else { return false };
+        account.left.set(left);
+        account.calls.add(1);
+        true
     }
 
     #[inline]
@@ -106,7 +136,7 @@ impl Ledger {
         if account.calls.get() == 0 {
             self.note(function);
         }
-        if self.is_shared() { account.calls.add_shared(1) } else { account.calls.add(1) }
+        if self.is_shared() { account.calls.add_shared(1) } else { account.count() }
     }
 
     pub(crate) fn add_bytes_slowly(&self, function: Function, bytes: u64) {
@@ -133,7 +163,7 @@ impl Ledger {
         })
     }
 
-    fn calls(&self, function: Function) -> u64 {
+    pub(crate) fn calls(&self, function: Function) -> u64 {
         self.accounts.get(function.0).map_or(0, |account| account.calls.get())
     }
 
@@ -195,7 +225,7 @@ impl Ledger {
         let spent = budget.spend_on_calls(counted);
         let limited = self.limited.load(Ordering::Relaxed);
         let each = limited && budget.pays_for_itself(timing.recent());
-        account.due.set(timing.next(call, limited, each, self.random()));
+        account.set_due(timing.next(call, limited, each, self.random()));
         if self.phase.get() != PHASE.get() {
             self.change_phase(function);
         }
@@ -229,7 +259,7 @@ impl Ledger {
             self.enough.set(clock::whole(budget.free(now)));
             if was_limited {
                 for (account, calls, timing) in self.timings(within) {
-                    account.due.set(timing.free(calls));
+                    account.set_due(timing.free(calls));
                 }
             }
         }
@@ -276,7 +306,7 @@ impl Ledger {
         for (account, calls, timing) in self.timings(within) {
             let sampled = || (alike(timing) + factor * merit(timing)).min(1.0);
             let probability = if each(timing) { 1.0 } else { sampled() };
-            account.due.set(timing.allot(probability, calls, self.random()));
+            account.set_due(timing.allot(probability, calls, self.random()));
         }
     }
 
@@ -300,7 +330,7 @@ impl Ledger {
         let number = |phase| usize::try_from(phase).unwrap_or(0);
         for (account, calls, timing) in self.timings(within) {
             let due = timing.change_phase(number(from), number(phase), calls, self.random());
-            account.due.set(due);
+            account.set_due(due);
         }
     }
 
@@ -308,14 +338,14 @@ impl Ledger {
     pub(crate) fn forget(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
             account.calls.set(0);
-            account.due.set(0);
+            account.left.set(0);
         }
     }
 
     /// Never timed from now on, but by order.
     pub(crate) fn put_off(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
-            account.due.set(u64::MAX);
+            account.left.set(u64::MAX);
         }
     }
 }
@@ -328,7 +358,7 @@ pub(crate) struct Timed {
     pub(crate) looked: bool,
 }
 
-static ALONE: Ledger = Ledger::new();
+pub(crate) static ALONE: Ledger = Ledger::new();
 /// For threads that come when there is no memory for ledgers of their own.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());

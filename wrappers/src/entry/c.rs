@@ -5,18 +5,22 @@
 //! Functions by which objects come and go have none. `C-unwind`, because a C++ error handler may
 //! throw through it.
 
+use std::ffi::c_void;
 use std::mem;
+use std::ptr;
 
 use super::call::{self, Effect, Entry, moves, object_change};
 use super::caller::noting_caller;
+use super::entrance::entrance;
 use crate::calls::gate::{self, Fast};
+use crate::calls::ledger;
 use crate::entry::bytes::{self, Given, Typed};
 use crate::entry::effects;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives;
-use crate::sys::symbols::{Address, Next, c_name};
+use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {
     ($chapter:ident; $(
@@ -30,7 +34,6 @@ macro_rules! entry_points {
                     $chapter $name [$($($known)*)?] ( $($arg : $type),* )
                     $($effect $what ( $($on),* ))?
                 }
-                exported! { [$($($known)*)?] $name ( $($arg : $type),* ) }
             };
         )*
     };
@@ -39,6 +42,7 @@ macro_rules! entry_points {
 macro_rules! skeleton {
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name $known ( $($arg : $type),* ) || 0; Effect::Nothing }
+        fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) moves $formula:ident ( $($on:ident),* )) => {
         fast! {
@@ -47,16 +51,30 @@ macro_rules! skeleton {
             || unsafe { bytes::$formula($($on.given()),*) };
             moves! { ( $($arg $type)* ) $formula ( $($on)* ) }
         }
+        fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ), then counted }
+
+        #[cfg(target_arch = "x86_64")]
+        extern "C-unwind" fn counted($($arg: $type),*) -> Int {
+            gate::forward(
+                gate::enter_counted(),
+                ledger::alone(),
+                $chapter::$name,
+                || forward::<false>(true, $($arg),*),
+                // SAFETY: asked after the call succeeded.
+                || unsafe { bytes::$formula($($on.given()),*) },
+            )
+        }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) completes $what:ident ( $($on:ident),* )) => {
         fast! {
             ($chapter::$name) $name $known ( $($arg : $type),* ) || 0;
             Effect::Completes(object_change! { ( $($arg)* ) completes $what ( $($on)* ) })
         }
+        fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
         entry! {
-            ($chapter::$name) $name $known ( $($arg : $type),* )
+            ($chapter::$name) $name $known ( $($arg : $type),* ) ptr::null_mut();
             Effect::Changes(object_change! { ( $($arg)* ) $effect $what ( $($on)* ) })
         }
 
@@ -65,26 +83,35 @@ macro_rules! skeleton {
             // SAFETY: the arguments of this call.
             unsafe { call::from_c(&ENTRY, &[$(Argument::word($arg)),*]) }
         }
+
+        noting! { $known #[cfg_attr(not(test), unsafe(no_mangle))] $name ( $($arg : $type),* ) }
     };
 }
 
 /// The function `called`, with a fast path, and what it needs.
 macro_rules! fast {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $bytes:expr; $effect:expr) => {
-        entry! { $function $name $known ( $($arg : $type),* ) $effect }
+        entry! { $function $name $known ( $($arg : $type),* ) at_first as *mut _; $effect }
+
+        /// Called instead of the next definition until that is known.
+        #[cold]
+        extern "C-unwind" fn at_first($($arg: $type),*) -> Int {
+            // SAFETY: the arguments of this call.
+            unsafe { call::forward(&ENTRY, &[$(Argument::word($arg)),*]) }
+        }
 
         type Function = extern "C-unwind" fn($($type),*) -> Int;
 
         /// `WATCHED`: receives are watched.
         #[inline]
         fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
-            match (next(), gate::fast($function)) {
-                (Some(next), Fast::Alone) => {
-                    let forward = || forward::<WATCHED>(next, true, $($arg),*);
-                    gate::counted_alone($function, forward, $bytes)
+            match gate::fast($function) {
+                Fast::Alone(inside) => {
+                    let next = || forward::<WATCHED>(true, $($arg),*);
+                    gate::forward(inside, ledger::alone(), $function, next, $bytes)
                 }
-                (_, Fast::Thread) => threaded::<WATCHED>($($arg),*),
-                _ => slow($($arg),*),
+                Fast::Thread => threaded::<WATCHED>($($arg),*),
+                Fast::None => slow($($arg),*),
             }
         }
 
@@ -98,28 +125,24 @@ macro_rules! fast {
 
         #[inline(never)]
         extern "C-unwind" fn threaded<const WATCHED: bool>($($arg: $type),*) -> Int {
-            if let Some(next) = next()
-                && let Some(inside) = gate::enter_thread($function)
-            {
-                let forward = || forward::<WATCHED>(next, false, $($arg),*);
-                return gate::counted_in_thread(inside, $function, forward, $bytes);
-            }
-            slow($($arg),*)
+            let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
+            let ledger = inside.ledger;
+            let next = || forward::<WATCHED>(false, $($arg),*);
+            gate::forward(inside, ledger, $function, next, $bytes)
         }
 
         #[inline]
-        fn next() -> Option<Function> {
-            let address = ENTRY.next.found()?;
+        fn next() -> Function {
             // SAFETY: the row has the prototype that the standard gives this function, with handles as
-            // machine words, which are passed like them.
-            Some(unsafe { mem::transmute::<Address, Function>(address) })
+            // machine words, which are passed like them; `at_first` has the same.
+            unsafe { mem::transmute::<*mut c_void, Function>(ENTRY.next.callable()) }
         }
 
         /// `alone`: no other thread calls MPI.
         #[inline]
-        fn forward<const WATCHED: bool>(next: Function, alone: bool $(, $arg: $type)*) -> Int {
+        fn forward<const WATCHED: bool>(alone: bool $(, $arg: $type)*) -> Int {
             if !WATCHED {
-                return next($($arg),*);
+                return next()($($arg),*);
             }
             let words = [$(Argument::word($arg)),*];
             // SAFETY: the arguments of this call, which are those of the row.
@@ -127,7 +150,7 @@ macro_rules! fast {
             let watched = ENTRY.receives.and_then(|receives| {
                 receives::before(alone, $function, receives, arguments)
             });
-            let result = next($($arg),*);
+            let result = next()($($arg),*);
             receives::after(watched, arguments, result == 0);
             result
         }
@@ -135,11 +158,23 @@ macro_rules! fast {
 }
 pub(super) use fast;
 
+/// The function that programs call, of a row with a fast path.
+macro_rules! fast_entrance {
+    ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $($then:tt)*) => {
+        noting! { $known #[allow(clippy::too_many_arguments)] other ( $($arg : $type),* ) }
+
+        entrance! {
+            #[cfg_attr(not(test), unsafe(no_mangle))]
+            fn $name($($arg: $type),*) of $function $($then)*
+        }
+    };
+}
+
 /// What is known of an entry point.
 macro_rules! entry {
-    ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:expr) => {
+    ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $at_first:expr; $effect:expr) => {
         static ENTRY: Entry = Entry {
-            next: Next::new(c_name(concat!(stringify!($name), "\0"))),
+            next: Next::instead(c_name(concat!(stringify!($name), "\0")), $at_first),
             function: $function,
             arguments: &[$((stringify!($arg), <$type as Argument>::KIND)),*],
             effect: $effect,
@@ -150,22 +185,22 @@ macro_rules! entry {
 }
 pub(super) use entry;
 
-/// The function that programs call. Those that have to do with receives note where they return to when
+/// A function that goes on as `called`. Those that have to do with receives note where they return to when
 /// that is wanted.
-macro_rules! exported {
+macro_rules! noting {
     ([samples $($fact:tt)*] $($rest:tt)*) => {
-        exported! { [$($fact)*] $($rest)* }
+        noting! { [$($fact)*] $($rest)* }
     };
-    ([] $name:ident ( $($arg:ident : $type:ident),* )) => {
-        #[cfg_attr(not(test), unsafe(no_mangle))]
+    ([] #[$attribute:meta] $name:ident ( $($arg:ident : $type:ident),* )) => {
+        #[$attribute]
         #[allow(non_snake_case)]
         extern "C-unwind" fn $name($($arg: $type),*) -> Int {
             called::<false>($($arg),*)
         }
     };
-    ($known:tt $name:ident ( $($arg:ident : $type:ident),* )) => {
+    ($known:tt #[$attribute:meta] $name:ident ( $($arg:ident : $type:ident),* )) => {
         noting_caller! {
-            #[cfg_attr(not(test), unsafe(no_mangle))]
+            #[$attribute]
             fn $name($($arg: $type),*) -> Int, true, plain, watched
         }
 

@@ -109,18 +109,30 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     let arguments = unsafe { Arguments::new(Language::C, words) };
     let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
-    let next = entry.next.get();
+    // Looked up while no time is taken.
+    entry.next.get();
     let watched = entry.watched(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
-    let result = match next {
-        // SAFETY: the row has the arguments that the standard gives this function.
-        Some(next) => unsafe { call(next, words) },
-        None => missing::call(entry.next.name(), entry.arguments, words),
-    };
+    // SAFETY: the caller's.
+    let result = unsafe { forward(entry, words) };
     Stopwatch::stop(stopwatch.as_ref());
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0);
     result
+}
+
+/// Forwards a call from C to the next definition, and does nothing else.
+///
+/// # Safety
+///
+/// `words` are the arguments with which the program has called this entry point.
+#[inline(never)]
+pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
+    match entry.next.get() {
+        // SAFETY: the row has the arguments that the standard gives this function.
+        Some(next) => unsafe { call(next, words) },
+        None => missing::call(entry.next.name(), entry.arguments, words),
+    }
 }
 
 /// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,

@@ -4,14 +4,16 @@
 // As many arguments as `MPI_Recv` has, which have no names.
 #![allow(clippy::many_single_char_names, clippy::too_many_arguments)]
 
+use std::ffi::c_void;
 use std::hint::black_box;
 use std::mem;
 
 use super::c::{entry, fast};
 use super::call::{self, Effect, Entry};
+use super::entrance::entrance;
 use crate::calls::budget::Costs;
 use crate::calls::gate::{self, Fast};
-use crate::calls::ledger::NO_FUNCTION;
+use crate::calls::ledger::{self, NO_FUNCTION};
 use crate::mpi::functions::{Argument, Handle, Int, receives, samples};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives;
@@ -41,8 +43,7 @@ extern "C-unwind" fn nothing(
     0
 }
 
-#[inline(never)]
-extern "C-unwind" fn wrapped(
+extern "C-unwind" fn other(
     a: Handle,
     b: Handle,
     c: Handle,
@@ -52,6 +53,11 @@ extern "C-unwind" fn wrapped(
     g: Handle,
 ) -> Int {
     called::<false>(a, b, c, d, e, f, g)
+}
+
+entrance! {
+    fn wrapped(a: Handle, b: Handle, c: Handle, d: Handle, e: Handle, f: Handle, g: Handle)
+    of NO_FUNCTION
 }
 
 /// Measures it in this thread, from which MPI is being called. The gate has to be open.

@@ -11,6 +11,7 @@ mod costs;
 mod by_hand;
 mod bytes;
 pub(crate) mod effects;
+mod entrance;
 #[cfg(not(feature = "static"))]
 mod fortran;
 pub(crate) mod lifecycle;

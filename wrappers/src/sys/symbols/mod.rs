@@ -14,8 +14,10 @@ pub(crate) use linked::{Object, default, next};
 pub(crate) use loaded::{Object, default, next};
 
 use std::ffi::{CStr, c_void};
+#[cfg(target_arch = "x86_64")]
+use std::mem::offset_of;
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// The address of a function or of a data symbol.
 pub(crate) type Address = NonNull<c_void>;
@@ -32,37 +34,49 @@ pub(crate) const fn c_name(name: &'static str) -> &'static CStr {
 /// The next definition of one symbol, looked up at its first use.
 pub(crate) struct Next {
     name: &'static CStr,
+    is_found: AtomicBool,
     address: AtomicPtr<c_void>,
 }
 
 impl Next {
     pub(crate) const fn new(name: &'static CStr) -> Next {
-        Next { name, address: AtomicPtr::new(ptr::null_mut()) }
+        Next::instead(name, ptr::null_mut())
     }
+
+    /// `instead`: what [`Next::callable`] says until the definition was looked up.
+    pub(crate) const fn instead(name: &'static CStr, instead: *mut c_void) -> Next {
+        Next { name, is_found: AtomicBool::new(false), address: AtomicPtr::new(instead) }
+    }
+
+    /// Where [`Next::callable`] lies in here, for entry points that call it by themselves.
+    #[cfg(target_arch = "x86_64")]
+    pub(crate) const CALLABLE: usize = offset_of!(Next, address);
 
     pub(crate) const fn name(&self) -> &'static CStr {
         self.name
     }
 
-    /// The definition, when it was looked up before.
+    /// The definition when it was looked up before, else what is to be called instead.
     #[inline]
-    pub(crate) fn found(&self) -> Option<Address> {
+    pub(crate) fn callable(&self) -> *mut c_void {
         // Relaxed is enough: the code behind the address was mapped before any thread got here.
-        NonNull::new(self.address.load(Ordering::Relaxed))
+        self.address.load(Ordering::Relaxed)
     }
 
     /// Tells where it is.
     pub(crate) fn is_at(&self, address: Address) {
         self.address.store(address.as_ptr(), Ordering::Relaxed);
+        // Pairs with the Acquire in `get`: who sees it sees the address.
+        self.is_found.store(true, Ordering::Release);
     }
 
     /// The definition; none when no loaded object has one.
     pub(crate) fn get(&self) -> Option<Address> {
-        if let found @ Some(_) = self.found() {
-            return found;
+        if self.is_found.load(Ordering::Acquire) {
+            return NonNull::new(self.callable());
         }
         let address = next(self.name)?;
-        self.address.store(address.as_ptr(), Ordering::Relaxed);
+        self.is_at(address);
         Some(address)
     }
 }

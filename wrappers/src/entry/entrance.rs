@@ -1,0 +1,197 @@
+//! What does an entry point do first? The fast path of the only thread that calls MPI, in assembly: two
+//! tests, two counts, and the gate around the call. `docs/performance.md` has how many instructions that are.
+//!
+//! The compiler makes more of the same: it takes each number into a register before it tests it, and so it
+//! does with each argument on the stack.
+
+/// A function that counts the call and forwards it to the next definition, or, when it is counted, goes on as
+/// `$counted`. For one of several threads it goes on as `threaded`, and as `other` when the call is to be
+/// timed, or nested, or watched. All have the same arguments.
+#[cfg(target_arch = "x86_64")]
+macro_rules! entrance {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) of $function:expr
+        $(, then $counted:ident)?
+    ) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) -> Int {
+            const PLACES: (usize, usize) = $crate::calls::ledger::Ledger::places($function);
+            const ARGUMENTS: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
+            // Those behind the sixth lie on the stack, a word each (System V ABI for x86-64, 3.2.3).
+            const WORDS: usize = ARGUMENTS.saturating_sub(6);
+            // The stack is aligned to two words where a function is called, before its return address.
+            const PUSHED: usize = WORDS + (WORDS + 1) % 2;
+            std::arch::naked_asm!(
+                ".cfi_startproc",
+                // The address of that function as 4 bytes relative to their own place.
+                ".cfi_personality 0x1b, {unwound}",
+                "cmp byte ptr [rip + {gate}], {open}",
+                "jne 3f",
+                "sub qword ptr [rip + {ledger} + {left}], 1",
+                "jb 2f",
+                // Before the call, so that one which an exception flies out of is counted, too.
+                "inc qword ptr [rip + {ledger} + {calls}]",
+                $(concat!("jmp {", stringify!($counted), "}"),)?
+                ".if {forwards}",
+                "mov byte ptr [rip + {gate}], {inside}",
+                ".if {padded}",
+                "push rax",
+                ".cfi_adjust_cfa_offset 8",
+                ".endif",
+                // The last first: each lies as far above the top as the one before it did.
+                ".rept {words}",
+                "push qword ptr [rsp + 8 * {pushed}]",
+                ".cfi_adjust_cfa_offset 8",
+                ".endr",
+                "call qword ptr [rip + {entry} + {next}]",
+                "mov byte ptr [rip + {gate}], {open}",
+                "add rsp, 8 * {pushed}",
+                ".cfi_adjust_cfa_offset -8 * {pushed}",
+                "ret",
+                ".endif",
+                "2:",
+                "mov qword ptr [rip + {ledger} + {left}], 0",
+                "jmp {other}",
+                "3:",
+                "cmp byte ptr [rip + {gate}], {threaded}",
+                "je {thread}",
+                "jmp {other}",
+                ".cfi_endproc",
+                unwound = sym $crate::calls::gate::unwound,
+                gate = sym $crate::calls::gate::GATE,
+                open = const $crate::calls::gate::OPEN,
+                threaded = const $crate::calls::gate::THREADED,
+                inside = const $crate::calls::gate::INSIDE,
+                ledger = sym $crate::calls::ledger::ALONE,
+                calls = const PLACES.0,
+                left = const PLACES.1,
+                $($counted = sym $counted,)?
+                forwards = const <[&str]>::is_empty(&[$(stringify!($counted))?]) as usize,
+                padded = const PUSHED - WORDS,
+                words = const WORDS,
+                pushed = const PUSHED,
+                entry = sym ENTRY,
+                next = const std::mem::offset_of!(Entry, next) + Next::CALLABLE,
+                thread = sym threaded::<false>,
+                other = sym other,
+            )
+        }
+    };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! entrance {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) of $function:expr
+        $(, then $counted:ident)?
+    ) => {
+        $(#[$attribute])*
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) -> Int {
+            other($($arg),*)
+        }
+    };
+}
+
+pub(super) use entrance;
+
+#[cfg(test)]
+#[allow(clippy::many_single_char_names, clippy::too_many_arguments)]
+mod tests {
+    use std::ffi::c_void;
+    use std::mem;
+    use std::panic::{catch_unwind, resume_unwind};
+
+    use super::super::c::{entry, fast};
+    use super::super::call::{self, Effect, Entry};
+    use crate::calls::gate::{self, Fast};
+    use crate::calls::ledger::{self, NO_FUNCTION};
+    use crate::calls::thread;
+    use crate::mpi::functions::{Argument, Int, receives, samples};
+    use crate::mpi::handles::{Arguments, Language};
+    use crate::observe::receives;
+    use crate::sys::fork::in_a_copy;
+    use crate::sys::symbols::{Address, Next, c_name};
+
+    /// An entry point `entered` that no call of which is to be timed, and what lies beside it.
+    macro_rules! entered {
+        ($name:ident ($($arg:ident),*)) => {
+            fast! { NO_FUNCTION $name [] ($($arg: Int),*) || 0; Effect::Nothing }
+
+            extern "C-unwind" fn other($($arg: Int),*) -> Int {
+                called::<false>($($arg),*)
+            }
+
+            entrance! { fn entered($($arg: Int),*) of NO_FUNCTION }
+        };
+    }
+
+    /// Whether these arguments arrive, and what throws is counted and left.
+    macro_rules! passes {
+        ($threaded:literal; $($arg:ident $value:literal)*) => {{
+            entered! { nowhere ($($arg),*) }
+
+            extern "C-unwind" fn arrives($($arg: Int),*) -> Int {
+                assert!(!is_in_program($threaded));
+                assert_eq!([$($arg),*], [$($value),*]);
+                0
+            }
+
+            extern "C-unwind" fn throws($(_: type_of!($arg)),*) -> Int {
+                // No hook is called, which would print the stack.
+                resume_unwind(Box::new("as an exception would"))
+            }
+
+            let lines = in_a_copy(|out| {
+                begin($threaded);
+                ENTRY.next.is_at(Address::new(arrives as *mut _).unwrap());
+                let result = entered($($value),*);
+                ENTRY.next.is_at(Address::new(throws as *mut _).unwrap());
+                let thrown = catch_unwind(|| entered($($value),*)).is_err();
+                let counted = gate::ledger().calls(NO_FUNCTION);
+                writeln!(out, "{result} {thrown} {counted} {}", is_in_program($threaded))
+            });
+            assert_eq!(lines, "0 true 2 true\n");
+        }};
+    }
+
+    /// Counts from now on, and times no call.
+    fn begin(threaded: bool) {
+        gate::open(threaded);
+        gate::ledger().put_off(NO_FUNCTION);
+    }
+
+    fn is_in_program(threaded: bool) -> bool {
+        if threaded { !thread::here().inside.get() } else { gate::is_alone_in_program() }
+    }
+
+    macro_rules! type_of {
+        ($arg:ident) => {
+            Int
+        };
+    }
+
+    #[test]
+    fn arguments_arrive_in_registers_and_on_the_stack_and_an_exception_leaves_the_call() {
+        passes!(false; a 1);
+        passes!(false; a 1 b 2 c 3 d 4 e 5 f 6);
+        passes!(false; a 1 b 2 c 3 d 4 e 5 f 6 g 7);
+        passes!(false; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
+        passes!(false; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8 i 9 j 10 k 11);
+        passes!(true; a 1);
+        passes!(true; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
+    }
+
+    #[test]
+    fn a_function_that_was_timed_in_fortran_alone_is_counted_once_when_c_calls_it_first() {
+        entered! { abs (number) }
+        let lines = in_a_copy(|out| {
+            begin(false);
+            let results = [entered(-7), entered(-8)];
+            writeln!(out, "{results:?} {}", gate::ledger().calls(NO_FUNCTION))
+        });
+        assert_eq!(lines, "[7, 8] 2\n");
+    }
+}
