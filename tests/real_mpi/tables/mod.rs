@@ -1,7 +1,8 @@
-//! The tables in documents that are made of what the tests before have passed: `scripts/test` runs these
+//! The tables in documents that are made of what the tests before have passed, or of counts: `scripts/test` runs these
 //! ignored tests as its last step.
 
 mod faults;
+mod instructions;
 mod mpis;
 
 use std::fs;
@@ -10,16 +11,21 @@ use crate::common::root;
 
 /// Compares a document with what it should hold between two comments; `BLESS=1` writes it.
 fn compare(document: &str, what: &str, expected: &str) {
-    let path = root().join(document);
-    let text = fs::read_to_string(&path).unwrap();
+    let [before, current, after] = parts(document, what);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(root().join(document), before + expected + &after).unwrap();
+    } else {
+        assert_eq!(current, expected, "{document} is out of date; BLESS=1 scripts/test writes it");
+    }
+}
+
+/// A document up to what it holds between two comments, that, and the rest.
+fn parts(document: &str, what: &str) -> [String; 3] {
+    let text = fs::read_to_string(root().join(document)).unwrap();
     let begins = |line: &&str| line.starts_with(&format!("<!-- {what}: "));
     let begin = text.split_inclusive('\n').find(begins).expect("the place of the tables");
     let end = format!("<!-- end of {what} -->\n");
     let (before, rest) = text.split_once(begin).unwrap();
     let (current, after) = rest.split_once(&end).expect("the end of the tables");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, format!("{before}{begin}{expected}{end}{after}")).unwrap();
-    } else {
-        assert_eq!(current, expected, "{document} is out of date; BLESS=1 scripts/test writes it");
-    }
+    [format!("{before}{begin}"), current.to_owned(), format!("{end}{after}")]
 }
