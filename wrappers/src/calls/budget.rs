@@ -9,6 +9,8 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod objects;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys::cells::{Real, Whole};
