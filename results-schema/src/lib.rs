@@ -45,8 +45,8 @@ pub use messages::{
 pub use number::Number;
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, Overhead, Pvar, RankProfile,
-    Skipped, Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
+    RankProfile, Skipped, Tool,
 };
 pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
 pub use readings::{Measure, Reading, Readings};
@@ -61,8 +61,8 @@ pub use running::{
 };
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
-    BadEnding, CoverageSummary, InMpiSummary, LeftOut, OverheadSummary, Ranks, ReducedInMpi,
-    SkippedSummary, Summary, Warning,
+    BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, OverheadSummary,
+    Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
 };
 pub use values::{Digest, Values};
 pub use variables::{

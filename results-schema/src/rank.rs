@@ -358,9 +358,9 @@ pub struct Coverage {
     pub sampled: usize,
     /// The others.
     pub skipped: Vec<Skipped>,
-    /// What is missing of communicators, windows and files.
+    /// The communicators, windows and files that are missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<String>,
+    pub objects: Vec<ObjectsLeftOut>,
     /// What is missing of events and of the watch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
@@ -377,6 +377,18 @@ pub struct Skipped {
     /// Its name, where the library gives one.
     pub name: Option<String>,
     /// Why it was not read.
+    pub reason: String,
+}
+
+/// Communicators, windows or files of which nothing is in the profile.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ObjectsLeftOut {
+    /// One of them: its kind and its size in ranks.
+    pub what: String,
+    /// How many.
+    pub number: u64,
+    /// Why.
     pub reason: String,
 }
 

@@ -142,7 +142,7 @@ pub struct InMpiSummary {
 
 /// The coverage blocks of all ranks.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CoverageSummary {
     /// The largest number of variables that the library exports on any rank.
     pub exported: usize,
@@ -150,9 +150,9 @@ pub struct CoverageSummary {
     pub sampled: usize,
     /// The variables that some rank did not read.
     pub skipped: Vec<SkippedSummary>,
-    /// What is missing of communicators, windows and files, on any rank.
+    /// The communicators, windows and files that are missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub objects: Vec<String>,
+    pub objects: Vec<ObjectsLeftOutSummary>,
     /// What is missing of events and of the watch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
@@ -172,6 +172,18 @@ pub struct SkippedSummary {
     pub reason: String,
     /// On how many ranks.
     pub ranks: u64,
+}
+
+/// Communicators, windows or files of which nothing is in the profiles of some ranks.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ObjectsLeftOutSummary {
+    /// One of them: its kind and its size in ranks.
+    pub what: String,
+    /// How many, on the ranks that left some out.
+    pub number: Statistic,
+    /// Why.
+    pub reason: String,
 }
 
 /// What gyan cost on the ranks.

@@ -8,9 +8,9 @@ use super::InPlace;
 use super::text::Text;
 use crate::{
     Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
-    MessageMetric, MessageSource, Messages, Metric, Mpi, Overhead, PeerQueues, Phase, PhasePvar,
-    Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped, StateShare, Tool,
-    Traffic, Watch,
+    MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues,
+    Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped,
+    StateShare, Tool, Traffic, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -76,6 +76,7 @@ fields! {
     EventCount { name, event_source, object, n, dropped, first_s, last_s, gap_max_s }
     Coverage { exported, sampled, skipped, objects[?], events[?], advice }
     Skipped { index, name, reason }
+    ObjectsLeftOut { what, number, reason }
     Clock { source, read_s, slow }
     Overhead {
         mpit_init_s, init_s, sampling_s[?], wrappers_s[?], events_s[?], finalize_s, share,

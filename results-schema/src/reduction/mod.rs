@@ -25,8 +25,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BadEnding, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi,
-    Number, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool,
-    Warning,
+    Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped,
+    SkippedSummary, Statistics, Summary, Tool, Warning,
 };
 use absence::Rows;
 use calls::CallReduction;
@@ -60,7 +60,8 @@ struct JobReduction {
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
-    objects: BTreeSet<String>,
+    /// By reason and kind.
+    objects: BTreeMap<(String, String), Statistics>,
     missing_events: BTreeSet<String>,
     advice: BTreeSet<String>,
     overhead: OverheadReduction,
@@ -197,7 +198,9 @@ impl JobReduction {
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
         set_counts(&mut self.skipped, skipped);
-        set_all(&mut self.objects, objects);
+        let number = |of: &ObjectsLeftOut| Statistics::of(Number::Integer(of.number.into()), rank);
+        let key = |of: &ObjectsLeftOut| (of.reason.clone(), of.what.clone());
+        self.objects = objects.iter().map(|of| (key(of), number(of))).collect();
         set_all(&mut self.missing_events, events);
         set_all(&mut self.advice, advice);
         self.overhead = OverheadReduction::of(overhead, clock.is_some(), rank);
@@ -260,6 +263,9 @@ impl JobReduction {
             let Skipped { index, name, reason } = skipped;
             SkippedSummary { index, name, reason, ranks }
         });
+        let objects = objects.into_iter().filter_map(|((reason, what), number)| {
+            Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
+        });
         let messages = messages.into_iter();
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
@@ -289,7 +295,7 @@ impl JobReduction {
                 exported,
                 sampled,
                 skipped: skipped.collect(),
-                objects: objects.into_iter().collect(),
+                objects: objects.collect(),
                 events: missing_events.into_iter().collect(),
                 advice: advice.into_iter().collect(),
             },

@@ -460,3 +460,21 @@ fn events_that_a_rank_did_not_have_count_as_none() {
     assert_eq!((row.n.ranks, row.n.min_rank, row.n.sum), (2, 1, Number::Integer(3)));
     assert_eq!((row.first_s, row.last_s, row.dropped), (Some(3.0), None, 1));
 }
+
+#[test]
+fn objects_that_are_left_out_are_one_row_however_many_on_each_rank() {
+    let left_out = |rank: u32| ObjectsLeftOut {
+        what: "window of 2 ranks".into(),
+        number: 7 + u64::from(rank),
+        reason: "not read: they came too fast".into(),
+    };
+    let profiles = (0..3).map(|rank| {
+        let mut profile = profile("a", rank, 3);
+        profile.coverage.objects = if rank == 1 { Vec::new() } else { vec![left_out(rank)] };
+        profile
+    });
+    let summary = reduce(profiles.collect());
+    let [row] = &summary.coverage.objects[..] else { panic!("{:?}", summary.coverage) };
+    assert_eq!((row.number.min, row.number.max), (Number::Integer(7), Number::Integer(9)));
+    assert_eq!((row.what.as_str(), row.number.ranks), ("window of 2 ranks", 2));
+}

@@ -9,8 +9,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, PhaseSummary, PvarSummary,
-    ReducedInMpi, SamplesSummary, Summary,
+    BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, Number, ObjectsLeftOutSummary,
+    PhaseSummary, PvarSummary, ReducedInMpi, SamplesSummary, Summary,
 };
 
 use super::headings::{library_and_job, title};
@@ -183,6 +183,28 @@ fn warnings(summary: &Summary) -> Section<'_> {
     Section::of_notes("Warnings", notes.collect())
 }
 
+/// The communicators, windows and files that are missing: a line for each reason, the most numerous first.
+fn left_out(objects: &[ObjectsLeftOutSummary], all: bool) -> impl Iterator<Item = Value<'_>> {
+    let mut reasons: BTreeMap<&str, Vec<&ObjectsLeftOutSummary>> = BTreeMap::new();
+    for of in objects {
+        reasons.entry(&of.reason).or_default().push(of);
+    }
+    reasons.into_iter().map(move |(reason, mut objects)| {
+        objects.sort_by(|one, other| other.number.max.compare(one.number.max));
+        line![some_of(objects.into_iter().map(number_of), all), " ", reason]
+    })
+}
+
+/// As `3 windows of 2 ranks`, or `3 to 5 windows` when ranks that left some out differ.
+fn number_of(objects: &ObjectsLeftOutSummary) -> Value<'_> {
+    let ObjectsLeftOutSummary { what, number, .. } = objects;
+    let [min, max] = [number.min, number.max].map(|number| Unit::Count.of(number));
+    let number = if min == max { line![max] } else { line![min, " to ", max] };
+    let (noun, size) = what.split_once(' ').unwrap_or((what, ""));
+    let plural = if max.number == Number::Integer(1) { "" } else { "s" };
+    line![number, " ", noun, plural, " ", size]
+}
+
 fn coverage(coverage: &CoverageSummary, all: bool) -> Section<'_> {
     let mut reasons: BTreeMap<&str, Vec<Cow<str>>> = BTreeMap::new();
     for skipped in &coverage.skipped {
@@ -199,7 +221,8 @@ fn coverage(coverage: &CoverageSummary, all: bool) -> Section<'_> {
         line![names.len(), " not read: ", reason, ": ", some_of(names, all)]
     });
     let mut notes: Vec<Value> = notes.collect();
-    notes.extend(coverage.objects.iter().chain(&coverage.events).map(Value::from));
+    notes.extend(left_out(&coverage.objects, all));
+    notes.extend(coverage.events.iter().map(Value::from));
     notes.extend(coverage.advice.iter().map(|advice| line!["to see more: ", advice]));
     let (sampled, exported) = (coverage.sampled, coverage.exported);
     Section::of_notes(

@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use gyan_results::{Pvar, RankProfile};
 
-use crate::common::{Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements};
+use crate::common::{Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Profiled, elements, gyan, run};
 
 const WITH_OBJECTS: [Mpi; 3] = [OPENMPI, OPENMPI5, OPENMPI_SPC];
+const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
+const OB1: (&str, &str) = ("OMPI_MCA_pml", "ob1");
 const UNEXPECTED: &str = "pml_ob1_unexpected_msgq_length";
 
 fn objects(profile: &RankProfile, name: &str) -> BTreeSet<String> {
@@ -25,7 +27,7 @@ fn of_object<'a>(profile: &'a RankProfile, name: &str, object: &str) -> &'a Pvar
 #[test]
 fn variables_of_communicators_and_windows_are_read_as_long_as_these_live() {
     for mpi in WITH_OBJECTS {
-        let run = Profiled::run(mpi, 4, &["objects"], &[("OMPI_MCA_pml", "ob1")]);
+        let run = Profiled::run(mpi, 4, &["objects"], &[OB1, NO_LIMIT]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
         for profile in run.profiles() {
             let expected = [
@@ -58,17 +60,72 @@ fn variables_of_communicators_and_windows_are_read_as_long_as_these_live() {
 
 #[test]
 fn more_objects_than_the_limit_are_said_to_be_left_out() {
-    let settings = [("OMPI_MCA_pml", "ob1"), ("GYAN_OBJECTS", "10")];
+    let settings = [OB1, NO_LIMIT, ("GYAN_OBJECTS", "10")];
     let run = Profiled::run(OPENMPI, 4, &["objects", "30"], &settings);
     assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
     for profile in run.profiles() {
-        // "solver" lives, so 9 more of the 30 are followed. 10 that were freed are kept: 6
-        // communicators, the window, and 3 of the 9.
-        let said = profile.coverage.objects.join("\n");
-        assert!(said.contains("21 communicators not followed"), "{said}");
-        assert!(said.contains("GYAN_OBJECTS"), "{said}");
-        assert!(said.contains("objects that were freed are not kept"), "{said}");
-        assert_eq!(objects(&profile, UNEXPECTED).len(), 2 + 6 + 3);
+        // "solver" lives, so 9 more of the 30 are followed. 10 that were freed are kept.
+        let [not_followed, others @ ..] = &profile.coverage.objects[..] else {
+            panic!("rank {}: nothing is left out", profile.rank)
+        };
+        assert_eq!(
+            (not_followed.what.as_str(), not_followed.number),
+            ("communicator of 1 rank", 21)
+        );
+        assert!(not_followed.reason.contains("GYAN_OBJECTS"), "{}", not_followed.reason);
+        assert!(others.iter().all(|of| of.reason.contains("not kept")), "{others:?}");
+        let left_out: u64 = others.iter().map(|of| of.number).sum();
+        assert!((5..=6).contains(&left_out), "{others:?}");
+        assert!(objects(&profile, UNEXPECTED).len() <= 2 + 10);
+    }
+}
+
+/// The numbers of the communicators of `churn` that are in the profile, and how many are not: by the budget,
+/// and because only some are kept.
+fn kept_and_left_out(profile: &RankProfile) -> (BTreeSet<u32>, u64, u64) {
+    let step = |name: &String| Some(name.strip_prefix("step ")?.parse().unwrap());
+    let kept = objects(profile, UNEXPECTED).iter().filter_map(step).collect();
+    let comms = profile.coverage.objects.iter().filter(|of| of.what == "communicator of 1 rank");
+    let number = |why| comms.clone().filter(|of| of.reason.contains(why)).map(|of| of.number).sum();
+    (kept, number("GYAN_BUDGET"), number("not kept"))
+}
+
+#[test]
+fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
+    const STEPS: u32 = 1000;
+    for mpi in WITH_OBJECTS {
+        for budget in ["none", "0.5%", "0.000001%"] {
+            let settings = [OB1, ("GYAN_BUDGET", budget)];
+            let profiled = Profiled::run(mpi, 2, &["churn", &STEPS.to_string()], &settings);
+            assert_eq!(profiled.outcome.code, 0, "{mpi:?} {}", profiled.outcome.stderr);
+            for profile in profiled.profiles() {
+                let what = format!("{mpi:?} {budget}: {:?}", profile.coverage.objects);
+                for name in ["MPI_Comm_dup", "MPI_Comm_free", "MPI_Win_create", "MPI_Win_free"] {
+                    let call = profile.calls.iter().find(|call| call.name == name).unwrap();
+                    assert_eq!(call.count, u64::from(STEPS), "{name} {what}");
+                }
+                let (kept, unread, not_kept) = kept_and_left_out(&profile);
+                assert_eq!(kept.len() as u64 + unread + not_kept, u64::from(STEPS), "{what}");
+                match budget {
+                    "none" => {
+                        assert_eq!(unread, 0, "{what}");
+                        assert!(kept.len() <= 64, "{what}");
+                        // Where all were drawn with the same chance, about as many are of each half.
+                        let late = kept.iter().filter(|step| **step >= STEPS / 2).count();
+                        assert!(late > kept.len() / 5, "{late} of {kept:?}");
+                    }
+                    "0.5%" => assert!(!kept.is_empty(), "{what}"),
+                    _ => assert_eq!(unread, u64::from(STEPS) - 1, "{what}"),
+                }
+            }
+            if budget == "0.000001%" {
+                let report = run(gyan().arg("report").arg(&profiled.directory)).stdout;
+                let words: Vec<&str> = report.split_whitespace().collect();
+                for said in ["999 communicators of 1 rank", "not read: they came faster than"] {
+                    assert!(words.join(" ").contains(said), "{report}");
+                }
+            }
+        }
     }
 }
 

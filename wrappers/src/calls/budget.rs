@@ -13,6 +13,8 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod objects;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::sys::cells::{Real, Whole};

@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
 use crate::mpi::handles::{Kind, Language, Passed};
+use crate::observe::objects;
 use crate::run;
 
 /// What a call changes when it succeeds.
@@ -160,12 +161,16 @@ fn completed_request(language: Language, request: usize) {
 }
 
 fn comes(kind: Kind, handle: usize) {
+    let Some(looks) = objects::comes(kind) else { return };
     contain("taking in an object", || {
-        run::with_run(|run| run.object_comes(kind, handle));
+        run::with_run(|run| run.object_comes(kind, handle, looks));
     });
 }
 
 fn goes(kind: Kind, at: Passed) {
+    if !objects::matters(kind) {
+        return;
+    }
     contain("letting an object go", || {
         if let Some(handle) = at.handle(kind) {
             run::with_run(|run| run.object_goes(kind, handle));

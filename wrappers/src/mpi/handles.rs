@@ -24,6 +24,8 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
+    pub(crate) const ALL: [Kind; 3] = [Kind::Comm, Kind::Win, Kind::File];
+
     /// The kind that a variable binds to; none for one that gyan does not follow.
     pub(crate) fn of(bind: Bind) -> Option<Kind> {
         match bind {

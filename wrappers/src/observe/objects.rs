@@ -1,11 +1,43 @@
-//! The communicators, windows and files that are alive, and what they are called.
+//! The communicators, windows and files that are alive, what they are called, and which are left out.
 
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use gyan_results::ObjectsLeftOut;
 
 use crate::mpi::abi::{Inquiry, Library};
 use crate::mpi::handles::Kind;
+use crate::sys::cells::Whole;
+
+/// What is known of each kind without the run: whether there is anything to do for objects of the kind, and
+/// how many came. Where there is not, a call takes no longer than without gyan.
+static MATTERS: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
+static CAME: [Whole; Kind::ALL.len()] = [const { Whole::new(0) }; Kind::ALL.len()];
+
+/// An object of this kind has come: none when nothing is to be done, else whether to look for new variables
+/// first. That takes longer than creating many an object, so it is done ever more rarely.
+pub(crate) fn comes(kind: Kind) -> Option<bool> {
+    let came = CAME.get(kind as usize)?;
+    came.add_shared(1);
+    let looks = came.get().is_power_of_two();
+    (looks || matters(kind)).then_some(looks)
+}
+
+/// Whether there is something to do for objects of this kind.
+#[inline]
+pub(crate) fn matters(kind: Kind) -> bool {
+    MATTERS.get(kind as usize).is_some_and(|matters| matters.load(Ordering::Relaxed))
+}
+
+/// From now on there is, or, when a run begins, nothing known yet.
+pub(crate) fn set_matters(kind: Kind, matter: bool) {
+    if let Some(matters) = MATTERS.get(kind as usize) {
+        matters.store(matter, Ordering::Relaxed);
+    }
+}
 
 /// An object that is alive.
 #[derive(Clone, Debug)]
@@ -14,15 +46,40 @@ pub(crate) struct Object {
     pub(crate) handle: usize,
     /// By creation, from 0.
     pub(crate) order: usize,
+    /// What it drew: see [`Registry::comes`].
+    pub(crate) lot: u64,
     is_world: bool,
-    pub(crate) is_intercommunicator: bool,
+    pub(crate) like: Like,
     /// Kind, size and, with others like it before, number: for an object without a name.
     pub(crate) description: String,
+}
+
+/// What objects have in common that are described by the same words.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Like {
+    kind: Kind,
+    size: Option<usize>,
+    /// The size of the remote group of an intercommunicator.
+    remote: Option<usize>,
+}
+
+/// Why objects are not in the profile.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum Why {
+    Budget,
+    /// As many were alive as are followed.
+    Alive,
+    /// As many were kept as there is room for.
+    Gone,
 }
 
 impl Object {
     pub(crate) fn is_world(&self) -> bool {
         self.is_world
+    }
+
+    pub(crate) fn is_intercommunicator(&self) -> bool {
+        self.like.remote.is_some()
     }
 }
 
@@ -34,8 +91,9 @@ pub(crate) struct Registry {
     limit: usize,
     alive: Vec<Object>,
     created: usize,
-    /// How many were not followed because of the limit.
-    left_out: BTreeMap<Kind, u64>,
+    /// How many came, followed or not.
+    came: BTreeMap<Like, u64>,
+    left_out: BTreeMap<(Why, Like), u64>,
     /// How many objects so far have each name.
     names: BTreeMap<String, usize>,
 }
@@ -47,6 +105,7 @@ impl Registry {
             limit,
             alive: Vec::new(),
             created: 0,
+            came: BTreeMap::new(),
             left_out: BTreeMap::new(),
             names: BTreeMap::new(),
         }
@@ -55,49 +114,74 @@ impl Registry {
     /// Takes in `MPI_COMM_WORLD`. Not `MPI_COMM_SELF`, on which next to nothing happens.
     pub(crate) fn world_comes(&mut self, library: &Library) {
         if let Some(handle) = library.handle(library.abi.comm_world) {
-            self.insert(Kind::Comm, handle, true, false, WORLD.into());
+            let like = Like { kind: Kind::Comm, size: None, remote: None };
+            self.insert(like, handle, 0, true, WORLD.into());
         }
     }
 
-    /// Takes in an object that was created; none when it is nothing, is known, or is one too many.
+    /// Takes in an object that was created; none when it is known, is one too many, or may not be by the
+    /// lot that it draws: a number that looks random, and is the same for it on every rank that has as many
+    /// like it.
     pub(crate) fn comes(
         &mut self,
-        library: &Library,
         mpi: &Inquiry,
         kind: Kind,
         handle: usize,
+        may: impl FnOnce(u64) -> bool,
     ) -> Option<Object> {
-        if library.handle(kind.null(library)) == Some(handle) || self.find(kind, handle).is_some() {
+        // It went unseen when it is another one, and is followed as the one before.
+        if self.find(kind, handle).is_some() {
             return None;
         }
+        let like = Like::of(mpi, kind, handle);
+        let number = self.came.entry(like).or_default();
+        *number += 1;
+        let number = *number;
+        let lot = fastrand::Rng::with_seed(number).u64(..);
         let followed = self.alive.iter().filter(|object| !object.is_world).count();
         if followed >= self.limit {
-            *self.left_out.entry(kind).or_default() += 1;
+            self.leave_out(Why::Alive, like);
             return None;
         }
-        let inter = kind == Kind::Comm && mpi.is_intercommunicator(handle);
-        let description = described(mpi, kind, handle, inter);
-        let description = self.numbered(description);
-        Some(self.insert(kind, handle, false, inter, description))
+        if !may(lot) {
+            self.leave_out(Why::Budget, like);
+            return None;
+        }
+        // Also those count that are not followed: it is called the same on every rank.
+        let description = if number == 1 { like.to_string() } else { format!("{like} #{number}") };
+        Some(self.insert(like, handle, lot, false, description))
+    }
+
+    fn leave_out(&mut self, why: Why, like: Like) {
+        *self.left_out.entry((why, like)).or_default() += 1;
+    }
+
+    /// The readings of an object that has gone are not kept.
+    pub(crate) fn forget(&mut self, like: Like) {
+        self.leave_out(Why::Gone, like);
     }
 
     fn insert(
         &mut self,
-        kind: Kind,
+        like: Like,
         handle: usize,
+        lot: u64,
         is_world: bool,
-        is_intercommunicator: bool,
         description: String,
     ) -> Object {
         let order = self.created;
         self.created += 1;
-        let object = Object { kind, handle, order, is_world, is_intercommunicator, description };
+        let object = Object { kind: like.kind, handle, order, lot, is_world, like, description };
         self.alive.push(object.clone());
         object
     }
 
     fn find(&self, kind: Kind, handle: usize) -> Option<usize> {
         self.alive.iter().position(|object| object.kind == kind && object.handle == handle)
+    }
+
+    pub(crate) fn follows(&self, kind: Kind, handle: usize) -> bool {
+        self.find(kind, handle).is_some()
     }
 
     /// An object is about to go: it is no longer followed.
@@ -130,16 +214,24 @@ impl Registry {
         if *number == 1 { name } else { format!("{name} #{number}") }
     }
 
-    /// Sentences about what was not followed.
-    pub(crate) fn left_out(&self) -> impl Iterator<Item = String> {
-        self.left_out.iter().map(|(kind, number)| {
-            let noun = kind.noun();
-            let plural = if *number == 1 { "" } else { "s" };
-            format!(
-                "{number} {noun}{plural} not followed: more than {} objects were alive; \
-                 GYAN_OBJECTS sets the limit",
-                self.limit
-            )
+    /// What is not in the profile, and why.
+    pub(crate) fn left_out(&self) -> impl Iterator<Item = ObjectsLeftOut> {
+        let limit = self.limit;
+        self.left_out.iter().map(move |((why, like), number)| ObjectsLeftOut {
+            what: like.to_string(),
+            number: *number,
+            reason: match why {
+                Why::Budget => {
+                    "not read: they came faster than the budget allows; GYAN_BUDGET sets it".into()
+                }
+                Why::Alive => format!(
+                    "not followed: more than {limit} objects were alive; GYAN_OBJECTS sets the limit"
+                ),
+                Why::Gone => format!(
+                    "read and not kept: more than {limit} objects came and went; GYAN_OBJECTS sets the \
+                     limit"
+                ),
+            },
         })
     }
 }
@@ -152,18 +244,26 @@ fn name_in_mpi(mpi: &Inquiry, object: &Object) -> Option<String> {
     }
 }
 
-fn described(mpi: &Inquiry, kind: Kind, handle: usize, is_intercommunicator: bool) -> String {
-    let noun = kind.noun();
-    let size = match kind {
-        Kind::Comm => mpi.size(handle),
-        Kind::Win => mpi.win_size(handle),
-        Kind::File => mpi.file_size(handle),
-    };
-    let size = size.map_or_else(|| "?".to_owned(), |size| size.to_string());
-    if is_intercommunicator {
-        let remote = mpi.remote_size(handle).unwrap_or(0);
-        return format!("intercommunicator of {size} and {remote} ranks");
+impl Like {
+    fn of(mpi: &Inquiry, kind: Kind, handle: usize) -> Like {
+        let size = match kind {
+            Kind::Comm => mpi.size(handle),
+            Kind::Win => mpi.win_size(handle),
+            Kind::File => mpi.file_size(handle),
+        };
+        let is_inter = kind == Kind::Comm && mpi.is_intercommunicator(handle);
+        let remote = is_inter.then(|| mpi.remote_size(handle).unwrap_or(0));
+        Like { kind, size, remote }
     }
-    let plural = if size == "1" { "" } else { "s" };
-    format!("{noun} of {size} rank{plural}")
+}
+
+impl fmt::Display for Like {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let size = self.size.map_or_else(|| "?".to_owned(), |size| size.to_string());
+        if let Some(remote) = self.remote {
+            return write!(f, "intercommunicator of {size} and {remote} ranks");
+        }
+        let plural = if self.size == Some(1) { "" } else { "s" };
+        write!(f, "{} of {size} rank{plural}", self.kind.noun())
+    }
 }

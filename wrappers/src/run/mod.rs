@@ -18,6 +18,7 @@ use std::time::Instant;
 use gyan_results::{CvarSetting, End, Ending, Overhead};
 
 use crate::calls::budget::budget;
+use crate::calls::budget::objects::Cost;
 use crate::calls::thread;
 use crate::config::Config;
 use crate::mpi::abi::Library;
@@ -128,21 +129,46 @@ fn thread_level(library: &Library) -> (bool, &'static str) {
 }
 
 impl Run {
-    /// An object has come.
-    pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize) {
-        let variables = self.sampler.as_ref().map_or(0, Sampler::variables);
-        if !alloc::is_enough_for(variables) {
-            return;
+    /// An object has come. `looks`: variables may have come with it.
+    pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize, looks: bool) {
+        let before = self.readings();
+        if looks {
+            let begun = clock::now();
+            self.sampled(|of, library, config| of.look_again(library, &mut config.wanted));
+            budget().spent(clock::now().wrapping_sub(begun));
         }
-        self.sampled(|sampler, library, config| {
-            sampler.object_comes(library, &mut config.wanted, kind, handle);
-        });
-        self.sample_soon();
+        let begun = clock::now();
+        let Some(sampler) = &mut self.sampler else { return };
+        let object = sampler.object_comes(&self.library, kind, handle, begun);
+        if let Some(object) = &object {
+            self.sampled(|sampler, library, config| {
+                sampler.read_object(library, &mut config.wanted, object);
+            });
+        }
+        let charge = if object.is_some() { Cost::came } else { Cost::passed_over };
+        self.spent_on_object(kind, begun, charge);
+        if self.readings() > before {
+            self.sample_soon();
+        }
     }
 
     /// An object is about to go.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
+        if !self.sampler.as_ref().is_some_and(|sampler| sampler.follows(kind, handle)) {
+            return;
+        }
+        let begun = clock::now();
         self.sampled(|sampler, _, _| sampler.object_goes(kind, handle));
+        self.spent_on_object(kind, begun, Cost::went);
+    }
+
+    /// The time since `begun` was spent on an object.
+    fn spent_on_object(&mut self, kind: Kind, begun: u64, charge: fn(&mut Cost, u64)) {
+        let ticks = clock::now().wrapping_sub(begun);
+        match self.sampler.as_mut().and_then(|sampler| sampler.cost_of(kind)) {
+            Some(cost) => charge(cost, ticks),
+            None => budget().spent(ticks),
+        }
     }
 
     /// The world model is initialised while sessions are in use.
@@ -151,26 +177,32 @@ impl Run {
             (self.rank, self.size) = (rank, size);
             (_, self.thread_level) = thread_level(&self.library);
         }
+        let begun = clock::now();
         self.sampled(|sampler, library, config| {
             sampler.world_comes(library, &mut config.wanted);
         });
+        budget().spent(clock::now().wrapping_sub(begun));
         self.sample_soon();
     }
 
     /// The world model ends while sessions are in use.
     pub(crate) fn world_goes(&mut self) {
         self.reduces = false;
+        let begun = clock::now();
         self.sampled(|sampler, _, _| sampler.world_goes());
+        budget().spent(clock::now().wrapping_sub(begun));
     }
 
-    fn sampled(&mut self, work: impl FnOnce(&mut Sampler, &Library, &mut Config)) {
-        let begun = clock::now();
-        if self.is_of_this_process()
-            && let Some(sampler) = &mut self.sampler
-        {
-            guard::inside(|| work(sampler, &self.library, &mut self.config));
+    /// Does something with the sampler, under guard; none in a forked child, or without one.
+    fn sampled<T>(
+        &mut self,
+        work: impl FnOnce(&mut Sampler, &Library, &mut Config) -> T,
+    ) -> Option<T> {
+        if !self.is_of_this_process() {
+            return None;
         }
-        budget().spent(clock::now().wrapping_sub(begun));
+        let sampler = self.sampler.as_mut()?;
+        Some(guard::inside(|| work(sampler, &self.library, &mut self.config)))
     }
 
     /// A forked child has the parent's run, and is not it.

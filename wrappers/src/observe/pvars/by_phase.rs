@@ -72,6 +72,11 @@ impl Phases {
         add(&mut self.account(key).delta, delta);
     }
 
+    /// Nothing is kept of these variables.
+    pub(super) fn forget(&mut self, keys: &[Key]) {
+        self.accounts.retain(|(_, key), _| !keys.contains(key));
+    }
+
     fn account(&mut self, key: Key) -> &mut Account {
         self.accounts.entry((self.stretch.phase, key)).or_default()
     }

@@ -16,6 +16,7 @@ use wildmatch::WildMatch;
 
 use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar};
 
+use crate::calls::budget::objects::Cost;
 use crate::config::denylist;
 use crate::config::denylist::Exclusions;
 use crate::config::selection::Wanted;
@@ -24,9 +25,10 @@ use crate::mpi::abi::{Bind, Library, inquiry};
 use crate::mpi::handles::Kind;
 use crate::mpi::libraries::quirks::{self, Known, Remedy};
 use crate::mpi::tool::{Failure, Mpit, PvarHandle, Session, Unread, Variable, Why, published};
-use crate::observe::objects::{Object, Registry};
+use crate::observe::objects::{self, Like, Object, Registry};
 use crate::observe::queues::{Callbacks, Told};
 use crate::observe::receives;
+use crate::sys::alloc;
 use crate::sys::clock;
 use crate::sys::guard;
 
@@ -44,16 +46,15 @@ pub(crate) struct Sampler {
     early_names: Vec<Option<String>>,
     exported: usize,
     objects: Registry,
-    /// The variables that bind to each kind of object, by index.
-    bound: BTreeMap<Kind, BTreeSet<usize>>,
+    kinds: BTreeMap<Kind, OfKind>,
     sampled: Vec<Sampled>,
     /// Variables of objects that are gone.
     finished: Vec<Finished>,
     /// Both of them, to be found among many.
     known: BTreeSet<Key>,
-    /// How many objects are in `finished`, and how many are not because that were too many.
-    finished_objects: usize,
-    forgotten_objects: u64,
+    /// The objects in `finished`, by what they drew and their order: of all that were read and have gone,
+    /// those with the least lots, so that each had the same chance.
+    kept: BTreeMap<(u64, usize), Like>,
     unread: BTreeMap<usize, Unread>,
     /// Elements of a variable that are kept one by one.
     elements: usize,
@@ -66,6 +67,17 @@ pub(crate) struct Sampler {
     /// When the run began, on the clock.
     begun: u64,
     callbacks: Option<Callbacks>,
+}
+
+/// What is known of a kind of objects.
+struct OfKind {
+    /// What stands for no object.
+    null: Option<usize>,
+    /// The variables that bind to it, by index.
+    bound: BTreeSet<usize>,
+    /// How many came, to be read or not.
+    came: u64,
+    cost: Cost,
 }
 
 struct Sampled {
@@ -163,11 +175,6 @@ impl Sampler {
         self.sampled.len() + self.finished.len()
     }
 
-    /// How many variables there are to be read of a new object.
-    pub(crate) fn variables(&self) -> usize {
-        self.exported
-    }
-
     /// Begins, after MPI was initialised: takes a handle on every variable that is wanted and
     /// reads it. `world`: there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`. When this fails, all that
     /// was taken is given back.
@@ -190,6 +197,9 @@ impl Sampler {
         if world {
             objects.world_comes(library);
         }
+        for kind in Kind::ALL {
+            objects::set_matters(kind, false);
+        }
         let callbacks = (limits.events != EventsFrom::default())
             .then(|| Callbacks::begin(limits.events, &mpit, library, limits.begun));
         let mut sampler = Sampler {
@@ -199,12 +209,11 @@ impl Sampler {
             early_names,
             exported: 0,
             objects,
-            bound: BTreeMap::new(),
+            kinds: BTreeMap::new(),
             sampled: Vec::new(),
             finished: Vec::new(),
             known: BTreeSet::new(),
-            finished_objects: 0,
-            forgotten_objects: 0,
+            kept: BTreeMap::new(),
             unread: BTreeMap::new(),
             elements: limits.elements,
             limit: limits.objects,
@@ -218,6 +227,9 @@ impl Sampler {
             return Err(failure);
         }
         sampler.tell_budget();
+        if sampler.callbacks.is_some() {
+            objects::set_matters(Kind::Comm, true);
+        }
         let comms: Vec<Object> = sampler.objects.alive(Kind::Comm).cloned().collect();
         for object in comms {
             sampler.tell_callbacks(&object);
@@ -253,28 +265,65 @@ impl Sampler {
         }
     }
 
-    /// An object has come.
+    /// Looks for variables that are new. Some libraries register them when the first objects of a kind are
+    /// created.
+    pub(crate) fn look_again(&mut self, library: &Library, wanted: &mut Wanted) {
+        if alloc::is_enough_for(self.exported) {
+            // When this fails, so does the look at the end, which says so.
+            let _ = self.discover(library, wanted, self.exported, Moment::Later);
+        }
+    }
+
+    /// An object has come. Takes it in when there is something to read of it and the budget allows that.
     pub(crate) fn object_comes(
         &mut self,
         library: &Library,
-        wanted: &mut Wanted,
         kind: Kind,
         handle: usize,
-    ) {
-        // Some libraries register variables when the first object of a kind is created.
-        let known = self.exported;
-        if self.mpit.api.pvar_get_num().is_ok_and(|number| number > known) {
-            // When this fails, so does the look at the end, which says so.
-            let _ = self.discover(library, wanted, known, Moment::Later);
+        now: u64,
+    ) -> Option<Object> {
+        let is_asked_for = self.is_asked_for(kind);
+        let reserved = self.kinds.values().map(|of| of.cost.reserved()).sum();
+        let OfKind { null, bound, came, cost } = self.of_kind(library, kind);
+        if *null == Some(handle) || (bound.is_empty() && !is_asked_for) {
+            return None;
         }
-        let follows = kind == Kind::Comm && (self.watched.is_some() || self.callbacks.is_some());
-        if !follows && self.bound.get(&kind).is_none_or(BTreeSet::is_empty) {
-            return;
+        *came += 1;
+        // No kind is blind, however small the budget.
+        let is_sure = is_asked_for || *came == 1;
+        let cost = *cost;
+        let may = |lot: u64| is_sure || cost.is_allowed(now, reserved, lot.leading_zeros());
+        self.objects.comes(inquiry()?, kind, handle, may)
+    }
+
+    /// Reads an object that was taken in.
+    pub(crate) fn read_object(&mut self, library: &Library, wanted: &mut Wanted, object: &Object) {
+        if alloc::is_enough_for(self.exported) {
+            self.bind(library, wanted, object);
         }
-        let Some(mpi) = inquiry() else { return };
-        if let Some(object) = self.objects.comes(library, mpi, kind, handle) {
-            self.bind(library, wanted, &object);
+    }
+
+    fn of_kind(&mut self, library: &Library, kind: Kind) -> &mut OfKind {
+        self.kinds.entry(kind).or_insert_with(|| OfKind {
+            null: library.handle(kind.null(library)),
+            bound: BTreeSet::new(),
+            came: 0,
+            cost: Cost::unknown(),
+        })
+    }
+
+    /// Whether each object of this kind is followed because the user asked for the messages or receives on
+    /// all of them. The budget does not bound that, and the other kinds do not pay for it.
+    fn is_asked_for(&self, kind: Kind) -> bool {
+        kind == Kind::Comm && (self.watched.is_some() || self.callbacks.is_some())
+    }
+
+    /// What objects of a kind cost; none where the budget does not bound them.
+    pub(crate) fn cost_of(&mut self, kind: Kind) -> Option<&mut Cost> {
+        if self.is_asked_for(kind) {
+            return None;
         }
+        self.kinds.get_mut(&kind).map(|of| &mut of.cost)
     }
 
     /// The names of the communicators that are alive, by handle.
@@ -296,6 +345,7 @@ impl Sampler {
             Some(found) if published::can_read(found.variable.datatype) => {
                 let (index, name) = (found.variable.index, found.variable.name.clone());
                 self.watched = Some(index);
+                objects::set_matters(Kind::Comm, true);
                 for sampled in &self.sampled {
                     self.publish(sampled);
                 }
@@ -342,8 +392,8 @@ impl Sampler {
 
     /// Takes a handle on every variable that binds to this kind of object.
     fn bind(&mut self, library: &Library, wanted: &mut Wanted, object: &Object) {
-        let indices: Vec<usize> =
-            self.bound.get(&object.kind).into_iter().flatten().copied().collect();
+        let bound = self.kinds.get(&object.kind).map(|of| of.bound.iter().copied());
+        let indices: Vec<usize> = bound.into_iter().flatten().collect();
         for index in indices {
             self.look_at(library, wanted, index, Some(object), Moment::Start);
         }
@@ -356,6 +406,11 @@ impl Sampler {
         {
             callbacks.comm_comes(&self.mpit, object.handle, &object.description);
         }
+    }
+
+    /// Whether an object is followed.
+    pub(crate) fn follows(&self, kind: Kind, handle: usize) -> bool {
+        self.objects.follows(kind, handle)
     }
 
     /// An object is about to go: its variables are read for the last time.
@@ -380,18 +435,47 @@ impl Sampler {
         if going.is_empty() {
             return;
         }
-        if object.is_world() || self.finished_objects < self.limit {
-            self.finished_objects += usize::from(!object.is_world());
+        if object.is_world() || self.keeps(&object) {
             let name = name.unwrap_or_else(|| self.objects.name(inquiry(), &object));
             for sampled in going {
                 self.finish(sampled, Some(name.clone()));
             }
         } else {
-            self.forgotten_objects += 1;
+            let keys: Vec<Key> = going.iter().map(Sampled::key).collect();
+            self.forget(&keys);
             for sampled in going {
-                self.known.remove(&sampled.key());
                 sampled.handle.free(&self.mpit.api, &self.session);
             }
+        }
+    }
+
+    /// Whether the readings of an object that goes are kept. Where one is too many, it takes the place of the
+    /// one that drew the highest lot, or has the highest itself.
+    fn keeps(&mut self, object: &Object) -> bool {
+        self.kept.insert((object.lot, object.order), object.like);
+        if self.kept.len() <= self.limit {
+            return true;
+        }
+        let Some(((_, order), like)) = self.kept.pop_last() else { return false };
+        self.objects.forget(like);
+        if order == object.order {
+            return false;
+        }
+        let gone: Vec<Finished> =
+            self.finished.extract_if(.., |known| known.key.1 == order).collect();
+        let keys: Vec<Key> = gone.iter().map(|known| known.key).collect();
+        self.forget(&keys);
+        true
+    }
+
+    /// Nothing is kept of these variables of an object that has gone.
+    fn forget(&mut self, keys: &[Key]) {
+        for key in keys {
+            self.known.remove(key);
+        }
+        self.phases.forget(keys);
+        if let Some(series) = &mut self.series {
+            series.forget(keys);
         }
     }
 
@@ -442,7 +526,8 @@ impl Sampler {
         let objects: Vec<Option<Object>> = match (variable.bind, Kind::of(variable.bind), object) {
             (Bind::NoObject, ..) => vec![None],
             (_, Some(kind), object) => {
-                self.bound.entry(kind).or_default().insert(index);
+                self.of_kind(library, kind).bound.insert(index);
+                objects::set_matters(kind, true);
                 match object {
                     Some(object) => vec![Some(object.clone())],
                     None => self.objects.alive(kind).cloned().map(Some).collect(),
@@ -458,6 +543,10 @@ impl Sampler {
             }
         };
         let mut reason = match Kind::of(variable.bind) {
+            Some(kind) if self.kinds.get(&kind).is_some_and(|of| of.came > 0) => {
+                let noun = kind.noun();
+                format!("binds to a {noun}, and no {noun} that it could be read of is kept")
+            }
             Some(kind) => format!("binds to a {}, and there was none", kind.noun()),
             None => String::new(),
         };
@@ -505,7 +594,7 @@ impl Sampler {
     ) -> Result<Sampled, String> {
         let known = quirks::known(library, variable);
         if let Some(object) = object {
-            if object.is_intercommunicator && known.says(Remedy::NotOnIntercommunicators) {
+            if object.is_intercommunicator() && known.says(Remedy::NotOnIntercommunicators) {
                 return Err("would be bound to an intercommunicator".into());
             }
             if !object.is_world() && known.says(Remedy::WorldOnly) {

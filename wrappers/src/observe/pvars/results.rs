@@ -125,14 +125,7 @@ impl Sampler {
         });
         let skipped = skipped.collect();
         let advice = advice::advice(library.implementation, self.exported, &states);
-        let mut objects: Vec<String> = self.objects.left_out().collect();
-        if self.forgotten_objects > 0 {
-            objects.push(format!(
-                "readings of {} objects that were freed are not kept: more than {} were; \
-                 GYAN_OBJECTS sets the limit",
-                self.forgotten_objects, self.limit
-            ));
-        }
+        let objects = self.objects.left_out().collect();
         let (exported, sampled) = (self.exported, sampled.len());
         let mut missing = self.lacking().to_vec();
         let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();

@@ -68,6 +68,13 @@ impl Series {
         }
     }
 
+    /// These columns are not kept.
+    pub(super) fn forget(&mut self, keys: &[Key]) {
+        for key in keys {
+            self.columns.remove(key);
+        }
+    }
+
     fn bytes(&self) -> usize {
         self.ends.len() * (size_of::<u64>() + self.columns.len() * size_of::<Cell>())
     }
