@@ -46,7 +46,7 @@ const MOST: f64 = 0.75;
 /// A difference that makes up this part of the variance so far stands alone.
 const LONE: f64 = 1.0 / 8.0;
 /// What was not timed does not matter when it comes to this part of the rest by the longest call.
-const NEGLIGIBLE: f64 = 0.02;
+pub(crate) const NEGLIGIBLE: f64 = 0.02;
 
 /// What is known of the times of one function in one thread. Times in ticks.
 pub(crate) struct Timing {
@@ -159,11 +159,10 @@ impl Times {
     /// What is known of `count` calls of which the longest that was timed took `longest`. Never less than
     /// what was timed, and no mean above the longest.
     pub(crate) fn known(self, count: u64, longest: f64) -> Known {
-        let untimed = count.saturating_sub(self.timed) as f64;
-        if untimed == 0.0 {
+        if self.timed >= count {
             return Known { total: self.sum, error: Some(0.0) };
         }
-        let untimed_at_most = (untimed * longest).max(0.0);
+        let untimed_at_most = self.untimed_at_most(count, longest);
         let within = |total: f64| total.clamp(self.sum, self.sum + untimed_at_most);
         if untimed_at_most < NEGLIGIBLE * self.sum {
             return Known { total: within(self.total), error: Some(0.5 * untimed_at_most) };
@@ -173,6 +172,11 @@ impl Times {
         }
         let rest = (self.variance - self.lone_variance).max(0.0);
         Known { total: within(self.total - self.lone - 2.0 * rest.sqrt()), error: None }
+    }
+
+    /// What those of `count` calls took at most that were not timed, if none was longer than the longest.
+    pub(crate) fn untimed_at_most(&self, count: u64, longest: f64) -> f64 {
+        count.saturating_sub(self.timed) as f64 * longest.max(0.0)
     }
 
     /// The standard error, of which the double is that of an interval of 95 % also where few differences

@@ -9,7 +9,7 @@ use std::ffi::c_int;
 
 use gyan_results::{Call, Phase, PhasePvar};
 
-use crate::calls::estimate::{Known, Times};
+use crate::calls::estimate::{Known, NEGLIGIBLE, Times};
 use crate::calls::gate;
 use crate::calls::ledger::{self, Calls};
 use crate::mpi::functions::Function;
@@ -275,16 +275,20 @@ fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
 /// The time in all calls together.
 fn in_mpi(calls: &BTreeMap<usize, Calls>, known: &BTreeMap<usize, Known>) -> Known {
     let mut all = Times::default();
-    let (mut total, mut variance, mut all_known) = (0.0, 0.0, true);
+    let (mut total, mut variance, mut unknown) = (0.0, 0.0, 0.0);
     for (function, known) in known {
-        let times = calls.get(function).map(|calls| calls.times).unwrap_or_default();
-        all = all.plus(times);
+        let Some(calls) = calls.get(function) else { continue };
+        all = all.plus(calls.times);
         total += known.total;
-        all_known &= known.error.is_some();
-        variance += known.error.map_or_else(|| times.variance(), |error| error * error);
+        if let Some(error) = known.error {
+            variance += error * error;
+        } else {
+            variance += calls.times.variance();
+            unknown += calls.times.untimed_at_most(calls.count, calls.max);
+        }
     }
     // What is not known of a function may not matter beside the others.
-    let is_known = all_known || all.error().is_some();
+    let is_known = unknown <= NEGLIGIBLE * total || all.error().is_some();
     Known { total, error: is_known.then(|| variance.sqrt()) }
 }
 
