@@ -67,8 +67,8 @@ pub(crate) struct Budget {
     between: Real,
     sampling: Real,
     calls: Whole,
-    /// Of `calls`, what was neither a counted nor a timed call of the program.
-    extra: Whole,
+    /// Of `calls`, without counting.
+    timing: Whole,
     beside: Whole,
     /// Variables that are sampled.
     variables: Whole,
@@ -93,7 +93,7 @@ impl Budget {
             between: Real::new(0.0),
             sampling: Real::new(0.0),
             calls: Whole::new(0),
-            extra: Whole::new(0),
+            timing: Whole::new(0),
             beside: Whole::new(0),
             variables: Whole::new(0),
         }
@@ -148,16 +148,16 @@ impl Budget {
 
     /// A call was timed, and `counted` were counted since the last that was. What was spent on calls.
     pub(crate) fn spend_on_calls(&self, counted: u64) -> u64 {
-        let ticks = clock::whole(self.counted.get() * counted as f64 + self.timed_ticks());
-        self.calls.add_shared(ticks);
+        self.calls.add_shared(clock::whole(self.counted.get() * counted as f64));
+        self.spend_on_timing(self.timed_ticks());
         self.calls.get()
     }
 
-    /// `ticks` were spent on timing without a call that was timed by it.
-    pub(crate) fn spend_extra(&self, ticks: f64) {
+    /// `ticks` were spent on timing.
+    pub(crate) fn spend_on_timing(&self, ticks: f64) {
         let ticks = clock::whole(ticks);
         self.calls.add_shared(ticks);
-        self.extra.add_shared(ticks);
+        self.timing.add_shared(ticks);
     }
 
     /// What comes after a timed call took `ticks`.
@@ -252,8 +252,12 @@ impl Budget {
 
     /// Ticks that gyan spent in wrappers, when `counted` calls were counted and `timed` of them timed.
     pub(crate) fn wrappers(&self, counted: u64, timed: u64) -> f64 {
-        let calls = counted as f64 * self.counted.get() + timed as f64 * self.timed_ticks();
-        calls + self.extra.get() as f64
+        let timing = if self.is_unlimited() {
+            timed as f64 * self.timed_ticks()
+        } else {
+            self.timing.get() as f64
+        };
+        counted as f64 * self.counted.get() + timing
     }
 }
 

@@ -212,7 +212,7 @@ impl Ledger {
             return Timed { number: 0, looked: false };
         };
         if timing.warms_up() {
-            budget.spend_extra(budget.timed_ticks());
+            budget.spend_on_timing(budget.timed_ticks());
             return Timed { number: 0, looked: false };
         }
         let call = account.calls.get() + 1;

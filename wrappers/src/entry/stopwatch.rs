@@ -41,7 +41,7 @@ impl Stopwatch {
         let ended = clock::now();
         let timed = ledger.timed(budget(), function, begun, ended);
         if timed.looked {
-            budget().spend_extra(clock::now().wrapping_sub(ended) as f64);
+            budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
         } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget().is_unlimited() {
             // Never the first, for which memory is got.
             budget().learn_after(clock::now().wrapping_sub(ended) as f64);
