@@ -402,9 +402,15 @@ impl Timing {
         calls
     }
 
-    /// The program goes on in another phase, after `calls` calls. The number of calls before the next that
-    /// is timed.
-    pub(crate) fn change_phase(&self, from: usize, to: usize, calls: u64, random: f64) -> u64 {
+    /// The program goes on in another phase, after `calls` calls; `limited` as for [`next`](Self::next). The
+    /// number of calls before the next that is timed.
+    pub(crate) fn change_phase(
+        &self,
+        (from, to): (usize, usize),
+        limited: bool,
+        calls: u64,
+        random: f64,
+    ) -> u64 {
         self.settle(calls);
         self.looked.set(calls);
         let strata = self.strata.get_or_init(|| Box::new([const { Stratum::new() }; STRATA]));
@@ -416,7 +422,7 @@ impl Timing {
                 self.now.mean.set(mean);
             }
         }
-        let allotted = self.now.allotted.get();
+        let allotted = if limited { self.now.allotted.get() } else { 1.0 };
         self.spacing.set(allotted.max(1.0));
         self.draw(calls, random)
     }

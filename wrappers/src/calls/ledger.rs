@@ -324,13 +324,14 @@ impl Ledger {
     pub(crate) fn change_phase(&self, within: Function) {
         let (from, phase) = (self.phase.get(), PHASE.get());
         self.phase.set(phase);
-        if from == phase || budget().is_unlimited() || self.is_shared() {
+        if from == phase || budget().is_unlimited() || self.is_shared() || alloc::is_short() {
             return;
         }
         let number = |phase| usize::try_from(phase).unwrap_or(0);
+        let change = (number(from), number(phase));
+        let limited = self.limited.load(Ordering::Relaxed);
         for (account, calls, timing) in self.timings(within) {
-            let due = timing.change_phase(number(from), number(phase), calls, self.random());
-            account.set_due(due);
+            account.set_due(timing.change_phase(change, limited, calls, self.random()));
         }
     }
 
