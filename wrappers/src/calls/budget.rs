@@ -35,7 +35,7 @@ const BESIDE_AT_FIRST: f64 = 0.5;
 const ASKED_FOR: f64 = 0.5;
 /// When too much was spent, these parts of the budget go on for calls and for readings: nothing is ever
 /// blind.
-const LEAST_FOR_CALLS: f64 = 1.0 / 8.0;
+const LEAST_FOR_CALLS: f64 = 1.0 / 4.0;
 const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
 const SNAPSHOTS: f64 = 0.15;

@@ -45,8 +45,8 @@ const UNLIKE: f64 = 4.0;
 const MOST: f64 = 0.75;
 /// A difference that makes up this part of the variance so far stands alone.
 const LONE: f64 = 1.0 / 8.0;
-/// What was not timed does not matter when it comes to this part of the rest by the longest call.
-pub(crate) const NEGLIGIBLE: f64 = 0.02;
+/// What was not timed does not matter when it cannot come to more than this part of the rest.
+pub(crate) const NEGLIGIBLE: f64 = 0.1;
 
 /// What is known of the times of one function in one thread. Times in ticks.
 pub(crate) struct Timing {
@@ -73,8 +73,12 @@ pub(crate) struct Timing {
     spacing: Real,
     /// Number of the call that was timed last.
     last: Whole,
-    /// Number of calls at the last look at all functions.
+    /// Number of calls at the last look at all functions, and of those that were not timed.
     looked: Whole,
+    untimed: Whole,
+    /// How long the time between two looks was, all in all, in which there were such calls: they took no
+    /// longer than that.
+    unseen: Real,
     /// 1 when the call before was drawn, and went the way of a timed call.
     warm: Whole,
     /// The phase that the program is in, and the others.
@@ -109,8 +113,9 @@ struct Bar {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Times {
     pub(crate) timed: u64,
-    /// Of the timed calls.
+    /// Of the timed calls, and of the others at most.
     pub(crate) sum: f64,
+    unseen: f64,
     total: f64,
     sampled: u64,
     variance: f64,
@@ -132,6 +137,7 @@ impl Times {
         Times {
             timed: self.timed + other.timed,
             sum: self.sum + other.sum,
+            unseen: self.unseen + other.unseen,
             total: self.total + other.total,
             sampled: self.sampled + other.sampled,
             variance: self.variance + other.variance,
@@ -146,6 +152,7 @@ impl Times {
         Times {
             timed: self.timed.saturating_sub(earlier.timed),
             sum: self.sum - earlier.sum,
+            unseen: (self.unseen - earlier.unseen).max(0.0),
             total: self.total - earlier.total,
             sampled: self.sampled.saturating_sub(earlier.sampled),
             variance: (self.variance - earlier.variance).max(0.0),
@@ -174,9 +181,10 @@ impl Times {
         Known { total: within(self.total - self.lone - 2.0 * rest.sqrt()), error: None }
     }
 
-    /// What those of `count` calls took at most that were not timed, if none was longer than the longest.
+    /// What those of `count` calls took at most that were not timed, if none was longer than the longest; and
+    /// no more than the time in which there were any.
     pub(crate) fn untimed_at_most(&self, count: u64, longest: f64) -> f64 {
-        count.saturating_sub(self.timed) as f64 * longest.max(0.0)
+        (count.saturating_sub(self.timed) as f64 * longest.max(0.0)).min(self.unseen)
     }
 
     /// The standard error, of which the double is that of an interval of 95 % also where few differences
@@ -257,6 +265,8 @@ impl Timing {
             spacing: Real::new(1.0),
             last: Whole::new(0),
             looked: Whole::new(0),
+            untimed: Whole::new(0),
+            unseen: Real::new(0.0),
             warm: Whole::new(0),
             now: Stratum::new(),
             strata: OnceLock::new(),
@@ -366,12 +376,20 @@ impl Timing {
     pub(crate) fn look(&self, calls: u64, ticks: f64, memory: f64) -> bool {
         let lately = calls.saturating_sub(self.looked.get()) as f64;
         self.looked.set(calls);
+        self.unseen.set(self.unseen(calls, ticks));
+        self.untimed.set(calls.saturating_sub(self.timed.get()));
         let now = &self.now;
         let rate = (lately / ticks.max(1.0)).max(now.rate.get() * memory / (memory + ticks));
         now.rate.set(rate);
         now.weights.set(now.weights.get() * MEMORY);
         now.differences.set(now.differences.get() * MEMORY);
         rate > 0.0 && now.timed.get() > 0
+    }
+
+    /// How long the calls took at most that were not timed, `ticks` after the last look.
+    fn unseen(&self, calls: u64, ticks: f64) -> f64 {
+        let is_more = calls.saturating_sub(self.timed.get()) > self.untimed.get();
+        self.unseen.get() + if is_more { ticks } else { 0.0 }
     }
 
     /// Calls in a tick, and the standard deviation of the time that they take.
@@ -427,12 +445,13 @@ impl Timing {
         self.draw(calls, random)
     }
 
-    /// What is known when there were `calls` calls.
-    pub(crate) fn times(&self, calls: u64) -> Times {
+    /// What is known when there were `calls` calls, `ticks` after the last look.
+    pub(crate) fn times(&self, calls: u64, ticks: f64) -> Times {
         let unsettled = calls.saturating_sub(self.settled.get()) as f64;
         Times {
             timed: self.timed.get(),
             sum: self.sum.get(),
+            unseen: self.unseen(calls, ticks),
             total: self.estimate.get() + self.now.mean.get() * unsettled,
             sampled: self.sampled.get(),
             variance: self.variance.get(),
@@ -506,7 +525,7 @@ mod tests {
             timing.take(call, call as f64, 1.0);
             assert_eq!(timing.next(call, false, false, 0.5), call);
         }
-        let known = timing.times(100).known(100, 100.0);
+        let known = timing.times(100, 0.0).known(100, 100.0);
         assert!((known.total - 5050.0).abs() < 1e-6, "{known:?}");
         assert_eq!(known.error, Some(0.0));
         assert!((timing.take_max() - 100.0).abs() < 1e-9);

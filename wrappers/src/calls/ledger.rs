@@ -427,7 +427,9 @@ pub(crate) struct Calls {
 pub(crate) fn calls() -> Vec<(Function, Calls)> {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<(Function, Calls)> = Vec::new();
+    let now = clock::now();
     for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
+        let unseen = now.saturating_sub(ledger.looked.get()) as f64;
         for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
             let Some(account) = ledger.accounts.get(function.0) else { continue };
             let count = account.calls.get();
@@ -435,7 +437,7 @@ pub(crate) fn calls() -> Vec<(Function, Calls)> {
             let calls = Calls {
                 count,
                 bytes: account.bytes.get(),
-                times: timing.map(|timing| timing.times(count)).unwrap_or_default(),
+                times: timing.map(|timing| timing.times(count, unseen)).unwrap_or_default(),
                 max: timing.map_or(0.0, Timing::take_max),
             };
             match all.iter_mut().find(|(known, _)| *known == function) {

@@ -84,7 +84,8 @@ impl Process {
     }
 
     fn times(&self, function: Function) -> Times {
-        self.ledger.known_timing(function).unwrap().times(self.ledger.calls(function))
+        let unseen = self.now - self.ledger.looked.get() as f64;
+        self.ledger.known_timing(function).unwrap().times(self.ledger.calls(function), unseen)
     }
 
     fn elapsed(&self) -> f64 {
@@ -216,6 +217,26 @@ fn long_calls_are_all_timed_whatever_the_others_cost() {
     assert_eq!(process.times(MPI_Recv).timed, 10_000);
     let polls = process.times(MPI_Test).timed;
     assert!((1000..250_000).contains(&polls), "{polls}");
+}
+
+#[test]
+fn what_was_not_timed_took_no_longer_than_the_time_in_which_it_was_called() {
+    let mut process = Process::new(BUDGET, 1);
+    for _ in 0..10 {
+        process.call(MPI_Recv, 0.0, 0.2);
+        for _ in 0..20_000 {
+            process.call(MPI_Test, 10e-9, 50e-9);
+        }
+    }
+    // Many short ones, of which next to none is timed, after few that are very long.
+    for _ in 0..2_000 {
+        process.call(MPI_Recv, 100e-9, 100e-9);
+        process.call(MPI_Test, 100e-9, 100e-9);
+    }
+    let times = process.times(MPI_Recv);
+    let known = times.known(2_010, clock::ticks(0.2));
+    let seconds = known.total / clock::ticks(1.0);
+    assert!((1.999..2.1).contains(&seconds) && known.error.is_some(), "{known:?}");
 }
 
 #[test]
