@@ -336,7 +336,8 @@ pub struct Call {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
     /// The standard error of `time_s`; none when the calls that were timed cannot tell it: then `time_s` is
-    /// what the calls took at least.
+    /// what the calls took at least. So it is with an error of more than half of it, which is then half of
+    /// the longest time that they can have taken besides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// Seconds of the longest call that was timed.

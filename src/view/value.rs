@@ -87,12 +87,16 @@ impl Amount {
         Amount { fidelity, ..self }
     }
 
-    /// An estimate with this standard error; an error of 0 is none. Without one, the least that it can be.
+    /// An estimate with this standard error; an error of 0 is none. Without one, or with one of more than half
+    /// of it, the least that it can be.
     pub(crate) fn estimated(self, error: Option<f64>) -> Amount {
         let is_exact = error == Some(0.0) || self.number.is_zero();
         let fidelity = if is_exact { Fidelity::Exact } else { Fidelity::Estimated };
-        let at_least = !is_exact && error.is_none();
-        Amount { fidelity, error: error.filter(|_| !is_exact), at_least, ..self }
+        // An error like that says no more.
+        let says_little = |error: f64| error > 0.5 * self.number.as_f64().abs();
+        let at_least = !is_exact && error.is_none_or(says_little);
+        let error = error.filter(|_| !is_exact && !at_least);
+        Amount { fidelity, error, at_least, ..self }
     }
 }
 

@@ -62,9 +62,9 @@ fn by_time<'a>(calls: &'a [CallSummary], whole: &Whole, all: bool) -> Section<'a
 /// What the estimates stand on, when some of those that are `shown` are any.
 fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'static>> {
     let known = shown.iter().filter(|call| call.time_s.is_some());
-    let errors = || known.clone().map(|call| call.time_error_s);
-    let with_error = errors().any(|error| error.is_some_and(|error| error > 0.0));
-    let at_least = errors().any(|error| error.is_none());
+    let totals = || known.clone().filter_map(|call| total_of(call));
+    let with_error = totals().any(|total| total.error.is_some());
+    let at_least = totals().any(|total| total.at_least);
     let timed: u64 = calls.iter().map(|call| call.timed).sum();
     let count = calls.iter().map(|call| call.count.sum);
     let count = count.fold(Number::Integer(0), Number::plus);
@@ -73,9 +73,15 @@ fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'sta
     (with_error || at_least).then(|| line![timed, " of ", count, " calls were timed", error, least])
 }
 
+/// The time on all ranks, with what is known of its error.
+fn total_of(call: &CallSummary) -> Option<Amount> {
+    let time = call.time_s.as_ref()?;
+    Some(Unit::Seconds.of(time.sum).estimated(call.time_error_s))
+}
+
 fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let time = call.time_s.as_ref();
-    let total = time.map(|time| Unit::Seconds.of(time.sum).estimated(call.time_error_s));
+    let total = total_of(call);
     let at_least = total.is_some_and(|total| total.at_least);
     let like = |amount: Amount| Amount { at_least, ..amount };
     let part = time.zip(whole.average_s).map(|(time, whole)| like(share(time.avg / whole)));

@@ -47,6 +47,10 @@ const MOST: f64 = 0.75;
 const LONE: f64 = 1.0 / 8.0;
 /// What was not timed does not matter when it cannot come to more than this part of the rest.
 pub(crate) const NEGLIGIBLE: f64 = 0.1;
+/// Nor does it matter when it took no more than this part of the run.
+const LITTLE: f64 = 0.02;
+/// An estimate with a larger standard error, as a part of it, is none.
+const WORTH_TELLING: f64 = 0.3;
 
 /// What is known of the times of one function in one thread. Times in ticks.
 pub(crate) struct Timing {
@@ -163,9 +167,9 @@ impl Times {
         }
     }
 
-    /// What is known of `count` calls of which the longest that was timed took `longest`. Never less than
-    /// what was timed, and no mean above the longest.
-    pub(crate) fn known(self, count: u64, longest: f64) -> Known {
+    /// What is known of `count` calls, in a part of the run of `elapsed` ticks, of which the longest that was
+    /// timed took `longest`. Never less than what was timed, and no mean above the longest.
+    pub(crate) fn known(self, count: u64, longest: f64, elapsed: f64) -> Known {
         if self.timed >= count {
             return Known { total: self.sum, error: Some(0.0) };
         }
@@ -174,11 +178,13 @@ impl Times {
         if untimed_at_most < NEGLIGIBLE * self.sum {
             return Known { total: within(self.total), error: Some(0.5 * untimed_at_most) };
         }
-        if let Some(error) = self.error() {
+        if let Some(error) = self.error().filter(|error| *error <= WORTH_TELLING * self.total) {
             return Known { total: within(self.total), error: Some(error) };
         }
         let rest = (self.variance - self.lone_variance).max(0.0);
-        Known { total: within(self.total - self.lone - 2.0 * rest.sqrt()), error: None }
+        let total = within(self.total - self.lone - 2.0 * rest.sqrt());
+        let error = (self.unseen < LITTLE * elapsed).then_some(0.5 * self.unseen);
+        Known { total, error }
     }
 
     /// What those of `count` calls took at most that were not timed, if none was longer than the longest; and
@@ -525,7 +531,7 @@ mod tests {
             timing.take(call, call as f64, 1.0);
             assert_eq!(timing.next(call, false, false, 0.5), call);
         }
-        let known = timing.times(100, 0.0).known(100, 100.0);
+        let known = timing.times(100, 0.0).known(100, 100.0, 0.0);
         assert!((known.total - 5050.0).abs() < 1e-6, "{known:?}");
         assert_eq!(known.error, Some(0.0));
         assert!((timing.take_max() - 100.0).abs() < 1e-9);

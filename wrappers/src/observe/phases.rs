@@ -255,8 +255,9 @@ impl Account {
 /// together took no longer than that, on each thread.
 fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
     let timed = calls.iter().filter(|(_, calls)| calls.times.timed > 0);
-    let known =
-        timed.map(|(function, calls)| (*function, calls.times.known(calls.count, calls.max)));
+    let known = timed.map(|(function, calls)| {
+        (*function, calls.times.known(calls.count, calls.max, ticks as f64))
+    });
     let mut known: BTreeMap<usize, Known> = known.collect();
     let total: f64 = known.values().map(|known| known.total).sum();
     let too_much = total - ticks as f64 * ledger::threads() as f64;
