@@ -360,6 +360,13 @@ pub(crate) struct Timed {
 }
 
 pub(crate) static ALONE: Ledger = Ledger::new();
+
+/// A ledger that is none of the process's, for a copy of it in which a lock may be held by nobody.
+#[cfg(test)]
+pub(crate) fn leaked() -> &'static Ledger {
+    Box::leak(Box::new(Ledger::new()))
+}
+
 /// For threads that come when there is no memory for ledgers of their own.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());

@@ -159,6 +159,9 @@ mod tests {
 
     /// Counts from now on, and times no call.
     fn begin(threaded: bool) {
+        let (here, ledger) = (thread::here(), Some(ledger::leaked()));
+        here.ledger.set(ledger);
+        here.own.set(ledger);
         gate::open(threaded);
         gate::ledger().put_off(NO_FUNCTION);
     }
