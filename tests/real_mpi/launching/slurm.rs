@@ -168,14 +168,18 @@ fn address_of(host: &str) -> IpAddr {
     address.unwrap_or_else(|| panic!("{host}: has no address; add it to /etc/hosts"))
 }
 
-/// A port that nobody listens on.
-fn free_port(address: IpAddr) -> u16 {
-    TcpListener::bind((address, 0)).unwrap().local_addr().unwrap().port()
+/// Two ports that nobody listens at, below those that connections get (`ip_local_port_range`): one of these
+/// may be gone before the server listens.
+fn free_ports(address: IpAddr) -> [u16; 2] {
+    let is_free = |port| TcpListener::bind((address, port)).is_ok();
+    let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();
+    let mut free = (first..32_000).filter(|port| is_free(*port));
+    [free.next().unwrap(), free.next().unwrap()]
 }
 
 fn configured(directory: &Path, host: &str, address: IpAddr) -> String {
     let (directory, user) = (directory.display(), user());
-    let (controller_port, node_port) = (free_port(address), free_port(address));
+    let [controller_port, node_port] = free_ports(address);
     // More CPUs than there are: the ranks of tests wait for nobody.
     format!(
         "ClusterName=gyan
