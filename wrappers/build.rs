@@ -7,6 +7,8 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     // What `-lgyan` records in a program.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libgyan.so");
+    // The loader can run it as a program: the keeper (`profile::keeper`).
+    println!("cargo:rustc-cdylib-link-arg=-Wl,-e,gyan_keeper");
     // The C library calls it at exit, MPI in callbacks, and programs through symbols that are bound to it.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
     // A preloaded object whose dependency is missing is fatal to every process, so the unwinder

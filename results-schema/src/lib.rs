@@ -35,8 +35,7 @@ pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use in_place::RankReader;
 pub use live::{
-    LiveLayout, LiveRecord, live_file_name, parse_live, rank_of_live_file_name, read_live,
-    read_profile,
+    LiveFile, LiveRank, is_live_file_name, live_file_name, parse_live, write_live,
 };
 pub use messages::{
     Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,

@@ -1,302 +1,300 @@
-//! The live file of a rank (`rank-000003.live`): what was known of it at the latest look, in a file that
-//! is there also when the process was killed.
+//! The live file of a host (`host-n1-3f9a0c1e.live`): what is known of those of its ranks that wrote no profile
+//! yet. It is written anew as a whole and renamed, while the program runs and when a rank has gone.
 //!
-//! A header, then room for two records, which are written in turn, so that one is always whole. A record
-//! is the profile of the rank as JSON. The header says which is the later one, how long each is, and has a
-//! checksum (CRC-32) of each record and of what it says about it. Numbers are little-endian.
-//!
-//! | bytes | what |
-//! | :-- | :-- |
-//! | 0..16 | the schema, then zeros |
-//! | 16..24 | the room for one record |
-//! | 24..28 | checksum of the bytes before |
-//! | 32..56, 56..80 | for each record: its sequence, from 1, its length, its checksum |
-//! | 128.. | the records |
+//! The first line is an index as JSON: of which job and host it is, and for each rank how many bytes of text it
+//! has, their checksum (CRC-32) and whether its process has gone. The texts follow in the same order, a line
+//! each: profiles of ranks.
 
-use std::fs;
-use std::path::Path;
-use std::thread;
-use std::time::Duration;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
 
-use crate::read::{ReadError, check_schema, parse_rank, read_rank};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::read::{ReadError, check_schema, parse_rank};
 use crate::{LIVE_SCHEMA, RankProfile};
 
-const HEADER: usize = 128;
-const SCHEMA: usize = 16;
-/// Where the header says how much room there is, and the checksum of that.
-const ROOM: usize = SCHEMA;
-const ROOM_CHECKSUM: usize = 24;
-/// Where the header says what it says of records, and how many bytes that takes for each.
-const RECORDS: usize = 32;
-const RECORD: usize = 24;
-/// A process that writes while the file is read is waited for so many times.
-const TRIES: u32 = 5;
-const BETWEEN_TRIES: Duration = Duration::from_millis(2);
+/// No index is longer: a host has fewer ranks.
+const INDEX_BYTES: u64 = 64 << 20;
 
-/// How a live file is laid out, for one who writes it.
-#[derive(Clone, Copy, Debug)]
-pub struct LiveLayout {
-    room: usize,
+/// What a live file says of one rank.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct LiveRank {
+    /// In `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// Its process has ended, and nothing more will be known of it.
+    pub gone: bool,
+    bytes: u64,
+    crc32: u32,
 }
 
-/// What is to be written where, in this order.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct LiveRecord {
-    /// Where the text of the record begins.
-    pub at: usize,
-    /// Where [`about`](Self::about) goes.
-    pub about_at: usize,
-    /// What the header says of the record.
-    pub about: [u8; RECORD],
+#[derive(Deserialize, Serialize)]
+struct Index {
+    schema: String,
+    job: String,
+    host: String,
+    ranks: Vec<LiveRank>,
 }
 
-impl LiveLayout {
-    /// A file for records of up to `room` bytes.
-    #[must_use]
-    pub fn with_room(room: usize) -> LiveLayout {
-        LiveLayout { room }
-    }
-
-    /// The bytes of the whole file.
-    #[must_use]
-    pub fn size(self) -> usize {
-        HEADER.saturating_add(self.room.saturating_mul(2))
-    }
-
-    /// The beginning of the file.
-    #[must_use]
-    pub fn header(self) -> [u8; RECORDS] {
-        let mut header = [0; RECORDS];
-        put(&mut header, 0, LIVE_SCHEMA.as_bytes());
-        put(&mut header, ROOM, &(self.room as u64).to_le_bytes());
-        let checksum = crc32fast::hash(header.get(..ROOM_CHECKSUM).unwrap_or_default());
-        put(&mut header, ROOM_CHECKSUM, &checksum.to_le_bytes());
-        header
-    }
-
-    /// Where record `sequence`, from 1, with this text goes; none when there is no room for it.
-    #[must_use]
-    pub fn record(self, sequence: u64, text: &[u8]) -> Option<LiveRecord> {
-        if text.len() > self.room {
-            return None;
-        }
-        let place = usize::from(sequence % 2 == 1);
-        let mut about = [0; RECORD];
-        put(&mut about, 0, &sequence.to_le_bytes());
-        put(&mut about, 8, &(text.len() as u64).to_le_bytes());
-        let checksum = checksum(about.get(..16).unwrap_or_default(), text);
-        put(&mut about, 16, &checksum.to_le_bytes());
-        let at = HEADER + place * self.room;
-        Some(LiveRecord { at, about_at: RECORDS + place * RECORD, about })
-    }
+/// A live file.
+#[derive(Debug)]
+pub struct LiveFile {
+    path: PathBuf,
+    /// The job's id.
+    pub job: String,
+    /// The host whose ranks these are.
+    pub host: String,
+    /// Each with where its text begins.
+    ranks: Vec<(u64, LiveRank)>,
 }
 
-/// The name of a rank's live file.
+/// The name of a live file. Hosts may have the same name: `number` tells their files apart.
 #[must_use]
-pub fn live_file_name(rank: u32) -> String {
-    format!("rank-{rank:06}.live")
+pub fn live_file_name(host: &str, number: u32) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let host: String = host.chars().map(safe).collect();
+    format!("host-{host}-{number:08x}.live")
 }
 
-/// The rank that a file name stands for; none when it is not the name of a live file.
+/// Whether a file name is that of a live file.
 #[must_use]
-pub fn rank_of_live_file_name(name: &str) -> Option<u32> {
-    let rank = name.strip_prefix("rank-")?.strip_suffix(".live")?.parse().ok()?;
-    (live_file_name(rank) == name).then_some(rank)
+pub fn is_live_file_name(name: &str) -> bool {
+    let name = name.strip_prefix("host-").and_then(|name| name.strip_suffix(".live"));
+    let number = name.and_then(|name| name.rsplit_once('-')).map(|(_, number)| number);
+    number.is_some_and(|number| {
+        number.len() == 8 && number.bytes().all(|byte| byte.is_ascii_hexdigit())
+    })
 }
 
-/// Reads what a live file knows of its rank.
+/// Writes a live file. A rank's text is its profile as JSON, without an end of line.
 ///
 /// # Errors
-/// When the file cannot be read, is no live file, is damaged, or is newer than this version.
-pub fn read_live(path: &Path) -> Result<RankProfile, ReadError> {
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        match parse_live(&fs::read(path)?) {
-            Err(ReadError::Damaged(_)) if tries < TRIES => thread::sleep(BETWEEN_TRIES),
-            result => return result,
+/// What `out` gives.
+pub fn write_live(
+    out: &mut impl Write,
+    job: &str,
+    host: &str,
+    ranks: &[(u32, bool, &[u8])],
+) -> io::Result<()> {
+    let described = ranks.iter().map(|&(rank, gone, text)| {
+        let (bytes, crc32) = (text.len() as u64, crc32fast::hash(text));
+        LiveRank { rank, gone, bytes, crc32 }
+    });
+    let index = Index {
+        schema: LIVE_SCHEMA.to_owned(),
+        job: job.to_owned(),
+        host: host.to_owned(),
+        ranks: described.collect(),
+    };
+    serde_json::to_writer(&mut *out, &index)?;
+    for (_, _, text) in ranks {
+        out.write_all(b"\n")?;
+        out.write_all(text)?;
+    }
+    out.write_all(b"\n")
+}
+
+impl LiveFile {
+    /// Reads the index of a live file.
+    ///
+    /// # Errors
+    /// When the file cannot be read, is no live file, is damaged, or is newer than this version.
+    pub fn open(path: &Path) -> Result<LiveFile, ReadError> {
+        Self::of(path, &File::open(path)?)
+    }
+
+    fn of(path: &Path, file: &File) -> Result<LiveFile, ReadError> {
+        let mut line = Vec::new();
+        BufReader::new(file.take(INDEX_BYTES)).read_until(b'\n', &mut line)?;
+        Self::indexed(path, &line)
+    }
+
+    /// `line`: the first one.
+    fn indexed(path: &Path, line: &[u8]) -> Result<LiveFile, ReadError> {
+        let damaged = || ReadError::Damaged("its first line is not what was written".into());
+        let index: Value = serde_json::from_slice(line).map_err(|_| damaged())?;
+        let schema = index.get("schema").and_then(Value::as_str).unwrap_or_default();
+        check_schema(schema, LIVE_SCHEMA)?;
+        let index: Index = serde_json::from_value(index).map_err(|_| damaged())?;
+        let mut at = line.len() as u64;
+        let mut ranks = Vec::with_capacity(index.ranks.len());
+        for rank in index.ranks {
+            ranks.push((at, rank));
+            let next = at.checked_add(rank.bytes).and_then(|at| at.checked_add(1));
+            at = next.ok_or_else(damaged)?;
         }
+        Ok(LiveFile { path: path.to_owned(), job: index.job, host: index.host, ranks })
+    }
+
+    /// The ranks that are in it.
+    pub fn ranks(&self) -> impl Iterator<Item = &LiveRank> {
+        self.ranks.iter().map(|(_, rank)| rank)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What is known of a rank, and what the file says of it; none when the rank is no longer in it.
+    ///
+    /// # Errors
+    /// When the file cannot be read, or this part of it is damaged.
+    pub fn read(&self, rank: u32) -> Result<Option<(LiveRank, RankProfile)>, ReadError> {
+        // It may have been replaced since its index was read; a file that is open stays as it is.
+        let file = File::open(&self.path)?;
+        let now = Self::of(&self.path, &file)?;
+        let Some(&(at, of)) = now.ranks.iter().find(|(_, of)| of.rank == rank) else {
+            return Ok(None);
+        };
+        let mut text = Vec::new();
+        let mut rest = &file;
+        rest.seek(SeekFrom::Start(at))?;
+        rest.take(of.bytes).read_to_end(&mut text)?;
+        Ok(Some((of, of.profile(&text)?)))
     }
 }
 
-/// The same of what the file holds.
+impl LiveRank {
+    /// What this text says, when it is the one that was written.
+    fn profile(self, text: &[u8]) -> Result<RankProfile, ReadError> {
+        let is_whole = text.len() as u64 == self.bytes && crc32fast::hash(text) == self.crc32;
+        let profile = is_whole.then(|| parse_rank(text)).transpose()?;
+        profile.filter(|profile| profile.rank == self.rank).ok_or_else(|| {
+            let what = format!("what it holds of rank {} is not what was written", self.rank);
+            ReadError::Damaged(what)
+        })
+    }
+}
+
+/// All that a live file holds, with what is wrong with it.
 ///
 /// # Errors
-/// As for [`read_live`].
-pub fn parse_live(bytes: &[u8]) -> Result<RankProfile, ReadError> {
-    let damaged = |what: &str| ReadError::Damaged(what.to_owned());
-    let tag = bytes.get(..SCHEMA).unwrap_or(bytes);
-    let tag = tag.split(|byte| *byte == 0).next().unwrap_or_default();
-    check_schema(&String::from_utf8_lossy(tag), LIVE_SCHEMA)?;
-    let whole = bytes.get(..ROOM_CHECKSUM).zip(number(bytes, ROOM_CHECKSUM, 4));
-    let room = whole
-        .filter(|(header, checksum)| u64::from(crc32fast::hash(header)) == *checksum)
-        .and_then(|_| usize::try_from(number(bytes, ROOM, 8)?).ok())
-        .ok_or_else(|| damaged("its header is not what was written"))?;
-    let layout = LiveLayout::with_room(room);
-    if bytes.len() != layout.size() {
-        let size = layout.size();
-        return Err(ReadError::Damaged(format!("it has {} of {size} bytes", bytes.len())));
-    }
-    let latest = [0, 1].into_iter().filter_map(|place| record(bytes, layout, place));
-    let (_, text) = latest
-        .max_by_key(|(sequence, _)| *sequence)
-        .ok_or_else(|| damaged("neither of its two records is whole"))?;
-    parse_rank(text)
-}
-
-/// Reads what a file of a run directory knows of one rank: its profile, or its live file, by its name.
-///
-/// # Errors
-/// As for [`read_rank`] and [`read_live`].
-pub fn read_profile(path: &Path) -> Result<RankProfile, ReadError> {
-    if path.extension().is_some_and(|extension| extension == "live") {
-        read_live(path)
-    } else {
-        read_rank(path)
-    }
-}
-
-/// The sequence and the text of a record that is whole.
-fn record(bytes: &[u8], layout: LiveLayout, place: usize) -> Option<(u64, &[u8])> {
-    let about = RECORDS + place * RECORD;
-    let sequence = number(bytes, about, 8)?;
-    let length = usize::try_from(number(bytes, about + 8, 8)?).ok()?;
-    let at = HEADER + place * layout.room;
-    let text = bytes.get(at..)?.get(..length).filter(|_| length <= layout.room)?;
-    let found = checksum(bytes.get(about..about + 16)?, text);
-    let is_whole = sequence > 0 && number(bytes, about + 16, 4)? == u64::from(found);
-    is_whole.then_some((sequence, text))
-}
-
-fn checksum(about: &[u8], text: &[u8]) -> u32 {
-    let mut hasher = crc32fast::Hasher::new();
-    hasher.update(about);
-    hasher.update(text);
-    hasher.finalize()
-}
-
-/// An integer of so many bytes.
-fn number(bytes: &[u8], at: usize, length: usize) -> Option<u64> {
-    let mut whole = [0; 8];
-    put(&mut whole, 0, bytes.get(at..)?.get(..length)?);
-    Some(u64::from_le_bytes(whole))
-}
-
-fn put(to: &mut [u8], at: usize, from: &[u8]) {
-    for (to, from) in to.iter_mut().skip(at).zip(from) {
-        *to = *from;
-    }
+/// When it is no live file, its index is damaged, or it is newer than this version.
+pub fn parse_live(
+    bytes: &[u8],
+) -> Result<Vec<(LiveRank, Result<RankProfile, ReadError>)>, ReadError> {
+    let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
+    let file = LiveFile::indexed(Path::new(""), bytes.get(..end).unwrap_or_default())?;
+    let text = |at: u64, of: &LiveRank| {
+        let at = usize::try_from(at).ok()?;
+        bytes.get(at..at.checked_add(usize::try_from(of.bytes).ok()?)?)
+    };
+    let of_each = file.ranks.iter().map(|(at, of)| (*of, of.profile(text(*at, of).unwrap_or_default())));
+    Ok(of_each.collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
-    fn text(elapsed_s: f64) -> Vec<u8> {
+    fn profile(rank: u32, elapsed_s: f64) -> RankProfile {
         let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/rank.json");
         let mut profile = parse_rank(&fs::read(example).unwrap()).unwrap();
-        profile.job.elapsed_s = elapsed_s;
-        serde_json::to_vec(&profile).unwrap()
+        (profile.rank, profile.job.elapsed_s) = (rank, elapsed_s);
+        profile
     }
 
-    fn write(file: &mut [u8], layout: LiveLayout, sequence: u64, text: &[u8]) {
-        let record = layout.record(sequence, text).unwrap();
-        put(file, record.at, text);
-        put(file, record.about_at, &record.about);
-    }
-
-    /// A file with records of 1 to `records` seconds.
-    fn file(records: u32) -> (LiveLayout, Vec<u8>) {
-        let layout = LiveLayout::with_room(text(0.0).len() + 100);
-        let mut file = vec![0; layout.size()];
-        put(&mut file, 0, &layout.header());
-        for sequence in 1..=records {
-            write(&mut file, layout, sequence.into(), &text(sequence.into()));
-        }
-        (layout, file)
-    }
-
-    /// The second of the record that is read.
-    #[allow(clippy::cast_possible_truncation)]
-    fn known_until(file: &[u8]) -> Result<i64, String> {
-        let second = |profile: RankProfile| profile.job.elapsed_s as i64;
-        parse_live(file).map(second).map_err(|error| error.to_string())
+    /// Ranks 3 and 5, of which the second is gone.
+    fn file() -> Vec<u8> {
+        let texts = [3, 5].map(|rank| serde_json::to_vec(&profile(rank, f64::from(rank))).unwrap());
+        let mut out = Vec::new();
+        let ranks = [(3, false, &texts[0][..]), (5, true, &texts[1][..])];
+        write_live(&mut out, "12.0", "n1", &ranks).unwrap();
+        out
     }
 
     #[test]
-    fn the_latest_record_is_what_is_known() {
-        for records in 1..6 {
-            assert_eq!(known_until(&file(records).1), Ok(records.into()));
+    fn each_rank_is_what_was_written() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join(live_file_name("n1", 7));
+        fs::write(&path, file()).unwrap();
+        let file = LiveFile::open(&path).unwrap();
+        assert_eq!((file.job.as_str(), file.host.as_str()), ("12.0", "n1"));
+        assert_eq!(file.ranks().map(|of| (of.rank, of.gone)).collect::<Vec<_>>(), [(3, false), (5, true)]);
+        for rank in [3, 5] {
+            let (of, read) = file.read(rank).unwrap().unwrap();
+            assert_eq!((of.gone, read), (rank == 5, profile(rank, f64::from(rank))));
         }
-        let (layout, _) = file(1);
-        assert_eq!(layout.record(1, &vec![b' '; layout.room + 1]), None);
+        assert!(file.read(4).unwrap().is_none());
     }
 
     #[test]
-    fn a_process_killed_at_any_byte_of_a_record_leaves_the_one_before() {
-        let (layout, before) = file(3);
-        let text = text(4.0);
-        let record = layout.record(4, &text).unwrap();
-        for written in (0..text.len()).step_by(97).chain([text.len()]) {
-            let mut file = before.clone();
-            put(&mut file, record.at, &text[..written]);
-            for of_about in 0..RECORD {
-                let mut file = file.clone();
-                put(&mut file, record.about_at, &record.about[..of_about]);
-                let known = known_until(&file).unwrap();
-                // The last bytes that make it whole are zeros.
-                assert!(
-                    (3..=3 + i64::from(of_about > 16)).contains(&known),
-                    "{written} {of_about}"
-                );
-            }
-        }
+    fn a_file_that_is_replaced_is_read_as_it_is_then() {
+        let here = tempfile::tempdir().unwrap();
+        let path = here.path().join(live_file_name("n1", 7));
+        fs::write(&path, file()).unwrap();
+        let old = LiveFile::open(&path).unwrap();
+        let text = serde_json::to_vec(&profile(3, 9.5)).unwrap();
+        let mut out = Vec::new();
+        write_live(&mut out, "12.0", "n1", &[(3, true, &text)]).unwrap();
+        fs::write(&path, out).unwrap();
+        assert_eq!(old.read(3).unwrap().unwrap().1, profile(3, 9.5));
+        assert!(old.read(5).unwrap().is_none());
     }
 
     #[test]
     fn no_changed_byte_gives_a_number_that_was_not_written() {
-        let (_, whole) = file(1);
+        let whole = file();
+        let written = [profile(3, 3.0), profile(5, 5.0)];
         for at in 0..whole.len() {
             let mut file = whole.clone();
             file[at] ^= 0x10;
-            match known_until(&file) {
-                Ok(known) => assert_eq!(known, 1, "{at}"),
-                Err(error) => assert!(error.contains("; "), "{error}"),
+            match parse_live(&file) {
+                Ok(read) => {
+                    for (_, read) in read {
+                        match read {
+                            Ok(read) => assert!(written.contains(&read), "{at}"),
+                            Err(error) => assert!(error.to_string().contains("; "), "{error}"),
+                        }
+                    }
+                }
+                Err(error) => assert!(error.to_string().contains("; "), "{error}"),
             }
         }
     }
 
     #[test]
-    fn a_file_cut_anywhere_is_an_error() {
-        let (_, whole) = file(2);
-        for length in (0..whole.len()).step_by(31) {
-            assert!(known_until(&whole[..length]).is_err(), "{length}");
+    fn what_a_cut_leaves_is_read_and_the_rest_is_an_error() {
+        let whole = file();
+        let index = whole.iter().position(|&byte| byte == b'\n').unwrap();
+        for length in (0..whole.len() - 1).step_by(31) {
+            match parse_live(&whole[..length]) {
+                Ok(read) => {
+                    assert!(length >= index, "{length}");
+                    assert!(read[1].1.is_err(), "{length}");
+                }
+                Err(_) => assert!(length < index, "{length}"),
+            }
         }
-        let error = known_until(&whole[..1000]).unwrap_err();
-        let size = whole.len();
-        let what = format!("is damaged: it has 1000 of {size} bytes; run the program again");
-        assert_eq!(error, what);
+        let error = parse_live(&whole[..index + 9]).unwrap().remove(0).1.unwrap_err();
+        let what = "is damaged: what it holds of rank 3 is not what was written; run the program again";
+        assert_eq!(error.to_string(), what);
     }
 
     #[test]
     fn other_versions_and_other_files_are_refused_by_name() {
-        let (_, mut file) = file(1);
-        put(&mut file, 0, b"gyan.live/2\0\0\0\0\0");
+        let newer = String::from_utf8(file()).unwrap().replace("gyan.live/1", "gyan.live/2");
         assert_eq!(
-            known_until(&file).unwrap_err(),
+            parse_live(newer.as_bytes()).unwrap_err().to_string(),
             "has schema gyan.live/2, this gyan reads up to gyan.live/1; update gyan"
         );
-        assert!(known_until(b"{\"schema\":\"gyan.rank/1\"}").unwrap_err().contains("instead of"));
-        assert!(known_until(&[0; 4096]).unwrap_err().contains("no schema"));
+        let other = parse_live(b"{\"schema\":\"gyan.rank/1\"}").unwrap_err();
+        assert!(other.to_string().contains("instead of"));
+        assert!(parse_live(&[0; 4096]).unwrap_err().to_string().contains("first line"));
     }
 
     #[test]
-    fn names_stand_for_ranks() {
-        assert_eq!(live_file_name(3), "rank-000003.live");
-        assert_eq!(rank_of_live_file_name("rank-000003.live"), Some(3));
-        for other in ["rank-3.live", "rank-000003.json", ".rank-000003.live"] {
-            assert_eq!(rank_of_live_file_name(other), None);
+    fn names_are_safe_and_those_of_hosts() {
+        let name = live_file_name("n1.cluster/x y", 0x3f9a_0c1e);
+        assert_eq!(name, "host-n1.cluster-x-y-3f9a0c1e.live");
+        assert!(is_live_file_name(&name));
+        for other in ["rank-000003.live", "host-n1.live", "host-n1-3f9a0c1e.json", "host-a-3f9a0c1.live"] {
+            assert!(!is_live_file_name(other), "{other}");
         }
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::cli::{PackOptions, UnpackOptions};
 use crate::error::Error;
-use crate::input::directory::{self, Directory, RankFile, why};
+use crate::input::directory::{self, Directory, RankFile, check, why};
 use crate::input::packed::{self, Packed, Part, SUFFIX, Writer};
 use crate::input::source::{PART, Progress};
 use crate::output::{may_write, put, temporary_beside};
@@ -66,7 +66,7 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
     progress.finish();
     let packed = all.done.len() + all.running.len();
     if let (0, Some((bad, why))) = (packed, all.bad.first()) {
-        let path = directory.path.join(bad.name());
+        let path = directory.path.join(directory.name(*bad));
         return Err(Error::new(path.display(), why, "no other profile is here"));
     }
     let bytes = writer.finish().map_err(failed)?;
@@ -105,14 +105,13 @@ fn part(
 /// A profile on one line, and whether nothing will be added to it. Its bytes stay as they are; a live
 /// file becomes the profile of what it knows.
 fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String> {
-    if file.live {
+    let Some(path) = directory.file_of(file) else {
         let profile = directory.read(file)?;
         let line = serde_json::to_vec(&profile).map_err(|error| error.to_string())?;
         return Ok((line, profile.end.how == Ending::Killed));
-    }
-    let path = directory.path.join(file.name());
+    };
     let mut text = fs::read(path).map_err(|error| why(error.into()))?;
-    file.check(&parse_rank(&text).map_err(why)?)?;
+    check(file.rank, &parse_rank(&text).map_err(why)?)?;
     while text.last().is_some_and(u8::is_ascii_whitespace) {
         text.pop();
     }
@@ -122,7 +121,7 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
 }
 
 fn warn(directory: &Directory, all: &Lines, remove: bool) {
-    let place = |file: &RankFile| directory.path.join(file.name()).display().to_string();
+    let place = |file: &RankFile| directory.path.join(directory.name(*file)).display().to_string();
     let bad = all.bad.iter().map(|(file, why)| format!("{}: {why} (not packed)", place(file)));
     say::warn_of(bad, |more| format!("{}: {more} more files not packed", directory.path.display()));
     if let (Some(file), true) = (all.running.first(), remove) {
@@ -137,8 +136,8 @@ fn warn(directory: &Directory, all: &Lines, remove: bool) {
 }
 
 fn remove(directory: &Directory, files: &[RankFile]) -> Result<(), Error> {
-    for file in files {
-        let path = directory.path.join(file.name());
+    let profiles = files.iter().filter_map(|&file| directory.file_of(file));
+    for path in profiles.chain(directory.lives_of(files).map(Path::to_owned)) {
         fs::remove_file(&path)
             .map_err(|error| Error::io(&path, &error, "it is in the pack; remove it yourself"))?;
     }

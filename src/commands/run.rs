@@ -182,10 +182,7 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
     let nested = directory::nested(output);
     let old: Vec<PathBuf> = iter::once(output)
         .chain(nested.iter().map(PathBuf::as_path))
-        .flat_map(|place| {
-            let files = directory::all_rank_files(place).unwrap_or_default();
-            files.into_iter().map(|file| place.join(file.name()))
-        })
+        .flat_map(|place| directory::files_in(place).unwrap_or_default())
         .collect();
     if old.is_empty() {
         return Ok(());

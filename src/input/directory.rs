@@ -1,14 +1,14 @@
 //! A run directory: which profiles are in it, and which directories of further processes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary, live_file_name, rank_file_name,
-    rank_of_file_name, rank_of_live_file_name, read_profile, read_summary,
+    LiveFile, RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary, is_live_file_name,
+    rank_file_name, rank_of_file_name, read_rank, read_summary,
 };
 
 use crate::error::{Error, reason};
@@ -21,32 +21,55 @@ pub(crate) struct Directory {
     /// By rank. Names are made when they are needed: of a million ranks they would take more room
     /// than the summary.
     pub(crate) files: Vec<RankFile>,
+    /// The live files of hosts.
+    lives: Vec<LiveFile>,
+    /// Live files that cannot be used, by name, and why.
+    lost: Vec<(String, String)>,
     /// The summary that the ranks themselves wrote (`GYAN_REDUCE`) instead of a profile each.
     pub(crate) reduced_in_mpi: Option<Box<Summary>>,
 }
 
-/// What is known of one rank.
+/// Where what is known of one rank is.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct RankFile {
     pub(crate) rank: u32,
-    /// Its live file, not its profile.
-    pub(crate) live: bool,
+    /// In which of the live files it is; none: in a profile of its own.
+    live: Option<usize>,
 }
 
 impl Directory {
-    /// The profiles in `path`; live files where ranks have no profile, or a later process of the
-    /// rank had one.
+    /// The profiles in `path`; what live files have of ranks without a profile, or of which a later
+    /// process has none.
     pub(crate) fn open(path: &Path) -> Result<Directory, Error> {
-        let mut files: BTreeMap<u32, RankFile> = BTreeMap::new();
-        for file in all_rank_files(path)? {
-            let chosen = match files.remove(&file.rank) {
-                Some(other) => later(path, other, file),
-                None => file,
-            };
-            files.insert(file.rank, chosen);
+        let Found { ranks, lives } = Found::in_directory(path)?;
+        let own = |rank: &u32| (*rank, RankFile { rank: *rank, live: None });
+        let mut files: BTreeMap<u32, RankFile> = ranks.iter().map(own).collect();
+        let mut directory = Directory {
+            path: path.to_owned(),
+            files: Vec::new(),
+            lives: Vec::new(),
+            lost: Vec::new(),
+            reduced_in_mpi: None,
+        };
+        for path in lives {
+            match LiveFile::open(&path) {
+                Ok(live) => directory.lives.push(live),
+                // The run goes on, or has just ended.
+                Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => directory.lost.push((name_of(&path), why(error))),
+            }
         }
-        let files = files.into_values().collect();
-        let mut directory = Directory { path: path.to_owned(), files, reduced_in_mpi: None };
+        for (at, live) in directory.lives.iter().enumerate() {
+            for of in live.ranks() {
+                let file = RankFile { rank: of.rank, live: Some(at) };
+                let chosen = match files.remove(&of.rank) {
+                    Some(other) => directory.later(other, file),
+                    None => file,
+                };
+                files.insert(of.rank, chosen);
+            }
+        }
+        directory.files = files.into_values().collect();
         directory.reduced_in_mpi = directory.find_reduced().map(Box::new);
         Ok(directory)
     }
@@ -62,11 +85,40 @@ impl Directory {
         is_theirs.then_some(summary)
     }
 
+    /// What messages call that which is known of a rank.
+    pub(crate) fn name(&self, file: RankFile) -> String {
+        match file.live.and_then(|at| self.lives.get(at)) {
+            Some(live) => format!("{}: rank {}", name_of(live.path()), file.rank),
+            None => rank_file_name(file.rank),
+        }
+    }
+
+    /// The file that holds the profile of a rank, and nothing else.
+    pub(crate) fn file_of(&self, file: RankFile) -> Option<PathBuf> {
+        file.live.is_none().then(|| self.path.join(rank_file_name(file.rank)))
+    }
+
+    /// The live files all of whose ranks are among these.
+    pub(crate) fn lives_of(&self, files: &[RankFile]) -> impl Iterator<Item = &Path> {
+        let ranks: BTreeSet<u32> = files.iter().map(|file| file.rank).collect();
+        let is_whole = move |live: &&LiveFile| live.ranks().all(|of| ranks.contains(&of.rank));
+        self.lives.iter().filter(is_whole).map(LiveFile::path)
+    }
+
+    /// Live files that cannot be used, by name, and why.
+    pub(crate) fn lost(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.lost.iter().map(|(name, why)| (name.as_str(), why.as_str()))
+    }
+
     /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
-        let mut profile = read_profile(&self.path.join(file.name())).map_err(why)?;
-        file.look_at(&mut profile)?;
-        Ok(profile)
+        match file.live {
+            Some(at) => self.read_live(at, file.rank),
+            None => {
+                let profile = read_rank(&self.path.join(rank_file_name(file.rank))).map_err(why)?;
+                check(file.rank, &profile).map(|()| profile)
+            }
+        }
     }
 
     /// The same for one who reads many.
@@ -75,36 +127,45 @@ impl Directory {
         reader: &'a mut RankReader,
         file: RankFile,
     ) -> Result<&'a mut RankProfile, String> {
-        let profile = reader.read(&self.path.join(file.name())).map_err(why)?;
-        file.look_at(profile)?;
-        Ok(profile)
+        if let Some(at) = file.live {
+            return self.read_live(at, file.rank).map(|profile| reader.hold(profile));
+        }
+        let profile = reader.read(&self.path.join(rank_file_name(file.rank))).map_err(why)?;
+        check(file.rank, profile).map(|()| profile)
+    }
+
+    /// What a live file knows of a rank, and how it ended. A run that goes on may have written the profile
+    /// meanwhile.
+    fn read_live(&self, at: usize, rank: u32) -> Result<RankProfile, String> {
+        let profile = || read_rank(&self.path.join(rank_file_name(rank))).map_err(why);
+        let Some(live) = self.lives.get(at) else { return profile() };
+        match live.read(rank) {
+            Ok(Some((of, mut known))) => {
+                killed::tell(&mut known, of.gone);
+                Ok(known)
+            }
+            Ok(None) => profile(),
+            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => profile(),
+            Err(error) => Err(why(error)),
+        }
+    }
+
+    /// Of two files that know something of one rank the one that was written later.
+    fn later(&self, one: RankFile, other: RankFile) -> RankFile {
+        let when = |file: RankFile| {
+            let job = self.read(file).ok()?.job;
+            Some((job.started, job.elapsed_s))
+        };
+        if when(one) >= when(other) { one } else { other }
     }
 }
 
-impl RankFile {
-    fn of(name: &str) -> Option<RankFile> {
-        let profile = rank_of_file_name(name).map(|rank| RankFile { rank, live: false });
-        profile.or_else(|| rank_of_live_file_name(name).map(|rank| RankFile { rank, live: true }))
-    }
-
-    pub(crate) fn name(self) -> String {
-        if self.live { live_file_name(self.rank) } else { rank_file_name(self.rank) }
-    }
-
-    /// Tells how a rank ended of which this is all that is left.
-    fn look_at(self, profile: &mut RankProfile) -> Result<(), String> {
-        if self.live {
-            killed::tell(profile);
-        }
-        self.check(profile)
-    }
-
-    pub(crate) fn check(self, profile: &RankProfile) -> Result<(), String> {
-        if profile.rank == self.rank {
-            Ok(())
-        } else {
-            Err(format!("is the profile of rank {}; give it back its name", profile.rank))
-        }
+/// A profile under the name of another rank is in no order.
+pub(crate) fn check(rank: u32, profile: &RankProfile) -> Result<(), String> {
+    if profile.rank == rank {
+        Ok(())
+    } else {
+        Err(format!("is the profile of rank {}; give it back its name", profile.rank))
     }
 }
 
@@ -116,31 +177,47 @@ pub(crate) fn why(error: ReadError) -> String {
     }
 }
 
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
 /// Whether `directory` holds profiles of ranks; false when there is no such directory.
 pub(crate) fn has_profiles(directory: &Path) -> bool {
-    all_rank_files(directory).is_ok_and(|files| !files.is_empty())
+    Found::in_directory(directory)
+        .is_ok_and(|found| !found.ranks.is_empty() || !found.lives.is_empty())
 }
 
-/// All profiles and live files.
-pub(crate) fn all_rank_files(directory: &Path) -> Result<Vec<RankFile>, Error> {
-    let io_error = |error: &io::Error| {
-        Error::io(directory, error, "name the run directory of a program that ran under gyan")
-    };
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(|error| io_error(&error))? {
-        let name = entry.map_err(|error| io_error(&error))?.file_name();
-        files.extend(name.to_str().and_then(RankFile::of));
+/// The profiles of ranks and the live files of hosts in a directory.
+pub(crate) fn files_in(directory: &Path) -> Result<Vec<PathBuf>, Error> {
+    let Found { ranks, lives } = Found::in_directory(directory)?;
+    let ranks = ranks.into_iter().map(|rank| directory.join(rank_file_name(rank)));
+    Ok(ranks.chain(lives).collect())
+}
+
+/// What is in a run directory, by name.
+#[derive(Default)]
+struct Found {
+    ranks: Vec<u32>,
+    lives: Vec<PathBuf>,
+}
+
+impl Found {
+    fn in_directory(directory: &Path) -> Result<Found, Error> {
+        let io_error = |error: &io::Error| {
+            Error::io(directory, error, "name the run directory of a program that ran under gyan")
+        };
+        let mut found = Found::default();
+        for entry in fs::read_dir(directory).map_err(|error| io_error(&error))? {
+            let name = entry.map_err(|error| io_error(&error))?.file_name();
+            let Some(name) = name.to_str() else { continue };
+            found.ranks.extend(rank_of_file_name(name));
+            if is_live_file_name(name) {
+                found.lives.push(directory.join(name));
+            }
+        }
+        found.lives.sort();
+        Ok(found)
     }
-    Ok(files)
-}
-
-/// Of the profile and the live file of one rank the one that was written later.
-fn later(directory: &Path, one: RankFile, other: RankFile) -> RankFile {
-    let when = |file: RankFile| {
-        let job = read_profile(&directory.join(file.name())).ok()?.job;
-        Some((job.started, job.elapsed_s))
-    };
-    if when(one) >= when(other) { one } else { other }
 }
 
 /// Names the run directories inside of this one, on stderr: they have reports of their own.

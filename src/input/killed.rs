@@ -10,9 +10,13 @@ const TOLERANCE_S: f64 = 2.0;
 /// `USER_HZ`, in which `/proc` tells times: 100 on every processor that Linux has MPI for.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Tells how a rank ended whose live file is all that it left.
-pub(crate) fn tell(profile: &mut RankProfile) {
+/// Tells how a rank ended that left no profile. `gone`: the keeper of its host saw the end of its process.
+pub(crate) fn tell(profile: &mut RankProfile, gone: bool) {
     if profile.end.how != Ending::Running {
+        return;
+    }
+    if gone {
+        profile.end.how = Ending::Killed;
         return;
     }
     let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();

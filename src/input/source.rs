@@ -92,6 +92,14 @@ impl Source {
         }
     }
 
+    /// What is in the source and cannot be read, nor told whose it is, and why.
+    fn lost(&self) -> Box<dyn Iterator<Item = (&str, &str)> + '_> {
+        match self {
+            Source::Directory(directory) => Box::new(directory.lost()),
+            Source::Pack(pack) => Box::new(pack.lost()),
+        }
+    }
+
     fn parts(&self) -> usize {
         match self {
             Source::Directory(directory) => directory.files.len().div_ceil(PART),
@@ -104,7 +112,7 @@ impl Source {
         match self {
             Source::Directory(directory) => {
                 for &file in directory.files.chunks(PART).nth(part).unwrap_or_default() {
-                    take(&file.name(), directory.read(file));
+                    take(&directory.name(file), directory.read(file));
                 }
             }
             Source::Pack(pack) => pack.each_in(part, |name, text| take(name, text.profile())),
@@ -164,10 +172,8 @@ impl Source {
         let progress = Progress::new(self.len());
         let mut reduction = self.reduce(&self.blocks(), &progress);
         progress.finish();
-        if let Source::Pack(pack) = self {
-            for (name, reason) in pack.lost() {
-                reduction.leave_out(name, reason);
-            }
+        for (name, reason) in self.lost() {
+            reduction.leave_out(name, reason);
         }
         let why_none = reduction.left_out().next().map(|left_out| {
             Error::new(self.place(&left_out.file), &left_out.reason, "no other profile is here")
@@ -232,7 +238,7 @@ impl Source {
         match self {
             Source::Directory(directory) => {
                 for &file in directory.files.get(block.parts.clone()).unwrap_or_default() {
-                    take(&file.name(), directory.read_with(&mut reader, file));
+                    take(&directory.name(file), directory.read_with(&mut reader, file));
                 }
             }
             Source::Pack(pack) => {
@@ -337,10 +343,8 @@ impl Source {
                 take(&name, profile)?;
             }
         }
-        if let Source::Pack(pack) = self {
-            for (name, why) in pack.lost() {
-                take(name, Err(why.to_owned()))?;
-            }
+        for (name, why) in self.lost() {
+            take(name, Err(why.to_owned()))?;
         }
         Ok(())
     }

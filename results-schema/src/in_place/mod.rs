@@ -14,7 +14,6 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::live::read_live;
 use crate::read::{ReadError, check_rank, parse_rank};
 use crate::{Number, RANK_SCHEMA, RankProfile, Values};
 use text::Text;
@@ -31,20 +30,22 @@ pub struct RankReader {
 }
 
 impl RankReader {
-    /// What a file of a run directory knows of one rank: its profile, or its live file, by its name.
+    /// The profile in a file.
     ///
     /// # Errors
-    /// As for [`read_profile`](crate::read_profile).
+    /// As for [`read_rank`](crate::read_rank).
     pub fn read(&mut self, path: &Path) -> Result<&mut RankProfile, ReadError> {
-        if path.extension().is_some_and(|extension| extension == "live") {
-            return Ok(self.latest.insert(read_live(path)?));
-        }
         let mut buffer = std::mem::take(&mut self.buffer);
         let length = read_into(&mut buffer, path);
         self.buffer = buffer;
         let length = length?;
         let Self { latest, buffer } = self;
         parse(latest, buffer.get(..length).unwrap_or_default())
+    }
+
+    /// A profile that was read in another way, in the place of the latest.
+    pub fn hold(&mut self, profile: RankProfile) -> &mut RankProfile {
+        self.latest.insert(profile)
     }
 
     /// The profile that a file holds.

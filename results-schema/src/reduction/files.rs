@@ -7,13 +7,11 @@ use serde::{Deserialize, Serialize};
 
 use super::merge::Merge;
 use super::ranks::RankSet;
-use crate::{live_file_name, rank_file_name};
+use crate::rank_file_name;
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Files {
     ranks: RankSet,
-    /// Those of which there is a live file.
-    live: RankSet,
     /// Those whose file has another name.
     others: BTreeMap<u32, String>,
 }
@@ -22,14 +20,8 @@ impl Files {
     /// The one file of one rank.
     pub(super) fn set(&mut self, rank: u32, name: &str) {
         self.ranks.set(rank);
-        self.live.clear();
         self.others.clear();
-        if name == rank_file_name(rank) {
-            return;
-        }
-        if name == live_file_name(rank) {
-            self.live.set(rank);
-        } else {
+        if name != rank_file_name(rank) {
             self.others.insert(rank, name.to_owned());
         }
     }
@@ -39,9 +31,6 @@ impl Files {
     }
 
     pub(super) fn name(&self, rank: u32) -> String {
-        if self.live.contains(rank) {
-            return live_file_name(rank);
-        }
         self.others.get(&rank).cloned().unwrap_or_else(|| rank_file_name(rank))
     }
 
@@ -53,9 +42,8 @@ impl Files {
 impl Merge for Files {
     /// Takes in files of other ranks.
     fn absorb(&mut self, other: &Files) {
-        let Files { ranks, live, others } = other;
+        let Files { ranks, others } = other;
         self.ranks.absorb(ranks);
-        self.live.absorb(live);
         self.others.extend(others.iter().map(|(rank, name)| (*rank, name.clone())));
     }
 }
@@ -67,12 +55,12 @@ mod tests {
     #[test]
     fn a_file_is_called_as_it_was() {
         let mut files = Files::default();
-        for (rank, name) in [(0, "rank-000000.json"), (1, "rank-000001.live"), (3, "other")] {
+        for (rank, name) in [(0, "rank-000000.json"), (1, "host-n1-3f9a0c1e.live: rank 1"), (3, "other")] {
             let mut one = Files::default();
             one.set(7, "something");
             one.set(rank, name);
             files.absorb(&one);
         }
-        assert!(files.names().eq(["rank-000000.json", "rank-000001.live", "other"]));
+        assert!(files.names().eq(["rank-000000.json", "host-n1-3f9a0c1e.live: rank 1", "other"]));
     }
 }

@@ -18,10 +18,6 @@ impl RankSet {
         self.0.push((rank, rank));
     }
 
-    pub(super) fn clear(&mut self) {
-        self.0.clear();
-    }
-
     pub(super) fn len(&self) -> u64 {
         self.0.iter().map(|(first, last)| u64::from(last - first) + 1).sum()
     }

@@ -24,7 +24,7 @@ use std::path::{Path, PathBuf};
 use gyan_results::{RankProfile, RankReader, parse_rank, rank_file_name};
 
 use crate::error::Error;
-use crate::input::directory::{RankFile, why};
+use crate::input::directory::{check, why};
 use crate::say;
 use index::{Frame, Index};
 pub use write::{Part, Writer};
@@ -55,14 +55,14 @@ impl Line<'_> {
     /// The profile of the line.
     pub fn profile(self) -> Result<RankProfile, String> {
         let profile = parse_rank(self.text?).map_err(why)?;
-        RankFile { rank: self.rank, live: false }.check(&profile)?;
+        check(self.rank, &profile)?;
         Ok(profile)
     }
 
     /// The same for one who reads many.
     pub fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
         let profile = reader.parse(self.text?).map_err(why)?;
-        RankFile { rank: self.rank, live: false }.check(profile)?;
+        check(self.rank, profile)?;
         Ok(profile)
     }
 }

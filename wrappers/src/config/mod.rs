@@ -25,6 +25,10 @@ pub(crate) struct Config {
     pub(crate) wanted: Wanted,
     /// Where the live file is.
     pub(crate) live: Live,
+    /// Whether a process of its own on each host writes files.
+    pub(crate) keeper: bool,
+    /// How long a rank waits until its profile is written.
+    pub(crate) write_timeout: Duration,
     /// What gyan may cost, as a share of the run; none for no limit.
     pub(crate) budget: Option<f64>,
     pub(crate) reduce: Reduce,
@@ -65,6 +69,8 @@ impl Default for Config {
             record_command: true,
             wanted: Wanted::default(),
             live: Live::InOutput,
+            keeper: true,
+            write_timeout: Duration::from_secs(20),
             budget: Some(0.005),
             reduce: Reduce::Off,
             reduce_timeout: Duration::from_secs(30),
@@ -203,6 +209,26 @@ pub(crate) const TABLE: &[Setting] = &[
                 "off" => Live::Off,
                 _ => Live::In(value.into()),
             };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_KEEPER",
+        default: "on",
+        meaning: "`off`: no process of its own on each host that writes the files; ranks write them, and wait for \
+                  the file system as long as it takes, and one that is killed leaves nothing",
+        set: |config, value| {
+            config.keeper = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_WRITE_TIMEOUT",
+        default: "20s",
+        meaning: "how long a rank waits at its end until its profile is written; then it goes on, and leaves the \
+                  profile in `TMPDIR`, `/tmp` or `/dev/shm`, and says so",
+        set: |config, value| {
+            config.write_timeout = interval(value)?;
             Ok(())
         },
     },

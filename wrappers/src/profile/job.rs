@@ -27,6 +27,8 @@ pub(crate) struct Job {
     pub(crate) place: Place,
     /// Where the live files are; none for nowhere.
     pub(crate) live: Option<Place>,
+    /// Where profiles go that cannot be written there: the first that can.
+    pub(crate) elsewhere: Vec<Place>,
 }
 
 impl Job {
@@ -55,6 +57,9 @@ impl Job {
             Live::InOutput => Some(place.clone()),
             Live::In(directory) => Some(named(directory, "gyan")),
         };
+        let temporary = launcher("TMPDIR").into_iter().chain(["/tmp".into(), "/dev/shm".into()]);
+        let elsewhere =
+            temporary.map(|directory| named(Path::new(&directory), "gyan")).collect();
         Job {
             id,
             command: if config.record_command { command_line() } else { Vec::new() },
@@ -65,6 +70,7 @@ impl Job {
             ),
             place,
             live,
+            elsewhere,
         }
     }
 }

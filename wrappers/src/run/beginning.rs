@@ -243,7 +243,7 @@ impl Beginning {
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());
-        run.begin_live();
+        run.begin_keeping();
         run.overhead.init_s += measuring.elapsed().as_secs_f64();
         if let Ok(mut slot) = RUN.lock() {
             *slot = Some(run);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
-use std::io;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
 use std::time::Instant;
@@ -24,7 +24,7 @@ use crate::config::{Notices, Reduce};
 use crate::observe::phases::Whole;
 use crate::observe::pvars::{Findings, Look, Sampler};
 use crate::observe::receives;
-use crate::profile::live::Live;
+use crate::profile::keeper::NotWritten;
 use crate::profile::output;
 use crate::profile::reduce::{self, Home, Outcome};
 use crate::sys::alloc;
@@ -126,9 +126,8 @@ impl Run {
         if !enough {
             notice::say(&format!(
                 "the profile of rank {} cannot be written: there is not enough memory; raise the \
-                 limit of address space (ulimit -v){}",
-                self.rank,
-                self.what_is_left()
+                 limit of address space (ulimit -v)",
+                self.rank
             ));
         }
         enough
@@ -184,6 +183,9 @@ impl Run {
             self.tell("profiles", "them", &directory);
         }
         self.overhead.finalize_s = profile.overhead.finalize_s;
+        if self.snapshots.said.is_none() {
+            self.end_keeping();
+        }
         Kept { mpit, run: Some(self) }
     }
 
@@ -205,8 +207,6 @@ impl Run {
             (Outcome::Reduced { keeps }, None) => {
                 if keeps || self.config.reduce == Reduce::Both {
                     self.write(profile, None);
-                } else {
-                    self.end_live();
                 }
             }
             (Outcome::Failed(why), _) => {
@@ -344,47 +344,46 @@ impl Run {
                 measure(overhead);
             }
         };
-        let live = self.snapshots.live.as_ref().map(Live::path);
-        match output::write(&self.job.place, profile, live, measure) {
-            Ok(directory) => {
-                if profile.end.how != Ending::Running {
-                    self.end_live();
+        let ends = profile.end.how != Ending::Running;
+        let keeper = self.snapshots.keeper.as_mut()?;
+        match keeper.write(&self.job.place, profile, ends, measure) {
+            Ok(written) => {
+                if let Some(why) = written.why {
+                    notice::say(&why);
                 }
-                Some(directory)
+                Some(written.directory)
             }
-            Err(error) => {
-                // The live file has its room on the disk already.
+            Err(failure) => {
+                self.cannot_write(&failure);
+                // In case that it can be written once this process has ended.
                 let _ = self.keep(profile, asked);
-                self.cannot_write(&error);
                 None
             }
         }
     }
 
     /// Says, once, that nothing can be written where the profiles are to go.
-    pub(super) fn cannot_write(&mut self, error: &io::Error) {
-        let remedy = match error.raw_os_error() {
-            Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
-            Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
-            _ => "set GYAN_OUTPUT to a directory that can",
+    fn cannot_write(&mut self, NotWritten { error, elsewhere }: &NotWritten) {
+        let directory = output::shown(&self.job.place.directory);
+        let what = if error.kind() == ErrorKind::TimedOut {
+            let timeout = humantime::format_duration(self.config.write_timeout);
+            format!("the profile is not written within {timeout} (GYAN_WRITE_TIMEOUT)")
+        } else {
+            let remedy = match error.raw_os_error() {
+                Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
+                Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
+                _ => "set GYAN_OUTPUT to a directory that can",
+            };
+            format!("the profile cannot be written: {error}; {remedy}")
         };
-        let text = format!(
-            "{}: the profile cannot be written: {error}; {remedy}{}",
-            output::shown(&self.job.place.directory),
-            self.what_is_left()
-        );
+        let left = elsewhere.as_ref().map(|file| {
+            format!("; that of rank {} is in {}", self.rank, output::shown(file))
+        });
+        let text = format!("{directory}: {what}{}", left.unwrap_or_default());
         if self.snapshots.said.as_ref() != Some(&text) {
             notice::say(&text);
             self.snapshots.said = Some(text);
         }
-    }
-}
-
-impl Run {
-    /// Where the user finds what is known without a profile.
-    fn what_is_left(&self) -> String {
-        let place = self.snapshots.live.as_ref().map(|live| output::shown(live.path()));
-        place.map(|place| format!("; what is known is in {place}")).unwrap_or_default()
     }
 }
 
@@ -399,8 +398,10 @@ struct Here<'a> {
 impl Home for Here<'_> {
     fn write(&mut self, summary: &Summary) -> bool {
         let Some(directory) = self.run.write(self.profile, None) else { return false };
-        if let Err(error) = output::write_summary(&self.run.job.place, &directory, summary) {
-            self.run.cannot_write(&error);
+        let run = &mut *self.run;
+        let Some(keeper) = &mut run.snapshots.keeper else { return false };
+        if let Err(error) = keeper.write_summary(&run.job.place, &directory, summary) {
+            run.cannot_write(&NotWritten { error, elsewhere: None });
             return false;
         }
         self.directory = Some(directory);

@@ -9,6 +9,7 @@ pub(crate) mod cells;
 pub(crate) mod clock;
 pub(crate) mod elf_objects;
 pub(crate) mod elf_symbols;
+pub(crate) mod file_system;
 pub(crate) mod fixed_map;
 pub(crate) mod fork;
 pub(crate) mod guard;

@@ -9,14 +9,18 @@ use std::path::{Display, Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gyan_results::{rank_of_file_name, rank_of_live_file_name, read_profile};
+use gyan_results::{LiveFile, is_live_file_name, rank_of_file_name, read_rank};
+use serde::{Deserialize, Serialize};
+
+use crate::sys::file_system;
 
 /// How long one program of a job waits for another to make the run directory.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the profiles of a run go.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct Place {
+    #[serde(with = "crate::profile::path_bytes")]
     pub(crate) directory: PathBuf,
     /// The permissions of what is made, before the process's umask.
     pub(super) mode: u32,
@@ -25,9 +29,9 @@ pub(crate) struct Place {
 }
 
 /// The directories of the programs of one job: `<kind>-<program>-<id>`.
-#[derive(Clone)]
+#[derive(Clone, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct Family {
-    kind: &'static str,
+    kind: String,
     id: String,
 }
 
@@ -41,15 +45,25 @@ impl Place {
     pub(crate) fn named(
         parent: &Path,
         mode: u32,
-        kind: &'static str,
+        kind: &str,
         program: &str,
         id: &str,
     ) -> Place {
         Place {
             directory: parent.join(format!("{kind}-{program}-{id}")),
             mode,
-            family: Some(Family { kind, id: id.to_owned() }),
+            family: Some(Family { kind: kind.to_owned(), id: id.to_owned() }),
         }
+    }
+
+    /// Whether it is on this machine.
+    pub(crate) fn is_local(&self) -> bool {
+        file_system::is_local(&self.directory)
+    }
+
+    /// The device on which it is.
+    pub(crate) fn device(&self) -> Option<u64> {
+        file_system::device(&self.directory)
     }
 
     /// The directory in which the place is.
@@ -180,19 +194,17 @@ impl Family {
     }
 }
 
-/// Whether the profiles in `directory` are of `job`.
+/// Whether what is in `directory` is of `job`.
 fn holds(directory: &Path, job: &str) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
-    let is_profile = |name: &OsStr| {
-        name.to_str().is_some_and(|name| {
-            rank_of_file_name(name).or_else(|| rank_of_live_file_name(name)).is_some()
-        })
+    let job_of = |entry: fs::DirEntry| {
+        let (name, path) = (entry.file_name(), entry.path());
+        let name = name.to_str().filter(|_| entry.file_type().is_ok_and(|kind| kind.is_file()))?;
+        if is_live_file_name(name) {
+            return LiveFile::open(&path).ok().map(|live| live.job);
+        }
+        rank_of_file_name(name)?;
+        read_rank(&path).ok().map(|profile| profile.job.id)
     };
-    let is_file = |entry: &fs::DirEntry| entry.file_type().is_ok_and(|kind| kind.is_file());
-    let profile = entries
-        .flatten()
-        .filter(is_file)
-        .find(|entry| is_profile(&entry.file_name()))
-        .and_then(|entry| read_profile(&entry.path()).ok());
-    profile.is_some_and(|profile| profile.job.id == job)
+    entries.flatten().find_map(job_of).is_some_and(|found| found == job)
 }

@@ -1,4 +1,4 @@
-//! Where the profile of this rank goes, and its live file: a file of its own in the run directory, complete
+//! Where the profile of a rank goes, and the live file of a host: a file of its own in the run directory, complete
 //! or not there at all. Nothing is written through a link, and nothing is replaced but what an earlier job
 //! of the same user left.
 
@@ -8,18 +8,14 @@ pub(crate) use directory::{Place, shown};
 
 use std::fs::{self, File, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::IntoRawFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gyan_results::{
-    Overhead, RankProfile, SUMMARY_FILE, Summary, live_file_name, rank_file_name, read_profile,
-    write_rank,
-};
+use gyan_results::{RankProfile, SUMMARY_FILE, rank_file_name, read_rank};
 
-use crate::sys::notice;
 use crate::sys::sigmask;
 
 /// More processes than this never have one rank of one job.
@@ -27,89 +23,71 @@ const PLACES: u32 = 10_000;
 /// Nobody guesses that many names.
 const NAMES: u32 = 8;
 
-/// Writes the profile under a temporary name, then gives it its own. `measure` fills in the
-/// overhead behind the writing of all else; `live`: the live file of this process. The directory in which
-/// it is.
-pub(crate) fn write(
-    place: &Place,
-    profile: &mut RankProfile,
-    live: Option<&Path>,
-    measure: impl FnOnce(&mut Overhead),
-) -> io::Result<PathBuf> {
-    let write = |mut file, profile: &mut RankProfile| {
-        write_rank(&mut file, profile, measure)?;
-        close(file)
-    };
-    make(place, Kind::Profile, profile, live, write).map(|(directory, ())| directory)
+/// A profile that was written.
+#[derive(Debug)]
+pub(crate) struct Written {
+    /// In which it is.
+    pub(crate) directory: PathBuf,
+    /// Why it is not where it would be, in a sentence.
+    pub(crate) why: Option<String>,
 }
 
-/// Writes the summary into `directory`, in which the profile of this process is, in the place of one of an
-/// earlier run.
-pub(crate) fn write_summary(place: &Place, directory: &Path, summary: &Summary) -> io::Result<()> {
-    sigmask::without_signals(|| {
-        let (mut file, temporary) = create(directory, SUMMARY_FILE, place.mode)?;
-        let written = gyan_results::write_summary(&mut file, summary)
-            .and_then(|()| close(file))
-            .and_then(|()| fs::rename(&temporary, directory.join(SUMMARY_FILE)));
-        if written.is_err() {
-            let _ = fs::remove_file(&temporary);
-        }
-        written
+/// Writes the profile, of which `text` is the JSON, under a temporary name, then gives it its own.
+pub(crate) fn write(place: &Place, profile: &RankProfile, text: &[u8]) -> io::Result<Written> {
+    make(place, &profile.job.id, &rank_file_name(profile.rank), text, |temporary, directory| {
+        let owner = temporary.symlink_metadata()?.uid();
+        Publication { temporary, directory, profile, owner }.publish(place.mode)
     })
 }
 
-/// Has a live file filled, then gives it its name; `live`: an earlier one of this process, which it
-/// replaces. The file, and what `work` made of it.
-pub(crate) fn write_live<T>(
-    place: &Place,
-    profile: &mut RankProfile,
-    live: Option<&Path>,
-    work: impl FnOnce(File, &mut RankProfile) -> io::Result<T>,
-) -> io::Result<(PathBuf, T)> {
-    let name = Kind::Live.name(profile.rank);
-    make(place, Kind::Live, profile, live, work)
-        .map(|(directory, made)| (directory.join(name), made))
-}
-
-/// What there is of a rank.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
-    Profile,
-    Live,
-}
-
-impl Kind {
-    fn name(self, rank: u32) -> String {
-        match self {
-            Kind::Profile => rank_file_name(rank),
-            Kind::Live => live_file_name(rank),
-        }
+/// Writes the summary into `directory`, in which the profile of rank 0 is, in the place of one of an
+/// earlier run.
+pub(crate) fn write_summary(place: &Place, directory: &Path, text: &[u8]) -> io::Result<()> {
+    let temporary = filled(directory, SUMMARY_FILE, place.mode, text)?;
+    let renamed = fs::rename(&temporary, directory.join(SUMMARY_FILE));
+    if renamed.is_err() {
+        let _ = fs::remove_file(&temporary);
     }
+    renamed
 }
 
+/// Writes the live file of a host of a job, in the place of the earlier one. The directory in which it is.
+pub(crate) fn write_live(place: &Place, job: &str, name: &str, text: &[u8]) -> io::Result<PathBuf> {
+    make(place, job, name, text, |temporary, directory| {
+        fs::rename(temporary, directory.join(name)).map(|()| directory.to_owned())
+    })
+}
+
+/// Has a file made in the directory of the place, complete and under a temporary name, and `publish` give it
+/// its own, in that directory.
 fn make<T>(
     place: &Place,
-    kind: Kind,
-    profile: &mut RankProfile,
-    live: Option<&Path>,
-    work: impl FnOnce(File, &mut RankProfile) -> io::Result<T>,
-) -> io::Result<(PathBuf, T)> {
+    job: &str,
+    name: &str,
+    text: &[u8],
+    publish: impl FnOnce(&Path, &Path) -> io::Result<T>,
+) -> io::Result<T> {
+    let (directory, _naming) = place.settle(job)?;
+    directory::make(&directory, place.mode)?;
+    let temporary = filled(&directory, name, place.mode, text)?;
+    let owner = temporary.symlink_metadata().map(|metadata| metadata.uid());
+    let published = owner
+        .and_then(|owner| place.check_owner(&directory, owner))
+        .and_then(|()| publish(&temporary, &directory));
+    // It has another name now, or failed.
+    let _ = fs::remove_file(&temporary);
+    published
+}
+
+/// A new file with this text, complete, under a temporary name.
+fn filled(directory: &Path, name: &str, mode: u32, text: &[u8]) -> io::Result<PathBuf> {
     sigmask::without_signals(|| {
-        let (directory, _naming) = place.settle(&profile.job.id)?;
-        directory::make(&directory, place.mode)?;
-        let (file, temporary) = create(&directory, &kind.name(profile.rank), place.mode)?;
-        let written = file.metadata().and_then(|metadata| {
-            let owner = metadata.uid();
-            place.check_owner(&directory, owner)?;
-            let made = work(file, profile)?;
-            let directory = &directory;
-            let publication =
-                Publication { temporary: &temporary, directory, kind, profile, live, owner };
-            Ok((publication.publish(place.mode)?, made))
-        });
-        // It has another name now, or failed.
-        let _ = fs::remove_file(&temporary);
-        written
+        let (mut file, path) = create(directory, name, mode)?;
+        let written = file.write_all(text).and_then(|()| close(file));
+        if written.is_err() {
+            let _ = fs::remove_file(&path);
+        }
+        written.map(|()| path)
     })
 }
 
@@ -150,14 +128,11 @@ fn close(file: File) -> io::Result<()> {
     }
 }
 
-/// A file that is to have its name.
+/// A profile that is to have its name.
 struct Publication<'a> {
     temporary: &'a Path,
     directory: &'a Path,
-    kind: Kind,
     profile: &'a RankProfile,
-    /// The live file of this process.
-    live: Option<&'a Path>,
     /// Whom what this process writes there belongs to.
     owner: u32,
 }
@@ -171,76 +146,47 @@ enum Found {
 }
 
 impl Publication<'_> {
-    /// Gives the file its name in `directory`, or in `directory/again-<n>` when that of the profile or of
-    /// the live file is taken there.
-    fn publish(&self, mode: u32) -> io::Result<PathBuf> {
+    /// Gives the file its name in `directory`, or in `directory/again-<n>` when it is taken there.
+    fn publish(&self, mode: u32) -> io::Result<Written> {
         let mut why = None;
         for number in 1..PLACES {
-            let place = match number {
+            let directory = match number {
                 1 => self.directory.to_owned(),
                 _ => self.directory.join(format!("again-{number}")),
             };
-            if number > 1 && !is_directory_or_free(&place) {
+            if number > 1 && !is_directory_or_free(&directory) {
                 continue;
             }
-            directory::make(&place, mode)?;
-            if let Err(what) = self.give_name(&place)? {
+            directory::make(&directory, mode)?;
+            if let Err(what) = self.give_name(&directory)? {
                 why.get_or_insert(what);
                 continue;
             }
-            if self.kind == Kind::Profile {
-                self.tidy(&place);
-                if let Some((name, why)) = why {
-                    notice::say(&format!(
-                        "{}: {why} and stays; the profile of rank {} is in {}",
-                        shown(&self.directory.join(name)),
-                        self.profile.rank,
-                        shown(&place)
-                    ));
-                }
-            }
-            return Ok(place);
+            let rank = self.profile.rank;
+            let taken = self.directory.join(rank_file_name(rank));
+            let why = why.map(|why| {
+                let (taken, directory) = (taken.display(), directory.display());
+                format!("{taken}: {why} and stays; the profile of rank {rank} is in {directory}")
+            });
+            return Ok(Written { directory, why });
         }
         Err(io::Error::other("too many processes of this job had this rank"))
     }
 
-    /// The live file beside a profile is of an earlier job that was killed, or this process's own, which
-    /// is removed by who has it.
-    fn tidy(&self, place: &Path) {
-        let live = place.join(Kind::Live.name(self.profile.rank));
-        if self.live != Some(live.as_path()) {
-            let _ = fs::remove_file(live);
-        }
-    }
-
-    /// Gives the file its name in `place`, or says what is there and stays.
-    fn give_name(&self, place: &Path) -> io::Result<Result<(), (String, String)>> {
-        let path = place.join(self.kind.name(self.profile.rank));
-        if let Err(what) = self.is_free(place) {
+    /// Gives the file its name in `directory`, or says what is there and stays.
+    fn give_name(&self, directory: &Path) -> io::Result<Result<(), String>> {
+        let path = directory.join(rank_file_name(self.profile.rank));
+        if let Found::Kept(what) = self.found_at(&path) {
             return Ok(Err(what));
         }
         if fs::hard_link(self.temporary, &path).is_ok() {
             return Ok(Ok(()));
         }
         // Another was quicker, or it is of an earlier job, or this file system has no links.
-        if let Err(what) = self.is_free(place) {
+        if let Found::Kept(what) = self.found_at(&path) {
             return Ok(Err(what));
         }
         fs::rename(self.temporary, path).map(Ok)
-    }
-
-    /// Whether nothing of this rank is in `place` that stays, or else what.
-    fn is_free(&self, place: &Path) -> Result<(), (String, String)> {
-        for kind in [Kind::Profile, Kind::Live] {
-            let name = kind.name(self.profile.rank);
-            let path = place.join(&name);
-            if self.live != Some(path.as_path())
-                && let Found::Kept(what) = self.found_at(&path)
-            {
-                return Err((name, what));
-            }
-        }
-        Ok(())
     }
 
     /// A job script may give one id to several runs, and what Open MPI 5 starts as one rank may run
@@ -256,7 +202,7 @@ impl Publication<'_> {
         if metadata.uid() != self.owner {
             return kept("belongs to another user");
         }
-        let (Ok(other), own) = (read_profile(path), self.profile) else {
+        let (Ok(other), own) = (read_rank(path), self.profile) else {
             return kept("is no profile that this gyan can read");
         };
         let is_same_process = (other.pid, &other.host) == (own.pid, &own.host);
@@ -290,6 +236,7 @@ mod tests {
     use gyan_results::read_rank;
 
     use super::*;
+    use crate::sys::notice;
 
     /// A profile of `rank` of `job`, by the process `pid`.
     fn profile(job: &str, rank: u32, pid: u32) -> RankProfile {
@@ -300,10 +247,14 @@ mod tests {
         profile
     }
 
+    fn put(place: &Place, profile: &RankProfile) -> io::Result<Written> {
+        write(place, profile, &serde_json::to_vec(profile).unwrap())
+    }
+
     /// Where a profile of `program` went below `parent`.
-    fn written(parent: &Path, program: &str, mut profile: RankProfile) -> String {
+    fn written(parent: &Path, program: &str, profile: RankProfile) -> String {
         let place = Place::named(parent, 0o700, "gyan", program, &profile.job.id);
-        let directory = write(&place, &mut profile, None, |_| ()).unwrap();
+        let directory = put(&place, &profile).unwrap().directory;
         let read = read_rank(&directory.join(rank_file_name(profile.rank))).unwrap();
         assert_eq!(read.pid, profile.pid);
         directory.strip_prefix(parent).unwrap().display().to_string()
@@ -317,7 +268,7 @@ mod tests {
             let mut profile = profile(job, 0, pid);
             // Each job on a day of its own.
             profile.job.started = format!("2026-01-0{job}T00:00:00Z");
-            write(&place, &mut profile, None, |_| ()).unwrap();
+            put(&place, &profile).unwrap();
             let read = |path: &str| read_rank(&here.path().join(path)).ok().map(|read| read.pid);
             [read("rank-000000.json"), read("again-2/rank-000000.json")]
         };
@@ -357,7 +308,7 @@ mod tests {
             let place = Place::chosen(here.path(), 0o700);
             let mut profile = profile("1", 0, 10);
             profile.job.started = "2099-01-01T00:00:00Z".into();
-            let directory = write(&place, &mut profile, None, |_| ()).unwrap();
+            let directory = put(&place, &profile).unwrap().directory;
             assert_eq!(directory, here.path().join("again-3"), "{kind}");
             assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
             assert_eq!(taken.symlink_metadata().unwrap().ino(), before, "{kind}");
@@ -371,7 +322,7 @@ mod tests {
         let elsewhere = here.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, here.path().join("gyan-a-1")).unwrap();
-        let error = write(&place("1"), &mut profile("1", 0, 10), None, |_| ()).unwrap_err();
+        let error = put(&place("1"), &profile("1", 0, 10)).unwrap_err();
         assert_eq!(error.to_string(), "it is a link that gyan did not make");
         let foreign = here.path().join("gyan-a-2");
         fs::create_dir(&foreign).unwrap();
@@ -379,16 +330,12 @@ mod tests {
             notice::say("skipped: no right to give a directory away");
             return;
         }
-        let error = write(&place("2"), &mut profile("2", 0, 10), None, |_| ()).unwrap_err();
+        let error = put(&place("2"), &profile("2", 0, 10)).unwrap_err();
         assert_eq!(error.to_string(), "it belongs to another user");
         // Nor is one taken for that of another program of the job.
         fs::create_dir(here.path().join("gyan-b-3")).unwrap();
-        write_rank(
-            &mut File::create(here.path().join("gyan-b-3/rank-000001.json")).unwrap(),
-            &mut profile("3", 1, 11),
-            |_| (),
-        )
-        .unwrap();
+        let text = serde_json::to_vec(&profile("3", 1, 11)).unwrap();
+        fs::write(here.path().join("gyan-b-3/rank-000001.json"), text).unwrap();
         std::os::unix::fs::chown(here.path().join("gyan-b-3"), Some(65534), None).unwrap();
         assert_eq!(written(here.path(), "a", profile("3", 0, 10)), "gyan-a-3");
         for directory in [&elsewhere, &foreign] {
@@ -402,8 +349,8 @@ mod tests {
         let here = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
         let place = Place::chosen(&here.path().join("a/b"), 0o700);
-        write(&place, &mut profile("1", 0, 1), None, |_| ()).unwrap();
-        write(&place, &mut profile("1", 0, 2), None, |_| ()).unwrap();
+        put(&place, &profile("1", 0, 1)).unwrap();
+        put(&place, &profile("1", 0, 2)).unwrap();
         for directory in ["a/b", "a/b/again-2"] {
             assert_eq!(mode(&here.path().join(directory)), 0o700);
             assert_eq!(mode(&here.path().join(directory).join("rank-000000.json")), 0o600);

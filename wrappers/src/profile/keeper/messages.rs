@@ -1,0 +1,271 @@
+//! What a rank and the keeper of its host say to each other, over a local socket on which messages stay whole
+//! (`SOCK_SEQPACKET`). It never waits longer than it is told to.
+
+#![forbid(unsafe_code)]
+
+use std::fs::File;
+use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::Instant;
+
+use rustix::cmsg_space;
+use rustix::event::{PollFd, PollFlags, Timespec};
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags,
+};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::profile::output::Place;
+
+/// No message is longer; longer texts are several.
+const MESSAGE: usize = 32 << 10;
+
+/// What a rank says.
+#[derive(Deserialize, Serialize)]
+pub(super) enum Request {
+    /// Who it is: the first message.
+    Hello(Hello),
+    /// Its records come with it, in the place of earlier ones.
+    Records,
+    /// Write the profile whose text follows; `ends`: it is the last one. There is an answer.
+    Profile { place: Place, ends: bool },
+    /// Write the summary whose text follows beside a profile. There is an answer.
+    Summary { place: Place, directory: Bytes },
+    /// No profile will come: the ranks reduced them themselves.
+    Done,
+    /// The rank no longer waits, and has written its profile to this file, which can go once the profile is
+    /// where it is to be.
+    Elsewhere(Bytes),
+}
+
+/// Who a rank is.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct Hello {
+    pub(super) rank: u32,
+    pub(super) job: String,
+    pub(super) host: String,
+    /// Where the live file of the host is; none for nowhere.
+    pub(super) live: Option<Place>,
+}
+
+/// What the keeper answers.
+#[derive(Deserialize, Serialize)]
+pub(super) enum Answer {
+    /// It is in this directory; what else is to be said.
+    Written { directory: Bytes, why: Option<String> },
+    /// It cannot be written: the system's number of the error, if it has one, and the error in words.
+    Failed { errno: Option<i32>, text: String },
+}
+
+/// A path, whatever its bytes are.
+#[derive(Clone, Deserialize, Serialize)]
+pub(super) struct Bytes(#[serde(with = "crate::profile::path_bytes")] pub(super) PathBuf);
+
+/// One end of the socket.
+pub(super) struct Socket(pub(super) OwnedFd);
+
+impl Socket {
+    /// Sends something, with a file if there is one.
+    pub(super) fn send(
+        &self,
+        message: &impl Serialize,
+        file: Option<BorrowedFd>,
+        until: Instant,
+    ) -> io::Result<()> {
+        let bytes = postcard::to_allocvec(message).map_err(io::Error::other)?;
+        self.send_bytes(&bytes, file, until)
+    }
+
+    /// Sends a text, in several messages: the first byte of each says whether it is the last.
+    pub(super) fn send_text(&self, text: &[u8], until: Instant) -> io::Result<()> {
+        let parts = text.len().div_ceil(MESSAGE - 1).max(1);
+        for part in 0..parts {
+            let from = part * (MESSAGE - 1);
+            let to = text.len().min(from + MESSAGE - 1);
+            let mut bytes = vec![u8::from(part + 1 == parts)];
+            bytes.extend_from_slice(text.get(from..to).unwrap_or_default());
+            self.send_bytes(&bytes, None, until)?;
+        }
+        Ok(())
+    }
+
+    fn send_bytes(
+        &self,
+        bytes: &[u8],
+        file: Option<BorrowedFd>,
+        until: Instant,
+    ) -> io::Result<()> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+        let files: Vec<BorrowedFd> = file.into_iter().collect();
+        loop {
+            let mut with = SendAncillaryBuffer::new(&mut space);
+            if !files.is_empty() {
+                with.push(SendAncillaryMessage::ScmRights(&files));
+            }
+            let flags = SendFlags::NOSIGNAL | SendFlags::DONTWAIT;
+            match rustix::net::sendmsg(&self.0, &[IoSlice::new(bytes)], &mut with, flags) {
+                Ok(_) => return Ok(()),
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) => self.wait(PollFlags::OUT, None, Some(until))?,
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Receives something, and a file if one came with it; none when the other end is closed, or the process
+    /// of `other` has ended and nothing is left to be read.
+    pub(super) fn receive<T: DeserializeOwned>(
+        &self,
+        other: Option<BorrowedFd>,
+        until: Option<Instant>,
+    ) -> io::Result<Option<(T, Option<File>)>> {
+        let Some((bytes, file)) = self.receive_bytes(other, until)? else { return Ok(None) };
+        let message = postcard::from_bytes(&bytes);
+        message.map(|message| Some((message, file))).map_err(|_| ErrorKind::InvalidData.into())
+    }
+
+    /// Receives a text.
+    pub(super) fn receive_text(&self, other: Option<BorrowedFd>) -> io::Result<Option<Vec<u8>>> {
+        let mut text = Vec::new();
+        loop {
+            let Some((bytes, _)) = self.receive_bytes(other, None)? else { return Ok(None) };
+            let Some((&is_last, part)) = bytes.split_first() else { return Ok(None) };
+            text.extend_from_slice(part);
+            if is_last != 0 {
+                return Ok(Some(text));
+            }
+        }
+    }
+
+    fn receive_bytes(
+        &self,
+        other: Option<BorrowedFd>,
+        until: Option<Instant>,
+    ) -> io::Result<Option<(Vec<u8>, Option<File>)>> {
+        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+        let mut bytes = vec![0; MESSAGE];
+        let mut is_over = false;
+        loop {
+            let mut with = RecvAncillaryBuffer::new(&mut space);
+            let flags = RecvFlags::DONTWAIT | RecvFlags::CMSG_CLOEXEC;
+            let parts = &mut [IoSliceMut::new(&mut bytes)];
+            match rustix::net::recvmsg(&self.0, parts, &mut with, flags) {
+                Ok(message) if message.bytes == 0 => return Ok(None),
+                Ok(message) => {
+                    let length = message.bytes;
+                    let file = with.drain().find_map(|message| match message {
+                        RecvAncillaryMessage::ScmRights(mut files) => files.next().map(File::from),
+                        _ => None,
+                    });
+                    bytes.truncate(length);
+                    return Ok(Some((bytes, file)));
+                }
+                Err(rustix::io::Errno::INTR) => {}
+                Err(rustix::io::Errno::AGAIN) if is_over => return Ok(None),
+                Err(rustix::io::Errno::AGAIN) => {
+                    self.wait(PollFlags::IN, other, until)?;
+                    // What it sent before it ended is still to be read.
+                    is_over = other.is_some_and(|other| is_ready(other, PollFlags::IN));
+                }
+                Err(rustix::io::Errno::CONNRESET) => return Ok(None),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Waits until something can be done, or `other` can be read.
+    fn wait(
+        &self,
+        what: PollFlags,
+        other: Option<BorrowedFd>,
+        until: Option<Instant>,
+    ) -> io::Result<()> {
+        let mut ends = vec![PollFd::new(&self.0, what)];
+        ends.extend(other.map(|other| PollFd::from_borrowed_fd(other, PollFlags::IN)));
+        loop {
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            if left.is_some_and(|left| left.is_zero()) {
+                return Err(ErrorKind::TimedOut.into());
+            }
+            let left = left.and_then(|left| Timespec::try_from(left).ok());
+            match rustix::event::poll(&mut ends, left.as_ref()) {
+                Ok(0) | Err(rustix::io::Errno::INTR) => {}
+                Ok(_) => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+}
+
+/// Whether that can be done at once.
+pub(super) fn is_ready(file: impl AsFd, what: PollFlags) -> bool {
+    let mut ends = [PollFd::new(&file, what)];
+    rustix::event::poll(&mut ends, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+
+    use super::*;
+
+    fn pair() -> (Socket, Socket) {
+        let flags = SocketFlags::CLOEXEC;
+        let (one, other) =
+            socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+        (Socket(one), Socket(other))
+    }
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(60)
+    }
+
+    #[test]
+    fn texts_of_all_lengths_come_whole() {
+        let (one, other) = pair();
+        for length in [0, 1, MESSAGE - 2, MESSAGE - 1, MESSAGE, 3 * MESSAGE, 5 << 20] {
+            let text: Vec<u8> = (0..length).map(|at| u8::try_from(at % 251).unwrap()).collect();
+            let sent = text.clone();
+            thread::scope(|scope| {
+                scope.spawn(|| one.send_text(&sent, soon()).unwrap());
+                assert_eq!(other.receive_text(None).unwrap().unwrap(), text);
+            });
+        }
+    }
+
+    #[test]
+    fn a_file_comes_with_its_message() {
+        let (one, other) = pair();
+        let mut file = tempfile::tempfile().unwrap();
+        io::Write::write_all(&mut file, b"known").unwrap();
+        io::Seek::rewind(&mut file).unwrap();
+        one.send(&Request::Records, Some(file.as_fd()), soon()).unwrap();
+        let (request, file) = other.receive::<Request>(None, None).unwrap().unwrap();
+        assert!(matches!(request, Request::Records));
+        let mut text = String::new();
+        file.unwrap().read_to_string(&mut text).unwrap();
+        assert_eq!(text, "known");
+    }
+
+    #[test]
+    fn who_does_not_read_is_not_waited_for_for_ever_and_who_closed_is_seen() {
+        let (one, other) = pair();
+        let until = Instant::now() + Duration::from_millis(20);
+        let error = one.send_text(&vec![0; 64 << 20], until).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        let until = Some(Instant::now() + Duration::from_millis(20));
+        let error = one.receive::<Request>(None, until).map(drop).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+        drop(other);
+        assert!(one.send_text(b"x", soon()).is_err());
+        assert!(one.receive::<Request>(None, None).unwrap().is_none());
+    }
+}

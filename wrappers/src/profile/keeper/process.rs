@@ -1,0 +1,456 @@
+//! The keeper: a process that waits for file systems so that no rank has to.
+//!
+//! A thread for each rank takes what it says and writes its profile. One more writes the live file of the host
+//! now and then, when a rank has gone without a profile, and when the keeper is told to end (Slurm sends SIGTERM
+//! before it kills). The keeper ends when no rank is left and everything is written. Where a file system hangs, so
+//! do threads of the keeper, and the ranks go on.
+
+use std::collections::BTreeMap;
+use std::ffi::{CStr, c_char, c_int};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::path::PathBuf;
+use std::ptr;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use gyan_results::{LiveFile, is_live_file_name, live_file_name, parse_rank, write_live};
+use rustix::event::PollFlags;
+use rustix::net::SocketFlags;
+use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
+
+use super::messages::{Answer, Bytes, Hello, Request, Socket, is_ready};
+use super::records;
+use crate::profile::output::{self, Place, Written};
+use crate::sys::file_system;
+
+/// What the process is called.
+pub(crate) const NAME: &str = "gyan-keeper";
+/// A keeper that nobody ever talks to ends.
+const ALONE: Duration = Duration::from_secs(60);
+/// The live file is written no more often than this, on a disk of this machine and on one that is served by
+/// others, and no more than so many bytes a second of it.
+const LOCALLY: (Duration, f64) = (Duration::from_secs(1), 2e6);
+const REMOTELY: (Duration, f64) = (Duration::from_secs(10), 20e3);
+/// How long an answer may take that nobody may be waiting for.
+const ANSWERS: Duration = Duration::from_secs(10);
+/// Of a thread.
+const STACK: usize = 512 << 10;
+
+/// The entry point of libgyan.so as a program, which the dynamic loader jumps to: the words of the command line lie
+/// on the stack.
+#[unsafe(naked)]
+#[unsafe(no_mangle)]
+pub(crate) extern "C" fn gyan_keeper() -> ! {
+    #[cfg(target_arch = "x86_64")]
+    std::arch::naked_asm!(
+        "xor ebp, ebp",
+        "mov rdi, rsp",
+        "and rsp, -16",
+        "call {main}",
+        "ud2",
+        main = sym main,
+    );
+    #[cfg(target_arch = "aarch64")]
+    std::arch::naked_asm!(
+        "mov x29, #0",
+        "mov x30, #0",
+        "mov x0, sp",
+        "bl {main}",
+        "brk #1",
+        main = sym main,
+    );
+}
+
+/// `stack`: the number of words, then the address of each (System V ABI, 3.4.1).
+extern "C" fn main(stack: *const usize) -> ! {
+    // SAFETY: the loader left the words of the command line there.
+    let count = unsafe { stack.read() };
+    let words = (1..count).map(|at| {
+        // SAFETY: there are so many, each a string that ends with 0.
+        let word = unsafe { stack.add(1 + at).cast::<*const c_char>().read() };
+        // SAFETY: as above; they stay.
+        unsafe { CStr::from_ptr(word) }
+    });
+    let words: Vec<&CStr> = words.collect();
+    let listening = match words[..] {
+        [number, _] => number.to_str().ok().and_then(|number| number.parse::<RawFd>().ok()),
+        _ => None,
+    };
+    let Some(listening) = listening.filter(|number| *number > 2) else {
+        let text = concat!(
+            "libgyan.so of gyan ",
+            env!("CARGO_PKG_VERSION"),
+            ", a profiler for MPI programs: LD_PRELOAD=libgyan.so mpirun ...\n"
+        );
+        let _ = rustix::io::write(rustix::stdio::stdout(), text.as_bytes());
+        end(0);
+    };
+    leave_the_rank(listening);
+    // SAFETY: the rank that started this process left it open for it.
+    let listening = unsafe { OwnedFd::from_raw_fd(listening) };
+    serve_all(&listening);
+    end(0)
+}
+
+/// Ends the process at once: nothing of a C program is to be run.
+fn end(code: c_int) -> ! {
+    // SAFETY: _exit(2).
+    unsafe { libc::_exit(code) }
+}
+
+/// Has nothing of the rank's but the socket.
+fn leave_the_rank(listening: RawFd) {
+    let name = c"gyan-keeper";
+    // SAFETY: prctl(2) with a string.
+    unsafe { libc::prctl(libc::PR_SET_NAME, name.as_ptr()) };
+    let numbers = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers: Vec<RawFd> =
+        numbers.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    for number in numbers.into_iter().filter(|&number| number > 2 && number != listening) {
+        // SAFETY: nothing in this process has any of them: they are the rank's.
+        unsafe { libc::close(number) };
+    }
+    // Whoever waits for the end of what the program prints does not wait for the keeper.
+    if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
+        for number in 0..=2 {
+            // SAFETY: dup2(2) of an open descriptor.
+            unsafe { libc::dup2(nothing.as_raw_fd(), number) };
+        }
+    }
+    let _ = rustix::process::chdir("/");
+    // The rank may be bound to a processor and be limited; what is written is not part of the program.
+    // SAFETY: a set is plain bytes.
+    let mut all: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    // SAFETY: all bits of a set that lives.
+    unsafe { ptr::from_mut(&mut all).write_bytes(0xff, 1) };
+    // SAFETY: sched_setaffinity(2) of this process; processors that it may not use are left out.
+    unsafe { libc::sched_setaffinity(0, size_of_val(&all), &raw const all) };
+    for resource in [Resource::Nofile, Resource::Fsize, Resource::As] {
+        let limit = rustix::process::getrlimit(resource);
+        let raised = Rlimit { current: limit.maximum, maximum: limit.maximum };
+        let _ = rustix::process::setrlimit(resource, raised);
+    }
+}
+
+/// What a rank has come to.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// It is there.
+    Here,
+    /// Its process ended without a profile.
+    Gone,
+    /// Its profile is written, or will not come.
+    Done,
+}
+
+/// A rank of this host.
+struct Rank {
+    hello: Hello,
+    records: Mutex<Option<File>>,
+    stage: Mutex<Stage>,
+}
+
+/// All that the threads share.
+#[derive(Default)]
+struct Keeper {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Locked while a live file is written, which may take for ever.
+    files: Mutex<BTreeMap<Place, Live>>,
+}
+
+#[derive(Default)]
+struct State {
+    ranks: Vec<Arc<Rank>>,
+    /// Ranks that may still say something, or whose profiles are being written.
+    connections: usize,
+    /// Whether there ever was a rank.
+    begun: bool,
+    /// Whether the live files are to be written at once.
+    news: bool,
+}
+
+/// The live file of this host in one place.
+struct Live {
+    /// What tells it from those of other hosts of the same name.
+    number: u32,
+    /// Where it is, once it is.
+    path: Option<PathBuf>,
+    /// What earlier jobs left in that directory, and when that was changed last.
+    earlier: Vec<(PathBuf, SystemTime)>,
+}
+
+fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
+    lock.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Lets ranks in, until there are none any more.
+fn serve_all(listening: &OwnedFd) {
+    let keeper = Arc::new(Keeper::default());
+    let began = Instant::now();
+    let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
+    let Ok(listener) = listener else { return };
+    let wrote = start(move || writer.write_now_and_then(&listener, began));
+    let told = Arc::clone(&keeper);
+    if !wrote || !start(move || told.listen_to_signals()) {
+        return;
+    }
+    loop {
+        let ends = &mut [rustix::event::PollFd::new(listening, PollFlags::IN)];
+        let _ = rustix::event::poll(ends, None);
+        let Ok(socket) = rustix::net::accept_with(listening, SocketFlags::CLOEXEC) else { continue };
+        let other = rustix::net::sockopt::socket_peercred(&socket);
+        let Some(other) = other.ok().filter(|other| other.uid == geteuid()) else { continue };
+        let mut state = held(&keeper.state);
+        (state.begun, state.connections) = (true, state.connections + 1);
+        drop(state);
+        let served = Arc::clone(&keeper);
+        if !start(move || served.serve(&Socket(socket), other.pid)) {
+            keeper.lets_go();
+        }
+    }
+}
+
+fn start(work: impl FnOnce() + Send + 'static) -> bool {
+    thread::Builder::new().stack_size(STACK).spawn(work).is_ok()
+}
+
+impl Keeper {
+    /// Serves one rank until its end.
+    fn serve(&self, socket: &Socket, pid: Pid) {
+        // A copy of the rank that it forked has its socket, too: the end of the process is what counts.
+        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
+        let other = process.as_ref().map(AsFd::as_fd);
+        if let Ok(Some((Request::Hello(hello), file))) = socket.receive::<Request>(other, None) {
+            let rank = Arc::new(Rank {
+                hello,
+                records: Mutex::new(file),
+                stage: Mutex::new(Stage::Here),
+            });
+            held(&self.state).ranks.push(Arc::clone(&rank));
+            self.changed.notify_all();
+            while let Ok(Some((request, file))) = socket.receive::<Request>(other, None) {
+                if self.answer(socket, other, &rank, request, file).is_none() {
+                    break;
+                }
+            }
+            let mut stage = held(&rank.stage);
+            if *stage == Stage::Here {
+                *stage = Stage::Gone;
+            }
+        }
+        self.lets_go();
+    }
+
+    /// A rank is served no longer.
+    fn lets_go(&self) {
+        let mut state = held(&self.state);
+        state.connections = state.connections.saturating_sub(1);
+        state.news = true;
+        self.changed.notify_all();
+    }
+
+    /// Does what a rank asks for; none when it can ask for nothing more.
+    fn answer(
+        &self,
+        socket: &Socket,
+        other: Option<std::os::fd::BorrowedFd>,
+        rank: &Rank,
+        request: Request,
+        file: Option<File>,
+    ) -> Option<()> {
+        let answer = match request {
+            Request::Hello(_) => return None,
+            Request::Records => {
+                *held(&rank.records) = file;
+                return Some(());
+            }
+            Request::Done => {
+                self.is_done(rank);
+                return Some(());
+            }
+            Request::Elsewhere(file) => {
+                // It is written where it is to be by now.
+                if *held(&rank.stage) == Stage::Done {
+                    let _ = fs::remove_file(&file.0);
+                    let _ = file.0.parent().map(fs::remove_dir);
+                }
+                return Some(());
+            }
+            Request::Profile { place, ends } => {
+                let text = socket.receive_text(other).ok()??;
+                let written = write_profile(&place, &text);
+                if written.is_ok() {
+                    self.forget_earlier(&place);
+                    if ends {
+                        self.is_done(rank);
+                    }
+                }
+                answer_of(written)
+            }
+            Request::Summary { place, directory } => {
+                let text = socket.receive_text(other).ok()??;
+                let directory = directory.0;
+                let written = output::write_summary(&place, &directory, &text);
+                answer_of(written.map(|()| Written { directory, why: None }))
+            }
+        };
+        // Who no longer waits may still say where it left its profile.
+        let _ = socket.send(&answer, None, Instant::now() + ANSWERS);
+        Some(())
+    }
+
+    /// The live file has nothing of a rank that has a profile. With the last of them it goes, before that rank is
+    /// told that all is written.
+    fn is_done(&self, rank: &Rank) {
+        *held(&rank.stage) = Stage::Done;
+        if let Some(place) = &rank.hello.live
+            && self.ranks_in(place).is_empty()
+        {
+            self.write_live(place);
+        }
+    }
+
+    /// The ranks whose live file is in a place, and that have no profile.
+    fn ranks_in(&self, place: &Place) -> Vec<Arc<Rank>> {
+        let state = held(&self.state);
+        let here = state.ranks.iter().filter(|rank| rank.hello.live.as_ref() == Some(place));
+        here.filter(|rank| *held(&rank.stage) != Stage::Done).map(Arc::clone).collect()
+    }
+
+    /// Writes the live file in a place, or removes it when there is nothing for it. How long it is.
+    fn write_live(&self, place: &Place) -> usize {
+        let mut files = held(&self.files);
+        let ranks = self.ranks_in(place);
+        let known = ranks.first().map(|rank| rank.hello.clone());
+        let live = files.entry(place.clone()).or_insert_with(|| Live::in_(place, known.as_ref()));
+        let Some(Hello { job, host, .. }) = known else {
+            live.remove();
+            return 0;
+        };
+        let texts = ranks.iter().filter_map(|rank| {
+            let records = held(&rank.records);
+            let text = records::latest(records.as_ref()?).ok()??;
+            Some((rank.hello.rank, *held(&rank.stage) == Stage::Gone, text))
+        });
+        let texts: Vec<(u32, bool, Vec<u8>)> = texts.collect();
+        let ranks: Vec<_> = texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
+        let mut text = Vec::new();
+        if write_live(&mut text, &job, &host, &ranks).is_ok() && !ranks.is_empty() {
+            let name = live_file_name(&host, live.number);
+            if let Ok(directory) = output::write_live(place, &job, &name, &text) {
+                live.path = Some(directory.join(name));
+            }
+        }
+        text.len()
+    }
+
+    /// What earlier jobs left of their ranks goes when a profile of this one is there.
+    fn forget_earlier(&self, place: &Place) {
+        // Not while a live file is written: that may take for ever.
+        let Ok(mut files) = self.files.try_lock() else { return };
+        let Some(live) = files.get_mut(place) else { return };
+        for (path, changed) in live.earlier.drain(..) {
+            let now = fs::metadata(&path).and_then(|metadata| metadata.modified());
+            if now.is_ok_and(|now| now == changed) {
+                let _ = fs::remove_file(path);
+            }
+        }
+    }
+
+    /// Writes the live files, until there is nothing more to be written.
+    fn write_now_and_then(&self, listening: &OwnedFd, began: Instant) {
+        let mut due = None;
+        loop {
+            let mut state = held(&self.state);
+            while !state.news {
+                let now = Instant::now();
+                let until = if state.begun { due } else { Some(began + ALONE) };
+                let left = until.map(|until| until.saturating_duration_since(now));
+                if left.is_some_and(|left| left.is_zero()) {
+                    break;
+                }
+                // Without a time when somebody comes.
+                let left = left.unwrap_or(LOCALLY.0);
+                (state, _) = self
+                    .changed
+                    .wait_timeout(state, left)
+                    .unwrap_or_else(PoisonError::into_inner);
+                if state.begun && due.is_none() {
+                    due = Some(Instant::now() + LOCALLY.0);
+                }
+            }
+            state.news = false;
+            let places: std::collections::BTreeSet<Place> =
+                state.ranks.iter().filter_map(|rank| rank.hello.live.clone()).collect();
+            drop(state);
+            let mut apart = LOCALLY.0;
+            for place in &places {
+                let (least, rate) =
+                    if file_system::is_local(&place.directory) { LOCALLY } else { REMOTELY };
+                let bytes = self.write_live(place);
+                apart = apart.max(least).max(Duration::from_secs_f64(bytes as f64 / rate));
+            }
+            due = Some(Instant::now() + apart);
+            let state = held(&self.state);
+            let is_over = state.connections == 0 && !state.news && !is_ready(listening, PollFlags::IN);
+            if is_over && (state.begun || began.elapsed() > ALONE) {
+                end(0);
+            }
+        }
+    }
+
+    /// Whatever would end the process says that time is short.
+    fn listen_to_signals(&self) {
+        loop {
+            // SAFETY: a set is plain bytes, which sigfillset(3) fills in.
+            let mut all = unsafe { std::mem::zeroed() };
+            // SAFETY: room for a set.
+            unsafe { libc::sigfillset(&raw mut all) };
+            let mut signal: c_int = 0;
+            // SAFETY: sigwait(3) for signals that all threads hold back since the process began.
+            unsafe { libc::sigwait(&raw const all, &raw mut signal) };
+            if [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1].contains(&signal) {
+                held(&self.state).news = true;
+                self.changed.notify_all();
+            }
+        }
+    }
+}
+
+impl Live {
+    /// In a place, for the ranks of a job.
+    fn in_(place: &Place, known: Option<&Hello>) -> Live {
+        let job = known.map(|hello| hello.job.as_str());
+        let entries = fs::read_dir(&place.directory).into_iter().flatten().flatten();
+        let lives = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
+        let earlier = lives.filter_map(|entry| {
+            let live = LiveFile::open(&entry.path()).ok()?;
+            let changed = entry.metadata().ok()?.modified().ok()?;
+            (job.is_some_and(|job| live.job != job)).then(|| (entry.path(), changed))
+        });
+        Live { number: fastrand::u32(..), path: None, earlier: earlier.collect() }
+    }
+
+    fn remove(&mut self) {
+        let Some(path) = self.path.take() else { return };
+        let _ = fs::remove_file(&path);
+        // With `GYAN_LIVE` it is a directory that nothing else is in.
+        let _ = path.parent().map(fs::remove_dir);
+    }
+}
+
+fn write_profile(place: &Place, text: &[u8]) -> io::Result<Written> {
+    let profile = parse_rank(text).map_err(io::Error::other)?;
+    output::write(place, &profile, text)
+}
+
+fn answer_of(written: io::Result<Written>) -> Answer {
+    match written {
+        Ok(Written { directory, why }) => Answer::Written { directory: Bytes(directory), why },
+        Err(error) => Answer::Failed { errno: error.raw_os_error(), text: error.to_string() },
+    }
+}

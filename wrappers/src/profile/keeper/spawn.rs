@@ -1,0 +1,257 @@
+//! How does a rank find the keeper of its host, or start it?
+//!
+//! All ranks of a job on a host know the same name of a socket. Whoever can bind to it starts the keeper, which
+//! gets the listening end; the others, and itself, connect. Nothing is left of it in any file system.
+//!
+//! The keeper is libgyan.so itself, as a program: the dynamic loader runs it from its own entry point. It has
+//! nothing of the rank's: no memory, no file but the socket, no terminal, and it is no child of the rank's, so
+//! that a program which waits for its children never sees it.
+
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::ptr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::process::{Pid, geteuid};
+
+use super::messages::Socket;
+use super::process;
+use crate::config::launcher;
+
+/// How long a rank tries to reach the keeper that another one is starting.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// So many ranks can wait to be let in; the system may allow fewer.
+const WAITING: i32 = 4096;
+/// What the processes need that start it.
+const STACK: usize = 64 << 10;
+/// Of the id, so that the name is not longer than the system allows.
+const ID_BYTES: usize = 64;
+
+/// A connection to the keeper of the ranks of `job` here, which is started if there is none. `directory`: what
+/// tells others which keeper it is.
+pub(super) fn reach(job: &str, directory: &Path) -> io::Result<Socket> {
+    let name = name_of(job)?;
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let socket = new_socket()?;
+        match rustix::net::connect(&socket, &name) {
+            Ok(()) => return is_ours(&socket).map(|()| Socket(socket)),
+            // Nobody listens, or not yet.
+            Err(Errno::CONNREFUSED) => match start(&name, directory) {
+                Err(error) if error.kind() != ErrorKind::AddrInUse => return Err(error),
+                _ => {}
+            },
+            // Too many wait.
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if Instant::now() > until {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn new_socket() -> io::Result<OwnedFd> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    Ok(rustix::net::socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?)
+}
+
+/// The name of the socket, in the abstract namespace (unix(7)).
+fn name_of(job: &str) -> io::Result<SocketAddrUnix> {
+    let (user, sum) = (geteuid().as_raw(), crc32fast::hash(job.as_bytes()));
+    let short: String = job.chars().take(ID_BYTES).filter(char::is_ascii_graphic).collect();
+    let name = format!("gyan-{}-{user}-{sum:08x}-{short}", env!("CARGO_PKG_VERSION"));
+    Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
+}
+
+/// Anybody can bind to a name: what a rank knows is for nobody but its own user.
+fn is_ours(socket: &OwnedFd) -> io::Result<()> {
+    let other = rustix::net::sockopt::socket_peercred(socket)?;
+    if other.uid == geteuid() { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
+}
+
+/// Starts the keeper, unless another rank does.
+fn start(name: &SocketAddrUnix, directory: &Path) -> io::Result<()> {
+    let files = Files::of_this_process()?;
+    let listening = new_socket()?;
+    rustix::net::bind(&listening, name)?;
+    rustix::net::listen(&listening, WAITING)?;
+    run(&files, &listening, directory)
+}
+
+/// The files that the keeper is made of.
+struct Files {
+    loader: PathBuf,
+    library: PathBuf,
+}
+
+impl Files {
+    fn of_this_process() -> io::Result<Files> {
+        let maps = fs::read("/proc/self/maps")?;
+        let file = |address: usize| file_at(&maps, address).ok_or(ErrorKind::NotFound);
+        // SAFETY: getauxval(3) has no preconditions.
+        let [base, entry] = [libc::AT_BASE, libc::AT_ENTRY].map(|what| unsafe { libc::getauxval(what) });
+        // A program that the loader was told to run has no loader of its own.
+        let loader = if base == 0 { entry } else { base };
+        let library = file(process::gyan_keeper as *const () as usize)?;
+        // A program that contains gyan (`static`) is none that can be run as a keeper.
+        if fs::read_link("/proc/self/exe").is_ok_and(|program| program == library) {
+            return Err(ErrorKind::Unsupported.into());
+        }
+        Ok(Files { loader: file(usize::try_from(loader).unwrap_or(0))?, library })
+    }
+}
+
+/// The file that is mapped at an address, by `/proc/self/maps` (proc(5)).
+fn file_at(maps: &[u8], address: usize) -> Option<PathBuf> {
+    let line = maps.split(|&byte| byte == b'\n').find(|line| {
+        let range = line.split(|&byte| byte == b' ').next().and_then(|range| str::from_utf8(range).ok());
+        let ends = range.and_then(|range| range.split_once('-'));
+        let number = |text| usize::from_str_radix(text, 16).ok();
+        ends.and_then(|(from, to)| Some((number(from)?..number(to)?).contains(&address)))
+            .unwrap_or(false)
+    })?;
+    let path = line.get(line.iter().position(|&byte| byte == b'/')?..)?;
+    let path = Path::new(std::ffi::OsStr::from_bytes(path));
+    path.is_file().then(|| path.to_owned())
+}
+
+/// What the two processes need between this one and the keeper.
+struct Command {
+    path: CString,
+    arguments: Vec<*const c_char>,
+    environment: Vec<*const c_char>,
+    listening: c_int,
+    stack: Vec<u8>,
+}
+
+/// Runs the keeper as a process that is nobody's child, and returns when it has begun.
+fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
+    let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(ErrorKind::InvalidInput));
+    let words = [
+        text(process::NAME.as_bytes())?,
+        text(files.library.as_os_str().as_bytes())?,
+        text(listening.as_raw_fd().to_string().as_bytes())?,
+        text(directory.as_os_str().as_bytes())?,
+    ];
+    // It may be what the C library is found by.
+    let path = launcher("LD_LIBRARY_PATH").map(|path| format!("LD_LIBRARY_PATH={path}"));
+    let path = path.map(|path| text(path.as_bytes())).transpose()?;
+    let mut command = Command {
+        path: text(files.loader.as_os_str().as_bytes())?,
+        arguments: words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect(),
+        environment: path.iter().map(|path| path.as_ptr()).chain([ptr::null()]).collect(),
+        listening: listening.as_raw_fd(),
+        stack: vec![0; STACK],
+    };
+    let mut stack = vec![0; STACK];
+    let held = AllSignals::hold();
+    // SAFETY: the process runs `between` on a stack of its own, in this one's memory, while this thread stands
+    // still until it has ended (CLONE_VFORK). No handler runs there, since all signals are held back. It makes
+    // no signal when it ends, and no wait of the program's but one for such processes sees it (clone(2)).
+    let child = unsafe {
+        libc::clone(
+            between,
+            top_of(&mut stack),
+            libc::CLONE_VM | libc::CLONE_VFORK,
+            ptr::from_mut(&mut command).cast(),
+        )
+    };
+    let error = io::Error::last_os_error();
+    drop(held);
+    let child = Pid::from_raw(child).ok_or(error)?;
+    let mut status = 0;
+    // SAFETY: wait4(2) for the process above, with room for how it ended.
+    while unsafe { libc::waitpid(child.as_raw_nonzero().get(), &raw mut status, libc::__WCLONE) } < 0
+        && io::Error::last_os_error().kind() == ErrorKind::Interrupted
+    {}
+    if status == 0 { Ok(()) } else { Err(io::Error::other("a process cannot be started")) }
+}
+
+/// The highest address of a stack, aligned as the processors want it.
+fn top_of(stack: &mut [u8]) -> *mut c_void {
+    let end = stack.as_mut_ptr_range().end;
+    // SAFETY: at most 15 bytes before the end of it.
+    unsafe { end.sub(end.addr() % 16) }.cast()
+}
+
+/// Starts the keeper's process and ends: so it is nobody's child.
+extern "C" fn between(command: *mut c_void) -> c_int {
+    // SAFETY: of `run`, which stands still.
+    let of = unsafe { &mut *command.cast::<Command>() };
+    let stack = top_of(&mut of.stack);
+    // SAFETY: as for the process that this is.
+    let child = unsafe {
+        libc::clone(become_keeper, stack, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, command)
+    };
+    c_int::from(child < 0)
+}
+
+extern "C" fn become_keeper(command: *mut c_void) -> c_int {
+    // SAFETY: of `run`, which stands still.
+    let command = unsafe { &*command.cast::<Command>() };
+    // SAFETY: setsid(2): what is sent to the job's process group is not for it.
+    unsafe { libc::setsid() };
+    // SAFETY: fcntl(2) of a descriptor that is open; this process has a table of its own.
+    unsafe { libc::fcntl(command.listening, libc::F_SETFD, 0) };
+    // SAFETY: execve(2) with lists of strings that end with null.
+    unsafe {
+        libc::execve(command.path.as_ptr(), command.arguments.as_ptr(), command.environment.as_ptr())
+    };
+    127
+}
+
+/// While this lives, all signals wait for this thread.
+struct AllSignals(libc::sigset_t);
+
+impl AllSignals {
+    fn hold() -> AllSignals {
+        // SAFETY: a set is plain bytes, which sigfillset(3) fills in.
+        let mut all = unsafe { std::mem::zeroed() };
+        // SAFETY: room for a set.
+        unsafe { libc::sigfillset(&raw mut all) };
+        let mut before = all;
+        // SAFETY: pthread_sigmask(3) with a set that was made and room for one.
+        unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before) };
+        AllSignals(before)
+    }
+}
+
+impl Drop for AllSignals {
+    fn drop(&mut self) {
+        // SAFETY: pthread_sigmask(3) with the set that it gave.
+        unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, ptr::null_mut()) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_found_by_an_address_in_it() {
+        let maps = fs::read("/proc/self/maps").unwrap();
+        let here = file_at(&maps, a_file_is_found_by_an_address_in_it as *const () as usize);
+        assert_eq!(here.unwrap(), std::env::current_exe().unwrap());
+        assert_eq!(file_at(&maps, 1), None);
+        let files = Files::of_this_process();
+        // These tests are a program that contains gyan.
+        assert_eq!(files.err().unwrap().kind(), ErrorKind::Unsupported);
+    }
+
+    #[test]
+    fn names_differ_by_job_and_have_room() {
+        let name = |job: &str| name_of(job).unwrap().abstract_name().unwrap().to_vec();
+        assert_ne!(name("12.0"), name("12.1"));
+        let long = "x".repeat(500);
+        assert_ne!(name(&format!("{long}1")), name(&format!("{long}2")));
+    }
+}
