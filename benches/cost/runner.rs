@@ -158,7 +158,7 @@ fn one(
         return Err(format!("exit code {}: {why}", outcome.code));
     }
     // libgyan.so writes none where it finds no MPI that it knows.
-    let written = if output.is_dir() { ranks_that_left(&output, "json").len() } else { 0 };
+    let written = if output.is_dir() { ranks_that_left(&output).len() } else { 0 };
     if mode.tool == Tool::Gyan && written != measurement.ranks {
         return Err(format!("{written} profiles of {} ranks", measurement.ranks));
     }

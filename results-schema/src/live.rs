@@ -182,7 +182,8 @@ pub fn parse_live(
         let at = usize::try_from(at).ok()?;
         bytes.get(at..at.checked_add(usize::try_from(of.bytes).ok()?)?)
     };
-    let of_each = file.ranks.iter().map(|(at, of)| (*of, of.profile(text(*at, of).unwrap_or_default())));
+    let of_each =
+        file.ranks.iter().map(|(at, of)| (*of, of.profile(text(*at, of).unwrap_or_default())));
     Ok(of_each.collect())
 }
 
@@ -195,7 +196,7 @@ mod tests {
     fn profile(rank: u32, elapsed_s: f64) -> RankProfile {
         let example = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/rank.json");
         let mut profile = parse_rank(&fs::read(example).unwrap()).unwrap();
-        (profile.rank, profile.job.elapsed_s) = (rank, elapsed_s);
+        (profile.rank, profile.size, profile.job.elapsed_s) = (rank, 8, elapsed_s);
         profile
     }
 
@@ -215,7 +216,10 @@ mod tests {
         fs::write(&path, file()).unwrap();
         let file = LiveFile::open(&path).unwrap();
         assert_eq!((file.job.as_str(), file.host.as_str()), ("12.0", "n1"));
-        assert_eq!(file.ranks().map(|of| (of.rank, of.gone)).collect::<Vec<_>>(), [(3, false), (5, true)]);
+        assert_eq!(
+            file.ranks().map(|of| (of.rank, of.gone)).collect::<Vec<_>>(),
+            [(3, false), (5, true)]
+        );
         for rank in [3, 5] {
             let (of, read) = file.read(rank).unwrap().unwrap();
             assert_eq!((of.gone, read), (rank == 5, profile(rank, f64::from(rank))));
@@ -272,7 +276,8 @@ mod tests {
             }
         }
         let error = parse_live(&whole[..index + 9]).unwrap().remove(0).1.unwrap_err();
-        let what = "is damaged: what it holds of rank 3 is not what was written; run the program again";
+        let what =
+            "is damaged: what it holds of rank 3 is not what was written; run the program again";
         assert_eq!(error.to_string(), what);
     }
 
@@ -293,7 +298,9 @@ mod tests {
         let name = live_file_name("n1.cluster/x y", 0x3f9a_0c1e);
         assert_eq!(name, "host-n1.cluster-x-y-3f9a0c1e.live");
         assert!(is_live_file_name(&name));
-        for other in ["rank-000003.live", "host-n1.live", "host-n1-3f9a0c1e.json", "host-a-3f9a0c1.live"] {
+        for other in
+            ["rank-000003.live", "host-n1.live", "host-n1-3f9a0c1e.json", "host-a-3f9a0c1.live"]
+        {
             assert!(!is_live_file_name(other), "{other}");
         }
     }

@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
+use std::time::Duration;
 
 use crate::DONE;
 use crate::cli::RunOptions;
@@ -17,9 +18,13 @@ use crate::commands::report;
 use crate::error::Error;
 use crate::input::directory;
 use crate::input::source::Source;
+use crate::launch::keepers;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
 use crate::launch::wait::run_and_wait;
+
+/// How long the profiles of ranks that were killed are waited for.
+const KEEPERS: Duration = Duration::from_secs(20);
 
 type Variables = Vec<(&'static str, OsString)>;
 
@@ -90,6 +95,12 @@ fn in_front(
     };
     let mut command = Command::new(program);
     let status = run_and_wait(command.args(arguments).envs(own));
+    if !keepers::have_ended(&output, KEEPERS) {
+        anstream::eprintln!(
+            "gyan: {}: its file system does not answer: profiles are still to be written",
+            output.display()
+        );
+    }
     if is_new {
         // Where nothing was written: one with something in it stays.
         let _ = fs::remove_dir(&output);

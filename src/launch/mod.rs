@@ -2,6 +2,7 @@
 //! the ranks? Nothing here reads profiles.
 
 pub(crate) mod executable;
+pub(crate) mod keepers;
 pub(crate) mod launcher;
 pub(crate) mod listing;
 pub(crate) mod mpi;

@@ -6,8 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    Ending, LiveLayout, RankProfile, Summary, live_file_name, rank_file_name, read_rank,
-    read_summary,
+    Ending, RankProfile, Summary, live_file_name, rank_file_name, read_rank, read_summary,
+    write_live,
 };
 use tempfile::TempDir;
 
@@ -226,20 +226,17 @@ fn a_live_file_is_packed_as_what_it_knows_and_stays_while_its_process_may_be_the
     profile.end.how = Ending::Running;
     "another-node".clone_into(&mut profile.host);
     let text = serde_json::to_vec(&profile).unwrap();
-    let layout = LiveLayout::with_room(text.len());
-    let record = layout.record(1, &text).unwrap();
-    let mut file = vec![0; layout.size()];
-    file[..32].copy_from_slice(&layout.header());
-    file[record.at..record.at + text.len()].copy_from_slice(&text);
-    file[record.about_at..record.about_at + record.about.len()].copy_from_slice(&record.about);
+    let mut file = Vec::new();
+    write_live(&mut file, &profile.job.id, "another-node", &[(1, false, &text)]).unwrap();
+    let name = live_file_name("another-node", 7);
     fs::remove_file(run.join(rank_file_name(1))).unwrap();
-    fs::write(run.join(live_file_name(1)), file).unwrap();
+    fs::write(run.join(&name), file).unwrap();
     let outcome = run_in(&directory, &["pack", "run", "--remove"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stderr.contains("its process may be running; packed"), "{}", outcome.stderr);
     let left: Vec<_> =
         fs::read_dir(&run).unwrap().map(|entry| entry.unwrap().file_name()).collect();
-    assert_eq!(left, ["rank-000001.live"]);
+    assert_eq!(left, [name.as_str()]);
     done(&directory, &["unpack", "run.gyan.zst", "again"]);
     let unpacked = read_rank(&directory.path().join("again").join(rank_file_name(1))).unwrap();
     assert_eq!(unpacked.end.how, Ending::Unknown);

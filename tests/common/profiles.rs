@@ -4,10 +4,15 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{Call, Number, Pvar, RankProfile, Values, read_profile};
+use gyan_results::{
+    Call, LiveFile, Number, Pvar, RankProfile, Values, is_live_file_name, rank_file_name,
+    rank_of_file_name, read_rank,
+};
+
 use tempfile::TempDir;
 
 use super::mpis::Mpi;
+use super::patience::comes_true;
 use super::processes::{Outcome, command, run};
 use super::release::libgyan;
 
@@ -93,38 +98,86 @@ pub(crate) fn truth(directory: &Path, rank: u32) -> Vec<Vec<String>> {
 
 /// The profiles in a run directory, by rank: exactly so many, so that no loop is over none of them.
 pub(crate) fn profiles(directory: &Path, expected: usize) -> Vec<RankProfile> {
-    files_of_ranks(directory, "json", expected)
-}
-
-/// What the live files in a run directory know, by rank, of exactly so many.
-pub(crate) fn lives(directory: &Path, expected: usize) -> Vec<RankProfile> {
-    files_of_ranks(directory, "live", expected)
-}
-
-fn files_of_ranks(directory: &Path, extension: &str, expected: usize) -> Vec<RankProfile> {
-    let ranks = ranks_that_left(directory, extension);
-    assert_eq!(ranks.len(), expected, "{}: {extension} of {ranks:?}", directory.display());
-    let read = |rank| {
-        let path = directory.join(format!("rank-{rank:06}.{extension}"));
-        read_profile(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    let ranks = ranks_that_left(directory);
+    assert_eq!(ranks.len(), expected, "{}: profiles of {ranks:?}", directory.display());
+    let read = |rank: &u32| {
+        let path = directory.join(rank_file_name(*rank));
+        read_rank(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
     };
-    ranks.into_iter().map(read).collect()
+    ranks.iter().map(read).collect()
 }
 
-/// The ranks that left a profile (`json`) or a live file (`live`), where that is the launcher's choice or
-/// what a test is about.
-pub(crate) fn ranks_that_left(directory: &Path, extension: &str) -> Vec<u32> {
-    let names = fs::read_dir(directory)
-        .unwrap_or_else(|error| panic!("{}: {error}", directory.display()))
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap());
-    let mut ranks: Vec<u32> = names
-        .filter_map(|name| {
-            let rank = name.strip_prefix("rank-")?.strip_suffix(extension)?.strip_suffix('.')?;
-            Some(rank.parse().unwrap())
-        })
-        .collect();
+/// What the live files in a run directory know, by rank, of exactly so many that have no profile. They are
+/// written when a process has gone, by another one.
+pub(crate) fn lives(directory: &Path, expected: usize) -> Vec<RankProfile> {
+    let mut known = Vec::new();
+    let profiles = ranks_that_left(directory);
+    let found = comes_true(|| {
+        known = known_live(directory, &profiles);
+        known.len() == expected
+    });
+    let ranks: Vec<u32> = known.iter().map(|profile| profile.rank).collect();
+    assert!(found, "{}: live files of {ranks:?}", directory.display());
+    known
+}
+
+/// What live files know by now of ranks other than those.
+pub(crate) fn known_live(directory: &Path, profiles: &[u32]) -> Vec<RankProfile> {
+    let read = |path: PathBuf| -> Vec<RankProfile> {
+        // It may have gone since.
+        let Ok(live) = LiveFile::open(&path) else { return Vec::new() };
+        let ranks = live.ranks().filter(|of| !profiles.contains(&of.rank));
+        ranks.filter_map(|of| live.read(of.rank).unwrap_or(None)).map(|(_, read)| read).collect()
+    };
+    let mut known: Vec<RankProfile> = live_files(directory).into_iter().flat_map(read).collect();
+    known.sort_by_key(|profile| profile.rank);
+    known
+}
+
+/// The live files in a run directory.
+pub(crate) fn live_files(directory: &Path) -> Vec<PathBuf> {
+    let names = names_in(directory).into_iter().filter(|name| is_live_file_name(name));
+    names.map(|name| directory.join(name)).collect()
+}
+
+fn names_in(directory: &Path) -> Vec<String> {
+    // Of ranks that left nothing yet there may be no directory.
+    let entries = fs::read_dir(directory).into_iter().flatten();
+    entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// The ranks that left a profile, where that is the launcher's choice or what a test is about.
+pub(crate) fn ranks_that_left(directory: &Path) -> Vec<u32> {
+    assert!(
+        comes_true(|| keepers_of(directory).is_empty()),
+        "{}: a keeper stays",
+        directory.display()
+    );
+    let names = names_in(directory);
+    let mut ranks: Vec<u32> = names.iter().filter_map(|name| rank_of_file_name(name)).collect();
     ranks.sort_unstable();
     ranks
+}
+
+/// Waits until so many ranks have left something, a profile or what a live file knows.
+pub(crate) fn known_of_each(directory: &Path, expected: usize) {
+    let profiles = ranks_that_left(directory).len();
+    lives(directory, expected - profiles);
+}
+
+/// The keepers that write profiles to a directory.
+pub(crate) fn keepers_of(directory: &Path) -> Vec<i32> {
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let keepers = processes.filter(|path| {
+        fs::read_to_string(path.join("comm")).is_ok_and(|name| name.trim() == "gyan-keeper")
+    });
+    let is_its = |path: &PathBuf| {
+        let line = fs::read(path.join("cmdline")).unwrap_or_default();
+        let last = line.strip_suffix(b"\0").and_then(|line| line.rsplit(|byte| *byte == 0).next());
+        last.is_some_and(|last| last == directory.as_os_str().as_encoded_bytes())
+    };
+    let number = |path: PathBuf| path.file_name()?.to_str()?.parse().ok();
+    keepers.filter(is_its).filter_map(number).collect()
 }
 
 /// The run directories in `here`; names that lead to another of them do not count.

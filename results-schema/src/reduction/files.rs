@@ -55,7 +55,9 @@ mod tests {
     #[test]
     fn a_file_is_called_as_it_was() {
         let mut files = Files::default();
-        for (rank, name) in [(0, "rank-000000.json"), (1, "host-n1-3f9a0c1e.live: rank 1"), (3, "other")] {
+        for (rank, name) in
+            [(0, "rank-000000.json"), (1, "host-n1-3f9a0c1e.live: rank 1"), (3, "other")]
+        {
             let mut one = Files::default();
             one.set(7, "something");
             one.set(rank, name);

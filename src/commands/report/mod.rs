@@ -13,6 +13,7 @@ use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::packed;
 use crate::input::source::Source;
+use crate::launch::keepers;
 use crate::symbols::stacks;
 use crate::view::data::{self, Data, Queues};
 use crate::view::{self, View};
@@ -21,6 +22,7 @@ use crate::{DONE, INCOMPLETE, output, render};
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
     let (directory, phase) = directory_and_phase(options)?;
+    keepers::write_now(&directory);
     let source = Source::open(&directory)?;
     let mut summary = source.summarize()?;
     let complete = source.warn_of_gaps(&summary);

@@ -246,13 +246,13 @@ fn a_process_without_a_launcher_spawns_as_without_gyan() {
         let written = || {
             let directories = run_directories(here.path()).into_iter();
             let mut ranks: Vec<usize> =
-                directories.map(|directory| ranks_that_left(&directory, "json").len()).collect();
+                directories.map(|directory| ranks_that_left(&directory).len()).collect();
             ranks.sort_unstable();
             ranks
         };
         assert!(comes_true(|| written() == [1, 2, 2]), "{mpi:?} {:?}", written());
         for directory in run_directories(here.path()) {
-            let size = ranks_that_left(&directory, "json").len();
+            let size = ranks_that_left(&directory).len();
             for profile in profiles(&directory, size) {
                 assert_eq!(profile.size as usize, size, "{mpi:?} {}", directory.display());
             }

@@ -7,28 +7,42 @@ use std::process::Command;
 use gyan_results::Ending;
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, run};
+use crate::common::{
+    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, ranks_that_left, run,
+};
 use crate::faults::inject;
 
 /// Of the table of faults.
 const GROUP: &str = "surroundings";
 const ONE_LINE: &str = "the same exit code and output as without gyan, and one line";
 
-fn with_output(mpi: Mpi, output: &Path) -> (Outcome, Outcome) {
+/// Without gyan and with it; `temporary`: where profiles go that cannot be written to `output`.
+fn with_output(mpi: Mpi, output: &Path, temporary: &Path) -> (Outcome, Outcome) {
     let mut words = mpi.mpirun(2);
     words.extend([mpi.program("exit_code").display().to_string(), "0".into()]);
     let bare = run(&mut command(&words));
-    let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", output));
+    let with = run(command(&words)
+        .env("LD_PRELOAD", libgyan())
+        .env("GYAN_OUTPUT", output)
+        .env("TMPDIR", temporary));
     (bare, with)
+}
+
+/// The profiles that a line says are elsewhere.
+fn are_elsewhere(line: &str, ranks: usize) {
+    let (_, directory) = line.rsplit_once(" are in ").unwrap_or_else(|| panic!("{line}"));
+    profiles(Path::new(directory), ranks);
 }
 
 fn one_line_and_unharmed(mpi: Mpi, output: &Path, reason: &str) {
     let fault = inject(GROUP, &format!("the run directory: {reason}"), ONE_LINE);
-    let (bare, with) = with_output(mpi, output);
+    let temporary = TempDir::new().unwrap();
+    let (bare, with) = with_output(mpi, output, temporary.path());
     assert_eq!(with.code, bare.code, "{mpi:?}");
     assert_eq!(with.stdout_of_ranks(), bare.stdout_of_ranks(), "{mpi:?}");
     let [line] = with.notices()[..] else { panic!("{mpi:?}: not one line: {}", with.stderr) };
     assert!(line.contains(reason) && line.contains("set GYAN_OUTPUT"), "{mpi:?}: {line}");
+    are_elsewhere(line, 2);
     fault.survived();
 }
 
@@ -83,6 +97,7 @@ fn a_full_disk() {
     disk.fill(0);
     for mpi in MPIS {
         one_line_and_unharmed(mpi, &output, "No space left on device");
+        assert!(ranks_that_left(&output).is_empty());
         assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
     }
 }
@@ -102,13 +117,17 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
         );
         let mut words = mpi.mpirun(1);
         words.push(mpi.program("exit_code").display().to_string());
+        let temporary = TempDir::new().unwrap();
         let with = run(command(&words)
             .env("LD_PRELOAD", libgyan())
             .env("GYAN_OUTPUT", &output)
+            .env("TMPDIR", temporary.path())
             .env("GYAN_CVARS_RECORD", "all"));
         assert_eq!((with.code, with.stdout.as_str()), (0, "out\n"), "{mpi:?}: {}", with.stderr);
         let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
         assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        are_elsewhere(line, 1);
+        assert!(ranks_that_left(&output).is_empty());
         assert_eq!(fs::read_dir(&output).unwrap().count(), 0, "half a file was left");
         fault.survived();
     }
@@ -128,10 +147,15 @@ fn a_disk_that_gets_full_while_the_program_runs() {
         let filler = disk.0.path().join("filler");
         let mut words = mpi.mpirun(1);
         words.extend([&mpi.program("filling"), &filler].map(|path| path.display().to_string()));
-        let with = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output));
+        let temporary = TempDir::new().unwrap();
+        let with = run(command(&words)
+            .env("LD_PRELOAD", libgyan())
+            .env("GYAN_OUTPUT", &output)
+            .env("TMPDIR", temporary.path()));
         assert_eq!((with.code, with.stdout.as_str()), (0, "full\n"), "{mpi:?}: {}", with.stderr);
         let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
         assert!(line.contains("No space left on device"), "{mpi:?}: {line}");
+        are_elsewhere(line, 1);
         let profile = &profiles(&output, 1)[0];
         let end = (profile.end.how, counts(profile)["MPI_Barrier"]);
         assert_eq!(end, (Ending::Running, 1), "{mpi:?}");

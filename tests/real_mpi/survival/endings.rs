@@ -111,7 +111,7 @@ fn preloaded(mpi: Mpi, file: &Path, arguments: &[&str], settings: &[(&str, &str)
 /// Each rank leaves a profile, `least` of them do, or a live file: both hold all that the program did before.
 /// The profiles.
 fn profiles_of_what_is_left(run: &Profiled, least: usize, what: &str) -> Vec<RankProfile> {
-    let written = ranks_that_left(&run.directory, "json").len();
+    let written = ranks_that_left(&run.directory).len();
     assert!((least..=RANKS).contains(&written), "{what}: {written} profiles");
     let profiles = profiles(&run.directory, written);
     for known in profiles.iter().chain(&lives(&run.directory, RANKS - written)) {

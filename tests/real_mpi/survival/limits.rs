@@ -6,10 +6,8 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-use gyan_results::Ending;
-
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, lives, only_run_directory, profiles, run,
+    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, only_run_directory, profiles, run,
 };
 use crate::fakempi::Faked;
 use crate::faults::inject;
@@ -19,13 +17,20 @@ const GROUP: &str = "limits";
 
 /// The program `limits`, which comes to the same end without gyan and with it. The latter.
 fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
+    at_limit_with(mpi, here, arguments, &[])
+}
+
+fn at_limit_with(mpi: Mpi, here: &Path, arguments: &[&str], settings: &[(&str, &str)]) -> Outcome {
     let what = "the exit code and the program's own lines are as without gyan";
     let fault = inject(GROUP, &format!("`{}`", arguments.join(" ")), what);
     let mut words = mpi.mpirun(2);
     words.push(mpi.program("limits").display().to_string());
     words.extend(arguments.iter().map(|word| (*word).to_owned()));
     let bare = run(command(&words).current_dir(here));
-    let with = run(command(&words).current_dir(here).env("LD_PRELOAD", libgyan()));
+    let with = run(command(&words)
+        .current_dir(here)
+        .env("LD_PRELOAD", libgyan())
+        .envs(settings.iter().copied()));
     assert_eq!(bare.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {bare:?}");
     assert_eq!(with.code, bare.code, "{mpi:?} {arguments:?}: {}", with.stderr);
     // MPICH's UCX writes to stdout that it cannot open files, with times.
@@ -34,6 +39,27 @@ fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
     with
 }
 
+/// The keeper, which has the rank's first limits, writes the profile all the same.
+#[test]
+fn a_limit_of_files_or_their_size_that_a_program_sets_is_none_for_its_profile() {
+    for arguments in [&["size", "1024"][..], &["files"]] {
+        for mpi in MPIS {
+            let here = TempDir::new().unwrap();
+            let with = at_limit(mpi, here.path(), arguments);
+            let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
+            let directory = only_run_directory(here.path());
+            assert!(line.ends_with(&directory.display().to_string()), "{mpi:?}: {line}");
+            for profile in profiles(&directory, 2) {
+                assert_eq!(counts(&profile)["MPI_Barrier"], 1, "{mpi:?} {arguments:?}");
+                assert!(profile.overhead.finalize_s > 0.0, "{mpi:?} {arguments:?}");
+            }
+            let report = run(gyan().arg("report").arg(&directory));
+            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {arguments:?}");
+        }
+    }
+}
+
+/// Without a keeper the rank meets them itself: one line says which limit it is.
 #[test]
 fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
     for (arguments, reason, remedy) in [
@@ -43,21 +69,11 @@ fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
     ] {
         for mpi in MPIS {
             let here = TempDir::new().unwrap();
-            let with = at_limit(mpi, here.path(), arguments);
+            let with = at_limit_with(mpi, here.path(), arguments, &[("GYAN_KEEPER", "off")]);
             let [line] = with.notices()[..] else { panic!("not one line: {}", with.stderr) };
             assert!(line.contains(reason) && line.contains(remedy), "{mpi:?}: {line}");
-            // The live file had its room before, and has all of it.
             let directory = only_run_directory(here.path());
-            assert!(line.ends_with("rank-000000.live"), "{mpi:?}: {line}");
-            let lives = lives(&directory, 2);
-            assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "half a file was left");
-            for live in lives {
-                assert_eq!(live.end.how, Ending::Finalize, "{mpi:?} {arguments:?}");
-                assert_eq!(counts(&live)["MPI_Barrier"], 1, "{mpi:?} {arguments:?}");
-                assert!(live.overhead.finalize_s > 0.0, "{mpi:?} {arguments:?}");
-            }
-            let report = run(gyan().arg("report").arg(&directory));
-            assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?} {arguments:?}");
+            assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "half a file was left");
         }
     }
 }

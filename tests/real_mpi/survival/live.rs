@@ -5,28 +5,28 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-use gyan_results::{Ending, Number, Summary, live_file_name, parse_summary};
+use gyan_results::{Ending, Number, Summary, parse_summary};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, OPENMPI, Outcome, Profiled, call, comes_true, command, counts, gyan, libgyan, lives,
-    profiles, run,
+    MPIS, Mpi, OPENMPI, Outcome, Profiled, call, comes_true, command, counts, gyan, keepers_of,
+    known_live, known_of_each, libgyan, live_files, lives, profiles, run,
 };
 use crate::faults::inject;
 
 /// Enough that what is known is written down at each of the few calls.
-const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
+pub(super) const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
 
 /// A program that runs until it is told to end: `tests/programs/waits.c`.
-struct Waiting {
+pub(super) struct Waiting {
     launcher: Child,
-    here: TempDir,
+    pub(super) here: TempDir,
 }
 
 impl Waiting {
     /// Starts it on two ranks, and waits until both wait.
-    fn start(mpi: Mpi, settings: &[(&str, &str)]) -> Waiting {
+    pub(super) fn start(mpi: Mpi, settings: &[(&str, &str)]) -> Waiting {
         let here = TempDir::new().unwrap();
         let mut words = mpi.mpirun(2);
         words.push(mpi.program("waits").display().to_string());
@@ -38,7 +38,7 @@ impl Waiting {
         let launcher = command
             .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
+            .stderr(fs::File::create(here.path().join("stderr")).unwrap())
             .spawn()
             .unwrap();
         let waiting = Waiting { launcher, here };
@@ -70,7 +70,7 @@ impl Waiting {
     }
 
     /// The launcher ends when its ranks have.
-    fn end(&mut self) -> i32 {
+    pub(super) fn end(&mut self) -> i32 {
         let mut status = None;
         let ended = comes_true(|| {
             status = self.launcher.try_wait().unwrap();
@@ -105,6 +105,7 @@ fn summary(directory: &Path) -> Summary {
 fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
     for mpi in MPIS {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        lives_while_it_runs(&waiting, 2);
         let text = report(&waiting.directory()).stdout;
         let expected =
             "as it was while it ran, no later profile was written: rank 0-1; known until";
@@ -123,10 +124,11 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
         waiting.kill(&[1]);
         waiting.end();
+        // The launcher may end the other with a signal that lets it say so.
+        known_of_each(&waiting.directory(), 2);
         let summary = summary(&waiting.directory());
         let ranks = &summary.ranks;
         assert_eq!((ranks.expected, ranks.reduced), (2, 2), "{mpi:?}");
-        // The launcher may end the other with a signal that lets it say so.
         let killed = ranks.ended_badly.iter().find(|ending| ending.rank == 1).unwrap();
         assert_eq!(killed.how, Ending::Killed, "{mpi:?}");
         assert!(killed.elapsed_s > 0.0, "{mpi:?}");
@@ -158,14 +160,16 @@ fn a_live_file_is_where_the_user_wants_it_or_nowhere() {
     let elsewhere = TempDir::new().unwrap();
     let place = elsewhere.path().join("lives").display().to_string();
     let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE, ("GYAN_LIVE", &place)]);
-    let directories: Vec<_> = fs::read_dir(&place).unwrap().map(|e| e.unwrap().path()).collect();
+    let in_place = || fs::read_dir(&place).into_iter().flatten().map(|e| e.unwrap().path());
+    assert!(comes_true(|| in_place().next().is_some()));
+    let directories: Vec<_> = in_place().collect();
     let [directory] = &directories[..] else { panic!("{directories:?}") };
     lives(directory, 2);
     assert!(report(directory).stdout.contains("known until"));
     fs::write(waiting.here.path().join("go"), "").unwrap();
     assert_eq!(waiting.end(), 0);
-    assert!(!directory.exists());
     profiles(&waiting.directory(), 2);
+    assert!(!directory.exists());
 
     let waiting = Waiting::start(OPENMPI, &[AT_ONCE, ("GYAN_LIVE", "off")]);
     assert!(!waiting.directory().exists());
@@ -177,53 +181,94 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
     waiting.kill(&[0, 1]);
     waiting.end();
     let directory = waiting.directory();
-    let path = directory.join(live_file_name(1));
-    let whole = fs::read(&path).unwrap();
-    let cut = fs::metadata(&path).unwrap().len() / 2;
-    for (name, what, damage) in [
+    lives(&directory, 2);
+    let [path] = &live_files(&directory)[..] else { panic!("not one live file") };
+    let whole = fs::read(path).unwrap();
+    let cut = whole.len() as u64 - 2;
+    // Of the whole file, and of one rank.
+    for (name, what, ranks, damage) in [
         (
             "of a newer version",
             "has schema gyan.live/2",
-            &(|| write_at(&path, 10, b"2")) as &dyn Fn(),
+            None,
+            &(|| write_at(path, 21, b"2")) as &dyn Fn(),
         ),
-        ("that is torn", "neither of its two records is whole", &|| write_at(&path, 32, &[7; 48])),
-        ("with another header", "its header is not what was written", &|| {
-            write_at(&path, 16, &[7; 8]);
+        ("with another index", "its first line is not what was written", None, &|| {
+            write_at(path, 30, &[7; 8]);
         }),
-        ("that is cut in half", "it has ", &|| open(&path).set_len(cut).unwrap()),
+        ("that is cut short", "what it holds of rank 1 is not what was written", Some(1), &|| {
+            open(path).set_len(cut).unwrap();
+        }),
     ] {
-        fs::write(&path, &whole).unwrap();
+        fs::write(path, &whole).unwrap();
         let name = format!("a live file {name}");
         let fault = inject("files", &name, "a clear line, and the other ranks are reduced");
         damage();
         let outcome = report(&directory);
-        assert_eq!(outcome.code, 1, "{what}: {}", outcome.stderr);
-        let lines: Vec<&str> =
-            outcome.stderr.lines().filter(|line| line.contains("rank-000001.live")).collect();
+        assert_eq!(outcome.code, ranks.map_or(2, |_| 1), "{what}: {}", outcome.stderr);
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let lines: Vec<&str> = outcome.stderr.lines().filter(|line| line.contains(name)).collect();
         assert!(lines.len() == 1 && lines[0].contains(what), "{}", outcome.stderr);
-        assert!(outcome.stdout.contains("INCOMPLETE: 1 of 2 ranks"), "{}", outcome.stdout);
+        if ranks.is_some() {
+            assert!(outcome.stdout.contains("INCOMPLETE: 1 of 2 ranks"), "{}", outcome.stdout);
+        }
         fault.survived();
     }
 }
 
-/// Memory that is no more in the file is a signal to who writes there.
+/// Nobody but the keeper has the file, and it writes it anew.
 #[test]
 fn a_live_file_that_somebody_cuts_short_harms_nobody() {
     for mpi in MPIS {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
-        let name = "a live file that is cut short while the program runs (SIGBUS)";
-        let fault =
-            inject("surroundings", name, "the application goes on, and its profile says so");
-        open(&waiting.directory().join(live_file_name(0))).set_len(0).unwrap();
+        let name = "a live file that is cut short while the program runs";
+        let fault = inject("surroundings", name, "the application goes on, and it is whole again");
+        lives_while_it_runs(&waiting, 2);
+        open(&live_files(&waiting.directory())[0]).set_len(0).unwrap();
+        lives_while_it_runs(&waiting, 2);
         fs::write(waiting.here.path().join("go"), "").unwrap();
         assert_eq!(waiting.end(), 0, "{mpi:?}");
         let profiles = profiles(&waiting.directory(), 2);
         assert_eq!(counts(&profiles[0])["MPI_Barrier"], 2, "{mpi:?}");
-        let warnings = &profiles[0].warnings;
-        let expected = "what is known so far is not kept in a live file: it was cut short (SIGBUS)";
-        assert!(warnings.iter().any(|warning| warning == expected), "{mpi:?}: {warnings:?}");
         fault.survived();
     }
+}
+
+/// A keeper that is killed takes nothing with it but what was known before: at its end a rank starts another.
+#[test]
+fn a_keeper_that_is_killed_costs_no_profile() {
+    for mpi in MPIS {
+        let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
+        let fault = inject("surroundings", "a keeper that is killed", "the profiles are written");
+        let [keeper] = keepers_of(&waiting.directory())[..] else { panic!("not one keeper") };
+        kill_process(Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
+        fs::write(waiting.here.path().join("go"), "").unwrap();
+        assert_eq!(waiting.end(), 0, "{mpi:?}");
+        profiles(&waiting.directory(), 2);
+        lives(&waiting.directory(), 0);
+        fault.survived();
+    }
+}
+
+/// Where there is to be no keeper, a rank that is killed leaves nothing, and the others write their profiles.
+#[test]
+fn without_a_keeper_ranks_write_their_profiles_themselves() {
+    for mpi in MPIS {
+        let run =
+            Profiled::run(mpi, 2, &["endings", "finalize"], &[("GYAN_KEEPER", "off"), AT_ONCE]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?}: {}", run.outcome.stderr);
+        run.profiles();
+        let mut waiting = Waiting::start(mpi, &[("GYAN_KEEPER", "off"), AT_ONCE]);
+        assert!(keepers_of(&waiting.directory()).is_empty());
+        waiting.kill(&[0, 1]);
+        waiting.end();
+        assert!(!waiting.directory().exists(), "{mpi:?}");
+    }
+}
+
+fn lives_while_it_runs(waiting: &Waiting, expected: usize) {
+    let known = || known_live(&waiting.directory(), &[]).len();
+    assert!(comes_true(|| known() == expected), "{} ranks", known());
 }
 
 fn open(path: &Path) -> fs::File {
@@ -249,6 +294,7 @@ fn a_run_after_one_that_was_killed_is_reported_alone() {
         run(command.env("GYAN_OUTPUT", "profile").env(AT_ONCE.0, AT_ONCE.1))
     };
     let outcome = again(&["signal", "9"]);
+    lives(&killed.directory(), 2);
     let text = report(&killed.directory()).stdout;
     assert!(text.contains("endings signal 9: 2 ranks"), "{outcome:?}\n{text}");
     let outcome = again(&["finalize"]);

@@ -3,6 +3,7 @@
 mod bad_surroundings;
 mod checked;
 mod endings;
+mod frozen;
 mod harmless;
 mod hostile;
 mod limits;

@@ -58,8 +58,7 @@ impl Job {
             Live::In(directory) => Some(named(directory, "gyan")),
         };
         let temporary = launcher("TMPDIR").into_iter().chain(["/tmp".into(), "/dev/shm".into()]);
-        let elsewhere =
-            temporary.map(|directory| named(Path::new(&directory), "gyan")).collect();
+        let elsewhere = temporary.map(|directory| named(Path::new(&directory), "gyan")).collect();
         Job {
             id,
             command: if config.record_command { command_line() } else { Vec::new() },

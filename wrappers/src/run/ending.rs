@@ -367,17 +367,18 @@ impl Run {
         let directory = output::shown(&self.job.place.directory);
         let what = if error.kind() == ErrorKind::TimedOut {
             let timeout = humantime::format_duration(self.config.write_timeout);
-            format!("the profile is not written within {timeout} (GYAN_WRITE_TIMEOUT)")
+            format!("profiles are not written within {timeout} (GYAN_WRITE_TIMEOUT)")
         } else {
             let remedy = match error.raw_os_error() {
                 Some(libc::EMFILE | libc::ENFILE) => "raise the limit of open files (ulimit -n)",
                 Some(libc::EFBIG) => "raise the limit of a file's size (ulimit -f)",
                 _ => "set GYAN_OUTPUT to a directory that can",
             };
-            format!("the profile cannot be written: {error}; {remedy}")
+            format!("profiles cannot be written: {error}; {remedy}")
         };
-        let left = elsewhere.as_ref().map(|file| {
-            format!("; that of rank {} is in {}", self.rank, output::shown(file))
+        let left = elsewhere.as_ref().and_then(|file| file.parent()).map(|directory| {
+            let host = &self.job.host;
+            format!("; those of host {host} are in {}", output::shown(directory))
         });
         let text = format!("{directory}: {what}{}", left.unwrap_or_default());
         if self.snapshots.said.as_ref() != Some(&text) {

@@ -9,7 +9,14 @@ use std::path::Path;
 /// The types of file systems that no other machine serves (statfs(2)): ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
 /// tmpfs, ramfs, overlayfs. What is not known may be served by another one.
 const LOCAL: [i64; 8] = [
-    0xef53, 0x5846_5342, 0x9123_683e, 0xf2f5_2010, 0x2fc1_2fc1, 0x0102_1994, 0x8584_58f6, 0x794c_7630,
+    0xef53,
+    0x5846_5342,
+    0x9123_683e,
+    0xf2f5_2010,
+    0x2fc1_2fc1,
+    0x0102_1994,
+    0x8584_58f6,
+    0x794c_7630,
 ];
 
 /// Whether `path`, or the nearest directory above it that there is, is on this machine.

@@ -93,12 +93,7 @@ impl Socket {
         Ok(())
     }
 
-    fn send_bytes(
-        &self,
-        bytes: &[u8],
-        file: Option<BorrowedFd>,
-        until: Instant,
-    ) -> io::Result<()> {
+    fn send_bytes(&self, bytes: &[u8], file: Option<BorrowedFd>, until: Instant) -> io::Result<()> {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let files: Vec<BorrowedFd> = file.into_iter().collect();
         loop {
@@ -204,7 +199,8 @@ impl Socket {
 /// Whether that can be done at once.
 pub(super) fn is_ready(file: impl AsFd, what: PollFlags) -> bool {
     let mut ends = [PollFd::new(&file, what)];
-    rustix::event::poll(&mut ends, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+    rustix::event::poll(&mut ends, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))
+        .is_ok_and(|ready| ready > 0)
 }
 
 #[cfg(test)]

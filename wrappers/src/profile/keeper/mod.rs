@@ -57,12 +57,8 @@ pub(crate) struct NotWritten {
 impl Keeper {
     /// For a rank that is about to run. `wanted`: whether there is to be a process of its own.
     pub(crate) fn begin(job: &Job, rank: u32, wanted: bool, timeout: Duration) -> Keeper {
-        let hello = Hello {
-            rank,
-            job: job.id.clone(),
-            host: job.host.clone(),
-            live: job.live.clone(),
-        };
+        let hello =
+            Hello { rank, job: job.id.clone(), host: job.host.clone(), live: job.live.clone() };
         let directory = job.place.directory.clone();
         let elsewhere = job.elsewhere.iter().map(|place| Elsewhere {
             place: place.clone(),
@@ -173,7 +169,8 @@ impl Keeper {
                     return Some(Ok(Written { directory: directory.0, why }));
                 }
                 Ok(Some((Answer::Failed { errno, text }, _))) => {
-                    let error = errno.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error);
+                    let error =
+                        errno.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error);
                     return Some(Err(error));
                 }
                 Err(error) if error.kind() == ErrorKind::TimedOut => return Some(Err(error)),

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::ptr;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use gyan_results::{LiveFile, is_live_file_name, live_file_name, parse_rank, write_live};
 use rustix::event::PollFlags;
@@ -173,14 +173,22 @@ struct State {
     news: bool,
 }
 
+impl State {
+    /// Where live files are, and of which job.
+    fn places(&self) -> BTreeMap<Place, String> {
+        let hellos = self.ranks.iter().map(|rank| &rank.hello);
+        hellos.filter_map(|hello| Some((hello.live.clone()?, hello.job.clone()))).collect()
+    }
+}
+
 /// The live file of this host in one place.
 struct Live {
     /// What tells it from those of other hosts of the same name.
     number: u32,
     /// Where it is, once it is.
     path: Option<PathBuf>,
-    /// What earlier jobs left in that directory, and when that was changed last.
-    earlier: Vec<(PathBuf, SystemTime)>,
+    /// What earlier jobs left in that directory.
+    earlier: Vec<PathBuf>,
 }
 
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -201,7 +209,9 @@ fn serve_all(listening: &OwnedFd) {
     loop {
         let ends = &mut [rustix::event::PollFd::new(listening, PollFlags::IN)];
         let _ = rustix::event::poll(ends, None);
-        let Ok(socket) = rustix::net::accept_with(listening, SocketFlags::CLOEXEC) else { continue };
+        let Ok(socket) = rustix::net::accept_with(listening, SocketFlags::CLOEXEC) else {
+            continue;
+        };
         let other = rustix::net::sockopt::socket_peercred(&socket);
         let Some(other) = other.ok().filter(|other| other.uid == geteuid()) else { continue };
         let mut state = held(&keeper.state);
@@ -225,11 +235,8 @@ impl Keeper {
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((Request::Hello(hello), file))) = socket.receive::<Request>(other, None) {
-            let rank = Arc::new(Rank {
-                hello,
-                records: Mutex::new(file),
-                stage: Mutex::new(Stage::Here),
-            });
+            let rank =
+                Arc::new(Rank { hello, records: Mutex::new(file), stage: Mutex::new(Stage::Here) });
             held(&self.state).ranks.push(Arc::clone(&rank));
             self.changed.notify_all();
             while let Ok(Some((request, file))) = socket.receive::<Request>(other, None) {
@@ -284,7 +291,7 @@ impl Keeper {
                 let text = socket.receive_text(other).ok()??;
                 let written = write_profile(&place, &text);
                 if written.is_ok() {
-                    self.forget_earlier(&place);
+                    self.forget_earlier(&place, &rank.hello.job);
                     if ends {
                         self.is_done(rank);
                     }
@@ -307,6 +314,7 @@ impl Keeper {
     /// told that all is written.
     fn is_done(&self, rank: &Rank) {
         *held(&rank.stage) = Stage::Done;
+        *held(&rank.records) = None;
         if let Some(place) = &rank.hello.live
             && self.ranks_in(place).is_empty()
         {
@@ -326,81 +334,81 @@ impl Keeper {
         let mut files = held(&self.files);
         let ranks = self.ranks_in(place);
         let known = ranks.first().map(|rank| rank.hello.clone());
-        let live = files.entry(place.clone()).or_insert_with(|| Live::in_(place, known.as_ref()));
         let Some(Hello { job, host, .. }) = known else {
-            live.remove();
+            if let Some(live) = files.get_mut(place) {
+                live.remove();
+            }
             return 0;
         };
+        let live = files.entry(place.clone()).or_insert_with(|| Live::in_(place, &job));
         let texts = ranks.iter().filter_map(|rank| {
             let records = held(&rank.records);
             let text = records::latest(records.as_ref()?).ok()??;
             Some((rank.hello.rank, *held(&rank.stage) == Stage::Gone, text))
         });
-        let texts: Vec<(u32, bool, Vec<u8>)> = texts.collect();
-        let ranks: Vec<_> = texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
+        let mut texts: Vec<(u32, bool, Vec<u8>)> = texts.collect();
+        texts.sort_by_key(|(rank, ..)| *rank);
+        let ranks: Vec<_> =
+            texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
         let mut text = Vec::new();
         if write_live(&mut text, &job, &host, &ranks).is_ok() && !ranks.is_empty() {
             let name = live_file_name(&host, live.number);
             if let Ok(directory) = output::write_live(place, &job, &name, &text) {
                 live.path = Some(directory.join(name));
+                live.forget_earlier();
             }
         }
         text.len()
     }
 
     /// What earlier jobs left of their ranks goes when a profile of this one is there.
-    fn forget_earlier(&self, place: &Place) {
-        // Not while a live file is written: that may take for ever.
-        let Ok(mut files) = self.files.try_lock() else { return };
-        let Some(live) = files.get_mut(place) else { return };
-        for (path, changed) in live.earlier.drain(..) {
-            let now = fs::metadata(&path).and_then(|metadata| metadata.modified());
-            if now.is_ok_and(|now| now == changed) {
-                let _ = fs::remove_file(path);
-            }
-        }
+    fn forget_earlier(&self, place: &Place, job: &str) {
+        let mut files = held(&self.files);
+        files.entry(place.clone()).or_insert_with(|| Live::in_(place, job)).forget_earlier();
     }
 
     /// Writes the live files, until there is nothing more to be written.
     fn write_now_and_then(&self, listening: &OwnedFd, began: Instant) {
-        let mut due = None;
+        let mut due = began + LOCALLY.0;
         loop {
             let mut state = held(&self.state);
-            while !state.news {
-                let now = Instant::now();
-                let until = if state.begun { due } else { Some(began + ALONE) };
-                let left = until.map(|until| until.saturating_duration_since(now));
-                if left.is_some_and(|left| left.is_zero()) {
-                    break;
+            let mut places = state.places();
+            while !state.news && Instant::now() < due {
+                if places != state.places() {
+                    places = state.places();
+                    drop(state);
+                    for (place, job) in &places {
+                        self.look_into(place, job);
+                        due = due.max(began + rate_in(place).0);
+                    }
+                    state = held(&self.state);
+                    continue;
                 }
-                // Without a time when somebody comes.
-                let left = left.unwrap_or(LOCALLY.0);
-                (state, _) = self
-                    .changed
-                    .wait_timeout(state, left)
-                    .unwrap_or_else(PoisonError::into_inner);
-                if state.begun && due.is_none() {
-                    due = Some(Instant::now() + LOCALLY.0);
-                }
+                let left = due.saturating_duration_since(Instant::now());
+                let waited = self.changed.wait_timeout(state, left);
+                (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             }
             state.news = false;
-            let places: std::collections::BTreeSet<Place> =
-                state.ranks.iter().filter_map(|rank| rank.hello.live.clone()).collect();
             drop(state);
             let mut apart = LOCALLY.0;
-            for place in &places {
-                let (least, rate) =
-                    if file_system::is_local(&place.directory) { LOCALLY } else { REMOTELY };
+            for place in places.keys() {
+                let (least, rate) = rate_in(place);
                 let bytes = self.write_live(place);
                 apart = apart.max(least).max(Duration::from_secs_f64(bytes as f64 / rate));
             }
-            due = Some(Instant::now() + apart);
+            due = Instant::now() + apart;
             let state = held(&self.state);
-            let is_over = state.connections == 0 && !state.news && !is_ready(listening, PollFlags::IN);
+            let is_over =
+                state.connections == 0 && !state.news && !is_ready(listening, PollFlags::IN);
             if is_over && (state.begun || began.elapsed() > ALONE) {
                 end(0);
             }
         }
+    }
+
+    /// Sees what earlier jobs left, while there is little in the directory.
+    fn look_into(&self, place: &Place, job: &str) {
+        held(&self.files).entry(place.clone()).or_insert_with(|| Live::in_(place, job));
     }
 
     /// Whatever would end the process says that time is short.
@@ -423,16 +431,19 @@ impl Keeper {
 
 impl Live {
     /// In a place, for the ranks of a job.
-    fn in_(place: &Place, known: Option<&Hello>) -> Live {
-        let job = known.map(|hello| hello.job.as_str());
+    fn in_(place: &Place, job: &str) -> Live {
         let entries = fs::read_dir(&place.directory).into_iter().flatten().flatten();
-        let lives = entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
-        let earlier = lives.filter_map(|entry| {
-            let live = LiveFile::open(&entry.path()).ok()?;
-            let changed = entry.metadata().ok()?.modified().ok()?;
-            (job.is_some_and(|job| live.job != job)).then(|| (entry.path(), changed))
-        });
-        Live { number: fastrand::u32(..), path: None, earlier: earlier.collect() }
+        let lives =
+            entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
+        let is_earlier = |path: &PathBuf| LiveFile::open(path).is_ok_and(|live| live.job != job);
+        let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
+        Live { number: fastrand::u32(..), path: None, earlier }
+    }
+
+    fn forget_earlier(&mut self) {
+        for path in self.earlier.drain(..) {
+            let _ = fs::remove_file(path);
+        }
     }
 
     fn remove(&mut self) {
@@ -441,6 +452,11 @@ impl Live {
         // With `GYAN_LIVE` it is a directory that nothing else is in.
         let _ = path.parent().map(fs::remove_dir);
     }
+}
+
+/// How often a live file is written in a place, and how many bytes a second.
+fn rate_in(place: &Place) -> (Duration, f64) {
+    if file_system::is_local(&place.directory) { LOCALLY } else { REMOTELY }
 }
 
 fn write_profile(place: &Place, text: &[u8]) -> io::Result<Written> {

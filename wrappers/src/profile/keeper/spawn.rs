@@ -98,7 +98,8 @@ impl Files {
         let maps = fs::read("/proc/self/maps")?;
         let file = |address: usize| file_at(&maps, address).ok_or(ErrorKind::NotFound);
         // SAFETY: getauxval(3) has no preconditions.
-        let [base, entry] = [libc::AT_BASE, libc::AT_ENTRY].map(|what| unsafe { libc::getauxval(what) });
+        let [base, entry] =
+            [libc::AT_BASE, libc::AT_ENTRY].map(|what| unsafe { libc::getauxval(what) });
         // A program that the loader was told to run has no loader of its own.
         let loader = if base == 0 { entry } else { base };
         let library = file(process::gyan_keeper as *const () as usize)?;
@@ -113,7 +114,8 @@ impl Files {
 /// The file that is mapped at an address, by `/proc/self/maps` (proc(5)).
 fn file_at(maps: &[u8], address: usize) -> Option<PathBuf> {
     let line = maps.split(|&byte| byte == b'\n').find(|line| {
-        let range = line.split(|&byte| byte == b' ').next().and_then(|range| str::from_utf8(range).ok());
+        let range =
+            line.split(|&byte| byte == b' ').next().and_then(|range| str::from_utf8(range).ok());
         let ends = range.and_then(|range| range.split_once('-'));
         let number = |text| usize::from_str_radix(text, 16).ok();
         ends.and_then(|(from, to)| Some((number(from)?..number(to)?).contains(&address)))
@@ -135,7 +137,8 @@ struct Command {
 
 /// Runs the keeper as a process that is nobody's child, and returns when it has begun.
 fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
-    let text = |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(ErrorKind::InvalidInput));
+    let text =
+        |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(ErrorKind::InvalidInput));
     let words = [
         text(process::NAME.as_bytes())?,
         text(files.library.as_os_str().as_bytes())?,
@@ -170,7 +173,8 @@ fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
     let child = Pid::from_raw(child).ok_or(error)?;
     let mut status = 0;
     // SAFETY: wait4(2) for the process above, with room for how it ended.
-    while unsafe { libc::waitpid(child.as_raw_nonzero().get(), &raw mut status, libc::__WCLONE) } < 0
+    while unsafe { libc::waitpid(child.as_raw_nonzero().get(), &raw mut status, libc::__WCLONE) }
+        < 0
         && io::Error::last_os_error().kind() == ErrorKind::Interrupted
     {}
     if status == 0 { Ok(()) } else { Err(io::Error::other("a process cannot be started")) }
@@ -190,7 +194,12 @@ extern "C" fn between(command: *mut c_void) -> c_int {
     let stack = top_of(&mut of.stack);
     // SAFETY: as for the process that this is.
     let child = unsafe {
-        libc::clone(become_keeper, stack, libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD, command)
+        libc::clone(
+            become_keeper,
+            stack,
+            libc::CLONE_VM | libc::CLONE_VFORK | libc::SIGCHLD,
+            command,
+        )
     };
     c_int::from(child < 0)
 }
@@ -204,7 +213,11 @@ extern "C" fn become_keeper(command: *mut c_void) -> c_int {
     unsafe { libc::fcntl(command.listening, libc::F_SETFD, 0) };
     // SAFETY: execve(2) with lists of strings that end with null.
     unsafe {
-        libc::execve(command.path.as_ptr(), command.arguments.as_ptr(), command.environment.as_ptr())
+        libc::execve(
+            command.path.as_ptr(),
+            command.arguments.as_ptr(),
+            command.environment.as_ptr(),
+        )
     };
     127
 }

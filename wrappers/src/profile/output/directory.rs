@@ -42,13 +42,7 @@ impl Place {
     }
 
     /// `<kind>-<program>-<id>` in `parent`, or with the name of another program of the same job.
-    pub(crate) fn named(
-        parent: &Path,
-        mode: u32,
-        kind: &str,
-        program: &str,
-        id: &str,
-    ) -> Place {
+    pub(crate) fn named(parent: &Path, mode: u32, kind: &str, program: &str, id: &str) -> Place {
         Place {
             directory: parent.join(format!("{kind}-{program}-{id}")),
             mode,
