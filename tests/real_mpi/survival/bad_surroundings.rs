@@ -195,7 +195,7 @@ fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
         let precious = directory.path().join("precious");
         fs::write(&precious, "mine").unwrap();
         std::os::unix::fs::symlink(&precious, output.join("rank-000000.json")).unwrap();
-        let (_, with) = with_output(mpi, &output);
+        let (_, with) = with_output(mpi, &output, Path::new("/tmp"));
         assert_eq!(with.code, 0);
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
         assert_eq!(fs::read_link(output.join("rank-000000.json")).unwrap(), precious);

@@ -36,6 +36,7 @@ const LOCALLY: (Duration, f64) = (Duration::from_secs(1), 2e6);
 const REMOTELY: (Duration, f64) = (Duration::from_secs(10), 20e3);
 /// How long an answer may take that nobody may be waiting for.
 const ANSWERS: Duration = Duration::from_secs(10);
+const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// Of a thread.
 const STACK: usize = 512 << 10;
 
@@ -210,6 +211,8 @@ fn serve_all(listening: &OwnedFd) {
         let ends = &mut [rustix::event::PollFd::new(listening, PollFlags::IN)];
         let _ = rustix::event::poll(ends, None);
         let Ok(socket) = rustix::net::accept_with(listening, SocketFlags::CLOEXEC) else {
+            // No descriptor is free: who waits is let in later.
+            thread::sleep(BETWEEN_TRIES);
             continue;
         };
         let other = rustix::net::sockopt::socket_peercred(&socket);
