@@ -167,7 +167,12 @@ impl Source {
             return Ok(summary.clone());
         }
         if self.is_empty() {
-            return self.summary_that_was_left();
+            return match self.lost().next() {
+                Some((name, why)) => {
+                    Err(Error::new(self.place(name), why, "no other profile is here"))
+                }
+                None => self.summary_that_was_left(),
+            };
         }
         let progress = Progress::new(self.len());
         let mut reduction = self.reduce(&self.blocks(), &progress);

@@ -19,6 +19,7 @@ use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
 use crate::profile::job::Job;
 use crate::profile::output::{self, Place, Written};
+use crate::sys::sigmask;
 use messages::{Answer, Bytes, Hello, Request, Socket};
 use records::Records;
 
@@ -99,7 +100,8 @@ impl Keeper {
         if self.records.as_mut().is_some_and(|records| records.write(&text)) {
             return Ok(());
         }
-        let records = Records::begin(&text)?;
+        // A limit of the size of files is one for memory files, too.
+        let records = sigmask::without_signals(|| Records::begin(&text))?;
         if let Some(socket) = &self.socket {
             socket.send(&Request::Records, Some(records.file()), Instant::now() + TELLING)?;
         }

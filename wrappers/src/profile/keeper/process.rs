@@ -375,7 +375,7 @@ impl Keeper {
         let mut due = began + LOCALLY.0;
         loop {
             let mut state = held(&self.state);
-            let mut places = state.places();
+            let mut places = BTreeMap::new();
             while !state.news && Instant::now() < due {
                 if places != state.places() {
                     places = state.places();
@@ -392,6 +392,7 @@ impl Keeper {
                 (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             }
             state.news = false;
+            let places = state.places();
             drop(state);
             let mut apart = LOCALLY.0;
             for place in places.keys() {
