@@ -1,6 +1,7 @@
 //! Several hosts: a job has one run directory, whatever started it and whatever the hosts are called.
 
 mod hosts;
+mod table;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -22,11 +23,11 @@ const TWO: [&str; 2] = ["node1", "node2"];
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Way {
     InFront,
-    Behind,
+    After,
     Preloaded,
 }
 
-const WAYS: [Way; 3] = [Way::InFront, Way::Behind, Way::Preloaded];
+const WAYS: [Way; 3] = [Way::InFront, Way::After, Way::Preloaded];
 
 /// An MPI of the test bed, with the compiler wrapper for its own binary interface.
 fn mpi(name: &str) -> Mpi {
@@ -43,7 +44,7 @@ fn launched(way: Way, launcher: &str, program: &Path) -> Vec<String> {
     let (gyan, program) = (gyan.get_program().to_str().unwrap(), program.to_str().unwrap());
     words(&match way {
         Way::InFront => format!("{gyan} run -- {launcher} {program}"),
-        Way::Behind => format!("{launcher} {gyan} run {program}"),
+        Way::After => format!("{launcher} {gyan} run {program}"),
         // Not every launcher takes what is preloaded into it to other hosts.
         Way::Preloaded => {
             format!("{launcher} env LD_PRELOAD={} {program}", library.display())
@@ -71,7 +72,8 @@ fn assert_job(here: &Path, directory: &Path, ranks: usize, hosts: &[&str]) -> Ve
     for profile in &profiles {
         assert_eq!(profile.job.id, profiles[0].job.id, "{}", directory.display());
         let truth = truth(here, profile.rank);
-        let expected = truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
+        let expected =
+            truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
         assert_eq!(receives(profile), expected, "rank {}", profile.rank);
     }
     let known: BTreeSet<&str> = profiles.iter().map(|profile| profile.host.as_str()).collect();
@@ -115,6 +117,61 @@ fn a_job_on_two_hosts_has_one_run_directory_and_each_run_its_own() {
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         for way in WAYS {
             assert_runs_are_told_apart(&cluster, mpi, way);
+        }
+    }
+}
+
+/// The plugin of `srun` for an MPI.
+fn plugin(mpi: Mpi) -> &'static str {
+    if mpi.name.starts_with("openmpi") { "pmix" } else { "pmi2" }
+}
+
+/// A batch script of Slurm that runs `lines` one after the other.
+fn batch(here: &Path, lines: &[Vec<String>]) -> PathBuf {
+    let lines: Vec<String> = lines.iter().map(|words| words.join(" ")).collect();
+    let script = here.join("job.sh");
+    fs::write(&script, format!("#!/bin/sh\nset -e\n{}\n", lines.join("\n"))).unwrap();
+    script
+}
+
+#[test]
+fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    cluster.does(&["slurm"]);
+    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+        let program = mpi.program("receives");
+        let srun = format!("srun -Q --mpi={} -N 2 -n 4", plugin(mpi));
+        for way in WAYS {
+            let here = fresh(&cluster, &format!("{}-srun-{way:?}", mpi.name));
+            let words = launched(way, &srun, &program);
+            succeed(cluster.under(mpi.name, &words).current_dir(&here));
+            assert_job(&here, &only_run_directory(&here), 4, &TWO);
+        }
+        let here = fresh(&cluster, &format!("{}-sbatch", mpi.name));
+        let steps = ["mpirun -n 4", &srun].map(|launcher| launched(Way::After, launcher, &program));
+        let script = batch(&here, &steps).display().to_string();
+        let words = ["sbatch", "-W", "-N", "2", "--ntasks-per-node=2", &script];
+        succeed(cluster.under(mpi.name, &words).current_dir(&here));
+        let directories = run_directories(&here);
+        assert_eq!(directories.len(), 2, "{directories:?}");
+        for directory in directories {
+            assert_job(&here, &directory, 4, &TWO);
+        }
+    }
+}
+
+#[test]
+fn hosts_may_have_long_names_and_share_the_first_part() {
+    let long = format!("{}.example", "n".repeat(50));
+    for names in [["node.rack1.example", "node.rack2.example"], [&long, "short"]] {
+        let Some(cluster) = Cluster::of(&names) else { return };
+        for mpi in ["openmpi4", "mpich-pvars", "mpich5"].map(mpi) {
+            for way in [Way::InFront, Way::Preloaded] {
+                let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
+                let words = launched(way, "mpirun -n 4", &mpi.program("receives"));
+                succeed(cluster.under(mpi.name, &words).current_dir(&here));
+                assert_job(&here, &only_run_directory(&here), 4, &names);
+            }
         }
     }
 }
