@@ -141,7 +141,7 @@ fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
     cluster.does(&["slurm"]);
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         let program = mpi.program("receives");
-        let srun = format!("srun -Q --mpi={} -N 2 -n 4", plugin(mpi));
+        let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi));
         for way in [Way::InFront, Way::Preloaded] {
             let here = fresh(&cluster, &format!("{}-srun-{way:?}", mpi.name));
             ran(&cluster, &here, mpi, &launched(way, &srun, &program), &TWO);
