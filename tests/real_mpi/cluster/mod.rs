@@ -160,6 +160,33 @@ fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
 }
 
 #[test]
+fn two_programs_on_two_hosts_are_one_run_and_what_they_spawn_are_others() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    // Those of Open MPI 4 cannot spawn on other hosts; Open MPI gives an id.
+    for mpi in ["mpich-pvars", "mpich5", "intelmpi"].map(mpi) {
+        let here = fresh(&cluster, &format!("{}-two", mpi.name));
+        let program = mpi.program("receives");
+        let other = here.join("other");
+        fs::copy(&program, &other).unwrap();
+        let mut command = launched(Way::Preloaded, "mpirun -n 2", &program);
+        command.extend(launched(Way::Preloaded, ": -n 2", &other));
+        ran(&cluster, &here, mpi, &command, &TWO);
+        let here = fresh(&cluster, &format!("{}-spawn", mpi.name));
+        let mut command = vec!["env".to_owned(), "I_MPI_SPAWN=on".to_owned()];
+        let front = format!("mpirun -genv LD_PRELOAD {} -n 2", libgyan().display());
+        command.extend(words(&front));
+        command.push(mpi.program("spawn").display().to_string());
+        succeed(cluster.under(mpi.name, &command).current_dir(&here));
+        let directories = run_directories(&here);
+        assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
+        for directory in directories {
+            let profiles = profiles(&directory, 2);
+            assert_eq!(profiles[0].job.id, profiles[1].job.id, "{mpi:?} {}", directory.display());
+        }
+    }
+}
+
+#[test]
 fn hosts_may_have_long_names_and_share_the_first_part() {
     let long = format!("{}.example", "n".repeat(50));
     for names in [["node.rack1.example", "node.rack2.example"], [&long, "short"]] {
