@@ -10,7 +10,7 @@ use std::fs;
 use crate::common::root;
 
 /// Compares a document with what it should hold between two comments; `BLESS=1` writes it.
-fn compare(document: &str, what: &str, expected: &str) {
+pub(crate) fn compare(document: &str, what: &str, expected: &str) {
     let [before, current, after] = parts(document, what);
     if std::env::var_os("BLESS").is_some() {
         fs::write(root().join(document), before + expected + &after).unwrap();

@@ -1,0 +1,225 @@
+//! Several hosts: a job has one run directory, whatever started it and whatever the hosts are called.
+
+mod hosts;
+mod table;
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use gyan_results::RankProfile;
+
+pub(crate) use hosts::Cluster;
+
+use crate::common::{
+    BED, Mpi, Outcome, comes_true, gyan, libgyan, only_run_directory, profiles, receives, run,
+    run_directories, truth,
+};
+
+const TWO: [&str; 2] = ["node1", "node2"];
+
+/// How gyan gets into the ranks.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Way {
+    InFront,
+    After,
+    Preloaded,
+}
+
+const WAYS: [Way; 3] = [Way::InFront, Way::After, Way::Preloaded];
+
+/// An MPI of the test bed, with the compiler wrapper for its own binary interface.
+fn mpi(name: &str) -> Mpi {
+    *BED.iter().find(|mpi| mpi.name == name).unwrap()
+}
+
+fn words(text: &str) -> Vec<String> {
+    text.split_whitespace().map(str::to_owned).collect()
+}
+
+/// `launcher` with what it starts, and gyan in one way or another.
+fn launched(way: Way, launcher: &str, program: &Path) -> Vec<String> {
+    let (gyan, library) = (gyan(), libgyan());
+    let (gyan, program) = (gyan.get_program().to_str().unwrap(), program.to_str().unwrap());
+    words(&match way {
+        Way::InFront => format!("{gyan} run -- {launcher} {program}"),
+        Way::After => format!("{launcher} {gyan} run {program}"),
+        // Not every launcher takes what is preloaded into it to other hosts.
+        Way::Preloaded => {
+            format!("{launcher} env LD_PRELOAD={} {program}", library.display())
+        }
+    })
+}
+
+/// A new directory that all hosts share.
+fn fresh(cluster: &Cluster, name: &str) -> PathBuf {
+    let path = cluster.shared().join(name);
+    fs::create_dir(&path).unwrap();
+    path
+}
+
+fn succeed(command: &mut std::process::Command) -> Outcome {
+    let outcome = run(command);
+    assert_eq!(outcome.code, 0, "{command:?}\n{}\n{}", outcome.stdout, outcome.stderr);
+    outcome
+}
+
+/// The profiles in `directory` are of so many ranks of one job on `hosts`, and the report says so. What they counted
+/// is what the program counted in `here`.
+fn assert_job(here: &Path, directory: &Path, ranks: usize, hosts: &[&str]) -> Vec<RankProfile> {
+    let profiles = profiles(directory, ranks);
+    for profile in &profiles {
+        assert_eq!(profile.job.id, profiles[0].job.id, "{}", directory.display());
+        let truth = truth(here, profile.rank);
+        let expected =
+            truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
+        assert_eq!(receives(profile), expected, "rank {}", profile.rank);
+    }
+    let known: BTreeSet<&str> = profiles.iter().map(|profile| profile.host.as_str()).collect();
+    assert_eq!(known, hosts.iter().copied().collect(), "{}", directory.display());
+    let report = succeed(gyan().arg("report").arg(directory));
+    let title = format!("{ranks} ranks on {} hosts", hosts.len());
+    assert!(report.stdout.contains(&title), "{}\n{}", report.stdout, report.stderr);
+    let summary = succeed(gyan().args(["report", "--format", "json"]).arg(directory)).stdout;
+    for host in hosts {
+        assert!(summary.contains(&format!("\"{host}\"")), "{host}: {summary}");
+    }
+    profiles
+}
+
+/// A job of four ranks in `here`, and its run directory.
+fn ran(cluster: &Cluster, here: &Path, mpi: Mpi, command: &[String], hosts: &[&str]) {
+    succeed(cluster.under(mpi.name, command).current_dir(here));
+    assert_job(here, &only_run_directory(here), 4, hosts);
+}
+
+#[test]
+fn a_job_on_two_hosts_has_one_run_directory_and_each_run_its_own() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+        let command = |way| launched(way, "mpirun -n 4", &mpi.program("receives"));
+        for way in [Way::InFront, Way::After] {
+            let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
+            ran(&cluster, &here, mpi, &command(way), &TWO);
+        }
+        let here = fresh(&cluster, mpi.name);
+        let start = || {
+            let command = command(Way::Preloaded);
+            succeed(cluster.under(mpi.name, &command).current_dir(&here))
+        };
+        start();
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(start);
+            }
+        });
+        let directories = run_directories(&here).into_iter();
+        let ids: BTreeSet<String> = directories
+            .map(|directory| assert_job(&here, &directory, 4, &TWO)[0].job.id.clone())
+            .collect();
+        assert_eq!(ids.len(), 3, "{mpi:?} {ids:?}");
+    }
+}
+
+/// The plugin of `srun` for an MPI.
+fn plugin(mpi: Mpi) -> &'static str {
+    if mpi.name.starts_with("openmpi") { "pmix" } else { "pmi2" }
+}
+
+/// A batch script of Slurm that runs `lines` one after the other.
+fn batch(here: &Path, lines: &[Vec<String>]) -> PathBuf {
+    let lines: Vec<String> = lines.iter().map(|words| words.join(" ")).collect();
+    let script = here.join("job.sh");
+    fs::write(&script, format!("#!/bin/sh\nset -e\n{}\n", lines.join("\n"))).unwrap();
+    script
+}
+
+#[test]
+fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    cluster.does(&["slurm"]);
+    for mpi in ["openmpi4", "mpich5"].map(mpi) {
+        let program = mpi.program("receives");
+        let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi));
+        for way in [Way::InFront, Way::Preloaded] {
+            let here = fresh(&cluster, &format!("{}-srun-{way:?}", mpi.name));
+            ran(&cluster, &here, mpi, &launched(way, &srun, &program), &TWO);
+        }
+        let here = fresh(&cluster, &format!("{}-sbatch", mpi.name));
+        let steps = ["mpirun -n 4", &srun].map(|launcher| launched(Way::After, launcher, &program));
+        let script = batch(&here, &steps).display().to_string();
+        let words = ["sbatch", "-W", "-N", "2", "--ntasks-per-node=2", &script];
+        succeed(cluster.under(mpi.name, &words).current_dir(&here));
+        let directories = run_directories(&here);
+        assert_eq!(directories.len(), 2, "{directories:?}");
+        for directory in directories {
+            assert_job(&here, &directory, 4, &TWO);
+        }
+    }
+}
+
+#[test]
+fn two_programs_on_two_hosts_are_one_run_and_what_they_spawn_are_others() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    // Those of Open MPI 4 cannot spawn on other hosts; Open MPI gives an id.
+    for mpi in ["mpich-pvars", "mpich5", "intelmpi"].map(mpi) {
+        let here = fresh(&cluster, &format!("{}-two", mpi.name));
+        let program = mpi.program("receives");
+        let other = here.join("other");
+        fs::copy(&program, &other).unwrap();
+        let mut command = launched(Way::Preloaded, "mpirun -n 2", &program);
+        command.extend(launched(Way::Preloaded, ": -n 2", &other));
+        ran(&cluster, &here, mpi, &command, &TWO);
+        let here = fresh(&cluster, &format!("{}-spawn", mpi.name));
+        let mut command = vec!["env".to_owned(), "I_MPI_SPAWN=on".to_owned()];
+        let front = format!("mpirun -genv LD_PRELOAD {} -n 2", libgyan().display());
+        command.extend(words(&front));
+        command.push(mpi.program("spawn").display().to_string());
+        succeed(cluster.under(mpi.name, &command).current_dir(&here));
+        let directories = run_directories(&here);
+        assert_eq!(directories.len(), 3, "{mpi:?} {directories:?}");
+        for directory in directories {
+            let profiles = profiles(&directory, 2);
+            assert_eq!(profiles[0].job.id, profiles[1].job.id, "{mpi:?} {}", directory.display());
+        }
+    }
+}
+
+#[test]
+fn hosts_may_have_long_names_and_share_the_first_part() {
+    let long = format!("{}.example", "n".repeat(50));
+    for names in [["node.rack1.example", "node.rack2.example"], [&long, "short"]] {
+        let Some(cluster) = Cluster::of(&names) else { return };
+        for mpi in ["openmpi4", "mpich-pvars", "mpich5"].map(mpi) {
+            for way in [Way::InFront, Way::Preloaded] {
+                let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
+                let command = launched(way, "mpirun -n 4", &mpi.program("receives"));
+                ran(&cluster, &here, mpi, &command, &names);
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_is_left_of_hosts_even_if_who_made_them_is_killed() {
+    let interfaces = || {
+        let entries = fs::read_dir("/sys/class/net").unwrap();
+        entries.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+    let before = interfaces();
+    let Some(mut cluster) = Cluster::of(&TWO) else { return };
+    let names = [1, 2].map(|host| succeed(&mut cluster.on(host, &["hostname"])).stdout);
+    assert_eq!(names.each_ref().map(|name| name.trim()), TWO);
+    let own = succeed(&mut cluster.on(2, &["sh", "-c", "ls /sys/class/net; ls /dev/shm"]));
+    assert_eq!(own.stdout, "eth0\nlo\n");
+    assert_eq!(interfaces(), before);
+    let sleep = "sleep 1000 & echo";
+    succeed(&mut cluster.on(2, &["sh", "-c", sleep]));
+    // What finds what is left finds what is there.
+    let left = cluster.left();
+    assert!(left.code == 1 && left.stdout.contains("sleep 1000"), "{}", left.stdout);
+    cluster.kill_holder();
+    assert!(comes_true(|| cluster.left().code == 0), "{}", cluster.left().stdout);
+    assert_eq!(interfaces(), before);
+}
