@@ -8,7 +8,8 @@ use std::io::{self, ErrorKind, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use rustix::cmsg_space;
 use rustix::event::{PollFd, PollFlags, Timespec};
@@ -23,6 +24,7 @@ use crate::profile::output::Place;
 
 /// No message is longer; longer texts are several.
 const MESSAGE: usize = 32 << 10;
+const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
 /// What a rank says.
 #[derive(Deserialize, Serialize)]
@@ -190,6 +192,11 @@ impl Socket {
             match rustix::event::poll(&mut ends, left.as_ref()) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Ok(()),
+                // The program's limit of files is below the number of those that are waited for.
+                Err(rustix::io::Errno::INVAL) => {
+                    thread::sleep(BETWEEN_TRIES);
+                    return Ok(());
+                }
                 Err(error) => return Err(error.into()),
             }
         }
@@ -206,8 +213,6 @@ pub(super) fn is_ready(file: impl AsFd, what: PollFlags) -> bool {
 #[cfg(test)]
 mod tests {
     use std::io::Read;
-    use std::thread;
-    use std::time::Duration;
 
     use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 
