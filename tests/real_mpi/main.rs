@@ -10,6 +10,7 @@ mod matrix;
 mod schemas;
 
 mod calls;
+mod cluster;
 mod launching;
 mod queues;
 mod survival;

@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use wait_timeout::ChildExt;
 
-use crate::common::{comes_true, command, run};
+use crate::common::{comes_true, command, root, run};
 
 /// No daemon takes longer to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -177,33 +177,22 @@ fn free_ports(address: IpAddr) -> [u16; 2] {
     [free.next().unwrap(), free.next().unwrap()]
 }
 
+/// `scripts/slurm.conf`, filled in for one node.
 fn configured(directory: &Path, host: &str, address: IpAddr) -> String {
-    let (directory, user) = (directory.display(), user());
     let [controller_port, node_port] = free_ports(address);
-    // More CPUs than there are: the ranks of tests wait for nobody.
-    format!(
-        "ClusterName=gyan
-SlurmctldHost={host}({address})
-SlurmctldPort={controller_port}
-SlurmdPort={node_port}
-AuthType=auth/munge
-AuthInfo=socket={directory}/munge.socket
-SlurmUser={user}
-SlurmdUser={user}
-MpiDefault=none
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_Core
-ReturnToService=2
-SlurmdParameters=config_overrides
-SlurmctldPidFile={directory}/slurmctld.pid
-SlurmdPidFile={directory}/slurmd.pid
-StateSaveLocation={directory}/state
-SlurmdSpoolDir={directory}/spool
-NodeName={host} NodeAddr={address} CPUs=8 Boards=1 SocketsPerBoard=1 CoresPerSocket=8 \\
-    ThreadsPerCore=1 RealMemory=1000
-PartitionName=all Nodes={host} Default=YES OverSubscribe=FORCE:4
-"
-    )
+    let template = fs::read_to_string(root().join("scripts/slurm.conf")).unwrap();
+    let places = [
+        ("directory", directory.display().to_string()),
+        ("user", user()),
+        ("controller", host.to_owned()),
+        ("controller_address", address.to_string()),
+        ("controller_port", controller_port.to_string()),
+        ("node_port", node_port.to_string()),
+        ("nodes", host.to_owned()),
+        ("addresses", address.to_string()),
+    ];
+    places.into_iter().fold(template, |text, (place, value)| {
+        assert!(text.contains(&format!("{{{place}}}")), "scripts/slurm.conf has no {place}");
+        text.replace(&format!("{{{place}}}"), &value)
+    })
 }

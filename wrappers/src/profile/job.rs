@@ -91,8 +91,9 @@ pub(crate) fn speaks_for_node() -> bool {
 
 /// The id that the launcher gave to the run.
 fn id_of_launcher(spawned: bool) -> Option<String> {
-    let start = if spawned { Start::Spawned(world_of_spawned()) } else { Start::Launched };
-    id_from(&launcher, &start, || parent_id().unwrap_or_default())
+    let proxy = Process::proxy();
+    let start = if spawned { Start::Spawned(world_of_spawned(&proxy)) } else { Start::Launched };
+    id_from(&launcher, &start, &proxy)
 }
 
 /// What started the processes of this run.
@@ -102,11 +103,11 @@ enum Start {
     Spawned(Option<String>),
 }
 
-/// `lookup` gives a variable of the environment, `parent` an id of the parent process.
+/// `lookup` gives a variable of the environment, `proxy` is the process above that started this one.
 fn id_from(
     lookup: &dyn Fn(&str) -> Option<String>,
     start: &Start,
-    parent: impl Fn() -> String,
+    proxy: &Process,
 ) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
@@ -120,16 +121,15 @@ fn id_from(
             (false, None) => Some(namespace),
         };
     }
-    // Hydra (MPICH, Intel MPI) gives no id; its proxy is the parent of all ranks of a node. The
-    // step is the launcher's, so that the spawned share it.
+    // Hydra (MPICH, Intel MPI), on the launcher's node and on others. The step is the launcher's, so that
+    // the spawned share it.
     if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
-        let of_job = || slurm_job.as_ref().map(|job| format!("{job}-{}", parent()));
+        let launch = id_of_hydra(lookup, start, proxy);
+        let launch = slurm_job.as_ref().map_or_else(|| launch.clone(), |job| format!("{job}-{launch}"));
         return Some(match start {
-            Start::Launched => slurm_step().or_else(of_job).unwrap_or_else(parent),
-            Start::Spawned(None) => of_job().unwrap_or_else(parent),
-            Start::Spawned(Some(world)) => {
-                format!("{}-{world}", of_job().unwrap_or_else(parent))
-            }
+            Start::Launched => slurm_step().unwrap_or(launch),
+            Start::Spawned(None) => launch,
+            Start::Spawned(Some(world)) => format!("{launch}-{world}"),
         });
     }
     lookup("SLURM_PROCID")
@@ -137,16 +137,52 @@ fn id_from(
         .or_else(|| ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup))
 }
 
+/// By these Hydra's launcher takes the first free port of a few, the same in one run after the other.
+const PORT_RANGES: [&str; 10] = [
+    "MPIEXEC_PORT_RANGE",
+    "MPIEXEC_PORTRANGE",
+    "MPICH_PORT_RANGE",
+    "MPICH_PORTRANGE",
+    "MPICH_CH3_PORT_RANGE",
+    "MPIR_CVAR_PORT_RANGE",
+    "MPIR_CVAR_PORTRANGE",
+    "MPIR_CVAR_CH3_PORT_RANGE",
+    "MPIR_PARAM_PORT_RANGE",
+    "MPIR_PARAM_CH3_PORT_RANGE",
+];
+
+/// Hydra gives no id, but the processes of one launch have something in common that no others have.
+fn id_of_hydra(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    start: &Start,
+    proxy: &Process,
+) -> String {
+    // Where MPICH 5 spawns, these are the numbers of the launched.
+    let is_one_node = matches!(start, Start::Launched)
+        && lookup("PMI_SIZE").is_some_and(|ranks| lookup("MPI_LOCALNRANKS") == Some(ranks));
+    let is_used_again = || PORT_RANGES.into_iter().any(|range| lookup(range).is_some());
+    // On several nodes, where each proxy finds the launcher: one port is one launch, until it is free again.
+    let port = || {
+        let port = proxy.option("--control-port")?;
+        (!is_one_node && !is_used_again()).then(|| port.to_owned())
+    };
+    // Intel MPI has an id, of the launcher's process and the time.
+    match lookup("I_MPI_HYDRA_UUID").or_else(port) {
+        // The spawned share it with the launched.
+        Some(launch) => match lookup("HYDRA_BSTRAP_PGID").as_deref().or(proxy.option("--pgid")) {
+            None | Some("0") => launch,
+            Some(group) => format!("{launch}-{group}"),
+        },
+        // On one node its proxy, which no later one equals.
+        None => proxy.id(),
+    }
+}
+
 /// What the processes of one spawn have in common, where one proxy of Hydra starts several. None
 /// where it starts these alone.
-fn world_of_spawned() -> Option<String> {
+fn world_of_spawned(proxy: &Process) -> Option<String> {
     // Hydra 4.0: a proxy for each spawn, of the process group that it is told.
-    // SAFETY: getppid always succeeds.
-    let parent = fs::read(format!("/proc/{}/cmdline", unsafe { libc::getppid() }));
-    let command = parent.unwrap_or_default();
-    let mut words = command.split(|&byte| byte == 0);
-    let group = words.find(|word| *word == b"--pgid").and_then(|_| words.next());
-    if group.is_some_and(|group| group != b"0") {
+    if proxy.option("--pgid").is_some_and(|group| group != "0") {
         return None;
     }
     // Intel MPI: the same, but it tells the processes.
@@ -167,11 +203,51 @@ fn world_in(maps: &str) -> Option<String> {
     is_hash.then(|| hash.to_owned())
 }
 
-/// The parent process, told apart from later ones with the same number by when it started.
-fn parent_id() -> Option<String> {
-    // SAFETY: getppid always succeeds.
-    let parent = u32::try_from(unsafe { libc::getppid() }).ok()?;
-    Some(process_id(parent))
+/// A process that this one descends from.
+struct Process {
+    pid: u32,
+    /// Its command line.
+    words: Vec<String>,
+}
+
+impl Process {
+    /// Those above this process, from its parent on, as far as a launcher may be away.
+    fn above() -> impl Iterator<Item = Process> {
+        let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
+        let above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
+        above.map(|pid| {
+            let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+            let words = line.split(|&byte| byte == 0);
+            let words = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+            Process { pid, words }
+        })
+    }
+
+    /// Hydra's proxy on this node, which may have started this process through a shell or another tool;
+    /// the parent where there is none.
+    fn proxy() -> Process {
+        let is_proxy = |process: &Process| process.is_called(&["hydra_pmi_proxy"]);
+        let parent = || Process::above().next();
+        let found = Process::above().find(is_proxy).or_else(parent);
+        found.unwrap_or(Process { pid: 0, words: Vec::new() })
+    }
+
+    /// Whether one of `names` is in the name of its program.
+    fn is_called(&self, names: &[&str]) -> bool {
+        self.words.first().is_some_and(|program| names.iter().any(|name| program.contains(name)))
+    }
+
+    /// The value of an option that is a word of its own.
+    fn option(&self, name: &str) -> Option<&str> {
+        let mut words = self.words.iter();
+        words.find(|word| *word == name)?;
+        words.next().map(String::as_str)
+    }
+
+    /// Told apart from later ones with the same number by when it started.
+    fn id(&self) -> String {
+        process_id(self.pid)
+    }
 }
 
 fn process_id(pid: u32) -> String {
@@ -212,16 +288,8 @@ pub(crate) fn programs() -> Option<String> {
 /// Whether a launcher above this process has a colon among its arguments, which stands between the
 /// programs of a job.
 fn is_launched_with_colon() -> bool {
-    let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
-    let mut above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
-    above.any(|pid| {
-        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        let mut words = line.split(|&byte| byte == 0);
-        let program = words.next().unwrap_or_default();
-        let is_launcher = [&b"mpiexec"[..], b"mpirun"]
-            .iter()
-            .any(|name| program.windows(name.len()).any(|part| part == *name));
-        is_launcher && words.any(|word| word == b":")
+    Process::above().any(|process| {
+        process.is_called(&["mpiexec", "mpirun"]) && process.words.iter().any(|word| word == ":")
     })
 }
 
@@ -254,12 +322,21 @@ fn file_name_of(text: &str) -> String {
 mod tests {
     use super::*;
 
+    /// No process has the number.
+    const PROXY: u32 = u32::MAX;
+
     fn id(variables: &[(&str, &str)], start: &Start) -> Option<String> {
+        id_below("hydra_pmi_proxy", variables, start)
+    }
+
+    fn id_below(proxy: &str, variables: &[(&str, &str)], start: &Start) -> Option<String> {
         let lookup = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
-        id_from(&lookup, start, || "4711.99".into())
+        let words = proxy.split(' ').map(str::to_owned).collect();
+        let id = id_from(&lookup, start, &Process { pid: PROXY, words });
+        id.map(|id| id.replace(&PROXY.to_string(), "PROXY"))
     }
 
     #[test]
@@ -269,11 +346,11 @@ mod tests {
         for (variables, expected) in [
             (vec![("PMIX_NAMESPACE", "1621032961")], Some("1621032961")),
             (vec![("PMIX_NAMESPACE", "prterun-n1-77@1")], Some("prterun-n1-77@1")),
-            (vec![("HYDI_CONTROL_FD", "7"), ("PMI_RANK", "0")], Some("4711.99")),
+            (vec![("HYDI_CONTROL_FD", "7"), ("PMI_RANK", "0")], Some("PROXY")),
             (with(&[]), Some("12.3")),
             (with(&[("PMIX_NAMESPACE", "slurm.pmix.12.3")]), Some("12.3")),
             (vec![("SLURM_JOB_ID", "12"), ("PMIX_NAMESPACE", "99")], Some("12-99")),
-            (vec![("SLURM_JOB_ID", "12"), ("HYDI_CONTROL_FD", "7")], Some("12-4711.99")),
+            (vec![("SLURM_JOB_ID", "12"), ("HYDI_CONTROL_FD", "7")], Some("12-PROXY")),
             (with(&[("HYDI_CONTROL_FD", "7")]), Some("12.3")),
             // A batch script is no step.
             (vec![("SLURM_JOB_ID", "12"), ("SLURM_PROCID", "0")], None),
@@ -288,15 +365,39 @@ mod tests {
         let shared = Start::Spawned(Some("c7d012a6".into()));
         for (variables, start, expected) in [
             (vec![("PMIX_NAMESPACE", "162")], &shared, "162"),
-            (vec![("MPI_LOCALRANKID", "0")], &shared, "4711.99-c7d012a6"),
-            (vec![("MPI_LOCALRANKID", "0")], &Start::Spawned(None), "4711.99"),
+            (vec![("MPI_LOCALRANKID", "0")], &shared, "PROXY-c7d012a6"),
+            (vec![("MPI_LOCALRANKID", "0")], &Start::Spawned(None), "PROXY"),
             (
                 vec![("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "3"), ("MPI_LOCALRANKID", "0")],
                 &shared,
-                "12-4711.99-c7d012a6",
+                "12-PROXY-c7d012a6",
             ),
         ] {
             assert_eq!(id(&variables, start).as_deref(), Some(expected));
+        }
+    }
+
+    #[test]
+    fn hydras_processes_on_several_nodes_have_one_id_and_no_others_have_it() {
+        let four = [("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "2"), ("PMI_SIZE", "4")];
+        let proxy = "hydra_pmi_proxy --control-port n1.site:4063 --pgid 0 --proxy-id 1";
+        let spawned = "hydra_pmi_proxy --control-port n1.site:4063 --pgid 2 --proxy-id 3";
+        let with = |more: &[(&'static str, &'static str)]| [&four[..], more].concat();
+        let one_node = [("MPI_LOCALRANKID", "0"), ("MPI_LOCALNRANKS", "4"), ("PMI_SIZE", "4")];
+        let intel = [("I_MPI_HYDRA_UUID", "8f00-47"), ("HYDRA_BSTRAP_PGID", "0")];
+        let intel_spawned = [("I_MPI_HYDRA_UUID", "8f00-47"), ("HYDRA_BSTRAP_PGID", "1")];
+        for (proxy, variables, start, expected) in [
+            (proxy, four.to_vec(), Start::Launched, "n1.site:4063"),
+            (proxy, one_node.to_vec(), Start::Launched, "PROXY"),
+            // The next run would have the same port.
+            (proxy, with(&[("MPIEXEC_PORT_RANGE", "9000:9010")]), Start::Launched, "PROXY"),
+            (proxy, with(&[("SLURM_JOB_ID", "12")]), Start::Launched, "12-n1.site:4063"),
+            (spawned, four.to_vec(), Start::Spawned(None), "n1.site:4063-2"),
+            (proxy, four.to_vec(), Start::Spawned(Some("c7d".into())), "n1.site:4063-c7d"),
+            ("hydra_pmi_proxy", with(&intel), Start::Launched, "8f00-47"),
+            ("hydra_pmi_proxy", with(&intel_spawned), Start::Spawned(None), "8f00-47-1"),
+        ] {
+            assert_eq!(id_below(proxy, &variables, &start).as_deref(), Some(expected));
         }
     }
 
