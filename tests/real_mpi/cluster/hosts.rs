@@ -37,8 +37,7 @@ impl Cluster {
         let said = [keep.path().join("stdout"), keep.path().join("stderr")];
         let [stdout, stderr] = said.each_ref().map(|path| File::create(path).unwrap());
         let mut hold = script(&keep, &["hold", "--names", &names.join(",")]);
-        let mut holder =
-            hold.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).spawn().unwrap();
+        let mut holder = hold.stdin(Stdio::piped()).stdout(stdout).stderr(stderr).spawn().unwrap();
         let read = |path: &PathBuf| fs::read_to_string(path).unwrap();
         let is_up = || read(&said[0]).ends_with('\n');
         assert!(comes_true(|| is_up() || holder.try_wait().unwrap().is_some()));
@@ -63,7 +62,8 @@ impl Cluster {
     }
 
     fn with<S: AsRef<str>>(&self, front: &[&str], words: &[S]) -> Command {
-        let words: Vec<&str> = front.iter().copied().chain(words.iter().map(AsRef::as_ref)).collect();
+        let words: Vec<&str> =
+            front.iter().copied().chain(words.iter().map(AsRef::as_ref)).collect();
         let mut command = script(&self.keep, &words);
         command.current_dir(self.shared());
         command
@@ -107,7 +107,8 @@ fn folder(keep: &TempDir) -> PathBuf {
 
 fn script(keep: &TempDir, words: &[&str]) -> Command {
     let script: &Path = &root().join("scripts/cluster");
-    let words: Vec<&str> = [script.to_str().unwrap()].into_iter().chain(words.iter().copied()).collect();
+    let words: Vec<&str> =
+        [script.to_str().unwrap()].into_iter().chain(words.iter().copied()).collect();
     let mut command = command(&words);
     command.env("GYAN_CLUSTER", folder(keep));
     command

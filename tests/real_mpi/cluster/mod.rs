@@ -1,6 +1,7 @@
 //! Several hosts: a job has one run directory, whatever started it and whatever the hosts are called.
 
 mod hosts;
+mod reduce;
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -71,7 +72,8 @@ fn assert_job(here: &Path, directory: &Path, ranks: usize, hosts: &[&str]) -> Ve
     for profile in &profiles {
         assert_eq!(profile.job.id, profiles[0].job.id, "{}", directory.display());
         let truth = truth(here, profile.rank);
-        let expected = truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
+        let expected =
+            truth.iter().map(|line| (line[0].as_str(), line[1].parse().unwrap())).collect();
         assert_eq!(receives(profile), expected, "rank {}", profile.rank);
     }
     let known: BTreeSet<&str> = profiles.iter().map(|profile| profile.host.as_str()).collect();

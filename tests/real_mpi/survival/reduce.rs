@@ -82,7 +82,7 @@ fn the_summary_is_the_one_that_the_files_give() {
 }
 
 /// The summary in the directory, and the one that its profiles give.
-fn check_against_files(directory: &Path, what: &str) {
+pub(crate) fn check_against_files(directory: &Path, what: &str) {
     let by_ranks = numbers(directory);
     let reduced = run(gyan().arg("reduce").arg(directory));
     assert_eq!(reduced.code, 0, "{what}: {}", reduced.stderr);

@@ -125,7 +125,8 @@ fn id_from(
     // the spawned share it.
     if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
         let launch = id_of_hydra(lookup, start, proxy);
-        let launch = slurm_job.as_ref().map_or_else(|| launch.clone(), |job| format!("{job}-{launch}"));
+        let launch =
+            slurm_job.as_ref().map_or_else(|| launch.clone(), |job| format!("{job}-{launch}"));
         return Some(match start {
             Start::Launched => slurm_step().unwrap_or(launch),
             Start::Spawned(None) => launch,
@@ -152,11 +153,7 @@ const PORT_RANGES: [&str; 10] = [
 ];
 
 /// Hydra gives no id, but the processes of one launch have something in common that no others have.
-fn id_of_hydra(
-    lookup: &dyn Fn(&str) -> Option<String>,
-    start: &Start,
-    proxy: &Process,
-) -> String {
+fn id_of_hydra(lookup: &dyn Fn(&str) -> Option<String>, start: &Start, proxy: &Process) -> String {
     // Where MPICH 5 spawns, these are the numbers of the launched.
     let is_one_node = matches!(start, Start::Launched)
         && lookup("PMI_SIZE").is_some_and(|ranks| lookup("MPI_LOCALNRANKS") == Some(ranks));

@@ -147,15 +147,19 @@ mod tests {
         size.div_ceil(each)
     }
 
+    fn number<T>(ranks: &[T]) -> u32 {
+        u32::try_from(ranks.len()).unwrap()
+    }
+
     /// The place of each rank.
     fn places(hosts: &[u64]) -> Vec<Place> {
-        let size = hosts.len() as u32;
+        let size = number(hosts);
         (0..size).map(|rank| Place::over_hosts(rank, size, hosts)).collect()
     }
 
     /// What a rank sends, and the most parts of a message on the way there.
     fn sent(rank: u32, places: &[Place]) -> (Parts<String>, usize) {
-        let mut parts = Parts::of(places.len() as u32);
+        let mut parts = Parts::of(number(places));
         parts.add(Node { start: rank, level: 0 }, rank.to_string()).unwrap();
         let mut most = 0;
         for &child in &places[rank as usize].children {
@@ -179,7 +183,7 @@ mod tests {
     fn every_placement_gives_the_same_grouping_and_one_message_a_host() {
         let mut followed = 0;
         for hosts in placements() {
-            let size = hosts.len() as u32;
+            let size = number(&hosts);
             let places = places(&hosts);
             let mut between = 0;
             for (rank, place) in (0..).zip(&places) {
@@ -211,7 +215,7 @@ mod tests {
             let hosts: Vec<u64> = (0..size).map(|rank| rank / each).collect();
             let groups = by_host(&hosts);
             let leaders: Vec<u32> = groups.iter().map(|ranks| ranks[0]).collect();
-            assert!(are_few(&groups, &leaders, size as u32).unwrap(), "{each}");
+            assert!(are_few(&groups, &leaders, number(&hosts)).unwrap(), "{each}");
         }
     }
 
@@ -228,7 +232,7 @@ mod tests {
         assert_eq!(Place::over_ranks(0, 6).children, [1, 2, 4]);
         assert_eq!(Place::over_ranks(4, 6).children, [5]);
         assert_eq!(Place::over_ranks(6, 8).children, [7]);
-        let last = Place { parent: Some(u32::MAX - 1 & (u32::MAX - 2)), children: Vec::new() };
+        let last = Place { parent: Some((u32::MAX - 1) & (u32::MAX - 2)), children: Vec::new() };
         assert_eq!(Place::over_ranks(u32::MAX - 1, u32::MAX), last);
     }
 
