@@ -1,4 +1,4 @@
-/* Ranks that do not come to their end together: rank RANK does something else first.
+/* Ranks that do not come to their end together: rank RANK, or ranks RANK-RANK, do something else first.
  *   uneven RANK sleep MILLISECONDS   comes to MPI_Finalize so much later than the others
  *   uneven RANK exit CODE            leaves by exit(CODE), without MPI_Finalize
  *   uneven RANK abort CODE           calls MPI_Abort(CODE) half a second later
@@ -13,11 +13,13 @@
 
 int main(int argc, char **argv)
 {
-    int rank, size, x, sum = -1;
+    int rank, size, x, sum = -1, first, last;
     MPI_Request request;
 
     if (argc < 4)
         return 2;
+    if (sscanf(argv[1], "%d-%d", &first, &last) < 2)
+        last = first = atoi(argv[1]);
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -30,7 +32,7 @@ int main(int argc, char **argv)
     if (rank == 0)
         printf("sum %d\n", sum);
     fflush(stdout);
-    if (rank == atoi(argv[1])) {
+    if (first <= rank && rank <= last) {
         int number = atoi(argv[3]);
         if (strcmp(argv[2], "sleep") == 0)
             usleep(1000 * number);

@@ -8,4 +8,4 @@ mod harmless;
 mod hostile;
 mod limits;
 mod live;
-mod reduce;
+pub(crate) mod reduce;

@@ -10,8 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI5, Outcome, Profiled, command, gyan,
-    libgyan, lives, profiles, ranks_that_left, root, run,
+    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, command,
+    gyan, libgyan, lives, profiles, ranks_that_left, root, run,
 };
 
 const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
@@ -82,7 +82,7 @@ fn the_summary_is_the_one_that_the_files_give() {
 }
 
 /// The summary in the directory, and the one that its profiles give.
-fn check_against_files(directory: &Path, what: &str) {
+pub(crate) fn check_against_files(directory: &Path, what: &str) {
     let by_ranks = numbers(directory);
     let reduced = run(gyan().arg("reduce").arg(directory));
     assert_eq!(reduced.code, 0, "{what}: {}", reduced.stderr);
@@ -105,6 +105,74 @@ fn ranks_whose_variables_differ_are_merged_by_name() {
         let of = |rank: usize| profiles[rank].pvars.len();
         assert!(of(1) < of(0), "{mpi:?}: rank 1 reads as many variables");
         check_against_files(&ran.directory, &format!("{mpi:?}"));
+    }
+}
+
+/// The words that run `program` on hosts with these names, one for each rank; none where the names of hosts cannot
+/// be changed.
+fn on_hosts(names: &[String], program: &[String]) -> Option<Vec<String>> {
+    let try_out = run(&mut command(&["unshare", "--uts", "hostname", "n1"]));
+    if try_out.code != 0 {
+        assert!(std::env::var_os("CI").is_none(), "{}", try_out.stderr);
+        eprintln!("skipped: a host cannot be given another name here: {}", try_out.stderr);
+        return None;
+    }
+    let script = root().join("tests/programs/on_host").display().to_string();
+    Some([&[script, names.join(",")], program].concat())
+}
+
+/// Names of hosts that begin alike, for ranks that are on those with these numbers.
+fn names(hosts: impl IntoIterator<Item = usize>) -> Vec<String> {
+    hosts.into_iter().map(|host| format!("a-node.rack{host}.example")).collect()
+}
+
+#[test]
+fn the_summary_is_the_same_on_whichever_hosts_the_ranks_are() {
+    for mpi in [OPENMPI, MPICH, OPENMPI_SPC] {
+        for hosts in [
+            vec![0; 6],
+            (0..7).collect(),
+            (0..8).map(|rank| rank / 2).collect(),
+            (0..10).map(|rank| rank / 3).collect(),
+            (0..8).map(|rank| rank % 4).collect(),
+            (0..10).map(|rank| rank % 3).collect(),
+            vec![0, 0, 0, 0, 0, 1, 2, 2, 2],
+            vec![2, 0, 1, 1, 2, 0, 0, 0, 1],
+        ] {
+            let ranks = hosts.len();
+            let different: BTreeSet<String> = names(hosts.iter().copied()).into_iter().collect();
+            let program = [mpi.with_header("receives").display().to_string()];
+            let Some(words) = on_hosts(&names(hosts.iter().copied()), &program) else { return };
+            let ran = preloaded(mpi, ranks, &words, &[BOTH, ("GYAN_BUDGET", "none")]);
+            let what = format!("{mpi:?} {hosts:?}");
+            assert_eq!(ran.outcome.code, 0, "{what}: {:?}", ran.outcome);
+            let summary = summary(&ran.directory);
+            assert!(summary.reduced_in_mpi.is_some(), "{what}: {:?}", ran.outcome);
+            assert!(summary.hosts.iter().eq(&different), "{what}: {:?}", summary.hosts);
+            assert_eq!(written(&ran.directory).len(), ranks, "{what}");
+            check_against_files(&ran.directory, &what);
+        }
+    }
+}
+
+#[test]
+fn a_host_that_comes_too_late_costs_the_summary_and_nothing_else() {
+    for mpi in MPIS {
+        for (timeout, reduces) in [("1s", false), ("60s", true)] {
+            let program = uneven(mpi, &["3-5", "sleep", "3000"]);
+            let Some(words) = on_hosts(&names((0..9).map(|rank| rank / 3)), &program) else {
+                return;
+            };
+            let settings = [IN_MPI, ("GYAN_REDUCE_TIMEOUT", timeout)];
+            let ran = preloaded(mpi, 9, &words, &settings);
+            let outcome = &ran.outcome;
+            assert_eq!((outcome.code, said_by_program(outcome)), (0, "sum 36"), "{outcome:?}");
+            assert_eq!(ran.directory.join(SUMMARY_FILE).exists(), reduces, "{mpi:?} {timeout}");
+            if !reduces {
+                assert_eq!(written(&ran.directory).len(), 9, "{mpi:?}: {outcome:?}");
+            }
+            lives(&ran.directory, 0);
+        }
     }
 }
 

@@ -31,6 +31,10 @@ pub(super) enum Tag {
     Bytes,
     /// From parent to child: how it ended.
     End,
+    /// On which hosts some ranks are.
+    Hosts,
+    /// To who sends that, and has much of it: it can come.
+    HostsGo,
 }
 
 /// An error of MPI, or what is not there.

@@ -1,15 +1,20 @@
-//! The reduction inside MPI: at `MPI_Finalize` the ranks merge what they know over a tree, and rank 0 writes
-//! the summary, instead of one file per rank. Only a few ranks write their profiles: the first, the
-//! extreme ones and the median.
+//! The reduction inside MPI: at `MPI_Finalize` the ranks merge what they know over a tree, those of one host
+//! first, and rank 0 writes the summary, instead of one file per rank. Only a few ranks write their
+//! profiles: the first, the extreme ones and the median.
 //!
 //! All ranks must take part, so nothing is started if gyan may be missing from some of them. Nobody waits
 //! for ever: a rank that has waited too long gives up and tells the others, and all write their files.
 
 mod choice;
 mod communicator;
+mod hosts;
 mod median;
+mod parts;
+mod place;
 mod tree;
 
+use std::borrow::Cow;
+use std::mem;
 use std::time::{Duration, Instant};
 
 use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name};
@@ -19,7 +24,9 @@ use crate::mpi::abi::Library;
 use crate::profile::job;
 use communicator::Communicator;
 use median::Middle;
-use tree::{Part, Tree, Wait, Why};
+use parts::{Node, Parts, Share};
+use place::Place;
+use tree::{Merging, Tree, Wait, Why};
 
 /// From more ranks on, `auto` reduces inside MPI.
 const FILES_AT_MOST: u32 = 1024;
@@ -58,7 +65,7 @@ pub(crate) fn reduce(
     let (rank, size) = (profile.rank, profile.size);
     let begun = Instant::now();
     // Not every launcher gives an id that the nodes share, and here all ranks are of one job.
-    let job = std::mem::take(&mut profile.job.id);
+    let job = mem::take(&mut profile.job.id);
     let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
     let middle = time_s.map(|time_s| Middle::of(time_s, rank)).unwrap_or_default();
     // Rows are taken in fastest in their order.
@@ -68,10 +75,20 @@ pub(crate) fn reduce(
     }
     let mut reduction = Reduction::default();
     reduction.add(&rank_file_name(rank), &profile);
-    let mut known =
-        Known { reduction, middle, begun, job, wanted, home, waited_s: 0.0, waited: false };
-    let reduced = meet(library, timeout, &mut known)
-        .and_then(|communicator| Tree::new(&communicator, rank, size, timeout).reduce(&mut known));
+    let host = profile.host;
+    let own = Known::Merged(Box::new((middle, reduction)));
+    let mut run =
+        Run { parts: Parts::of(size), begun, job, wanted, home, waited_s: 0.0, waited: false };
+    let reduced = run.parts.add(Node { start: rank, level: 0 }, own).and_then(|()| {
+        let communicator = meet(library, timeout, &mut run)?;
+        let place = if size > hosts::RANKS_AT_MOST {
+            Place::over_ranks(rank, size)
+        } else {
+            let hosts = hosts::learn(&communicator, (rank, size), &host, timeout, &mut run)?;
+            Place::over_hosts(rank, size, &hosts)
+        };
+        Tree::new(&communicator, place, timeout).reduce(&mut run)
+    });
     match reduced {
         Ok(ranks) => Outcome::Reduced { keeps: ranks.contains(&rank) },
         Err(why) => Outcome::Failed(said(why, timeout)),
@@ -82,15 +99,15 @@ pub(crate) fn reduce(
 fn meet(
     library: &Library,
     timeout: Duration,
-    known: &mut Known<'_, impl Home>,
+    run: &mut Run<'_, impl Home>,
 ) -> Result<Communicator, Why> {
     let (communicator, mut pending) = Communicator::begin(library)?;
     let wait = Wait::for_no_longer_than(timeout);
     while !pending.is_done()? {
-        wait.a_little(known).map_err(|_| Why::NotAllHere)?;
+        wait.a_little(run).map_err(|_| Why::NotAllHere)?;
     }
     communicator.returns_errors(library)?;
-    known.waited_s = known.begun.elapsed().as_secs_f64();
+    run.waited_s = run.begun.elapsed().as_secs_f64();
     Ok(communicator)
 }
 
@@ -119,10 +136,44 @@ pub(crate) trait Home {
     fn wait(&mut self);
 }
 
-/// What is known of some ranks.
-struct Known<'a, H> {
-    reduction: Reduction,
-    middle: Middle,
+/// What the ranks of a part know.
+enum Known {
+    Merged(Box<(Middle, Reduction)>),
+    /// As it was sent: who only passes it on does not read it.
+    Sent(Vec<u8>),
+}
+
+impl Known {
+    fn read(self) -> Result<Box<(Middle, Reduction)>, Why> {
+        match self {
+            Known::Merged(known) => Ok(known),
+            Known::Sent(bytes) => postcard::from_bytes(&bytes).map_err(|_| Why::NotUnderstood),
+        }
+    }
+
+    fn bytes(&self) -> Result<Cow<'_, [u8]>, Why> {
+        match self {
+            Known::Merged(known) => {
+                postcard::to_allocvec(known).map(Cow::Owned).map_err(|_| Why::NotUnderstood)
+            }
+            Known::Sent(bytes) => Ok(Cow::Borrowed(bytes)),
+        }
+    }
+}
+
+impl Share for Known {
+    fn merge(self, right: Known) -> Result<Known, Why> {
+        let (mut left, right) = (self.read()?, right.read()?);
+        let (middle, reduction) = *right;
+        left.0.merge(middle);
+        left.1.merge(reduction);
+        Ok(Known::Merged(left))
+    }
+}
+
+/// The reduction on this rank.
+struct Run<'a, H> {
+    parts: Parts<Known>,
     begun: Instant,
     /// The id of the job.
     job: String,
@@ -138,27 +189,42 @@ struct Known<'a, H> {
 /// What ranks must have in common to understand each other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl<H: Home> Part for Known<'_, H> {
+/// What a message begins with: the version, and of each part the start, the level and how many bytes follow.
+type Head<'a> = (&'a str, Vec<(u32, u32, u32)>);
+
+impl<H: Home> Merging for Run<'_, H> {
     fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why> {
         let version = postcard::take_from_bytes::<&str>(bytes);
-        let (_, rest) =
-            version.ok().filter(|(one, _)| *one == VERSION).ok_or(Why::NotUnderstood)?;
-        let other = postcard::from_bytes(rest).map_err(|_| Why::NotUnderstood)?;
-        let (middle, reduction): (Middle, Reduction) = other;
-        self.middle.merge(middle);
-        self.reduction.merge(reduction);
+        version.ok().filter(|(one, _)| *one == VERSION).ok_or(Why::NotUnderstood)?;
+        let head = postcard::take_from_bytes::<Head<'_>>(bytes);
+        let ((_, parts), mut rest) = head.map_err(|_| Why::NotUnderstood)?;
+        for (start, level, length) in parts {
+            let part;
+            (part, rest) = rest.split_at_checked(length as usize).ok_or(Why::NotUnderstood)?;
+            self.parts.add(Node { start, level }, Known::Sent(part.to_vec()))?;
+        }
         Ok(())
     }
 
     fn bytes(&self) -> Result<Vec<u8>, Why> {
-        let all = (VERSION, &self.middle, &self.reduction);
-        postcard::to_allocvec(&all).map_err(|_| Why::NotUnderstood)
+        let (mut parts, mut rest) = (Vec::new(), Vec::new());
+        for (Node { start, level }, known) in self.parts.iter() {
+            let bytes = known.bytes()?;
+            let length = u32::try_from(bytes.len()).map_err(|_| Why::NotUnderstood)?;
+            parts.push((start, level, length));
+            rest.extend_from_slice(&bytes);
+        }
+        let head: Head<'_> = (VERSION, parts);
+        let mut bytes = postcard::to_allocvec(&head).map_err(|_| Why::NotUnderstood)?;
+        bytes.append(&mut rest);
+        Ok(bytes)
     }
 
     fn finish(&mut self) -> Result<Vec<u32>, Why> {
-        let mut summary = std::mem::take(&mut self.reduction).finish().ok_or(Why::NotUnderstood)?;
+        let (middle, reduction) = *self.parts.take_whole().ok_or(Why::NotUnderstood)?.read()?;
+        let mut summary = reduction.finish().ok_or(Why::NotUnderstood)?;
         summary.job.id.clone_from(&self.job);
-        let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
+        let ranks = choice::ranks(&summary, self.wanted, middle.rank());
         summary.reduced_in_mpi = Some(ReducedInMpi {
             time_s: self.begun.elapsed().as_secs_f64(),
             wait_s: self.waited_s,
@@ -168,7 +234,7 @@ impl<H: Home> Part for Known<'_, H> {
     }
 
     fn wait(&mut self) {
-        if !std::mem::replace(&mut self.waited, true) {
+        if !mem::replace(&mut self.waited, true) {
             self.home.wait();
         }
     }

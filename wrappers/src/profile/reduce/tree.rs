@@ -1,11 +1,8 @@
-//! The tree over which the ranks of `MPI_COMM_WORLD` merge what they know and learn how that ended.
-//!
-//! It is a binomial tree: rank r takes in what r + 1 knows, then r + 2, r + 4 and so on, as long as its bits
-//! are 0. So neighbours are merged, grouped as `gyan reduce` groups the profiles of a directory, and sums
-//! of doubles come out the same.
+//! How the ranks of `MPI_COMM_WORLD` merge what they know over a tree (`place`), and learn how that ended.
 //!
 //! A child says how many bytes it has to send, and the parent says that it has room for them: only a few
-//! bytes are ever on their way to a process that may have given up. Who gives up tells parent and children.
+//! bytes are ever on their way to a process that may have given up. What several children know comes at the same
+//! time. Who gives up tells parent and children.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::communicator::{Communicator, Failure, Pending, Tag};
+use super::place::Place;
 
 /// A rank that waits longer than this saves what it knows.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -52,8 +50,8 @@ impl From<Failure> for Why {
     }
 }
 
-/// What goes up the tree.
-pub(super) trait Part {
+/// What is merged on the way up the tree.
+pub(super) trait Merging {
     /// Takes in what a child sent.
     fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why>;
     /// What is sent to the parent; the first byte is not 0.
@@ -65,11 +63,10 @@ pub(super) trait Part {
     fn wait(&mut self);
 }
 
-/// One rank's place in the tree.
+/// One rank in the tree.
 pub(super) struct Tree<'a> {
     communicator: &'a Communicator,
-    rank: u32,
-    size: u32,
+    place: Place,
     timeout: Duration,
     /// The message from the parent that says how it ended.
     end: Option<Pending>,
@@ -77,71 +74,91 @@ pub(super) struct Tree<'a> {
     owed: Option<Tag>,
 }
 
+/// What is still to come from a child.
+struct Coming {
+    child: u32,
+    /// The length, and then the bytes; none once they are here.
+    pending: Option<Pending>,
+    is_length: bool,
+}
+
 impl<'a> Tree<'a> {
-    pub(super) fn new(
-        communicator: &'a Communicator,
-        rank: u32,
-        size: u32,
-        timeout: Duration,
-    ) -> Tree<'a> {
-        Tree { communicator, rank, size, timeout, end: None, owed: Some(Tag::Length) }
+    pub(super) fn new(communicator: &'a Communicator, place: Place, timeout: Duration) -> Tree<'a> {
+        Tree { communicator, place, timeout, end: None, owed: Some(Tag::Length) }
     }
 
     /// Merges the parts of all ranks, and returns the ranks that are to write their profiles.
-    pub(super) fn reduce(&mut self, part: &mut impl Part) -> Result<Vec<u32>, Why> {
-        let named = self.up_and_down(part);
+    pub(super) fn reduce(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
+        let named = self.up_and_down(merging);
         let end = end_bytes(named.as_deref().ok());
         if named.is_err()
-            && let (Some(parent), Some(tag)) = (parent(self.rank), self.owed)
+            && let (Some(parent), Some(tag)) = (self.place.parent, self.owed)
         {
             self.say(parent, tag, vec![NOTHING; LENGTH_BYTES]);
         }
-        for child in children(self.rank, self.size) {
+        for &child in &self.place.children {
             self.say(child, Tag::End, end.clone());
         }
         named
     }
 
-    fn up_and_down(&mut self, part: &mut impl Part) -> Result<Vec<u32>, Why> {
+    fn up_and_down(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
         let communicator = self.communicator;
-        if let Some(parent) = parent(self.rank) {
-            self.end = Some(communicator.receive(parent, Tag::End, END_BYTES)?);
-        }
-        let mut lengths = Vec::new();
-        for child in children(self.rank, self.size) {
-            lengths.push((child, communicator.receive(child, Tag::Length, LENGTH_BYTES)?));
-        }
-        for (child, mut length) in lengths {
-            self.wait_for(&mut length, child, part)?;
-            let length = length.bytes().first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
-            let length = match length.map(usize::try_from) {
-                Some(Ok(0)) => return Err(Why::GivenUp),
-                Some(Ok(length)) => length,
-                _ => return Err(Why::NotUnderstood),
-            };
-            let mut bytes = communicator.receive(child, Tag::Bytes, length)?;
-            self.say(child, Tag::Go, Vec::new());
-            self.wait_for(&mut bytes, child, part)?;
-            let bytes = bytes.bytes();
-            if bytes.first() == Some(&NOTHING) {
-                return Err(Why::GivenUp);
-            }
-            part.take_in(&bytes)?;
-        }
-        let Some(parent) = parent(self.rank) else { return part.finish() };
-        let bytes = part.bytes()?;
+        let Some(parent) = self.place.parent else {
+            self.take_in(merging)?;
+            return merging.finish();
+        };
+        self.end = Some(communicator.receive(parent, Tag::End, END_BYTES)?);
+        self.take_in(merging)?;
+        let bytes = merging.bytes()?;
         let mut go = communicator.receive(parent, Tag::Go, 0)?;
         self.say(parent, Tag::Length, (bytes.len() as u64).to_le_bytes().into());
         self.owed = Some(Tag::Bytes);
-        self.wait_for(&mut go, parent, part)?;
+        self.wait_for(&mut go, parent, merging)?;
         self.owed = None;
         let mut bytes = communicator.send(parent, Tag::Bytes, bytes)?;
         let Some(mut end) = self.end.take() else { return Err(Why::Mpi) };
         // Before MPI says that the bytes have gone: the parent may have them, and tell the end, by then.
-        self.wait_for(&mut end, parent, part)?;
+        self.wait_for(&mut end, parent, merging)?;
         let named = named(&end.bytes()).ok_or(Why::GivenUp)?;
-        self.wait_for(&mut bytes, parent, part)?;
+        self.wait_for(&mut bytes, parent, merging)?;
         Ok(named)
+    }
+
+    /// Takes in what the children know, as it comes.
+    fn take_in(&mut self, merging: &mut impl Merging) -> Result<(), Why> {
+        let communicator = self.communicator;
+        let mut coming = Vec::new();
+        for &child in &self.place.children {
+            let pending = Some(communicator.receive(child, Tag::Length, LENGTH_BYTES)?);
+            coming.push(Coming { child, pending, is_length: true });
+        }
+        let mut wait = Wait::for_no_longer_than(self.timeout);
+        loop {
+            let mut missing = None;
+            for Coming { child, pending, is_length } in &mut coming {
+                let Some(one) = pending else { continue };
+                if !one.is_done()? {
+                    missing = missing.or(Some(*child));
+                    continue;
+                }
+                wait = Wait::for_no_longer_than(self.timeout);
+                let bytes = one.bytes();
+                if std::mem::take(is_length) {
+                    let length = length(&bytes)?;
+                    *pending = Some(communicator.receive(*child, Tag::Bytes, length)?);
+                    self.say(*child, Tag::Go, Vec::new());
+                    missing = missing.or(Some(*child));
+                } else if bytes.first() == Some(&NOTHING) {
+                    return Err(Why::GivenUp);
+                } else {
+                    merging.take_in(&bytes)?;
+                    *pending = None;
+                }
+            }
+            let Some(child) = missing else { return Ok(()) };
+            self.wait_a_little(&wait, child, merging)?;
+        }
     }
 
     /// Sends a few bytes, which MPI buffers if nobody receives them.
@@ -159,18 +176,27 @@ impl<'a> Tree<'a> {
         &mut self,
         pending: &mut Pending,
         whom: u32,
-        part: &mut impl Part,
+        merging: &mut impl Merging,
     ) -> Result<(), Why> {
         let wait = Wait::for_no_longer_than(self.timeout);
         while !pending.is_done()? {
-            if let Some(end) = &mut self.end
-                && end.is_done()?
-            {
-                return Err(Why::GivenUp);
-            }
-            wait.a_little(part).map_err(|_| Why::Late(whom))?;
+            self.wait_a_little(&wait, whom, merging)?;
         }
         Ok(())
+    }
+
+    fn wait_a_little(
+        &mut self,
+        wait: &Wait,
+        whom: u32,
+        merging: &mut impl Merging,
+    ) -> Result<(), Why> {
+        if let Some(end) = &mut self.end
+            && end.is_done()?
+        {
+            return Err(Why::GivenUp);
+        }
+        wait.a_little(merging).map_err(|_| Why::Late(whom))
     }
 }
 
@@ -189,13 +215,13 @@ impl Wait {
     }
 
     /// Waits a little, and longer the longer it has taken.
-    pub(super) fn a_little(&self, part: &mut impl Part) -> Result<(), TooLong> {
+    pub(super) fn a_little(&self, merging: &mut impl Merging) -> Result<(), TooLong> {
         let waited = self.begun.elapsed();
         if waited > self.no_longer_than {
             return Err(TooLong);
         }
         if waited > PATIENCE {
-            part.wait();
+            merging.wait();
         }
         if waited < AWAKE {
             thread::yield_now();
@@ -206,15 +232,14 @@ impl Wait {
     }
 }
 
-/// The rank without its lowest bit; none of the root.
-fn parent(rank: u32) -> Option<u32> {
-    rank.checked_sub(1).map(|less| rank & less)
-}
-
-/// In the order in which they are merged.
-fn children(rank: u32, size: u32) -> impl Iterator<Item = u32> + use<> {
-    let bits = if rank == 0 { u32::BITS } else { rank.trailing_zeros() };
-    (0..bits).map_while(move |bit| rank.checked_add(1 << bit)).take_while(move |&rank| rank < size)
+/// The length that such bytes tell.
+fn length(bytes: &[u8]) -> Result<usize, Why> {
+    let length = bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
+    match length.map(usize::try_from) {
+        Some(Ok(0)) => Err(Why::GivenUp),
+        Some(Ok(length)) => Ok(length),
+        _ => Err(Why::NotUnderstood),
+    }
 }
 
 fn end_bytes(named: Option<&[u32]>) -> Vec<u8> {
@@ -229,26 +254,6 @@ fn named(bytes: &[u8]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_rank_is_the_child_of_one_and_neighbours_are_merged() {
-        for size in [1, 2, 3, 7, 8, 64, 1000] {
-            let mut seen = vec![0; size as usize];
-            for rank in 0..size {
-                for child in children(rank, size) {
-                    seen[child as usize] += 1;
-                    assert_eq!(parent(child), Some(rank));
-                }
-            }
-            seen[0] += 1;
-            assert!(seen.iter().all(|&times| times == 1), "{size}: {seen:?}");
-        }
-        assert_eq!(children(0, 6).collect::<Vec<_>>(), [1, 2, 4]);
-        assert_eq!(children(4, 6).collect::<Vec<_>>(), [5]);
-        assert_eq!(children(6, 8).collect::<Vec<_>>(), [7]);
-        assert_eq!(children(u32::MAX - 1, u32::MAX).count(), 0);
-        assert_eq!(parent(0), None);
-    }
 
     #[test]
     fn how_it_ended_is_understood() {

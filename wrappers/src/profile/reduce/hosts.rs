@@ -1,0 +1,103 @@
+//! On which host is each rank? What the ranks tell each other once all have come, before they send on what
+//! they know: up the tree over all ranks, and down again, one message each way.
+//!
+//! It is no `MPI_Iallgather`: in that Open MPI up to 5.0 has each rank send to all others (libnbc's linear algorithm), MPICH
+//! sends what is long around a ring of all ranks, and nobody could end it. Who sends here has mostly sent to the same
+//! rank while the communicator was made: to make a connection takes longer than a message.
+
+#![forbid(unsafe_code)]
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use super::communicator::{Communicator, Pending, Tag};
+use super::place::Place;
+use super::tree::{Merging, Wait, Why};
+
+/// Of more ranks nobody asks: that is 8 bytes a rank in each of them, 1 MiB.
+pub(super) const RANKS_AT_MOST: u32 = 1 << 17;
+/// What has more bytes than this waits until there is room for it: see `tree`.
+const FEW_BYTES: usize = 256;
+
+/// What is to come from a rank, and what says that something may go to it.
+struct Peer {
+    rank: u32,
+    comes: Pending,
+    may_go: Option<Pending>,
+}
+
+impl Peer {
+    /// Makes room for so many numbers from a rank, and says so; as many may go to it.
+    fn new(
+        communicator: &Communicator,
+        rank: u32,
+        (coming, going): (usize, usize),
+        sent: &mut Vec<(u32, Pending)>,
+    ) -> Result<Peer, Why> {
+        let [coming, going] = [coming, going].map(|hosts| hosts * size_of::<u64>());
+        let comes = communicator.receive(rank, Tag::Hosts, coming)?;
+        if coming > FEW_BYTES {
+            sent.push((rank, communicator.send(rank, Tag::HostsGo, Vec::new())?));
+        }
+        let may_go = (going > FEW_BYTES).then(|| communicator.receive(rank, Tag::HostsGo, 0));
+        Ok(Peer { rank, comes, may_go: may_go.transpose()? })
+    }
+}
+
+/// A number for the host that each rank is on, by rank: equal numbers for equal names.
+pub(super) fn learn(
+    communicator: &Communicator,
+    (rank, size): (u32, u32),
+    host: &str,
+    timeout: Duration,
+    merging: &mut impl Merging,
+) -> Result<Vec<u64>, Why> {
+    let patience = Wait::for_no_longer_than(timeout);
+    let mut wait = |pending: &mut Pending, whom| {
+        while !pending.is_done()? {
+            patience.a_little(merging).map_err(|_| Why::Late(whom))?;
+        }
+        Ok::<(), Why>(())
+    };
+    let place = Place::over_ranks(rank, size);
+    let all = size as usize;
+    let mut sent = Vec::new();
+    let mut children = Vec::new();
+    let mut below = 1;
+    for &child in &place.children {
+        // Those that it knows, from itself on, are as many as there are from this rank to it, or as are left.
+        let coming = ((child - rank).min(size - child)) as usize;
+        children.push(Peer::new(communicator, child, (coming, all), &mut sent)?);
+        below += coming;
+    }
+    let parent =
+        place.parent.map(|parent| Peer::new(communicator, parent, (all, below), &mut sent));
+    let mut parent = parent.transpose()?;
+
+    let mut hasher = DefaultHasher::new();
+    host.hash(&mut hasher);
+    let mut known = hasher.finish().to_ne_bytes().to_vec();
+    for Peer { rank, comes, .. } in &mut children {
+        wait(comes, *rank)?;
+        known.extend(comes.bytes());
+    }
+    if let Some(Peer { rank, comes, may_go }) = &mut parent {
+        if let Some(may_go) = may_go {
+            wait(may_go, *rank)?;
+        }
+        sent.push((*rank, communicator.send(*rank, Tag::Hosts, known)?));
+        wait(comes, *rank)?;
+        known = comes.bytes();
+    }
+    for Peer { rank, may_go, .. } in &mut children {
+        if let Some(may_go) = may_go {
+            wait(may_go, *rank)?;
+        }
+        sent.push((*rank, communicator.send(*rank, Tag::Hosts, known.clone())?));
+    }
+    for (whom, pending) in &mut sent {
+        wait(pending, *whom)?;
+    }
+    let (words, _) = known.as_chunks();
+    Ok(words.iter().map(|word| u64::from_ne_bytes(*word)).collect())
+}
