@@ -18,6 +18,8 @@ use crate::say;
 /// The profiles of the ranks, at most one for each.
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
+    /// Further directories with profiles of the same job.
+    others: Vec<PathBuf>,
     /// By rank. Names are made when they are needed: of a million ranks they would take more room
     /// than the summary.
     pub(crate) files: Vec<RankFile>,
@@ -31,29 +33,113 @@ pub(crate) struct RankFile {
     pub(crate) rank: u32,
     /// Its live file, not its profile.
     pub(crate) live: bool,
+    /// In which of the directories it is.
+    part: usize,
 }
 
 impl Directory {
     /// The profiles in `path`; live files where ranks have no profile, or a later process of the
     /// rank had one.
     pub(crate) fn open(path: &Path) -> Result<Directory, Error> {
+        Directory::open_all(path, &[])
+    }
+
+    /// The same with the profiles of one job that are in several directories. Of a rank that is in two of them the profile
+    /// counts before the live file, then what is in the directory that is named first.
+    pub(crate) fn open_all(path: &Path, others: &[PathBuf]) -> Result<Directory, Error> {
+        let (path, others) = (path.to_owned(), others.to_vec());
+        let mut directory = Directory { path, others, files: Vec::new(), reduced_in_mpi: None };
         let mut files: BTreeMap<u32, RankFile> = BTreeMap::new();
-        for file in all_rank_files(path)? {
-            let chosen = match files.remove(&file.rank) {
-                Some(other) => later(path, other, file),
-                None => file,
-            };
-            files.insert(file.rank, chosen);
+        let mut twice = Vec::new();
+        for (part, place) in directory.places().enumerate() {
+            for file in all_rank_files(place)? {
+                let file = RankFile { part, ..file };
+                let chosen = match files.remove(&file.rank) {
+                    Some(other) if other.part == part => later(place, other, file),
+                    Some(other) => {
+                        twice.push(file.rank);
+                        if other.live && !file.live { file } else { other }
+                    }
+                    None => file,
+                };
+                files.insert(file.rank, chosen);
+            }
         }
-        let files = files.into_values().collect();
-        let mut directory = Directory { path: path.to_owned(), files, reduced_in_mpi: None };
+        directory.files = files.into_values().collect();
+        directory.check_job()?;
+        if !twice.is_empty() {
+            twice.sort_unstable();
+            twice.dedup();
+            let path = directory.path.display();
+            let ranks = say::ranges(&twice);
+            say::warn(format!(
+                "{path}: rank {ranks} is in more than one of the directories; a profile counts before a live file, \
+                 then the directory that is named first"
+            ));
+        }
         directory.reduced_in_mpi = directory.find_reduced().map(Box::new);
         Ok(directory)
     }
 
+    /// All directories.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.path).chain(&self.others).map(PathBuf::as_path)
+    }
+
+    fn path_of(&self, file: RankFile) -> PathBuf {
+        self.places().nth(file.part).unwrap_or(&self.path).join(file.name())
+    }
+
+    /// What a message calls a file of this name.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        let same = |file: &&RankFile| {
+            RankFile::of(name).is_some_and(|of| (of.rank, of.live) == (file.rank, file.live))
+        };
+        self.files
+            .iter()
+            .find(same)
+            .map_or_else(|| self.path.join(name), |&file| self.path_of(file))
+    }
+
+    /// Refuses several directories that hold profiles of different jobs.
+    fn check_job(&self) -> Result<(), Error> {
+        if self.others.is_empty() {
+            return Ok(());
+        }
+        let mut first: Option<(&Path, String)> = None;
+        for (part, place) in self.places().enumerate() {
+            let mut profiles = self.files.iter().filter(|file| file.part == part);
+            let Some(job) = profiles.find_map(|&file| Some(self.read(file).ok()?.job.id)) else {
+                let remedy = "name the directories of one run that have some";
+                return Err(Error::new(
+                    place.display(),
+                    "holds no rank profile that counts",
+                    remedy,
+                ));
+            };
+            match &first {
+                Some((other, of)) if *of != job => {
+                    return Err(Error::new(
+                        place.display(),
+                        format!(
+                            "holds profiles of job {job}, and {} those of job {of}",
+                            other.display()
+                        ),
+                        "report one job at a time; where the launcher gives each host an id of its own, set \
+                         GYAN_JOB_ID",
+                    ));
+                }
+                Some(_) => {}
+                None => first = Some((place, job)),
+            }
+        }
+        Ok(())
+    }
+
     /// It is of a run before the last one when the profiles are of another job.
     fn find_reduced(&self) -> Option<Summary> {
-        let summary = read_summary(&self.path.join(SUMMARY_FILE)).ok()?;
+        let summary =
+            self.places().find_map(|place| read_summary(&place.join(SUMMARY_FILE)).ok())?;
         let fewer = (self.files.len() as u64) < u64::from(summary.ranks.reduced);
         let mut profiles = self.files.iter().filter_map(|&file| self.read(file).ok());
         let mut is_latest =
@@ -64,7 +150,7 @@ impl Directory {
 
     /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
-        let mut profile = read_profile(&self.path.join(file.name())).map_err(why)?;
+        let mut profile = read_profile(&self.path_of(file)).map_err(why)?;
         file.look_at(&mut profile)?;
         Ok(profile)
     }
@@ -75,7 +161,7 @@ impl Directory {
         reader: &'a mut RankReader,
         file: RankFile,
     ) -> Result<&'a mut RankProfile, String> {
-        let profile = reader.read(&self.path.join(file.name())).map_err(why)?;
+        let profile = reader.read(&self.path_of(file)).map_err(why)?;
         file.look_at(profile)?;
         Ok(profile)
     }
@@ -83,8 +169,13 @@ impl Directory {
 
 impl RankFile {
     fn of(name: &str) -> Option<RankFile> {
-        let profile = rank_of_file_name(name).map(|rank| RankFile { rank, live: false });
-        profile.or_else(|| rank_of_live_file_name(name).map(|rank| RankFile { rank, live: true }))
+        let live = |rank| RankFile { live: true, ..RankFile::profile(rank) };
+        let profile = rank_of_file_name(name).map(RankFile::profile);
+        profile.or_else(|| rank_of_live_file_name(name).map(live))
+    }
+
+    pub(crate) fn profile(rank: u32) -> RankFile {
+        RankFile { rank, live: false, part: 0 }
     }
 
     pub(crate) fn name(self) -> String {

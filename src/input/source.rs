@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE, Summary,
-    read_summary,
+    HostSummary, RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE,
+    Summary, read_summary,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
@@ -57,6 +57,25 @@ impl Source {
         }
     }
 
+    /// The same of one job whose profiles are in several directories.
+    pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Source, Error> {
+        match paths {
+            [] => Err(Error::new("gyan", "no run directory", "name one")),
+            [path] => Source::open(path),
+            [first, others @ ..] => {
+                if let Some(pack) = paths.iter().find(|path| path.is_file()) {
+                    let what = "is a pack, and cannot be read together with others";
+                    return Err(Error::new(
+                        pack.display(),
+                        what,
+                        "gyan unpack makes a directory of it",
+                    ));
+                }
+                Directory::open_all(first, others).map(Source::Directory)
+            }
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         match self {
             Source::Directory(directory) => &directory.path,
@@ -87,7 +106,7 @@ impl Source {
     /// What a message calls a profile of this source.
     pub(crate) fn place(&self, name: &str) -> String {
         match self {
-            Source::Directory(directory) => directory.path.join(name).display().to_string(),
+            Source::Directory(directory) => directory.place(name).display().to_string(),
             Source::Pack(pack) => format!("{}: {name}", pack.path.display()),
         }
     }
@@ -286,9 +305,11 @@ impl Source {
             )
         });
         if !ranks.missing.is_empty() {
+            let why = elsewhere(summary).unwrap_or_else(|| {
+                "they ended before MPI_Finalize, could not write, or ran without gyan".into()
+            });
             say::warn(format!(
-                "{path}: {} of {} ranks have no usable profile ({}); they ended before \
-                 MPI_Finalize, could not write, or ran without gyan",
+                "{path}: {} of {} ranks have no usable profile ({}); {why}",
                 ranks.missing.len(),
                 ranks.expected,
                 say::ranges(&ranks.missing),
@@ -313,7 +334,7 @@ impl Source {
     pub(crate) fn warn(&self) -> bool {
         match self {
             Source::Directory(directory) => {
-                directory::name_nested(&directory.path);
+                directory.places().for_each(directory::name_nested);
                 true
             }
             Source::Pack(pack) => pack.warn(),
@@ -344,6 +365,28 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// That the profiles that are missing can be on other hosts, when they are as many as hosts like those that are here
+/// have. What those hosts are called, nobody here knows.
+fn elsewhere(summary: &Summary) -> Option<String> {
+    let missing = &summary.ranks.missing;
+    let hosts = u32::try_from(summary.hosts.len()).ok()?;
+    let each = summary.ranks.reduced.checked_div(hosts)?;
+    let is_like_them = |host: &HostSummary| host.number() == u64::from(each);
+    let others = u32::try_from(missing.len()).ok()?.checked_div(each)?;
+    let are_whole =
+        each * hosts == summary.ranks.reduced && each as usize * others as usize == missing.len();
+    if !are_whole || !summary.by_host.iter().all(is_like_them) {
+        return None;
+    }
+    let here = summary.hosts.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if hosts > 3 { ", ..." } else { "" };
+    let (ranks, other) = (if each == 1 { "" } else { "s" }, if others == 1 { "" } else { "s" });
+    Some(format!(
+        "here is what {here}{more} wrote, {each} rank{ranks} each, so {others} host{other} can be missing: if GYAN_OUTPUT is \
+         a directory of each host, copy them together, or: gyan report DIR1 DIR2 ..."
+    ))
 }
 
 /// A progress bar for who waits longer than a second in front of a terminal.

@@ -48,13 +48,13 @@ pub(crate) fn is_mpi_library(path: &str) -> bool {
 }
 
 /// The program that `words` run: the first one that says itself that it uses MPI, or else the first.
-/// Others stand before it: shells, `env`, interpreters.
+/// Others stand before it: shells, `env`, interpreters. Where the options of the launcher do not tell which words are
+/// those of programs, it can be any.
 pub(crate) fn target(launcher: Option<Launcher>, words: &[OsString]) -> Option<Executable> {
-    let candidates = match launcher {
-        None => words,
-        Some(_) => words.get(1..).unwrap_or_default(),
-    };
+    let candidates = launcher::programs(launcher, words)
+        .unwrap_or_else(|| vec![words.get(1..).unwrap_or_default()]);
     let mut found: Vec<Executable> = candidates
+        .concat()
         .iter()
         .filter(|word| !word.as_encoded_bytes().starts_with(b"-"))
         .filter_map(|word| inspect(word))

@@ -5,5 +5,6 @@ pub(crate) mod executable;
 pub(crate) mod launcher;
 pub(crate) mod listing;
 pub(crate) mod mpi;
+pub(crate) mod options;
 pub(crate) mod preload;
 pub(crate) mod wait;

@@ -55,14 +55,14 @@ impl Line<'_> {
     /// The profile of the line.
     pub fn profile(self) -> Result<RankProfile, String> {
         let profile = parse_rank(self.text?).map_err(why)?;
-        RankFile { rank: self.rank, live: false }.check(&profile)?;
+        RankFile::profile(self.rank).check(&profile)?;
         Ok(profile)
     }
 
     /// The same for one who reads many.
     pub fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
         let profile = reader.parse(self.text?).map_err(why)?;
-        RankFile { rank: self.rank, live: false }.check(profile)?;
+        RankFile::profile(self.rank).check(profile)?;
         Ok(profile)
     }
 }
