@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "schema")]
+use crate::Number;
 use crate::{InMpiSummary, Statistic};
 
 /// Of less than this chance is a difference that is reported.
@@ -33,12 +35,20 @@ pub struct HostStatistic {
     /// Number of ranks that have it.
     pub ranks: u64,
     /// The smallest value.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub min: f64,
     /// The mean.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub avg: f64,
     /// The largest value.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub max: f64,
     /// The standard deviation of the population.
+    #[serde(with = "crate::number::double")]
+    #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub stddev: f64,
 }
 
@@ -108,7 +118,12 @@ impl HostSummary {
         self.ranges().any(|(first, last)| (first..=last).contains(&rank))
     }
 
-    /// How many ranks of it there are.
+    /// Its ranks that are in the summary.
+    pub fn ranks(&self) -> impl Iterator<Item = u32> {
+        self.ranges().flat_map(|(first, last)| first..=last)
+    }
+
+    /// How many those are.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.ranges().map(|(first, last)| u64::from(last.saturating_sub(first)) + 1).sum()

@@ -1,7 +1,7 @@
 //! Where profiles come from, a run directory or a pack, and what is made of all of them without
 //! holding more than a few at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
@@ -305,14 +305,13 @@ impl Source {
             )
         });
         if !ranks.missing.is_empty() {
-            let why = elsewhere(summary).unwrap_or_else(|| {
-                "they ended before MPI_Finalize, could not write, or ran without gyan".into()
-            });
             say::warn(format!(
-                "{path}: {} of {} ranks have no usable profile ({}); {why}",
+                "{path}: {} of {} ranks have no usable profile ({}); they ended before MPI_Finalize, could not write, or \
+                 ran without gyan{}",
                 ranks.missing.len(),
                 ranks.expected,
                 say::ranges(&ranks.missing),
+                elsewhere(summary).unwrap_or_default(),
             ));
         }
         self.warn() && ranks.is_complete()
@@ -367,25 +366,32 @@ impl Source {
     }
 }
 
-/// That the profiles that are missing can be on other hosts, when they are as many as hosts like those that are here
-/// have. What those hosts are called, nobody here knows.
+/// That the profiles that are missing can be on other hosts, where they are those of whole hosts with as many ranks as the
+/// hosts that are here, rank by rank in blocks or in turns. What those hosts are called, nobody here knows.
 fn elsewhere(summary: &Summary) -> Option<String> {
-    let missing = &summary.ranks.missing;
-    let hosts = u32::try_from(summary.hosts.len()).ok()?;
-    let each = summary.ranks.reduced.checked_div(hosts)?;
+    let (ranks, names) = (&summary.ranks, &summary.hosts);
+    let hosts = u32::try_from(names.len()).ok()?;
+    let each = ranks.reduced.checked_div(hosts)?;
+    let in_all = ranks.expected.checked_div(each)?;
     let is_like_them = |host: &HostSummary| host.number() == u64::from(each);
-    let others = u32::try_from(missing.len()).ok()?.checked_div(each)?;
-    let are_whole =
-        each * hosts == summary.ranks.reduced && each as usize * others as usize == missing.len();
-    if !are_whole || !summary.by_host.iter().all(is_like_them) {
+    if each * in_all != ranks.expected || !summary.by_host.iter().all(is_like_them) {
         return None;
     }
-    let here = summary.hosts.iter().take(3).map(String::as_str).collect::<Vec<_>>().join(", ");
-    let more = if hosts > 3 { ", ..." } else { "" };
-    let (ranks, other) = (if each == 1 { "" } else { "s" }, if others == 1 { "" } else { "s" });
+    let missing: BTreeSet<u32> = ranks.missing.iter().copied().collect();
+    let are_whole = |host: &dyn Fn(u32) -> u32| {
+        let without: BTreeSet<u32> = missing.iter().map(|rank| host(*rank)).collect();
+        (0..ranks.expected).all(|rank| missing.contains(&rank) == without.contains(&host(rank)))
+    };
+    if !are_whole(&|rank| rank / each) && !are_whole(&|rank| rank % in_all) {
+        return None;
+    }
+    let others = in_all - hosts;
+    let (s, each_s) = (if others == 1 { "" } else { "s" }, if each == 1 { "" } else { "s" });
+    let names: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
+    let (names, more) = (names.join(", "), if hosts > 3 { ", ..." } else { "" });
     Some(format!(
-        "here is what {here}{more} wrote, {each} rank{ranks} each, so {others} host{other} can be missing: if GYAN_OUTPUT is \
-         a directory of each host, copy them together, or: gyan report DIR1 DIR2 ..."
+        "; or they are those of {others} more host{s} with {each} rank{each_s} each, like {names}{more}, and \
+         GYAN_OUTPUT is a directory of each host: copy them together, or: gyan report DIR1 DIR2"
     ))
 }
 

@@ -249,7 +249,8 @@ mod tests {
             let mut command = Command::new(program);
             command.args(arguments).env("SLURM_CONF", configuration);
             // Open MPI has no help for root without these.
-            command.envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+            command
+                .envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
             Some(String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned())
         };
         let here = tempfile::tempdir().unwrap();

@@ -107,7 +107,7 @@ pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     let mut columns: Vec<Column> = vec![column("HOST", Kind::Text), column("RANKS", Kind::Text)];
     columns.extend(known.iter().flat_map(|(.., names)| numbers(*names)));
     let rows = hosts.into_iter().map(|host| {
-        let mut cells = row![&host.host, host.ranks.replace(',', ", ")];
+        let mut cells = row![&host.host, Value::Ranks(host.ranks().collect())];
         for (measure, unit, _) in &known {
             let of = measure.of(host).map(|of| [of.avg, of.min, of.max]);
             let amount = |value: Option<f64>| value.map(|value| unit.double(value));
