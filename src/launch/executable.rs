@@ -144,6 +144,20 @@ mod tests {
     }
 
     #[test]
+    fn the_value_of_an_option_is_not_the_program() {
+        let target = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            target(Some(Launcher::OpenMpi), &words).map(|program| program.path)
+        };
+        let own = std::env::current_exe().unwrap();
+        let line = format!("mpirun --mca plm_rsh_agent /bin/sh -n 2 {}", own.display());
+        assert_eq!(target(&line), Some(own));
+        assert_eq!(target("mpirun --mca plm_rsh_agent /bin/sh -n 2 /nonexistent"), None);
+        // Where an option is not known, any word may be a program.
+        assert_eq!(target("mpirun --not-known /bin/sh"), Some("/bin/sh".into()));
+    }
+
+    #[test]
     fn this_test_is_a_dynamic_program_without_mpi() {
         let own = std::env::current_exe().unwrap();
         match kind(&own) {

@@ -88,13 +88,18 @@ fn sentence<'a>(summary: &'a Summary, difference: &'a HostDifference) -> Option<
     }
 }
 
-/// What is known of each host.
+/// What is known of each host, by name; of those with most to tell first the ones that the others wait for.
 pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     let differ = !summary.host_differences.is_empty();
     if summary.by_host.is_empty() || !(all || differ) {
         return None;
     }
-    let (hosts, cut_off) = first_rows(summary.by_host.iter().collect(), all);
+    let mut hosts: Vec<&HostSummary> = summary.by_host.iter().collect();
+    if !all {
+        let in_mpi = |host: &HostSummary| host.in_mpi.map_or(f64::INFINITY, |of| of.avg);
+        hosts.sort_by(|one, other| in_mpi(one).total_cmp(&in_mpi(other)));
+    }
+    let (hosts, cut_off) = first_rows(hosts, all);
     let measures = [
         (HostMeasure::InMpi, Unit::Share, ["IN MPI", "LEAST", "MOST"]),
         (HostMeasure::UnexpectedLength, Unit::Count, ["UNEXPECTED", "LEAST", "MOST"]),
