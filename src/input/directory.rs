@@ -108,29 +108,21 @@ impl Directory {
         }
         let mut first: Option<(&Path, String)> = None;
         for (part, place) in self.places().enumerate() {
-            let mut profiles = self.files.iter().filter(|file| file.part == part);
-            let Some(job) = profiles.find_map(|&file| Some(self.read(file).ok()?.job.id)) else {
+            let files = all_rank_files(place)?;
+            let job = |file: RankFile| Some(self.read(RankFile { part, ..file }).ok()?.job.id);
+            let Some(job) = files.into_iter().find_map(job) else {
                 let remedy = "name the directories of one run that have some";
+                return Err(Error::new(place.display(), "holds no rank profiles", remedy));
+            };
+            let (other, of) = first.get_or_insert_with(|| (place, job.clone()));
+            if *of != job {
+                let other = other.display();
                 return Err(Error::new(
                     place.display(),
-                    "holds no rank profile that counts",
-                    remedy,
+                    format!("holds profiles of job {job}, and {other} those of job {of}"),
+                    "report one job at a time; where the launcher gives each host an id of its \
+                     own, set GYAN_JOB_ID",
                 ));
-            };
-            match &first {
-                Some((other, of)) if *of != job => {
-                    return Err(Error::new(
-                        place.display(),
-                        format!(
-                            "holds profiles of job {job}, and {} those of job {of}",
-                            other.display()
-                        ),
-                        "report one job at a time; where the launcher gives each host an id of its own, set \
-                         GYAN_JOB_ID",
-                    ));
-                }
-                Some(_) => {}
-                None => first = Some((place, job)),
             }
         }
         Ok(())

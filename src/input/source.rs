@@ -390,7 +390,7 @@ fn elsewhere(summary: &Summary) -> Option<String> {
     let names: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
     let (names, more) = (names.join(", "), if hosts > 3 { ", ..." } else { "" });
     Some(format!(
-        "; or they are those of {others} more host{s} with {each} rank{each_s} each, like {names}{more}, and \
+        "; or they are those of {others} more host{s} like {names}{more} ({each} rank{each_s} each), where \
          GYAN_OUTPUT is a directory of each host: copy them together, or: gyan report DIR1 DIR2"
     ))
 }

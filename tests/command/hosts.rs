@@ -167,7 +167,7 @@ fn what_other_hosts_wrote_is_missed_by_rank_with_the_way_to_get_it() {
         1,
         &[
             "4 of 16 ranks have no usable profile (0-3)",
-            "1 more host with 4 ranks each, like n1, n2, n3",
+            "1 more host like n1, n2, n3 (4 ranks each)",
             "gyan report DIR1 DIR2",
         ],
     );
@@ -194,7 +194,7 @@ fn directories_of_different_runs_are_refused() {
     );
     let empty = TempDir::new().unwrap();
     let with_empty = [directories[0].as_path(), empty.path()];
-    one_line(&report(&with_empty, &[]), 2, &["holds no rank profile"]);
+    one_line(&report(&with_empty, &[]), 2, &["holds no rank profiles"]);
 }
 
 #[test]
@@ -210,6 +210,8 @@ fn of_a_rank_that_is_in_two_directories_the_first_counts() {
     assert!(!outcome.stdout.contains("elsewhere"), "{}", outcome.stdout);
     let backwards: Vec<&PathBuf> = directories.iter().rev().collect();
     assert!(report(&backwards, &["--format", "json"]).stdout.contains("elsewhere"));
+    let twice = report(&[&directories[0], &directories[0]], &[]);
+    assert!(twice.stderr.contains("rank 0-3 is in more than one"), "{}", twice.stderr);
 }
 
 /// The clocks of hosts that are minutes ahead or behind: the same report, but for the start, which is rank 0's.

@@ -122,10 +122,11 @@ pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     });
     let rows = rows.collect();
     let mut notes = more_rows(cut_off);
-    notes.push(
-        "the mean over the ranks of a host, and the ranks with least and most; queues by the \
-                mean length that variables of the library had"
-            .into(),
-    );
+    let order = if all { "" } else { "; those that are in MPI least first" };
+    notes.push(line![
+        "the mean over the ranks of a host, and its ranks with least and most",
+        order,
+        "; UNEXPECTED and POSTED are mean lengths of queues"
+    ]);
     Some(Section { title: "Hosts".into(), columns, rows, notes })
 }
