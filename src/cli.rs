@@ -136,6 +136,7 @@ Examples:
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
+  gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
 pub(crate) struct ReportOptions {
@@ -172,7 +173,8 @@ pub(crate) struct ReportOptions {
 
 #[derive(Args)]
 pub(crate) struct ReduceOptions {
-    /// The run directory, or a pack of it; several directories with profiles of one job: to the first
+    /// The run directory, or a pack of it; several directories with profiles of one job: the summary
+    /// goes to the first
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
 }

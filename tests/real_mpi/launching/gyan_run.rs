@@ -51,7 +51,6 @@ fn the_directory_has_the_name_of_the_program_whatever_the_options_of_the_launche
         (OPENMPI, &["--mca", "plm_rsh_agent", "/bin/true"][..], None),
         // Left out of the table of options.
         (OPENMPI, &["--display-topo"], None),
-        (OPENMPI, &[], Some("--app")),
         (MPICH, &["-launcher", "fork", "-launcher-exec", "/bin/true"], None),
         (MPICH, &[], Some("-configfile")),
     ] {
