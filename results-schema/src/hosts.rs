@@ -243,6 +243,8 @@ fn chance(ratio: f64, between: f64, within: f64) -> f64 {
 }
 
 /// The regularized incomplete beta function, by its continued fraction (Lentz 1976).
+// The names are those of every handbook.
+#[allow(clippy::many_single_char_names)]
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);
@@ -319,8 +321,8 @@ mod tests {
             let chance = chance(ratio, between, within);
             assert!((chance / expected - 1.0).abs() < 1e-4, "{ratio}: {chance}, not {expected}");
         }
-        assert_eq!(chance(f64::INFINITY, 1.0, 1.0), 0.0);
-        assert_eq!(chance(0.0, 2.0, 3.0), 1.0);
+        assert!(chance(f64::INFINITY, 1.0, 1.0).abs() < 1e-12);
+        assert!((chance(0.0, 2.0, 3.0) - 1.0).abs() < 1e-12);
     }
 
     #[test]

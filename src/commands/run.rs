@@ -168,13 +168,11 @@ fn named_by_rank_0(output: &Path) -> Option<PathBuf> {
     let name = launcher::file_name_of(OsStr::new(first.job.command.first()?))?;
     let named = new_directory(&name).ok()?;
     // It takes the place of the new one, which is empty.
-    match fs::rename(output, &named) {
-        Ok(()) => Some(named),
-        Err(_) => {
-            let _ = fs::remove_dir(&named);
-            None
-        }
+    if fs::rename(output, &named).is_err() {
+        let _ = fs::remove_dir(&named);
+        return None;
     }
+    Some(named)
 }
 
 /// `gyan-<program>-<id>` here, with the first id that is free.

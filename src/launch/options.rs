@@ -8,7 +8,7 @@ use std::ffi::{OsStr, OsString};
 enum Syntax {
     /// Every option is a name, after one or two dashes alike; a value is the next word, or comes after `=`.
     Names,
-    /// As by getopt_long(3): letters in one word, with the value of the last one; names after two dashes, in full or as
+    /// As by `getopt_long(3)`: letters in one word, with the value of the last one; names after two dashes, in full or as
     /// far as they are unambiguous.
     Getopt,
 }
@@ -27,7 +27,7 @@ pub(crate) struct Options {
     variable: &'static str,
 }
 
-/// mpirun of Open MPI 4.1.4 (`mpirun --help all`) and 5.0 (`ompioptions` of PRRTE 3.0's schizo_ompi.c, the long and the
+/// mpirun of Open MPI 4.1.4 (`mpirun --help all`) and 5.0 (`ompioptions` of PRRTE 3.0's `schizo_ompi.c`, the long and the
 /// deprecated options in its help-prterun.txt). Left out is what does not take the same in both: `--display-topo`,
 /// `--dvm`, `--help`, `--output-proctable`.
 pub(crate) static OPEN_MPI: Options = Options {
@@ -165,11 +165,11 @@ impl Options {
             return Some(words - usize::from(value.is_some()));
         }
         let words = [(self.alone, 0), (self.one, 1), (self.two, 2)];
-        match (words.iter().find(|(names, _)| self.has(names, name)), value) {
-            (Some((_, words)), None) => Some(*words),
-            (Some((_, 2)), Some(_)) => None,
-            (Some(_), Some(_)) => Some(0),
-            (None, _) => None,
+        let (_, words) = words.iter().find(|(names, _)| self.has(names, name))?;
+        match value {
+            None => Some(*words),
+            // One of two words would be left.
+            Some(_) => (*words < 2).then_some(0),
         }
     }
 
@@ -189,7 +189,7 @@ impl Options {
         Some(0)
     }
 
-    /// Whether `name` is one of `names`, in full or, with getopt_long(3), as far as it is the beginning of no other.
+    /// Whether `name` is one of `names`, in full or, with `getopt_long(3)`, as far as it is the beginning of no other.
     fn has(&self, names: &str, name: &str) -> bool {
         if self.syntax == Syntax::Names {
             return listed(names, name);

@@ -42,29 +42,25 @@ fn in_front_of_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
 /// the name to rank 0.
 #[test]
 fn the_directory_has_the_name_of_the_program_whatever_the_options_of_the_launcher() {
-    let file = |here: &TempDir, mpi: Mpi, option: &str| {
-        let path = here.path().join("programs");
-        fs::write(&path, format!("-n 2 {}\n", mpi.program("exit_code").display())).unwrap();
-        [option.to_owned(), path.display().to_string()]
-    };
-    for (mpi, options, in_file) in [
-        (OPENMPI, &["--mca", "plm_rsh_agent", "/bin/true"][..], None),
+    for (mpi, options) in [
+        (OPENMPI, &["--mca", "plm_rsh_agent", "/bin/true"][..]),
         // Left out of the table of options.
-        (OPENMPI, &["--display-topo"], None),
-        (MPICH, &["-launcher", "fork", "-launcher-exec", "/bin/true"], None),
-        (MPICH, &[], Some("-configfile")),
+        (OPENMPI, &["--display-topo"]),
+        (MPICH, &["-launcher", "fork", "-launcher-exec", "/bin/true"]),
+        // The program is in this file.
+        (MPICH, &["-configfile", "programs"]),
     ] {
         let here = TempDir::new().unwrap();
+        let program = mpi.program("exit_code").display().to_string();
+        fs::write(here.path().join("programs"), format!("-n 2 {program}\n")).unwrap();
+        let options = options.iter().map(|word| (*word).to_owned());
         let mut words = mpi.mpirun(2);
-        match in_file {
-            Some(option) => {
-                words.truncate(words.len() - 2);
-                words.extend(file(&here, mpi, option));
-            }
-            None => {
-                words.splice(1..1, options.iter().map(|word| (*word).to_owned()));
-                words.push(mpi.program("exit_code").display().to_string());
-            }
+        if options.clone().any(|option| option == "-configfile") {
+            words.truncate(1);
+            words.extend(options);
+        } else {
+            words.splice(1..1, options);
+            words.push(program);
         }
         let outcome = run(gyan().current_dir(&here).args(["run", "--"]).args(&words));
         assert_eq!(outcome.code, 0, "{words:?} {}", outcome.stderr);

@@ -97,11 +97,11 @@ fn check_against_files(directory: &Path, what: &str) {
 /// Pairs of ranks in name spaces that give each a host name of its own.
 #[test]
 fn the_hosts_in_the_summary_are_those_that_the_files_give() {
+    const NAMED: &str = "hostname n$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$0\"";
     if run(&mut command(&["unshare", "--uts", "true"])).code != 0 {
         eprintln!("skipped: a host name of its own for a process takes root");
         return;
     }
-    const NAMED: &str = "hostname n$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$0\"";
     for mpi in MPIS {
         let program = mpi.program("receives").display().to_string();
         let words = ["unshare", "--uts", "sh", "-c", NAMED, &program].map(str::to_owned);
