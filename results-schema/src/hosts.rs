@@ -118,12 +118,7 @@ impl HostSummary {
         self.ranges().any(|(first, last)| (first..=last).contains(&rank))
     }
 
-    /// Its ranks that are in the summary.
-    pub fn ranks(&self) -> impl Iterator<Item = u32> {
-        self.ranges().flat_map(|(first, last)| first..=last)
-    }
-
-    /// How many those are.
+    /// How many ranks of it are in the summary.
     #[must_use]
     pub fn number(&self) -> u64 {
         self.ranges().map(|(first, last)| u64::from(last.saturating_sub(first)) + 1).sum()

@@ -223,6 +223,7 @@ mod tests {
             (Launcher::Slurm, "srun -n2 -N 1 -lu --mpi=pmix --cpu-bind none ./app -n", Some("app")),
             (Launcher::Slurm, "srun --ntasks 2 --overco --label -I5 -K ./app", Some("app")),
             (Launcher::Slurm, "srun --n 2 ./app", None),
+            (Launcher::Slurm, "srun -2 ./app", None),
             (Launcher::Slurm, "srun -n 2 --multi-prog list", None),
             (Launcher::Slurm, "srun -n 1 app : -n 2 -- -odd", Some("app")),
             (Launcher::Flux, "flux run -n 4 -o cpu-affinity=off --env=A=b app", Some("app")),

@@ -183,7 +183,8 @@ impl Options {
             }
             if !is_in(self.alone) {
                 // The value of a letter that may have one in the same word.
-                return letters[at..].bytes().all(|byte| byte.is_ascii_digit()).then_some(0);
+                let is_value = at > 0 && letters[at..].bytes().all(|byte| byte.is_ascii_digit());
+                return is_value.then_some(0);
             }
         }
         Some(0)

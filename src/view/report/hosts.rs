@@ -6,6 +6,9 @@ use super::super::limits::{first_rows, more_rows, some_of};
 use super::super::value::{Unit, Value, line, row, share};
 use super::super::{Column, Kind, Section, column, numbers, plural};
 
+/// Ranges of ranks that are shown of a host.
+const RANGES_AT_MOST: usize = 4;
+
 /// Which hosts there were: with `n1, n2 (4 ranks each)` as a rule.
 pub(super) fn hosts(summary: &Summary, all: bool) -> Option<Value<'_>> {
     let by_host = &summary.by_host;
@@ -88,6 +91,15 @@ fn sentence<'a>(summary: &'a Summary, difference: &'a HostDifference) -> Option<
     }
 }
 
+/// The first ranges of its ranks.
+fn ranks(host: &HostSummary) -> String {
+    let mut ranges: Vec<&str> = host.ranks.split(',').take(RANGES_AT_MOST + 1).collect();
+    if let Some(more) = ranges.get_mut(RANGES_AT_MOST) {
+        *more = "...";
+    }
+    ranges.join(", ")
+}
+
 /// What is known of each host, by name; of those with most to tell first the ones that the others wait for.
 pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     let differ = !summary.host_differences.is_empty();
@@ -112,7 +124,7 @@ pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     let mut columns: Vec<Column> = vec![column("HOST", Kind::Text), column("RANKS", Kind::Text)];
     columns.extend(known.iter().flat_map(|(.., names)| numbers(*names)));
     let rows = hosts.into_iter().map(|host| {
-        let mut cells = row![&host.host, Value::Ranks(host.ranks().collect())];
+        let mut cells = row![&host.host, ranks(host)];
         for (measure, unit, _) in &known {
             let of = measure.of(host).map(|of| [of.avg, of.min, of.max]);
             let amount = |value: Option<f64>| value.map(|value| unit.double(value));
