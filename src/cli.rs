@@ -126,7 +126,7 @@ pub(crate) struct RunOptions {
 
 #[derive(Args)]
 #[command(
-    override_usage = "gyan report [OPTIONS] <DIR>",
+    override_usage = "gyan report [OPTIONS] <DIR>...",
     after_help = "\
 Examples:
   gyan report gyan-app-1234
@@ -136,12 +136,13 @@ Examples:
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
+  gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
 pub(crate) struct ReportOptions {
-    /// The run directory, or a pack of it
+    /// The run directory, or a pack of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
-    pub(crate) directory: Option<PathBuf>,
+    pub(crate) directories: Vec<PathBuf>,
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
@@ -172,9 +173,10 @@ pub(crate) struct ReportOptions {
 
 #[derive(Args)]
 pub(crate) struct ReduceOptions {
-    /// The run directory, or a pack of it
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    /// The run directory, or a pack of it; several directories with profiles of one job: the summary
+    /// goes to the first
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) directories: Vec<PathBuf>,
 }
 
 #[derive(Args)]
@@ -206,9 +208,9 @@ Examples:
   gyan export gyan-app-1234.gyan.zst --format parquet --calls -o calls.parquet
   gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
 pub(crate) struct ExportOptions {
-    /// The run directory, or a pack of it
-    #[arg(value_name = "DIR")]
-    pub(crate) directory: PathBuf,
+    /// The run directory, or a pack of it; several directories with profiles of one job
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) directories: Vec<PathBuf>,
     /// How to write it
     #[arg(short, long, value_parser = OneOf::<ExportFormat>::new())]
     pub(crate) format: Asked<ExportFormat>,

@@ -10,6 +10,7 @@
 
 mod datatype;
 mod diagnosis;
+mod hosts;
 mod in_place;
 mod live;
 mod messages;
@@ -33,6 +34,7 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
 pub use live::{LiveFile, LiveRank, is_live_file_name, live_file_name, parse_live, write_live};
 pub use messages::{

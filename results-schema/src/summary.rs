@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallSummary, Clock, CvarSetting, Ending, EventSummary, Job, MessagesSummary, Mpi, PhaseSummary,
-    PvarSummary, SamplesSummary, Statistic, Tool, WatchSummary,
+    CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
+    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -32,6 +32,12 @@ pub struct Summary {
     /// The time in MPI functions, over the ranks that timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,
+    /// The ranks of each host, in the order of their names; none when there is one host only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub by_host: Vec<HostSummary>,
+    /// In what hosts differ more than the ranks on a host do, or one rank from all others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_differences: Vec<HostDifference>,
     /// Control variables and their values, as rank 0 tells them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,

@@ -13,7 +13,7 @@ use crate::{DONE, INCOMPLETE, say};
 
 pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
-    let source = Source::open(&options.directory)?;
+    let source = Source::open_all(&options.directories)?;
     if source.is_empty() {
         return Err(Error::new(
             source.path().display(),

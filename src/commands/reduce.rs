@@ -11,17 +11,17 @@ use crate::input::source::Source;
 use crate::{DONE, INCOMPLETE};
 
 pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {
-    let source = Source::open(&options.directory)?;
+    let source = Source::open_all(&options.directories)?;
     let path = source.summary_file();
     if source.is_empty() && path.exists() {
         return Err(Error::new(
-            options.directory.display(),
+            source.path().display(),
             format!("holds {SUMMARY_FILE} and no rank profiles"),
             "there is nothing left to reduce",
         ));
     }
     if let Some(summary) = source.reduced_in_mpi() {
-        let path = options.directory.display();
+        let path = source.path().display();
         let ranks = summary.ranks.reduced;
         let what =
             format!("the {ranks} ranks reduced their profiles themselves, to {SUMMARY_FILE}");

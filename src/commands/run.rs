@@ -2,7 +2,7 @@
 //! the end, passes the exit code on and prints the report; started by one, it becomes the rank.
 
 use std::env;
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
 use std::io::ErrorKind;
 use std::iter;
@@ -10,13 +10,14 @@ use std::os::unix::fs::DirBuilderExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus};
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::DONE;
 use crate::cli::RunOptions;
 use crate::commands::report;
 use crate::error::Error;
-use crate::input::directory;
+use crate::input::directory::{self, Directory};
 use crate::input::source::Source;
 use crate::launch::keepers;
 use crate::launch::launcher::{self, Launcher};
@@ -25,6 +26,9 @@ use crate::launch::wait::run_and_wait;
 
 /// How long the profiles of ranks that were killed are waited for.
 const KEEPERS: Duration = Duration::from_secs(20);
+
+/// And those of other hosts, where a rank is missing.
+const OTHER_HOSTS: Duration = Duration::from_secs(2);
 
 type Variables = Vec<(&'static str, OsString)>;
 
@@ -82,9 +86,11 @@ fn in_front(
 ) -> Result<u8, Error> {
     let chosen = output_directory(options)?;
     let is_new = chosen.is_none();
-    let output = match chosen {
+    let name = launcher::program_name(launcher, &options.command);
+    let is_named = chosen.is_some() || name.is_some();
+    let mut output = match chosen {
         Some(output) => output,
-        None => new_directory(launcher, &options.command)?,
+        None => new_directory(name.as_deref().unwrap_or("run"))?,
     };
     make_way(&output, options.force)?;
     variables.push(("GYAN_OUTPUT", output.clone().into()));
@@ -101,15 +107,34 @@ fn in_front(
             output.display()
         );
     }
+    if status.as_ref().is_ok_and(|status| !status.success()) {
+        wait_for_other_hosts(&output);
+    }
     if is_new {
         // Where nothing was written: one with something in it stays.
         let _ = fs::remove_dir(&output);
     }
     let status = status?;
+    if !is_named {
+        output = named_by_rank_0(&output).unwrap_or(output);
+    }
     if !options.no_report {
         show(&output);
     }
     Ok(exit_code(status))
+}
+
+/// What is known of ranks that were killed on other hosts comes a moment later.
+fn wait_for_other_hosts(output: &Path) {
+    let begun = Instant::now();
+    let is_complete = || {
+        let directory = Directory::open(output).ok()?;
+        let first = directory.read(*directory.files.first()?).ok()?;
+        Some(directory.files.len() >= first.size as usize)
+    };
+    while is_complete() == Some(false) && begun.elapsed() < OTHER_HOSTS {
+        thread::sleep(OTHER_HOSTS / 20);
+    }
 }
 
 /// Becomes the program; returns only when that fails.
@@ -161,11 +186,30 @@ fn output_directory(options: &RunOptions) -> Result<Option<PathBuf>, Error> {
         .map_err(|error| Error::io(&chosen, &error, "name another output directory with -o"))
 }
 
+/// Gives `output` the name of the program that rank 0 ran, where the command line did not tell. Only when the profiles of
+/// all ranks are there: others are written to where it was. The new place; none when it keeps the old one.
+fn named_by_rank_0(output: &Path) -> Option<PathBuf> {
+    let directory = Directory::open(output).ok()?;
+    let &first = directory.files.first().filter(|file| file.rank == 0 && !file.is_live())?;
+    let first = directory.read(first).ok()?;
+    let written = directory.files.iter().filter(|file| !file.is_live()).count();
+    if written != first.size as usize && directory.reduced_in_mpi.is_none() {
+        return None;
+    }
+    let name = launcher::file_name_of(OsStr::new(first.job.command.first()?))?;
+    let named = new_directory(&name).ok()?;
+    // It takes the place of the new one, which is empty.
+    if fs::rename(output, &named).is_err() {
+        let _ = fs::remove_dir(&named);
+        return None;
+    }
+    Some(named)
+}
+
 /// `gyan-<program>-<id>` here, with the first id that is free.
-fn new_directory(launcher: Option<Launcher>, words: &[OsString]) -> Result<PathBuf, Error> {
+fn new_directory(name: &str) -> Result<PathBuf, Error> {
     let here = env::current_dir()
         .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
-    let name = launcher::program_name(launcher, words);
     let id = std::process::id();
     // Made here and now: another gyan run, on another node too, may be about to choose the same.
     let mut maker = DirBuilder::new();

@@ -5,6 +5,7 @@ use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use gyan_results::{
     LiveFile, RankProfile, RankReader, ReadError, SUMMARY_FILE, Summary, is_live_file_name,
@@ -18,13 +19,15 @@ use crate::say;
 /// The profiles of the ranks, at most one for each.
 pub(crate) struct Directory {
     pub(crate) path: PathBuf,
+    /// Further directories with profiles of the same job.
+    others: Vec<PathBuf>,
     /// By rank. Names are made when they are needed: of a million ranks they would take more room
     /// than the summary.
     pub(crate) files: Vec<RankFile>,
     /// The live files of hosts.
     lives: Vec<LiveFile>,
-    /// Live files that cannot be used, by name, and why.
-    lost: Vec<(String, String)>,
+    /// Live files that cannot be used: in which of the directories, by name, and why.
+    lost: Vec<(usize, String, String)>,
     /// The summary that the ranks themselves wrote (`GYAN_REDUCE`) instead of a profile each.
     pub(crate) reduced_in_mpi: Option<Box<Summary>>,
 }
@@ -33,50 +36,113 @@ pub(crate) struct Directory {
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct RankFile {
     pub(crate) rank: u32,
+    /// In which of the directories it is.
+    part: usize,
     /// In which of the live files it is; none: in a profile of its own.
     live: Option<usize>,
+}
+
+impl RankFile {
+    /// Whether it is known from a live file only.
+    pub(crate) fn is_live(self) -> bool {
+        self.live.is_some()
+    }
 }
 
 impl Directory {
     /// The profiles in `path`; what live files have of ranks without a profile, or of which a later
     /// process has none.
     pub(crate) fn open(path: &Path) -> Result<Directory, Error> {
-        let Found { ranks, lives } = Found::in_directory(path)?;
-        let own = |rank: &u32| (*rank, RankFile { rank: *rank, live: None });
-        let mut files: BTreeMap<u32, RankFile> = ranks.iter().map(own).collect();
+        Directory::open_all(path, &[])
+    }
+
+    /// The same with the profiles of one job that are in several directories. Of a rank that is in two of them the
+    /// profile counts before the live file, then what is in the directory that is named first.
+    pub(crate) fn open_all(path: &Path, others: &[PathBuf]) -> Result<Directory, Error> {
         let mut directory = Directory {
             path: path.to_owned(),
+            others: others.to_vec(),
             files: Vec::new(),
             lives: Vec::new(),
             lost: Vec::new(),
             reduced_in_mpi: None,
         };
-        for path in lives {
-            match LiveFile::open(&path) {
-                Ok(live) => directory.lives.push(live),
-                // The run goes on, or has just ended.
-                Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => directory.lost.push((name_of(&path), why(error))),
+        let mut files: BTreeMap<u32, RankFile> = BTreeMap::new();
+        let mut twice = BTreeSet::new();
+        let mut jobs: Vec<(PathBuf, Option<String>)> = Vec::new();
+        let places: Vec<PathBuf> = directory.places().map(Path::to_owned).collect();
+        for (part, place) in places.into_iter().enumerate() {
+            let found = directory.find(part, &place)?;
+            if !others.is_empty() {
+                let job = found.iter().find_map(|&file| Some(directory.read(file).ok()?.job.id));
+                jobs.push((place, job));
             }
-        }
-        for (at, live) in directory.lives.iter().enumerate() {
-            for of in live.ranks() {
-                let file = RankFile { rank: of.rank, live: Some(at) };
-                let chosen = match files.remove(&of.rank) {
-                    Some(other) => directory.later(other, file),
+            for file in found {
+                let chosen = match files.remove(&file.rank) {
+                    Some(other) if other.part == part => directory.later(other, file),
+                    Some(other) => {
+                        twice.insert(file.rank);
+                        if other.live.is_some() && file.live.is_none() { file } else { other }
+                    }
                     None => file,
                 };
-                files.insert(of.rank, chosen);
+                files.insert(file.rank, chosen);
             }
         }
         directory.files = files.into_values().collect();
+        check_jobs(&jobs)?;
+        if !twice.is_empty() {
+            let path = directory.path.display();
+            let ranks = say::ranges(&Vec::from_iter(twice));
+            say::warn(format!(
+                "{path}: rank {ranks} is in more than one of the directories; a profile counts before a live file, \
+                 then the directory that is named first"
+            ));
+        }
         directory.reduced_in_mpi = directory.find_reduced().map(Box::new);
         Ok(directory)
     }
 
+    /// What there is of ranks in one of the directories.
+    fn find(&mut self, part: usize, place: &Path) -> Result<Vec<RankFile>, Error> {
+        let Found { ranks, lives } = Found::in_directory(place)?;
+        let mut files: Vec<RankFile> =
+            ranks.into_iter().map(|rank| RankFile { rank, part, live: None }).collect();
+        for path in lives {
+            match LiveFile::open(&path) {
+                Ok(live) => {
+                    let at = Some(self.lives.len());
+                    files.extend(live.ranks().map(|of| RankFile { rank: of.rank, part, live: at }));
+                    self.lives.push(live);
+                }
+                // The run goes on, or has just ended.
+                Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => self.lost.push((part, name_of(&path), why(error))),
+            }
+        }
+        Ok(files)
+    }
+
+    /// All directories.
+    pub(crate) fn places(&self) -> impl Iterator<Item = &Path> {
+        std::iter::once(&self.path).chain(&self.others).map(PathBuf::as_path)
+    }
+
+    fn place_of(&self, part: usize) -> &Path {
+        self.places().nth(part).unwrap_or(&self.path)
+    }
+
+    /// What a message calls what has this name.
+    pub(crate) fn place(&self, name: &str) -> PathBuf {
+        let file = self.files.iter().find(|file| self.name(**file) == name).map(|file| file.part);
+        let lost = || self.lost.iter().find(|(_, lost, _)| lost == name).map(|(part, ..)| *part);
+        self.place_of(file.or_else(lost).unwrap_or(0)).join(name)
+    }
+
     /// It is of a run before the last one when the profiles are of another job.
     fn find_reduced(&self) -> Option<Summary> {
-        let summary = read_summary(&self.path.join(SUMMARY_FILE)).ok()?;
+        let summary =
+            self.places().find_map(|place| read_summary(&place.join(SUMMARY_FILE)).ok())?;
         let fewer = (self.files.len() as u64) < u64::from(summary.ranks.reduced);
         let mut profiles = self.files.iter().filter_map(|&file| self.read(file).ok());
         let mut is_latest =
@@ -95,7 +161,11 @@ impl Directory {
 
     /// The file that holds the profile of a rank, and nothing else.
     pub(crate) fn file_of(&self, file: RankFile) -> Option<PathBuf> {
-        file.live.is_none().then(|| self.path.join(rank_file_name(file.rank)))
+        file.live.is_none().then(|| self.profile_of(file))
+    }
+
+    fn profile_of(&self, file: RankFile) -> PathBuf {
+        self.place_of(file.part).join(rank_file_name(file.rank))
     }
 
     /// The live files all of whose ranks are among these.
@@ -105,17 +175,41 @@ impl Directory {
         self.lives.iter().filter(is_whole).map(LiveFile::path)
     }
 
+    /// Says of other hosts whose ranks may run or be dead since when nothing more is known of them.
+    pub(crate) fn warn_of_silence(&self) {
+        let here = killed::this_host();
+        let silent = self.lives.iter().enumerate().filter_map(|(at, live)| {
+            let chosen = |rank| self.files.iter().any(|f| f.rank == rank && f.live == Some(at));
+            let ranks = live.ranks().filter(|of| !of.gone && chosen(of.rank));
+            let ranks: Vec<u32> = ranks.map(|of| of.rank).collect();
+            let changed = fs::metadata(live.path()).and_then(|file| file.modified()).ok()?;
+            let since = changed.elapsed().unwrap_or_default().as_secs();
+            let since = humantime::format_duration(Duration::from_secs(since));
+            (live.host != here && !ranks.is_empty()).then(|| {
+                format!(
+                    "{}: host {} wrote it last {since} ago; whether rank {} runs cannot be told from here",
+                    live.path().display(),
+                    live.host,
+                    say::ranges(&ranks)
+                )
+            })
+        });
+        say::warn_of(Vec::from_iter(silent), |more| {
+            format!("{}: {more} more live files of other hosts", self.path.display())
+        });
+    }
+
     /// Live files that cannot be used, by name, and why.
     pub(crate) fn lost(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.lost.iter().map(|(name, why)| (name.as_str(), why.as_str()))
+        self.lost.iter().map(|(_, name, why)| (name.as_str(), why.as_str()))
     }
 
     /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
         match file.live {
-            Some(at) => self.read_live(at, file.rank),
+            Some(at) => self.read_live(at, file),
             None => {
-                let profile = read_rank(&self.path.join(rank_file_name(file.rank))).map_err(why)?;
+                let profile = read_rank(&self.profile_of(file)).map_err(why)?;
                 check(file.rank, &profile).map(|()| profile)
             }
         }
@@ -128,18 +222,18 @@ impl Directory {
         file: RankFile,
     ) -> Result<&'a mut RankProfile, String> {
         if let Some(at) = file.live {
-            return self.read_live(at, file.rank).map(|profile| reader.hold(profile));
+            return self.read_live(at, file).map(|profile| reader.hold(profile));
         }
-        let profile = reader.read(&self.path.join(rank_file_name(file.rank))).map_err(why)?;
+        let profile = reader.read(&self.profile_of(file)).map_err(why)?;
         check(file.rank, profile).map(|()| profile)
     }
 
     /// What a live file knows of a rank, and how it ended. A run that goes on may have written the profile
     /// meanwhile.
-    fn read_live(&self, at: usize, rank: u32) -> Result<RankProfile, String> {
-        let profile = || read_rank(&self.path.join(rank_file_name(rank))).map_err(why);
+    fn read_live(&self, at: usize, file: RankFile) -> Result<RankProfile, String> {
+        let profile = || read_rank(&self.profile_of(file)).map_err(why);
         let Some(live) = self.lives.get(at) else { return profile() };
-        match live.read(rank) {
+        match live.read(file.rank) {
             Ok(Some((of, mut known))) => {
                 killed::tell(&mut known, of.gone);
                 Ok(known)
@@ -158,6 +252,27 @@ impl Directory {
         };
         if when(one) >= when(other) { one } else { other }
     }
+}
+
+/// Refuses several directories that hold profiles of different jobs, or none.
+fn check_jobs(jobs: &[(PathBuf, Option<String>)]) -> Result<(), Error> {
+    let mut first: Option<(&Path, &str)> = None;
+    for (place, job) in jobs {
+        let Some(job) = job else {
+            let remedy = "name the directories of one run that have some";
+            return Err(Error::new(place.display(), "holds no rank profiles", remedy));
+        };
+        let (other, of) = *first.get_or_insert((place, job));
+        if of != job {
+            let other = other.display();
+            return Err(Error::new(
+                place.display(),
+                format!("holds profiles of job {job}, and {other} those of job {of}"),
+                "report one job at a time; where the launcher gives each host an id of its own, set GYAN_JOB_ID",
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// A profile under the name of another rank is in no order.

@@ -19,14 +19,19 @@ pub(crate) fn tell(profile: &mut RankProfile, gone: bool) {
         profile.end.how = Ending::Killed;
         return;
     }
-    let here = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    profile.end.how = if here.trim() != profile.host {
+    profile.end.how = if this_host() != profile.host {
         Ending::Unknown
     } else if is_there(profile) {
         Ending::Running
     } else {
         Ending::Killed
     };
+}
+
+/// The name of this host, as libgyan.so notes it.
+pub(crate) fn this_host() -> String {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    name.trim().to_owned()
 }
 
 /// Whether the process is there; a later one may have its number.

@@ -1,15 +1,15 @@
 //! Where profiles come from, a run directory or a pack, and what is made of all of them without
 //! holding more than a few at a time.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
 use std::ops::{Range, RangeInclusive};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE, Summary,
-    read_summary,
+    HostSummary, RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE,
+    Summary, read_summary,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
@@ -57,6 +57,25 @@ impl Source {
         }
     }
 
+    /// The same of one job whose profiles are in several directories.
+    pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Source, Error> {
+        match paths {
+            [] => Err(Error::new("gyan", "no run directory", "name one")),
+            [path] => Source::open(path),
+            [first, others @ ..] => {
+                if let Some(pack) = paths.iter().find(|path| path.is_file()) {
+                    let what = "is a pack, and cannot be read together with others";
+                    return Err(Error::new(
+                        pack.display(),
+                        what,
+                        "gyan unpack makes a directory of it",
+                    ));
+                }
+                Directory::open_all(first, others).map(Source::Directory)
+            }
+        }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         match self {
             Source::Directory(directory) => &directory.path,
@@ -87,7 +106,7 @@ impl Source {
     /// What a message calls a profile of this source.
     pub(crate) fn place(&self, name: &str) -> String {
         match self {
-            Source::Directory(directory) => directory.path.join(name).display().to_string(),
+            Source::Directory(directory) => directory.place(name).display().to_string(),
             Source::Pack(pack) => format!("{}: {name}", pack.path.display()),
         }
     }
@@ -298,11 +317,12 @@ impl Source {
         });
         if !ranks.missing.is_empty() {
             say::warn(format!(
-                "{path}: {} of {} ranks have no usable profile ({}); they ended before \
-                 MPI_Finalize, could not write, or ran without gyan",
+                "{path}: {} of {} ranks have no usable profile ({}); they ended before MPI_Finalize, could not write, or \
+                 ran without gyan{}",
                 ranks.missing.len(),
                 ranks.expected,
                 say::ranges(&ranks.missing),
+                elsewhere(summary).unwrap_or_default(),
             ));
         }
         self.warn() && ranks.is_complete()
@@ -324,7 +344,8 @@ impl Source {
     pub(crate) fn warn(&self) -> bool {
         match self {
             Source::Directory(directory) => {
-                directory::name_nested(&directory.path);
+                directory.places().for_each(directory::name_nested);
+                directory.warn_of_silence();
                 true
             }
             Source::Pack(pack) => pack.warn(),
@@ -353,6 +374,35 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// That the profiles that are missing can be on other hosts, where they are those of whole hosts with as many ranks as the
+/// hosts that are here, rank by rank in blocks or in turns. What those hosts are called, nobody here knows.
+fn elsewhere(summary: &Summary) -> Option<String> {
+    let (ranks, names) = (&summary.ranks, &summary.hosts);
+    let hosts = u32::try_from(names.len()).ok()?;
+    let each = ranks.reduced.checked_div(hosts)?;
+    let in_all = ranks.expected.checked_div(each)?;
+    let is_like_them = |host: &HostSummary| host.number() == u64::from(each);
+    if each * in_all != ranks.expected || !summary.by_host.iter().all(is_like_them) {
+        return None;
+    }
+    let missing: BTreeSet<u32> = ranks.missing.iter().copied().collect();
+    let are_whole = |host: &dyn Fn(u32) -> u32| {
+        let without: BTreeSet<u32> = missing.iter().map(|rank| host(*rank)).collect();
+        (0..ranks.expected).all(|rank| missing.contains(&rank) == without.contains(&host(rank)))
+    };
+    if !are_whole(&|rank| rank / each) && !are_whole(&|rank| rank % in_all) {
+        return None;
+    }
+    let others = in_all - hosts;
+    let (s, each_s) = (if others == 1 { "" } else { "s" }, if each == 1 { "" } else { "s" });
+    let names: Vec<&str> = names.iter().take(3).map(String::as_str).collect();
+    let (names, more) = (names.join(", "), if hosts > 3 { ", ..." } else { "" });
+    Some(format!(
+        "; or they are those of {others} more host{s} like {names}{more} ({each} rank{each_s} each), where \
+         GYAN_OUTPUT is a directory of each host: copy them together, or: gyan report DIR1 DIR2"
+    ))
 }
 
 /// A progress bar for who waits longer than a second in front of a terminal.

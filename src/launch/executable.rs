@@ -48,13 +48,13 @@ pub(crate) fn is_mpi_library(path: &str) -> bool {
 }
 
 /// The program that `words` run: the first one that says itself that it uses MPI, or else the first.
-/// Others stand before it: shells, `env`, interpreters.
+/// Others stand before it: shells, `env`, interpreters. Where the options of the launcher do not tell which words are
+/// those of programs, it can be any.
 pub(crate) fn target(launcher: Option<Launcher>, words: &[OsString]) -> Option<Executable> {
-    let candidates = match launcher {
-        None => words,
-        Some(_) => words.get(1..).unwrap_or_default(),
-    };
+    let candidates = launcher::programs(launcher, words)
+        .unwrap_or_else(|| vec![words.get(1..).unwrap_or_default()]);
     let mut found: Vec<Executable> = candidates
+        .concat()
         .iter()
         .filter(|word| !word.as_encoded_bytes().starts_with(b"-"))
         .filter_map(|word| inspect(word))
@@ -141,6 +141,20 @@ mod tests {
         for name in ["libmpirun.so", "libm.so.6", "/opt/libmpi/libc.so.6"] {
             assert!(!is_mpi_library(name), "{name}");
         }
+    }
+
+    #[test]
+    fn the_value_of_an_option_is_not_the_program() {
+        let target = |line: &str| {
+            let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            target(Some(Launcher::OpenMpi), &words).map(|program| program.path)
+        };
+        let own = std::env::current_exe().unwrap();
+        let line = format!("mpirun --mca plm_rsh_agent /bin/sh -n 2 {}", own.display());
+        assert_eq!(target(&line), Some(own));
+        assert_eq!(target("mpirun --mca plm_rsh_agent /bin/sh -n 2 /nonexistent"), None);
+        // Where an option is not known, any word may be a program.
+        assert_eq!(target("mpirun --not-known /bin/sh"), Some("/bin/sh".into()));
     }
 
     #[test]

@@ -5,30 +5,52 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// A program that starts ranks.
+use crate::launch::options::{self, Options};
+
+/// A program that starts ranks. All but the first two pass their own environment on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Launcher {
     /// mpirun of Open MPI: `-x NAME=VALUE`, for each of the programs that `:` separates.
     OpenMpi,
     /// mpiexec of MPICH and of Intel MPI: `-genv NAME VALUE`, once for all.
     Hydra,
-    /// Passes its own environment on: srun, and anything else.
-    Inheriting,
+    Slurm,
+    Flux,
+    Aprun,
+    /// mpiexec of Cray's PALS.
+    Pals,
+    Jsrun,
+    /// One whose options are not known.
+    Other,
 }
 
-/// Names under which launchers go; a suffix after a dot tells them apart.
-const LAUNCHERS: [&str; 9] =
-    ["mpirun", "mpiexec", "orterun", "prterun", "srun", "aprun", "jsrun", "flux", "ibrun"];
+impl Launcher {
+    fn options(self) -> Option<&'static Options> {
+        match self {
+            Launcher::OpenMpi => Some(&options::OPEN_MPI),
+            Launcher::Hydra => Some(&options::HYDRA),
+            Launcher::Slurm => Some(&options::SLURM),
+            Launcher::Flux => Some(&options::FLUX),
+            Launcher::Aprun => Some(&options::APRUN),
+            Launcher::Pals => Some(&options::PALS),
+            Launcher::Jsrun => Some(&options::JSRUN),
+            Launcher::Other => None,
+        }
+    }
+}
 
 /// The launcher that `program` is; none when it is none that is known.
 pub(crate) fn launcher(program: &OsStr) -> Option<Launcher> {
     let name = Path::new(program).file_name()?.to_str()?;
-    let base = name.split('.').next()?;
-    if !LAUNCHERS.contains(&base) {
-        return None;
-    }
-    if !matches!(base, "mpirun" | "mpiexec" | "orterun" | "prterun") {
-        return Some(Launcher::Inheriting);
+    // A suffix after a dot tells those of several MPIs apart.
+    match name.split('.').next()? {
+        "mpirun" | "mpiexec" | "orterun" | "prterun" => {}
+        "srun" => return Some(Launcher::Slurm),
+        "flux" => return Some(Launcher::Flux),
+        "aprun" => return Some(Launcher::Aprun),
+        "jsrun" => return Some(Launcher::Jsrun),
+        "ibrun" => return Some(Launcher::Other),
+        _ => return None,
     }
     let output =
         Command::new(program).arg("--version").stdin(Stdio::null()).stderr(Stdio::null()).output();
@@ -41,8 +63,10 @@ fn by_version(text: &str) -> Launcher {
         Launcher::OpenMpi
     } else if ["HYDRA", "Intel(R) MPI"].iter().any(|name| text.contains(name)) {
         Launcher::Hydra
+    } else if text.starts_with("mpiexec version") {
+        Launcher::Pals
     } else {
-        Launcher::Inheriting
+        Launcher::Other
     }
 }
 
@@ -69,10 +93,6 @@ pub(crate) fn command_line(
     };
     let mut line = vec![program.clone()];
     match launcher {
-        None | Some(Launcher::Inheriting) => {
-            line.extend_from_slice(arguments);
-            return (line, variables.to_vec());
-        }
         Some(Launcher::Hydra) => {
             for (name, value) in variables {
                 line.extend(["-genv".into(), (*name).into(), value.clone()]);
@@ -95,24 +115,31 @@ pub(crate) fn command_line(
                 }
             }
         }
+        _ => {
+            line.extend_from_slice(arguments);
+            return (line, variables.to_vec());
+        }
     }
     (line, Vec::new())
 }
 
-/// What the program that the ranks run is called, as far as can be told from the command line:
-/// the first word after the launcher that names an executable file.
-pub(crate) fn program_name(launcher: Option<Launcher>, words: &[OsString]) -> String {
-    let candidates = match launcher {
-        None => words,
-        Some(_) => words.get(1..).unwrap_or_default(),
-    };
-    let program = candidates
-        .iter()
-        .filter(|word| !word.as_encoded_bytes().starts_with(b"-"))
-        .find(|word| find_executable(word).is_some());
-    let name = program.and_then(|word| Path::new(word).file_name()).unwrap_or(OsStr::new("run"));
+/// The programs that `words` start, each with its arguments; none when the options of the launcher do not tell.
+pub(crate) fn programs(launcher: Option<Launcher>, words: &[OsString]) -> Option<Vec<&[OsString]>> {
+    let Some(launcher) = launcher else { return Some(vec![words]) };
+    let words = words.get(1..)?;
+    let words = if launcher == Launcher::Flux { options::after_subcommand(words)? } else { words };
+    launcher.options()?.programs(words)
+}
+
+/// What the first program that the ranks run is called; none when the options of the launcher do not tell.
+pub(crate) fn program_name(launcher: Option<Launcher>, words: &[OsString]) -> Option<String> {
+    file_name_of(programs(launcher, words)?.first()?.first()?)
+}
+
+/// The last part of a path, in characters that do no harm in a file name.
+pub(crate) fn file_name_of(path: &OsStr) -> Option<String> {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
-    name.to_string_lossy().chars().map(safe).collect()
+    Some(Path::new(path).file_name()?.to_string_lossy().chars().map(safe).collect())
 }
 
 /// The file that `word` would run.
@@ -143,13 +170,14 @@ mod tests {
         assert_eq!(by_version("mpirun (Open MPI) 5.0.11\n"), Launcher::OpenMpi);
         assert_eq!(by_version("HYDRA build details:\n"), Launcher::Hydra);
         assert_eq!(by_version("Intel(R) MPI Library for Linux* OS"), Launcher::Hydra);
-        assert_eq!(by_version(""), Launcher::Inheriting);
+        assert_eq!(by_version("mpiexec version 1.2.12\n"), Launcher::Pals);
+        assert_eq!(by_version(""), Launcher::Other);
     }
 
     #[test]
     fn a_program_that_is_no_launcher_is_none() {
         assert_eq!(launcher(OsStr::new("./mpirunner")), None);
-        assert_eq!(launcher(OsStr::new("/usr/bin/srun")), Some(Launcher::Inheriting));
+        assert_eq!(launcher(OsStr::new("/usr/bin/srun")), Some(Launcher::Slurm));
     }
 
     #[test]
@@ -168,11 +196,124 @@ mod tests {
     }
 
     #[test]
-    fn the_program_is_the_first_executable_after_the_launcher() {
-        let name = |text| program_name(Some(Launcher::Inheriting), &words(text));
-        assert_eq!(name("srun -n 2 /bin/true 3"), "true");
-        assert_eq!(name("srun --mpi=pmix -n 4 sh -c x"), "sh");
-        assert_eq!(name("srun -n 4 ./no-such-program"), "run");
-        assert_eq!(program_name(None, &words("/bin/true")), "true");
+    fn the_program_comes_after_the_options_of_its_launcher() {
+        for (launcher, line, expected) in [
+            (
+                Launcher::OpenMpi,
+                "mpirun --mca plm_rsh_agent /bin/agent -n 4 ./app -n 3",
+                Some("app"),
+            ),
+            (
+                Launcher::OpenMpi,
+                "mpirun -mca a b --gmca c d -x A=b -np 2 ./x/app : -n 1 c",
+                Some("app"),
+            ),
+            (
+                Launcher::OpenMpi,
+                "mpirun --map-by ppr:2:node --bind-to=core --oversubscribe app",
+                Some("app"),
+            ),
+            (Launcher::OpenMpi, "mpirun -n 2 app : --not-known 1 ./other", None),
+            (Launcher::OpenMpi, "mpirun --not-known /bin/true ./app", None),
+            (Launcher::OpenMpi, "mpirun --app list", None),
+            (Launcher::Hydra, "mpiexec -launcher ssh -launcher-exec /bin/agent ./app", Some("app")),
+            (Launcher::Hydra, "mpiexec -genv A=b -genv C d -env=E f -n 4 ./app x=y", Some("app")),
+            (Launcher::Hydra, "mpiexec --hosts=a,b -ppn 2 -prepend-rank app", Some("app")),
+            (Launcher::Hydra, "mpiexec -configfile list", None),
+            (Launcher::Slurm, "srun -n2 -N 1 -lu --mpi=pmix --cpu-bind none ./app -n", Some("app")),
+            (Launcher::Slurm, "srun --ntasks 2 --overco --label -I5 -K ./app", Some("app")),
+            (Launcher::Slurm, "srun --n 2 ./app", None),
+            (Launcher::Slurm, "srun -2 ./app", None),
+            (Launcher::Slurm, "srun -n 2 --multi-prog list", None),
+            (Launcher::Slurm, "srun -n 1 app : -n 2 -- -odd", Some("app")),
+            (Launcher::Flux, "flux run -n 4 -o cpu-affinity=off --env=A=b app", Some("app")),
+            (Launcher::Flux, "flux mini submit -N2 -n4 app", Some("app")),
+            (Launcher::Flux, "flux batch -n 4 script", None),
+            (Launcher::Aprun, "aprun -n 4 -cc none -ss ./app", Some("app")),
+            (Launcher::Pals, "mpiexec -n 4 -ppn 2 --cpu-bind none -env A=1 ./app", Some("app")),
+            (Launcher::Jsrun, "jsrun -n2 -a 2 --bind=packed:7 --smpiargs off ./app", Some("app")),
+            (Launcher::Other, "ibrun -n 2 ./app", None),
+        ] {
+            let name = program_name(Some(launcher), &words(line));
+            assert_eq!(name.as_deref(), expected, "{line}");
+        }
+        assert_eq!(program_name(None, &words("/bin/true -x")).as_deref(), Some("true"));
+        assert_eq!(program_name(Some(Launcher::Hydra), &words("mpiexec -n 2")), None);
+    }
+
+    /// The options of each launcher that is installed, as its own help has them, with what follows each. Some helps leave
+    /// out what the manual says.
+    #[test]
+    fn the_tables_of_options_are_those_of_the_installed_launchers() {
+        let help = |program: &str, arguments: &[&str], configuration: &Path| {
+            let program = find_executable(OsStr::new(program))?;
+            let mut command = Command::new(program);
+            command.args(arguments).env("SLURM_CONF", configuration);
+            // Open MPI has no help for root without these.
+            command
+                .envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
+            Some(String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned())
+        };
+        let here = tempfile::tempdir().unwrap();
+        let configuration = here.path().join("slurm.conf");
+        let text = "ClusterName=none\nSlurmctldHost=localhost\nAuthType=auth/none\nNodeName=localhost\n\
+                    PartitionName=none Nodes=ALL\n";
+        std::fs::write(&configuration, text).unwrap();
+        for (program, arguments, table, unlike) in [
+            (
+                "mpirun.openmpi",
+                &["--help", "all"][..],
+                &options::OPEN_MPI,
+                &["h", "help", "dvm", "display-topo", "output-proctable"][..],
+            ),
+            ("mpiexec.mpich", &["--help"], &options::HYDRA, &[]),
+            ("srun", &["--help"], &options::SLURM, &["bcast", "container", "multi-prog"]),
+        ] {
+            let Some(help) = help(program, arguments, &configuration) else {
+                eprintln!("skipped: {program} is not installed");
+                continue;
+            };
+            let options = options_in(&help);
+            assert!(options.len() > 40, "{program}: {options:?}");
+            for (name, arity) in options {
+                let known = table.arity(&name);
+                assert!(
+                    unlike.contains(&name.as_str())
+                        || known.is_some() && arity.is_none_or(|arity| known == Some(arity)),
+                    "{program}: {name}: {known:?}, and its help has {arity:?}"
+                );
+            }
+        }
+    }
+
+    /// The options that a help lists, one or more at the beginning of a line, and how many words follow, where it says so.
+    fn options_in(help: &str) -> Vec<(String, Option<usize>)> {
+        let mut found = Vec::new();
+        for line in help.lines() {
+            let line = line.trim_start().replacen("  --", " --", 1);
+            if !line.starts_with('-') {
+                continue;
+            }
+            // What an option does stands after a gap.
+            let synopsis = line.split("  ").next().unwrap_or_default();
+            let values = synopsis.matches("<arg").count() + synopsis.matches('{').count();
+            let is_optional = synopsis.contains("[=");
+            let arity = match synopsis {
+                _ if is_optional => Some(0),
+                _ if synopsis.contains('=') => Some(1),
+                _ if values > 0 => Some(values),
+                // Hydra's help leaves out the values of its own options, and that of Open MPI none.
+                _ if help.contains("{name}") => None,
+                _ => Some(0),
+            };
+            for word in synopsis.split(['|', ' ', ',', '/']).filter(|word| word.starts_with('-')) {
+                let name =
+                    word.trim_start_matches('-').split(['=', '[', '.']).next().unwrap_or_default();
+                if !name.is_empty() {
+                    found.push((name.to_owned(), arity));
+                }
+            }
+        }
+        found
     }
 }

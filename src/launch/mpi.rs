@@ -87,7 +87,7 @@ fn of_launcher() -> Option<PathBuf> {
     match launcher::launcher(OsStr::new("mpirun"))? {
         Launcher::OpenMpi => first_file(&directories, &OPEN_MPI),
         Launcher::Hydra => first_file(&directories, &MPICH),
-        Launcher::Inheriting => None,
+        _ => None,
     }
 }
 

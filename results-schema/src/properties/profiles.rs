@@ -112,7 +112,7 @@ fn changes_of(
     proptest::collection::vec(changes, ranks).prop_map(|ranks| (0..).zip(ranks).collect())
 }
 
-/// The example with these changes, as one of ten ranks.
+/// The example with these changes, as one of ten ranks, which are on three hosts in turns.
 fn profile(rank: usize, changes: &Changes) -> RankProfile {
     profile_of(rank, 10, changes)
 }
@@ -121,6 +121,7 @@ fn profile_of(rank: usize, size: usize, changes: &Changes) -> RankProfile {
     let mut profile = example();
     profile["rank"] = json!(rank);
     profile["size"] = json!(size);
+    profile["host"] = json!(format!("n{}", rank % 3));
     for (pointer, value) in changes {
         // An earlier change may have taken the place away.
         if let Some(there) = profile.pointer_mut(pointer) {

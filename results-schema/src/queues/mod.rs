@@ -9,6 +9,8 @@ mod variables;
 
 use serde::Serialize;
 
+pub(crate) use variables::sampled_length;
+
 use crate::{MessageSource, Statistic, Summary, Traffic};
 
 /// What is asked of the queues, in the order in which it is shown.

@@ -1,7 +1,10 @@
 //! The queues as performance variables of the libraries tell of them. Which variable is what is data.
 
 use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
-use crate::{Class, Element, Measure, PvarSummary, Statistic, Summary, WatchSummary};
+use crate::{
+    Class, Element, Measure, Number, Pvar, PvarSummary, RankProfile, Statistic, Summary,
+    WatchSummary,
+};
 
 /// A variable that tells of a queue.
 #[derive(Clone, Copy)]
@@ -86,6 +89,22 @@ pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
         highest.chain(first.cloned().unwrap_or_default()).collect::<Vec<_>>()
     });
     watched.chain(variables).collect()
+}
+
+/// The mean length of a queue on a rank, of all communicators together, by the first variable that was sampled of those
+/// that tell it.
+pub(crate) fn sampled_length(profile: &RankProfile, quantity: Quantity) -> Option<f64> {
+    let tells = |known: &&Known| known.quantity == quantity && known.tells == Tells::Level;
+    let mean = |pvar: &Pvar| {
+        let samples = pvar.samples.as_ref().filter(|samples| samples.n > 0)?;
+        let sum = samples.sum.map(|sum| sum.mean);
+        sum.or_else(|| samples.mean.first().copied()).map(Number::as_f64)
+    };
+    let of = |known: &Known| {
+        let same = profile.pvars.iter().filter(|pvar| pvar.name == known.name);
+        same.filter_map(mean).reduce(|sum, mean| sum + mean)
+    };
+    KNOWN.iter().filter(tells).find_map(of)
 }
 
 /// Open MPI's software performance counters read 0 unless `mpi_spc_attach` names them.

@@ -7,6 +7,7 @@ mod absence;
 mod calls;
 mod cost;
 mod files;
+mod hosts;
 mod in_order;
 mod json;
 mod merge;
@@ -19,6 +20,7 @@ mod sorted;
 mod tests;
 mod watch;
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +34,7 @@ use absence::Rows;
 use calls::CallReduction;
 use cost::{InMpiReduction, OverheadReduction};
 use files::Files;
+use hosts::{HostReduction, Hosts};
 pub use in_order::ReductionInOrder;
 use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
@@ -49,6 +52,7 @@ pub struct Reduction {
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct JobReduction {
     general: General,
+    hosts: Hosts,
     /// How many ranks run on each library.
     libraries: BTreeMap<Mpi, u64>,
     elapsed_s: Statistics,
@@ -77,10 +81,8 @@ struct General {
     mpi: Mpi,
     #[serde(with = "json")]
     cvars: Vec<CvarSetting>,
-    latest_start: String,
     size: u32,
     files: Files,
-    hosts: BTreeSet<String>,
     ended_badly: BTreeMap<u32, BadEnding>,
     exported: usize,
     sampled: usize,
@@ -120,11 +122,11 @@ impl Reduction {
         self.left_out.iter()
     }
 
-    /// The summary of the job that started last; profiles of other jobs are left out. None when
+    /// The summary of the job that began last; profiles of other jobs are left out. None when
     /// no profile was taken in.
     #[must_use]
     pub fn finish(mut self) -> Option<Summary> {
-        let newest = self.jobs.iter().max_by_key(|(_, job)| &job.general.latest_start)?;
+        let newest = self.jobs.iter().max_by(|(_, one), (_, other)| one.began(other))?;
         let id = newest.0.clone();
         let newest = self.jobs.remove(&id)?;
         for (other, job) in &self.jobs {
@@ -139,7 +141,7 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -159,7 +161,7 @@ impl JobReduction {
             job,
             rank,
             size: _,
-            host: _,
+            host,
             pid: _,
             mpi,
             end: _,
@@ -179,6 +181,13 @@ impl JobReduction {
         } = profile;
         let rank = *rank;
         self.general.set(file, profile);
+        self.hosts.retain(|name, _| name == host);
+        match self.hosts.get_mut(host) {
+            Some(known) => *known = HostReduction::of(profile),
+            None => {
+                self.hosts.insert(host.clone(), HostReduction::of(profile));
+            }
+        }
         set_counts(&mut self.libraries, std::slice::from_ref(mpi));
         self.elapsed_s = Statistics::of(Number::Double(job.elapsed_s), rank);
         self.in_mpi = in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
@@ -218,9 +227,21 @@ impl JobReduction {
         self.absorb(other);
     }
 
+    /// Which of two jobs began first. The clocks of two hosts may differ by more than the jobs do, so the starts of both
+    /// on one host count where there is such a host, else those of their lowest ranks.
+    fn began(&self, other: &JobReduction) -> Ordering {
+        let on_both =
+            self.hosts.iter().find_map(|(name, host)| Some((host, other.hosts.get(name)?)));
+        match on_both {
+            Some((own, others)) => own.started.said.cmp(&others.started.said),
+            None => self.general.job.started.cmp(&other.general.job.started),
+        }
+    }
+
     fn finish(self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
         let JobReduction {
             general,
+            hosts,
             mut libraries,
             elapsed_s,
             in_mpi,
@@ -242,10 +263,8 @@ impl JobReduction {
             job,
             mpi,
             cvars,
-            latest_start: _,
             size,
             files,
-            hosts,
             ended_badly,
             exported,
             sampled,
@@ -267,13 +286,15 @@ impl JobReduction {
             Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
         });
         let messages = messages.into_iter();
+        let by_host = hosts::finish(hosts);
+        let in_mpi = in_mpi.and_then(InMpiReduction::finish);
         Some(Summary {
             schema: SUMMARY_SCHEMA.into(),
             tool: Tool::gyan(),
             job,
             mpi,
             cvars,
-            hosts: hosts.into_iter().collect(),
+            hosts: by_host.iter().map(|host| host.host.clone()).collect(),
             ranks: Ranks {
                 expected: size,
                 reduced: u32::try_from(reduced).ok()?,
@@ -283,7 +304,9 @@ impl JobReduction {
             },
             reduced_in_mpi: None,
             elapsed_s: elapsed_s.finish(),
-            in_mpi: in_mpi.and_then(InMpiReduction::finish),
+            host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
+            by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
+            in_mpi,
             pvars,
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
             samples,
@@ -314,10 +337,8 @@ impl General {
             job,
             mpi,
             cvars,
-            latest_start,
             size,
             files,
-            hosts,
             ended_badly,
             exported,
             sampled,
@@ -329,10 +350,8 @@ impl General {
             mpi.clone_from(&profile.mpi);
         }
         cvars.clone_from(&profile.cvars);
-        latest_start.clone_from(&profile.job.started);
         *size = profile.size;
         files.set(profile.rank, file);
-        set_all(hosts, std::slice::from_ref(&profile.host));
         ended_badly.clear();
         if profile.end.how != Ending::Finalize {
             let (rank, &End { how, code }) = (profile.rank, &profile.end);
@@ -354,10 +373,8 @@ impl Merge for General {
             job,
             mpi,
             cvars,
-            latest_start,
             size,
             files,
-            hosts,
             ended_badly,
             exported,
             sampled,
@@ -372,12 +389,8 @@ impl Merge for General {
             self.cvars.clone_from(cvars);
         }
         self.job.elapsed_s = elapsed_s;
-        if *latest_start > self.latest_start {
-            self.latest_start.clone_from(latest_start);
-        }
         self.size = self.size.max(*size);
         self.files.absorb(files);
-        self.hosts.absorb(hosts);
         self.ended_badly.extend(ended_badly.iter().map(|(rank, end)| (*rank, end.clone())));
         self.exported = self.exported.max(*exported);
         self.sampled = self.sampled.max(*sampled);

@@ -1,5 +1,7 @@
 //! A set of ranks as ranges: of a job whose ranks are all there, one.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
 
 use super::merge::Merge;
@@ -51,6 +53,17 @@ impl RankSet {
     }
 }
 
+/// As `0-3,8`.
+impl fmt::Display for RankSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, (first, last)) in self.0.iter().enumerate() {
+            f.write_str(if at > 0 { "," } else { "" })?;
+            if first == last { write!(f, "{first}")? } else { write!(f, "{first}-{last}")? }
+        }
+        Ok(())
+    }
+}
+
 impl Merge for RankSet {
     /// Takes in ranks of which none is here.
     fn absorb(&mut self, other: &RankSet) {
@@ -90,6 +103,7 @@ mod tests {
                 assert_eq!(set.len(), expected.len() as u64);
             }
             assert_eq!(set.0, [(0, 4), (7, 7)]);
+            assert_eq!(set.to_string(), "0-4,7");
             let other = RankSet(vec![(5, 6), (7, 9)]);
             assert_eq!((set.common(&other), other.common(&set)), (Some(7), Some(7)));
         }

@@ -183,7 +183,7 @@ fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
     let (launcher, differs) = match launcher? {
         Launcher::OpenMpi => ("Open MPI", !open_mpi),
         Launcher::Hydra => ("MPICH or Intel MPI", open_mpi),
-        Launcher::Inheriting => return None,
+        _ => return None,
     };
     let library = listing.mpi.library.split(',').next().unwrap_or_default();
     differs.then(|| {
@@ -227,7 +227,7 @@ fn of_program(
         let how = match launcher {
             Launcher::OpenMpi => "takes LD_PRELOAD to the ranks with -x",
             Launcher::Hydra => "takes LD_PRELOAD to the ranks with -genv",
-            Launcher::Inheriting => "passes its environment on",
+            _ => "passes its environment on",
         };
         checks.push(ok("launcher", format!("{} {how}", first.display())));
     }

@@ -21,9 +21,10 @@ use crate::{DONE, INCOMPLETE, output, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
-    let (directory, phase) = directory_and_phase(options)?;
-    keepers::write_now(&directory);
-    let source = Source::open(&directory)?;
+    let (directories, phase) = directories_and_phase(options)?;
+    directories.iter().for_each(|directory| keepers::write_now(directory));
+    let source = Source::open_all(&directories)?;
+    let directory = source.path();
     let mut summary = source.summarize()?;
     let complete = source.warn_of_gaps(&summary);
     if let Some(glob) = &options.vars {
@@ -47,12 +48,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
         print(format, &view, data, |out| write_json(out, &histograms))?;
     } else if let Some(name) = phase {
-        keep_phases(&directory, &mut summary, name)?;
+        keep_phases(directory, &mut summary, name)?;
         let view = view::phases(&summary, !name.is_empty(), all);
         let data = data::phases(&summary.phases);
         print(format, &view, data, |out| write_json(out, &summary.phases))?;
     } else if options.queues {
-        queues(&directory, &summary, format, all)?;
+        queues(directory, &summary, format, all)?;
     } else {
         let (watched, remarks) = stacks::watched(&summary);
         let view = view::report(&summary, (&watched, &remarks), all);
@@ -83,14 +84,14 @@ fn print(
     })
 }
 
-/// The run directory, and the name of the phase that is asked for, which is empty for all of them:
+/// The run directories, and the name of the phase that is asked for, which is empty for all of them:
 /// `--phase DIR` has the directory where a name could be.
-fn directory_and_phase(options: &ReportOptions) -> Result<(PathBuf, Option<&str>), Error> {
+fn directories_and_phase(options: &ReportOptions) -> Result<(Vec<PathBuf>, Option<&str>), Error> {
     let phase = options.phase.as_deref();
-    match (&options.directory, phase) {
-        (Some(directory), phase) => Ok((directory.clone(), phase)),
-        (None, Some(name)) if is_run(Path::new(name)) => Ok((name.into(), Some(""))),
-        (None, name) => Err(Error::new(
+    match phase {
+        _ if !options.directories.is_empty() => Ok((options.directories.clone(), phase)),
+        Some(name) if is_run(Path::new(name)) => Ok((vec![name.into()], Some(""))),
+        name => Err(Error::new(
             format!("--phase {}", name.unwrap_or_default()),
             "no run directory",
             "name one: gyan report --phase NAME DIR",

@@ -3,8 +3,8 @@
 use std::io;
 
 use gyan_results::{
-    CallSummary, Class, MessageSource, MessagesSummary, PhaseSummary, PvarSummary, SamplesSummary,
-    Statistic, Summary, Traffic,
+    CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, PhaseSummary,
+    PvarSummary, SamplesSummary, Statistic, Summary, Traffic,
 };
 
 use super::{Data, TakeRow, classes, element, word};
@@ -49,6 +49,7 @@ struct About<'a> {
 pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<'a> {
     let rows = move |take: &mut TakeRow| {
         let mut table = Table { take, phase: None };
+        table.hosts(&summary.by_host)?;
         table.pvars(&summary.pvars)?;
         table.samples(&summary.samples)?;
         table.calls(&summary.calls)?;
@@ -123,6 +124,35 @@ impl<'a> Table<'a, '_> {
             self.pvars(pvars)?;
             self.samples(samples)?;
             self.calls(calls)?;
+        }
+        Ok(())
+    }
+
+    fn hosts(&mut self, hosts: &[HostSummary]) -> io::Result<()> {
+        for host in hosts {
+            let HostSummary { host: name, ranks: _, in_mpi, unexpected_length, posted_length } =
+                host;
+            for (measure, of) in [
+                ("in_mpi", in_mpi),
+                ("unexpected_length", unexpected_length),
+                ("posted_length", posted_length),
+            ] {
+                let Some(HostStatistic { ranks, min, avg, max, stddev }) = *of else { continue };
+                let about = About { kind: "host", name: Some(name), measure, ..About::default() };
+                let none = Value::Nothing;
+                let min_rank = none.clone();
+                let numbers = [
+                    ranks.into(),
+                    min.into(),
+                    min_rank,
+                    avg.into(),
+                    max.into(),
+                    none.clone(),
+                    none,
+                    stddev.into(),
+                ];
+                self.row(about, numbers)?;
+            }
         }
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 mod calls;
 mod cost;
+mod hosts;
 mod phases;
 mod pvars;
 
@@ -37,11 +38,12 @@ pub(crate) fn report<'a>(
     if !summary.warnings.is_empty() {
         sections.push(warnings(summary));
     }
+    sections.extend(hosts::table(summary, all));
     sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
     sections.extend(watch::sites(watched, remarks, all));
     sections.push(coverage(&summary.coverage, all));
     sections.push(cost(summary, all));
-    let mut subtitle = subtitle(summary);
+    let mut subtitle = subtitle(summary, all);
     subtitle.extend(named_phases(&summary.phases));
     subtitle.extend(told(summary));
     View { title: title(summary), subtitle, sections }
@@ -61,8 +63,9 @@ fn tables<'a>(
     sections
 }
 
-fn subtitle(summary: &Summary) -> Vec<Value<'_>> {
+fn subtitle(summary: &Summary, all: bool) -> Vec<Value<'_>> {
     let mut lines = vec![library_and_job(summary)];
+    lines.extend(hosts::hosts(summary, all));
     if !summary.cvars.is_empty() {
         let set = summary.cvars.len();
         lines.push(line![set, " control variables are set; --environment shows them"]);
@@ -75,7 +78,8 @@ fn subtitle(summary: &Summary) -> Vec<Value<'_>> {
     }
     lines.extend(summary.reduced_in_mpi.as_ref().map(reduced_in_mpi));
     lines.extend(endings(&ranks.ended_badly));
-    lines.extend(summary.in_mpi.as_ref().map(in_mpi));
+    lines.extend(summary.in_mpi.as_ref().map(|of| in_mpi(summary, of)));
+    lines.extend(hosts::differences(summary));
     lines
 }
 
@@ -131,7 +135,7 @@ fn about_the_same(one: f64, other: f64) -> bool {
     (one - other).abs() <= 0.002 * one.abs().max(other.abs())
 }
 
-fn in_mpi(in_mpi: &InMpiSummary) -> Value<'_> {
+fn in_mpi<'a>(summary: &'a Summary, in_mpi: &'a InMpiSummary) -> Value<'a> {
     let average = in_mpi.share.avg;
     // The error of a mean is that of the sum in the same proportion.
     let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
@@ -140,15 +144,16 @@ fn in_mpi(in_mpi: &InMpiSummary) -> Value<'_> {
     let extremes = if about_the_same(min.number.as_f64(), max.number.as_f64()) {
         "".into()
     } else {
+        let on_rank = |amount| on_rank(summary, amount);
         line![" (", on_rank(min), " to ", on_rank(max), ")"]
     };
     line!["in MPI: ", average, " of the run", extremes]
 }
 
-/// In a sentence: `2 ms on rank 3`.
-fn on_rank(amount: Amount) -> Value<'static> {
-    let rank = amount.rank.map(Value::Rank);
-    line![Amount { rank: None, ..amount }, " on rank ", rank]
+/// In a sentence: `2 ms on rank 3`, with the host of the rank where there are several.
+fn on_rank(summary: &Summary, amount: Amount) -> Value<'_> {
+    let rank = amount.rank.map(|rank| hosts::rank_and_host(summary, rank));
+    line![Amount { rank: None, ..amount }, " on ", rank]
 }
 
 fn named_phases(phases: &[PhaseSummary]) -> Option<Value<'_>> {

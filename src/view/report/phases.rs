@@ -16,7 +16,7 @@ pub(crate) fn phases(summary: &Summary, one_by_one: bool, all: bool) -> View<'_>
     } else {
         vec![table(summary, all)]
     };
-    View { title: title(summary), subtitle: subtitle(summary), sections }
+    View { title: title(summary), subtitle: subtitle(summary, all), sections }
 }
 
 fn table(summary: &Summary, all: bool) -> Section<'_> {
@@ -61,7 +61,7 @@ fn cells<'a>(phase: &'a PhaseSummary, summary: &Summary) -> Vec<Value<'a>> {
     ]
 }
 
-fn one<'a>(phase: &'a PhaseSummary, summary: &Summary, all: bool) -> Vec<Section<'a>> {
+fn one<'a>(phase: &'a PhaseSummary, summary: &'a Summary, all: bool) -> Vec<Section<'a>> {
     let time = &phase.time_s;
     let name = phase_name(phase);
     let once = phase.entries.min == phase.entries.max && phase.entries.max == Number::Integer(1);
@@ -70,7 +70,7 @@ fn one<'a>(phase: &'a PhaseSummary, summary: &Summary, all: bool) -> Vec<Section
         if once { " entry" } else { " entries" },
         " on a rank; "
     ];
-    let [min, max] = Unit::Seconds.extremes(time).map(on_rank);
+    let [min, max] = Unit::Seconds.extremes(time).map(|amount| on_rank(summary, amount));
     let times = line![seconds(time.avg), " on average (", min, " to ", max, "), "];
     let mut notes = vec![line![entries, times, of_run(phase, summary), " of the run"]];
     notes.extend(in_mpi(phase).map(|part| line!["in MPI: ", part, " of the phase"]));

@@ -37,7 +37,7 @@ fn has_summary(directory: &Path) -> bool {
 }
 
 fn all_have_profiles(directory: &Path) -> bool {
-    directory.exists() && ranks_that_left(directory, "json").len() == RANKS
+    directory.exists() && ranks_that_left(directory).len() == RANKS
 }
 
 #[test]

@@ -5,7 +5,9 @@ use std::fs;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, Mpi, Outcome, bag_of, gyan, profiles, run};
+use crate::common::{
+    MPICH, MPIS, Mpi, OPENMPI, Outcome, bag_of, gyan, only_run_directory, profiles, run,
+};
 
 /// `gyan run <options> -- mpirun -n <ranks> <program>`
 fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str], ranks: usize, program: &[&str]) -> Outcome {
@@ -34,6 +36,56 @@ fn in_front_of_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
         assert!(name.starts_with("gyan-exit_code-"), "{name}");
         profiles(directory, 3);
     }
+}
+
+/// The values of options are programs too, and what is not known as an option, or hides the program in a file, leaves
+/// the name to rank 0.
+#[test]
+fn the_directory_has_the_name_of_the_program_whatever_the_options_of_the_launcher() {
+    for (mpi, options) in [
+        (OPENMPI, &["--mca", "plm_rsh_agent", "/bin/true"][..]),
+        // Left out of the table of options.
+        (OPENMPI, &["--display-topo"]),
+        (MPICH, &["-launcher", "fork", "-launcher-exec", "/bin/true"]),
+        // The program is in this file.
+        (MPICH, &["-configfile", "programs"]),
+    ] {
+        let here = TempDir::new().unwrap();
+        let program = mpi.program("exit_code").display().to_string();
+        fs::write(here.path().join("programs"), format!("-n 2 {program}\n")).unwrap();
+        let options = options.iter().map(|word| (*word).to_owned());
+        let mut words = mpi.mpirun(2);
+        if options.clone().any(|option| option == "-configfile") {
+            words.truncate(1);
+            words.extend(options);
+        } else {
+            words.splice(1..1, options);
+            words.push(program);
+        }
+        let outcome = run(gyan().current_dir(&here).args(["run", "--"]).args(&words));
+        assert_eq!(outcome.code, 0, "{words:?} {}", outcome.stderr);
+        let directory = only_run_directory(here.path());
+        let name = directory.file_name().unwrap().to_string_lossy();
+        assert!(name.starts_with("gyan-exit_code-"), "{words:?}: {name}");
+        assert!(outcome.stderr.contains(&format!("profiles in {name};")), "{}", outcome.stderr);
+        profiles(&directory, 2);
+    }
+}
+
+/// Others may still write to where the profiles of a run are that did not end as a whole.
+#[test]
+fn a_run_that_is_killed_keeps_the_name_that_it_began_with() {
+    let here = TempDir::new().unwrap();
+    let mut command = gyan();
+    command.current_dir(&here).args(["run", "--", "mpirun.openmpi", "--oversubscribe"]);
+    command.args(["--display-topo", "-n", "2"]).arg(OPENMPI.program("endings"));
+    command.args(["signal", "9"]);
+    let outcome = run(&mut command);
+    assert_ne!(outcome.code, 0, "{}", outcome.stderr);
+    let directory = only_run_directory(here.path());
+    let name = directory.file_name().unwrap().to_string_lossy();
+    assert!(name.starts_with("gyan-run-"), "{name}");
+    assert!(outcome.stderr.contains(&format!("profiles in {name};")), "{}", outcome.stderr);
 }
 
 #[test]

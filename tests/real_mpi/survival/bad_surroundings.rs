@@ -3,12 +3,13 @@
 use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
+use std::time::SystemTime;
 
-use gyan_results::Ending;
+use gyan_results::{Ending, Summary};
 use tempfile::TempDir;
 
 use crate::common::{
-    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, ranks_that_left, run,
+    MPIS, Mpi, Outcome, command, counts, gyan, libgyan, profiles, ranks_that_left, root, run,
 };
 use crate::faults::inject;
 
@@ -219,6 +220,42 @@ fn a_setting_that_makes_no_sense_is_one_line() {
         assert_eq!(with.code, 0);
         let expected = "gyan: GYAN_ELEMENTS=many: is no number of elements; ignored";
         assert_eq!(with.notices(), [expected]);
+    }
+}
+
+/// The clocks of the hosts of a run differ by minutes: it began when rank 0 says, and took as long as its ranks did.
+#[test]
+fn clocks_that_differ_between_ranks() {
+    let but_on = root().join("tests/programs/but_on").display().to_string();
+    for mpi in MPIS {
+        let clocks = mpi.preloadable("backwards", &[]);
+        let directory = TempDir::new().unwrap();
+        let output = directory.path().join("profile");
+        let preload = format!("LD_PRELOAD={}:{}", libgyan().display(), clocks.display());
+        let program = mpi.program("receives").display().to_string();
+        let on = |rank: &str, ahead: &str| {
+            [&but_on, rank, &format!("TEST_CLOCK={ahead}")].map(str::to_owned)
+        };
+        let words = [
+            mpi.mpirun(3),
+            on("1", "-600").to_vec(),
+            on("2", "900").to_vec(),
+            ["env", &preload, &program].map(str::to_owned).to_vec(),
+        ];
+        let before = SystemTime::now();
+        let ran = run(command(&words.concat()).current_dir(&directory).env("GYAN_OUTPUT", &output));
+        assert_eq!(ran.code, 0, "{mpi:?}: {}", ran.stderr);
+        let profiles = profiles(&output, 3);
+        let started = |rank: usize| humantime::parse_rfc3339(&profiles[rank].job.started).unwrap();
+        assert!(started(1) < before && before < started(2), "{mpi:?}: the clocks are right");
+        let report = run(gyan().args(["report", "--format", "json"]).arg(&output));
+        assert_eq!((report.code, report.stderr.as_str()), (0, ""), "{mpi:?}");
+        let summary: Summary = serde_json::from_str(&report.stdout).unwrap();
+        assert_eq!(summary.job.started, profiles[0].job.started, "{mpi:?}");
+        let longest = profiles.iter().map(|profile| profile.job.elapsed_s).fold(0.0, f64::max);
+        assert!((summary.job.elapsed_s - longest).abs() < 1e-9, "{mpi:?}");
+        // Longer than a test may take.
+        assert!(longest < 600.0, "{mpi:?}: {longest} s are between the clocks");
     }
 }
 

@@ -94,6 +94,27 @@ pub(crate) fn check_against_files(directory: &Path, what: &str) {
     }
 }
 
+/// Pairs of ranks in name spaces that give each a host name of its own.
+#[test]
+fn the_hosts_in_the_summary_are_those_that_the_files_give() {
+    const NAMED: &str = "hostname n$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$0\"";
+    if run(&mut command(&["unshare", "--uts", "true"])).code != 0 {
+        eprintln!("skipped: a host name of its own for a process takes root");
+        return;
+    }
+    for mpi in MPIS {
+        let program = mpi.program("receives").display().to_string();
+        let words = ["unshare", "--uts", "sh", "-c", NAMED, &program].map(str::to_owned);
+        let ran = preloaded(mpi, 6, &words, &[BOTH]);
+        assert_eq!(ran.outcome.code, 0, "{mpi:?}: {:?}", ran.outcome);
+        let summary = summary(&ran.directory);
+        let hosts: Vec<_> = summary.by_host.iter().map(|of| (&*of.host, &*of.ranks)).collect();
+        assert_eq!(hosts, [("n0", "0-1"), ("n1", "2-3"), ("n2", "4-5")], "{mpi:?}");
+        assert!(summary.by_host.iter().all(|host| host.in_mpi.is_some()), "{mpi:?}");
+        check_against_files(&ran.directory, &format!("{mpi:?}"));
+    }
+}
+
 #[test]
 fn ranks_whose_variables_differ_are_merged_by_name() {
     for mpi in [OPENMPI, MPICH_PVARS] {

@@ -1,0 +1,60 @@
+//! The ranks of each host, and a few numbers over them.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::merge::{Lowest, merge_fields};
+use super::ranks::RankSet;
+use crate::hosts::{HostStatistic, HostSummary};
+use crate::queues::{Quantity, sampled_length};
+use crate::{Number, RankProfile, Statistics};
+
+/// By name.
+pub(super) type Hosts = BTreeMap<String, HostReduction>;
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct HostReduction {
+    ranks: RankSet,
+    /// When the lowest of them began, by the clock of the host.
+    pub(super) started: Lowest<String>,
+    in_mpi: Statistics,
+    unexpected_length: Statistics,
+    posted_length: Statistics,
+}
+
+merge_fields! {
+    HostReduction { ranks, started, in_mpi, unexpected_length, posted_length }
+}
+
+impl HostReduction {
+    pub(super) fn of(profile: &RankProfile) -> HostReduction {
+        let rank = profile.rank;
+        let of = |value: Option<f64>| {
+            value.map(|value| Statistics::of(Number::Double(value), rank)).unwrap_or_default()
+        };
+        HostReduction {
+            ranks: RankSet::of(rank),
+            started: Lowest { rank, said: profile.job.started.clone() },
+            in_mpi: of(profile.in_mpi.as_ref().map(|in_mpi| in_mpi.share)),
+            unexpected_length: of(sampled_length(profile, Quantity::UnexpectedLength)),
+            posted_length: of(sampled_length(profile, Quantity::PostedLength)),
+        }
+    }
+
+    fn finish(self, host: String) -> HostSummary {
+        let HostReduction { ranks, started: _, in_mpi, unexpected_length, posted_length } = self;
+        let number = |statistics: Statistics| statistics.finish().as_ref().map(HostStatistic::of);
+        HostSummary {
+            host,
+            ranks: ranks.to_string(),
+            in_mpi: number(in_mpi),
+            unexpected_length: number(unexpected_length),
+            posted_length: number(posted_length),
+        }
+    }
+}
+
+pub(super) fn finish(hosts: Hosts) -> Vec<HostSummary> {
+    hosts.into_iter().map(|(name, host)| host.finish(name)).collect()
+}

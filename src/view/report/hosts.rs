@@ -1,0 +1,144 @@
+//! The hosts of a run: how many ranks each has, and whether hosts differ, or one rank does.
+
+use gyan_results::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary, Summary};
+
+use super::super::limits::{first_rows, more_rows, some_of};
+use super::super::value::{Unit, Value, line, row, share};
+use super::super::{Column, Kind, Section, column, numbers, plural};
+
+/// Ranges of ranks that are shown of a host.
+const RANGES_AT_MOST: usize = 4;
+
+/// Which hosts there were: with `n1, n2 (4 ranks each)` as a rule.
+pub(super) fn hosts(summary: &Summary, all: bool) -> Option<Value<'_>> {
+    let by_host = &summary.by_host;
+    let first = by_host.first()?.number();
+    if by_host.iter().all(|host| host.number() == first) {
+        let names = some_of(by_host.iter().map(|host| &host.host), all);
+        return Some(line!["hosts: ", names, " (", first, " rank", plural(first), " each)"]);
+    }
+    Some(line!["hosts: ", some_of(by_host.iter().map(with_ranks), all)])
+}
+
+fn with_ranks(host: &HostSummary) -> Value<'_> {
+    let ranks = host.number();
+    line![&host.host, " (", ranks, " rank", plural(ranks), ")"]
+}
+
+/// `rank 3`, and where there are several hosts, which it is on.
+pub(super) fn rank_and_host(summary: &Summary, rank: u32) -> Value<'_> {
+    match summary.by_host.iter().find(|host| host.has(rank)) {
+        Some(host) => line!["rank ", Value::Rank(rank), " on ", &host.host],
+        None => line!["rank ", Value::Rank(rank)],
+    }
+}
+
+/// In what hosts differ, or a rank does: a sentence each.
+pub(super) fn differences(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
+    summary.host_differences.iter().filter_map(|difference| sentence(summary, difference))
+}
+
+fn sentence<'a>(summary: &'a Summary, difference: &'a HostDifference) -> Option<Value<'a>> {
+    let measure = difference.measure;
+    let amount = |value: f64| match measure {
+        HostMeasure::InMpi => share(value),
+        HostMeasure::UnexpectedLength | HostMeasure::PostedLength => Unit::Count.double(value),
+    };
+    let of = |host| measure.of(host).map(|of: HostStatistic| (of.avg, host));
+    let mut hosts: Vec<(f64, &HostSummary)> = summary.by_host.iter().filter_map(of).collect();
+    hosts.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let on = |(value, host): (f64, &'a HostSummary)| line![amount(value), " on ", with_ranks(host)];
+    let what = match measure {
+        HostMeasure::InMpi => "in MPI by host: ",
+        HostMeasure::UnexpectedLength => {
+            "mean length of the queue of unexpected messages by host: "
+        }
+        HostMeasure::PostedLength => "mean length of the queue of posted receives by host: ",
+    };
+    match &difference.who {
+        Differing::Hosts => {
+            let (min, max) = (*hosts.first()?, *hosts.last()?);
+            let why = ": hosts differ more than the ranks on a host do";
+            Some(line![what, on(min), " to ", on(max), why])
+        }
+        Differing::OneHost(name) => {
+            let at = hosts.iter().position(|(_, host)| host.host == *name)?;
+            let odd = hosts.remove(at);
+            let (min, max) = (hosts.first()?.0, hosts.last()?.0);
+            let others = line![amount(min), " to ", amount(max), " on the other ", hosts.len()];
+            let waited = at == 0 && measure == HostMeasure::InMpi;
+            let why = if waited {
+                ": the others wait for one host, not for one rank"
+            } else {
+                ": one host differs, not one rank"
+            };
+            Some(line![what, on(odd), ", ", others, why])
+        }
+        Differing::OneRank(rank) => {
+            let all = &summary.in_mpi.as_ref()?.share;
+            let is_lowest = all.min_rank == *rank;
+            let value = if is_lowest { all.min } else { all.max }.as_f64();
+            let ranks = (all.ranks - all.not_finite) as f64;
+            let others = (all.avg * ranks - value) / (ranks - 1.0);
+            let why = if is_lowest {
+                ": the others wait for one rank, not for its host"
+            } else {
+                ": one rank differs, not its host"
+            };
+            let of_rank = line![amount(value), " on ", rank_and_host(summary, *rank)];
+            Some(line!["in MPI: ", of_rank, ", ", amount(others), " on average on the others", why])
+        }
+    }
+}
+
+/// The first ranges of its ranks.
+fn ranks(host: &HostSummary) -> String {
+    let mut ranges: Vec<&str> = host.ranks.split(',').take(RANGES_AT_MOST + 1).collect();
+    if let Some(more) = ranges.get_mut(RANGES_AT_MOST) {
+        *more = "...";
+    }
+    ranges.join(", ")
+}
+
+/// What is known of each host, by name; of those with most to tell first the ones that the others wait for.
+pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
+    let differ = !summary.host_differences.is_empty();
+    if summary.by_host.is_empty() || !(all || differ) {
+        return None;
+    }
+    let mut hosts: Vec<&HostSummary> = summary.by_host.iter().collect();
+    if !all {
+        let in_mpi = |host: &HostSummary| host.in_mpi.map_or(f64::INFINITY, |of| of.avg);
+        hosts.sort_by(|one, other| in_mpi(one).total_cmp(&in_mpi(other)));
+    }
+    let (hosts, cut_off) = first_rows(hosts, all);
+    let measures = [
+        (HostMeasure::InMpi, Unit::Share, ["IN MPI", "LEAST", "MOST"]),
+        (HostMeasure::UnexpectedLength, Unit::Count, ["UNEXPECTED", "LEAST", "MOST"]),
+        (HostMeasure::PostedLength, Unit::Count, ["POSTED", "LEAST", "MOST"]),
+    ];
+    let known = measures
+        .into_iter()
+        .filter(|(measure, ..)| summary.by_host.iter().any(|host| measure.of(host).is_some()));
+    let known: Vec<_> = known.collect();
+    let mut columns: Vec<Column> = vec![column("HOST", Kind::Text), column("RANKS", Kind::Text)];
+    columns.extend(known.iter().flat_map(|(.., names)| numbers(*names)));
+    let rows = hosts.into_iter().map(|host| {
+        let mut cells = row![&host.host, ranks(host)];
+        for (measure, unit, _) in &known {
+            let of = measure.of(host).map(|of| [of.avg, of.min, of.max]);
+            let amount = |value: Option<f64>| value.map(|value| unit.double(value));
+            cells.extend((0..3).map(|at| amount(of.map(|of| of[at])).into()));
+        }
+        cells
+    });
+    let rows = rows.collect();
+    let mut notes = more_rows(cut_off);
+    let order = if all { "" } else { "; those that are in MPI least first" };
+    notes.push(line![
+        "the mean over the ranks of a host, and its ranks with least and most",
+        order,
+        "; UNEXPECTED and POSTED are mean lengths of queues"
+    ]);
+    Some(Section { title: "Hosts".into(), columns, rows, notes })
+}
