@@ -33,6 +33,15 @@ pub(super) fn rank_and_host(summary: &Summary, rank: u32) -> Value<'_> {
     }
 }
 
+/// ` on n2`, where all of these ranks are on some of several hosts.
+pub(super) fn on_some<'a>(summary: &'a Summary, ranks: &[u32]) -> Option<Value<'a>> {
+    let has_any = |host: &&HostSummary| ranks.iter().any(|rank| host.has(*rank));
+    let hosts: Vec<&String> =
+        summary.by_host.iter().filter(has_any).map(|host| &host.host).collect();
+    (hosts.len() < summary.by_host.len() && !hosts.is_empty())
+        .then(|| line![" on ", some_of(hosts, false)])
+}
+
 /// In what hosts differ, or a rank does: a sentence each.
 pub(super) fn differences(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     summary.host_differences.iter().filter_map(|difference| sentence(summary, difference))

@@ -77,7 +77,7 @@ fn subtitle(summary: &Summary, all: bool) -> Vec<Value<'_>> {
         lines.push(line![ranks, "; the numbers below are only of these"]);
     }
     lines.extend(summary.reduced_in_mpi.as_ref().map(reduced_in_mpi));
-    lines.extend(endings(&ranks.ended_badly));
+    lines.extend(endings(summary));
     lines.extend(summary.in_mpi.as_ref().map(|of| in_mpi(summary, of)));
     lines.extend(hosts::differences(summary));
     lines
@@ -97,7 +97,8 @@ fn reduced_in_mpi(reduced: &ReducedInMpi) -> Value<'_> {
 }
 
 /// How the ranks ended that did not by `MPI_Finalize`, those of one kind in one line.
-fn endings(ended: &[BadEnding]) -> impl Iterator<Item = Value<'_>> {
+fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
+    let ended = &summary.ranks.ended_badly;
     let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
     let mut known_until: BTreeMap<String, (f64, f64)> = BTreeMap::new();
     for BadEnding { rank, how, code, elapsed_s } in ended {
@@ -117,7 +118,8 @@ fn endings(ended: &[BadEnding]) -> impl Iterator<Item = Value<'_>> {
     }
     kinds.into_iter().map(move |(kind, on)| {
         let until = known_until.get(&kind).map_or("".into(), |(first, last)| until(*first, *last));
-        line![kind, ": rank ", Value::Ranks(on.into()), until]
+        let hosts = hosts::on_some(summary, &on);
+        line![kind, ": rank ", Value::Ranks(on.into()), hosts, until]
     })
 }
 
