@@ -1,6 +1,7 @@
 //! Several hosts: a job has one run directory, whatever started it and whatever the hosts are called.
 
 mod hosts;
+mod killed;
 mod reduce;
 mod table;
 
