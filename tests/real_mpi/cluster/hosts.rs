@@ -69,7 +69,18 @@ impl Cluster {
         command
     }
 
-    /// Another subcommand of the script: `slurm`, `link`, `delay`, `kill`.
+    /// Starts a Slurm of all hosts. False, and a word about it, where there can be none.
+    pub(crate) fn has_slurm(&self) -> bool {
+        let outcome = run(&mut script(&self.keep, &["slurm"]));
+        if outcome.code == NOT_HERE {
+            eprintln!("skipped: {}", outcome.stderr.trim());
+            return false;
+        }
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        true
+    }
+
+    /// Another subcommand of the script: `link`, `delay`, `kill`.
     pub(crate) fn does(&self, words: &[&str]) {
         let outcome = run(&mut script(&self.keep, words));
         assert_eq!(outcome.code, 0, "{words:?}: {}", outcome.stderr);

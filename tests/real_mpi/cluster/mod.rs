@@ -140,7 +140,9 @@ fn batch(here: &Path, lines: &[Vec<String>]) -> PathBuf {
 #[test]
 fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
-    cluster.does(&["slurm"]);
+    if !cluster.has_slurm() {
+        return;
+    }
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         let program = mpi.program("receives");
         let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi));
@@ -221,6 +223,10 @@ fn nothing_is_left_of_hosts_even_if_who_made_them_is_killed() {
     // What finds what is left finds what is there.
     let left = cluster.left();
     assert!(left.code == 1 && left.stdout.contains("sleep 1000"), "{}", left.stdout);
+    cluster.does(&["kill", "2"]);
+    let gone = || run(&mut cluster.on(2, &["true"])).stderr.contains("host 2 is not there");
+    assert!(comes_true(|| gone() && !cluster.left().stdout.contains("sleep 1000")));
+    succeed(&mut cluster.on(1, &["true"]));
     cluster.kill_holder();
     assert!(comes_true(|| cluster.left().code == 0), "{}", cluster.left().stdout);
     assert_eq!(interfaces(), before);

@@ -1,5 +1,6 @@
 //! Which run is this? What the launcher, the command line and the node say, without communication.
 
+use std::cell::LazyCell;
 use std::env;
 use std::fs;
 use std::iter;
@@ -96,7 +97,7 @@ pub(crate) fn speaks_for_node() -> bool {
 
 /// The id that the launcher gave to the run.
 fn id_of_launcher(spawned: bool) -> Option<String> {
-    let proxy = Process::proxy();
+    let proxy = LazyCell::new(Process::proxy);
     let start = if spawned { Start::Spawned(world_of_spawned(&proxy)) } else { Start::Launched };
     id_from(&launcher, &start, &proxy)
 }
@@ -112,7 +113,7 @@ enum Start {
 fn id_from(
     lookup: &dyn Fn(&str) -> Option<String>,
     start: &Start,
-    proxy: &Process,
+    proxy: &LazyCell<Process, impl FnOnce() -> Process>,
 ) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
@@ -337,7 +338,7 @@ mod tests {
             found.map(|(_, value)| (*value).to_owned())
         };
         let words = proxy.split(' ').map(str::to_owned).collect();
-        let id = id_from(&lookup, start, &Process { pid: PROXY, words });
+        let id = id_from(&lookup, start, &LazyCell::new(|| Process { pid: PROXY, words }));
         id.map(|id| id.replace(&PROXY.to_string(), "PROXY"))
     }
 
