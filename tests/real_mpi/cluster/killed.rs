@@ -82,7 +82,7 @@ fn a_job_whose_launcher_is_killed_leaves_what_its_ranks_knew_on_all_hosts() {
     for of in ["openmpi4", "mpich5"] {
         let mut waiting = Waiting::start(&cluster, of, of, "mpirun -n 4");
         // It takes its daemons and their ranks with it.
-        succeed(&mut cluster.on(1, &["pkill", "-KILL", "-f", "^(/[^ ]*/)?(mpirun|mpiexec)"]));
+        succeed(&mut cluster.on(1, &["pkill", "-KILL", "mpirun|mpiexec"]));
         waiting.launcher.wait().unwrap();
         let is_over = || !report(&waiting.directory()).contains("as it was while it ran");
         let text = waiting.report();
@@ -95,7 +95,9 @@ fn a_job_whose_launcher_is_killed_leaves_what_its_ranks_knew_on_all_hosts() {
 #[test]
 fn a_step_that_is_cancelled_leaves_what_its_ranks_knew_on_all_hosts() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
-    cluster.does(&["slurm"]);
+    if !cluster.has_slurm() {
+        return;
+    }
     for of in ["openmpi4", "mpich5"] {
         let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi(of)));
         let mut waiting = Waiting::start(&cluster, of, of, &srun);
