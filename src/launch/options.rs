@@ -87,7 +87,7 @@ pub(crate) static SLURM: Options = Options {
     variable: "",
 };
 
-/// `flux run`, `submit` and `alloc` of Flux 0.5x (flux-core's bindings/python/flux/cli/base.py). `--dump` of `flux alloc`
+/// `flux run`, `submit` and `alloc` of Flux (flux-core's bindings/python/flux/cli/base.py, one version of it). `--dump` of `flux alloc`
 /// may or may not take the next word, and is left out.
 pub(crate) static FLUX: Options = Options {
     syntax: Syntax::Getopt,
@@ -100,7 +100,7 @@ pub(crate) static FLUX: Options = Options {
     variable: "",
 };
 
-/// aprun(1) of Cray's ALPS 4.1; PALS has one for scripts that were written for it.
+/// aprun of Cray's ALPS, by the synopsis in its manual; PALS has one for scripts that were written for it.
 pub(crate) static APRUN: Options = Options {
     syntax: Syntax::Names,
     alone: "B C T b batch-args bypass-app-transfer q reconnect ss",
@@ -109,16 +109,12 @@ pub(crate) static APRUN: Options = Options {
     variable: "",
 };
 
-/// mpiexec of Cray's PALS, as guides of sites use it: its manual was not at hand.
-pub(crate) static PALS: Options = Options {
-    syntax: Syntax::Names,
-    alone: "",
-    one: "cpu-bind d depth env hostfile hosts n np ppn",
-    two: "",
-    variable: "",
-};
+/// mpiexec of Cray's PALS: only what was seen in use, because its manual was not at hand. What is missing here makes
+/// rank 0 name the run.
+pub(crate) static PALS: Options =
+    Options { syntax: Syntax::Names, alone: "", one: "cpu-bind env n ppn", two: "", variable: "" };
 
-/// jsrun of IBM's Job Step Manager, as guides and scripts of sites use it: its manual was not at hand.
+/// jsrun of IBM's Job Step Manager: what guides and job scripts of sites use, because its manual was not at hand.
 pub(crate) static JSRUN: Options = Options {
     syntax: Syntax::Getopt,
     alone: "",

@@ -6,7 +6,7 @@ mod directory;
 
 pub(crate) use directory::{Place, shown};
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::IntoRawFd;
@@ -137,6 +137,31 @@ struct Publication<'a> {
     owner: u32,
 }
 
+impl Publication<'_> {
+    /// Whether `other`, of another job, had ended when this one began. By the clock of their host, or, where the
+    /// hosts differ, by that of the file system, which has the time of both files. A clock that went back says that
+    /// it had not, and then nothing is replaced.
+    fn is_earlier(&self, other: &RankProfile, other_file: &Metadata) -> bool {
+        let own = self.profile;
+        let seconds = |seconds| Duration::try_from_secs_f64(seconds).ok();
+        let [ended, begun] = if other.host == own.host {
+            let begun = |profile: &RankProfile| humantime::parse_rfc3339(&profile.job.started).ok();
+            let elapsed = seconds(other.job.elapsed_s);
+            [
+                begun(other).zip(elapsed).and_then(|(at, elapsed)| at.checked_add(elapsed)),
+                begun(own),
+            ]
+        } else {
+            let written = |file: Metadata| file.modified().ok();
+            let now = self.temporary.symlink_metadata().ok().and_then(written);
+            let elapsed = seconds(own.job.elapsed_s);
+            let begun = now.zip(elapsed).and_then(|(now, elapsed)| now.checked_sub(elapsed));
+            [other_file.modified().ok(), begun]
+        };
+        ended.zip(begun).is_some_and(|(ended, begun)| ended <= begun)
+    }
+}
+
 /// What has the name of a profile already.
 enum Found {
     /// Nothing, or a profile that is replaced.
@@ -209,19 +234,10 @@ impl Publication<'_> {
         match other.job.id == own.job.id {
             true if is_same_process => Found::Free,
             true => kept("is of another process of this job"),
-            false if ended_before(&other, own) => Found::Free,
+            false if self.is_earlier(&other, &metadata) => Found::Free,
             false => kept("is of another job that ran at the same time"),
         }
     }
-}
-
-/// Whether `other` had ended when `own` began, by the clocks of their nodes. A clock that went back
-/// says that it had not, and then nothing is replaced.
-fn ended_before(other: &RankProfile, own: &RankProfile) -> bool {
-    let begun = |profile: &RankProfile| humantime::parse_rfc3339(&profile.job.started).ok();
-    let elapsed = Duration::try_from_secs_f64(other.job.elapsed_s).ok();
-    let ended = begun(other).zip(elapsed).and_then(|(begun, elapsed)| begun.checked_add(elapsed));
-    ended.zip(begun(own)).is_some_and(|(ended, begun)| ended <= begun)
 }
 
 /// Whether `path` is a directory, and no link to one, or nothing yet.
@@ -279,6 +295,26 @@ mod tests {
         // A job at the same time, or an earlier one, and the clock went back since.
         assert_eq!(write("1", 14), [Some(12), Some(13)]);
         assert_eq!(read_rank(&here.path().join("again-3/rank-000000.json")).unwrap().pid, 14);
+    }
+
+    /// The clocks of hosts may differ by hours; the file system has one.
+    #[test]
+    fn an_earlier_job_on_another_host_is_told_by_the_clock_of_the_file_system() {
+        let here = tempfile::tempdir().unwrap();
+        let place = Place::chosen(here.path(), 0o700);
+        let mut earlier = profile("1", 0, 10);
+        earlier.job.started = "2099-01-01T00:00:00Z".into();
+        put(&place, &earlier).unwrap();
+        let file = File::options().write(true).open(here.path().join("rank-000000.json")).unwrap();
+        let mut own = profile("2", 0, 11);
+        "another".clone_into(&mut own.host);
+        own.job.elapsed_s = 100.0;
+        let ago = |seconds| std::time::SystemTime::now() - Duration::from_secs(seconds);
+        file.set_modified(ago(50)).unwrap();
+        assert_eq!(put(&place, &own).unwrap().directory, here.path().join("again-2"));
+        file.set_modified(ago(200)).unwrap();
+        own.pid = 12;
+        assert_eq!(put(&place, &own).unwrap().directory, here.path());
     }
 
     #[test]
