@@ -36,7 +36,9 @@ pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
-pub use live::{LiveFile, LiveRank, is_live_file_name, live_file_name, parse_live, write_live};
+pub use live::{
+    LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live, write_live,
+};
 pub use messages::{
     Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
     PeerQueues, Stack, Traffic, Watch, WatchSite,

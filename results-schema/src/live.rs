@@ -169,13 +169,14 @@ impl LiveRank {
     }
 }
 
+/// What a live file says of a rank, and its profile, or what is wrong with that.
+pub type LiveText = (LiveRank, Result<RankProfile, ReadError>);
+
 /// All that a live file holds, with what is wrong with it.
 ///
 /// # Errors
 /// When it is no live file, its index is damaged, or it is newer than this version.
-pub fn parse_live(
-    bytes: &[u8],
-) -> Result<Vec<(LiveRank, Result<RankProfile, ReadError>)>, ReadError> {
+pub fn parse_live(bytes: &[u8]) -> Result<Vec<LiveText>, ReadError> {
     let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
     let file = LiveFile::indexed(Path::new(""), bytes.get(..end).unwrap_or_default())?;
     let text = |at: u64, of: &LiveRank| {

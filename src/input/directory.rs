@@ -194,7 +194,7 @@ impl Directory {
                 )
             })
         });
-        say::warn_of(Vec::from_iter(silent), |more| {
+        say::warn_of(silent.collect::<Vec<_>>(), |more| {
             format!("{}: {more} more live files of other hosts", self.path.display())
         });
     }
@@ -206,13 +206,11 @@ impl Directory {
 
     /// The profile that is in a file, or what is wrong with it.
     pub(crate) fn read(&self, file: RankFile) -> Result<RankProfile, String> {
-        match file.live {
-            Some(at) => self.read_live(at, file),
-            None => {
-                let profile = read_rank(&self.profile_of(file)).map_err(why)?;
-                check(file.rank, &profile).map(|()| profile)
-            }
+        if let Some(at) = file.live {
+            return self.read_live(at, file);
         }
+        let profile = read_rank(&self.profile_of(file)).map_err(why)?;
+        check(file.rank, &profile).map(|()| profile)
     }
 
     /// The same for one who reads many.

@@ -22,7 +22,9 @@ use crate::{DONE, INCOMPLETE, output, render};
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
     let (directories, phase) = directories_and_phase(options)?;
-    directories.iter().for_each(|directory| keepers::write_now(directory));
+    for directory in &directories {
+        keepers::write_now(directory);
+    }
     let source = Source::open_all(&directories)?;
     let directory = source.path();
     let mut summary = source.summarize()?;

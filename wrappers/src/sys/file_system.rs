@@ -22,7 +22,7 @@ const LOCAL: [i64; 8] = [
 /// Whether `path`, or the nearest directory above it that there is, is on this machine.
 pub(crate) fn is_local(path: &Path) -> bool {
     let system = path.ancestors().find_map(|path| rustix::fs::statfs(path).ok());
-    system.is_some_and(|system| LOCAL.contains(&i64::from(system.f_type)))
+    system.is_some_and(|system| LOCAL.contains(&system.f_type))
 }
 
 /// The device on which `path` is, or the nearest directory above it that there is.

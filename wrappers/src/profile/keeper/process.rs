@@ -70,9 +70,11 @@ extern "C" fn main(stack: *const usize) -> ! {
     // SAFETY: the loader left the words of the command line there.
     let count = unsafe { stack.read() };
     let words = (1..count).map(|at| {
-        // SAFETY: there are so many, each a string that ends with 0.
-        let word = unsafe { stack.add(1 + at).cast::<*const c_char>().read() };
-        // SAFETY: as above; they stay.
+        // SAFETY: there are so many.
+        let place = unsafe { stack.add(1 + at) };
+        // SAFETY: as above, the address of a string.
+        let word = unsafe { place.cast::<*const c_char>().read() };
+        // SAFETY: it ends with 0, and stays.
         unsafe { CStr::from_ptr(word) }
     });
     let words: Vec<&CStr> = words.collect();

@@ -2,7 +2,7 @@
 //! that one of them is whole at any moment, also when the process is killed in the middle of the other.
 //!
 //! For each record the memory begins with its sequence, from 1, its length and a checksum (CRC-32) of both and of
-//! the text, little-endian; then there is room for the two texts. It is a file in memory (memfd_create(2)) that
+//! the text, little-endian; then there is room for the two texts. It is a file in memory (`memfd_create(2)`) that
 //! cannot be made smaller, so that no access to it ever waits for a disk or fails.
 
 use std::fs::File;
@@ -13,7 +13,7 @@ use std::os::unix::fs::FileExt;
 use memmap2::MmapMut;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 
-/// How many bytes describe a record.
+/// How many bytes describe a record, of which the last 4 are not used.
 const ABOUT: usize = 24;
 const HEADER: usize = 2 * ABOUT;
 /// A profile grows while the program runs: there is room for so many times as much as the first one takes.
@@ -50,16 +50,14 @@ impl Records {
         let sequence = self.sequence + 1;
         let (about_at, at) = places(self.memory.len(), sequence);
         let room = (self.memory.len() - HEADER) / 2;
-        let mut about = [0; ABOUT];
-        let (numbers, checksum) = about.split_at_mut(16);
-        numbers[..8].copy_from_slice(&sequence.to_le_bytes());
-        numbers[8..].copy_from_slice(&(text.len() as u64).to_le_bytes());
-        checksum[..4].copy_from_slice(&checksum_of(numbers, text).to_le_bytes());
+        let numbers = [sequence, text.len() as u64].map(u64::to_le_bytes);
+        let numbers = numbers.as_flattened();
+        let about = [numbers, &checksum_of(numbers, text).to_le_bytes()].concat();
         if text.len() > room {
             return false;
         }
         // The text first, then what says that it is there.
-        for (at, bytes) in [(at, text), (about_at, &about[..])] {
+        for (at, bytes) in [(at, text), (about_at, about.as_slice())] {
             if let Some(place) = self.memory.get_mut(at..at + bytes.len()) {
                 place.copy_from_slice(bytes);
             }

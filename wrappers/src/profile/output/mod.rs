@@ -268,9 +268,9 @@ mod tests {
     }
 
     /// Where a profile of `program` went below `parent`.
-    fn written(parent: &Path, program: &str, profile: RankProfile) -> String {
+    fn written(parent: &Path, program: &str, profile: &RankProfile) -> String {
         let place = Place::named(parent, 0o700, "gyan", program, &profile.job.id);
-        let directory = put(&place, &profile).unwrap().directory;
+        let directory = put(&place, profile).unwrap().directory;
         let read = read_rank(&directory.join(rank_file_name(profile.rank))).unwrap();
         assert_eq!(read.pid, profile.pid);
         directory.strip_prefix(parent).unwrap().display().to_string()
@@ -373,7 +373,7 @@ mod tests {
         let text = serde_json::to_vec(&profile("3", 1, 11)).unwrap();
         fs::write(here.path().join("gyan-b-3/rank-000001.json"), text).unwrap();
         std::os::unix::fs::chown(here.path().join("gyan-b-3"), Some(65534), None).unwrap();
-        assert_eq!(written(here.path(), "a", profile("3", 0, 10)), "gyan-a-3");
+        assert_eq!(written(here.path(), "a", &profile("3", 0, 10)), "gyan-a-3");
         for directory in [&elsewhere, &foreign] {
             assert_eq!(fs::read_dir(directory).unwrap().count(), 0);
         }
@@ -396,12 +396,12 @@ mod tests {
     #[test]
     fn the_programs_of_a_job_share_one_directory() {
         let here = tempfile::tempdir().unwrap();
-        assert_eq!(written(here.path(), "a", profile("7", 0, 1)), "gyan-a-7");
-        assert_eq!(written(here.path(), "b", profile("7", 1, 2)), "gyan-a-7");
-        assert_eq!(written(here.path(), "b", profile("7", 2, 3)), "gyan-a-7");
+        assert_eq!(written(here.path(), "a", &profile("7", 0, 1)), "gyan-a-7");
+        assert_eq!(written(here.path(), "b", &profile("7", 1, 2)), "gyan-a-7");
+        assert_eq!(written(here.path(), "b", &profile("7", 2, 3)), "gyan-a-7");
         // Another job, whose directory ends alike.
-        assert_eq!(written(here.path(), "c", profile("12-7", 0, 4)), "gyan-c-12-7");
-        assert_eq!(written(here.path(), "d", profile("7", 3, 5)), "gyan-a-7");
+        assert_eq!(written(here.path(), "c", &profile("12-7", 0, 4)), "gyan-c-12-7");
+        assert_eq!(written(here.path(), "d", &profile("7", 3, 5)), "gyan-a-7");
         let mut names: Vec<String> = fs::read_dir(here.path())
             .unwrap()
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -422,7 +422,7 @@ mod tests {
                         let path = here.path();
                         let program = ["a", "b", "c", "d"][rank as usize];
                         let profile = profile(&job.to_string(), rank, rank);
-                        scope.spawn(move || written(path, program, profile))
+                        scope.spawn(move || written(path, program, &profile))
                     })
                     .collect();
                 ranks.into_iter().map(|rank| rank.join().unwrap()).collect()
@@ -435,7 +435,7 @@ mod tests {
     fn what_a_killed_process_left_does_not_stop_the_others() {
         let here = tempfile::tempdir().unwrap();
         fs::create_dir(here.path().join(".gyan-7")).unwrap();
-        assert_eq!(written(here.path(), "a", profile("7", 0, 1)), "gyan-a-7");
+        assert_eq!(written(here.path(), "a", &profile("7", 0, 1)), "gyan-a-7");
         assert!(!here.path().join(".gyan-7").exists());
     }
 }
