@@ -343,9 +343,10 @@ impl Timing {
         self.settled.add(calls);
     }
 
-    /// The mean of the last calls that were timed.
-    pub(crate) fn recent(&self) -> f64 {
-        self.now.recent.get()
+    /// How long one of the next calls takes: the mean of the last ones that were timed, or that of all `calls`, as
+    /// far as it is known for sure, where a few of them take nearly all of the time.
+    pub(crate) fn mean(&self, calls: u64) -> f64 {
+        self.now.recent.get().max(self.sum.get() / calls.max(1) as f64)
     }
 
     /// Which call is timed next: the number of calls before it. Call number `call` was timed. `limited`:

@@ -224,7 +224,7 @@ impl Ledger {
         }
         let spent = budget.spend_on_calls(counted);
         let limited = self.limited.load(Ordering::Relaxed);
-        let each = limited && budget.pays_for_itself(timing.recent());
+        let each = limited && budget.pays_for_itself(timing.mean(call));
         account.set_due(timing.next(call, limited, each, self.random()));
         if self.phase.get() != PHASE.get() {
             self.change_phase(function);
@@ -275,8 +275,8 @@ impl Ledger {
             let calls = if timing.spacing() > COLD_FROM { 2.0 } else { 1.0 };
             calls * budget.timed_ticks()
         };
-        let each = |timing: &Timing| budget.pays_for_itself(timing.recent());
-        let sampled = || self.timings(within).filter(|(_, _, timing)| !each(timing));
+        let each = |calls, timing: &Timing| budget.pays_for_itself(timing.mean(calls));
+        let sampled = || self.timings(within).filter(|(_, calls, timing)| !each(*calls, timing));
         let alike = |timing: &Timing| {
             let (rate, _) = timing.demand();
             allowance * ALIKE / active.max(1.0) / (rate * cost(timing)).max(1e-300)
@@ -305,7 +305,7 @@ impl Ledger {
         }
         for (account, calls, timing) in self.timings(within) {
             let sampled = || (alike(timing) + factor * merit(timing)).min(1.0);
-            let probability = if each(timing) { 1.0 } else { sampled() };
+            let probability = if each(calls, timing) { 1.0 } else { sampled() };
             account.set_due(timing.allot(probability, calls, self.random()));
         }
     }

@@ -220,6 +220,22 @@ fn long_calls_are_all_timed_whatever_the_others_cost() {
 }
 
 #[test]
+fn a_few_long_calls_among_short_ones_are_all_timed_because_their_mean_pays_for_it() {
+    let mut process = Process::new(BUDGET, 1);
+    for call in 1..=20_000 {
+        for _ in 0..50 {
+            process.call(MPI_Test, 50e-9, 50e-9);
+        }
+        process.call(MPI_Recv, 0.0, if call % 1000 == 0 { 50e-3 } else { 300e-9 });
+    }
+    let timed = process.times(MPI_Recv).timed;
+    // From the first long call on that was timed.
+    assert!(timed > 10_000, "{timed}");
+    let share = process.share();
+    assert!(share < BUDGET, "{share}");
+}
+
+#[test]
 fn what_was_not_timed_took_no_longer_than_the_time_in_which_it_was_called() {
     let mut process = Process::new(BUDGET, 1);
     for _ in 0..10 {
@@ -229,12 +245,13 @@ fn what_was_not_timed_took_no_longer_than_the_time_in_which_it_was_called() {
         }
     }
     // Many short ones, of which next to none is timed, after few that are very long.
-    for _ in 0..2_000 {
+    for _ in 0..400_000 {
         process.call(MPI_Recv, 100e-9, 100e-9);
         process.call(MPI_Test, 100e-9, 100e-9);
     }
     let times = process.times(MPI_Recv);
-    let known = times.known(2_010, clock::ticks(0.2), process.elapsed());
+    assert!(times.timed < 200_000, "{}", times.timed);
+    let known = times.known(400_010, clock::ticks(0.2), process.elapsed());
     let seconds = known.total / clock::ticks(1.0);
     assert!((1.999..2.1).contains(&seconds) && known.error.is_some(), "{known:?}");
 }
