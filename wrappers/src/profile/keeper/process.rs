@@ -443,7 +443,8 @@ impl Live {
             entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
         let is_earlier = |path: &PathBuf| LiveFile::open(path).is_ok_and(|live| live.job != job);
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
-        Live { number: fastrand::u32(..), path: None, earlier }
+        let number = u32::try_from(output::random() >> 32).unwrap_or_default();
+        Live { number, path: None, earlier }
     }
 
     fn forget_earlier(&mut self) {

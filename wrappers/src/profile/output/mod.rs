@@ -104,15 +104,19 @@ fn create(directory: &Path, name: &str, mode: u32) -> io::Result<(File, PathBuf)
     let mut tries = 0;
     loop {
         tries += 1;
-        // The keys of std's hash maps come from the kernel's random numbers.
-        let random = RandomState::new().hash_one(name);
-        let path = directory.join(format!(".{name}.{random:016x}"));
+        let path = directory.join(format!(".{name}.{:016x}", random()));
         match options.open(&path) {
             Ok(file) => return Ok((file, path)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists && tries < NAMES => {}
             Err(error) => return Err(error),
         }
     }
+}
+
+/// A number that nobody could know.
+pub(crate) fn random() -> u64 {
+    // The keys of std's hash maps come from the kernel's random numbers.
+    RandomState::new().hash_one(0)
 }
 
 /// Network file systems tell at the closing that a disk is full or a quota used up.
