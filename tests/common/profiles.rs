@@ -69,7 +69,9 @@ impl Profiled {
         command.current_dir(keep.path());
         command.env("GYAN_OUTPUT", &directory);
         command.envs(settings.iter().copied());
-        Profiled { outcome: run(&mut command), directory, ranks, keep }
+        let outcome = run(&mut command);
+        are_written(&directory);
+        Profiled { outcome, directory, ranks, keep }
     }
 
     /// Where the program ran.
@@ -148,15 +150,17 @@ fn names_in(directory: &Path) -> Vec<String> {
 
 /// The ranks that left a profile, where that is the launcher's choice or what a test is about.
 pub(crate) fn ranks_that_left(directory: &Path) -> Vec<u32> {
-    assert!(
-        comes_true(|| keepers_of(directory).is_empty()),
-        "{}: a keeper stays",
-        directory.display()
-    );
+    are_written(directory);
     let names = names_in(directory);
     let mut ranks: Vec<u32> = names.iter().filter_map(|name| rank_of_file_name(name)).collect();
     ranks.sort_unstable();
     ranks
+}
+
+/// Waits until nothing more will be written to a directory.
+fn are_written(directory: &Path) {
+    let have_ended = comes_true(|| keepers_of(directory).is_empty());
+    assert!(have_ended, "{}: a keeper stays", directory.display());
 }
 
 /// Waits until so many ranks have left something, a profile or what a live file knows.
