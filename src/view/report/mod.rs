@@ -118,7 +118,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     }
     kinds.into_iter().map(move |(kind, on)| {
         let until = known_until.get(&kind).map_or("".into(), |(first, last)| until(*first, *last));
-        let hosts = hosts::on_some(summary, &on);
+        let hosts = hosts::on_some(summary, &on).unwrap_or("".into());
         line![kind, ": rank ", Value::Ranks(on.into()), hosts, until]
     })
 }
