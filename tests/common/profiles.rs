@@ -118,8 +118,8 @@ pub(crate) fn lives(directory: &Path, expected: usize) -> Vec<RankProfile> {
         known = known_live(directory, &profiles);
         known.len() == expected
     });
-    let ranks: Vec<u32> = known.iter().map(|profile| profile.rank).collect();
-    assert!(found, "{}: live files of {ranks:?}", directory.display());
+    let files: Vec<_> = live_files(directory).iter().map(|path| LiveFile::open(path)).collect();
+    assert!(found, "{}: {} ranks in live files: {files:?}", directory.display(), known.len());
     known
 }
 

@@ -188,6 +188,7 @@ impl State {
 struct Live {
     /// What tells it from those of other hosts of the same name.
     number: u32,
+    name: Option<String>,
     /// Where it is, once it is.
     path: Option<PathBuf>,
     /// What earlier jobs left in that directory.
@@ -357,7 +358,8 @@ impl Keeper {
             texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
         let mut text = Vec::new();
         if write_live(&mut text, &job, &host, &ranks).is_ok() && !ranks.is_empty() {
-            let name = live_file_name(&host, live.number);
+            // Of the first time: in containers the ranks of one machine may have several names for it.
+            let name = live.name.get_or_insert_with(|| live_file_name(&host, live.number)).clone();
             if let Ok(directory) = output::write_live(place, &job, &name, &text) {
                 live.path = Some(directory.join(name));
                 live.forget_earlier();
@@ -444,7 +446,7 @@ impl Live {
         let is_earlier = |path: &PathBuf| LiveFile::open(path).is_ok_and(|live| live.job != job);
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
         let number = u32::try_from(output::random() >> 32).unwrap_or_default();
-        Live { number, path: None, earlier }
+        Live { number, name: None, path: None, earlier }
     }
 
     fn forget_earlier(&mut self) {
