@@ -27,9 +27,11 @@ fn at_limit_with(mpi: Mpi, here: &Path, arguments: &[&str], settings: &[(&str, &
     words.push(mpi.program("limits").display().to_string());
     words.extend(arguments.iter().map(|word| (*word).to_owned()));
     let bare = run(command(&words).current_dir(here));
+    let temporary = TempDir::new().unwrap();
     let with = run(command(&words)
         .current_dir(here)
         .env("LD_PRELOAD", libgyan())
+        .env("TMPDIR", temporary.path())
         .envs(settings.iter().copied()));
     assert_eq!(bare.stdout.matches("alive, 0 waits").count(), 2, "{mpi:?}: {bare:?}");
     assert_eq!(with.code, bare.code, "{mpi:?} {arguments:?}: {}", with.stderr);

@@ -192,7 +192,11 @@ impl Keeper {
     ) -> Option<PathBuf> {
         let hangs = error.kind() == ErrorKind::TimedOut;
         let mut places = self.elsewhere.iter().filter(|elsewhere| elsewhere.is_apart || !hangs);
-        let written = places.find_map(|to| output::write(&to.place, profile, text).ok())?;
+        let written = places.find_map(|to| {
+            let written = output::write(&to.place, profile, text);
+            // What was made for nothing, unless something is in it.
+            written.inspect_err(|_| drop(fs::remove_dir(&to.place.directory))).ok()
+        })?;
         let file = written.directory.join(rank_file_name(profile.rank));
         match &self.socket {
             // The keeper may still write it where it is to be.
