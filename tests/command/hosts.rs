@@ -10,6 +10,7 @@ use gyan_results::{
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
+use crate::golden::is_golden;
 
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
 /// Ranks on a host, and hosts.
@@ -93,12 +94,7 @@ fn a_host_that_the_others_wait_for_is_told_and_the_reports_are_the_golden_ones()
     ] {
         let outcome = report(&[&directory], options);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
-        let path = root().join("tests/golden").join(name);
-        if std::env::var_os("BLESS").is_some() {
-            fs::write(&path, &outcome.stdout).unwrap();
-        }
-        let golden = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(outcome.stdout, golden, "{name} is not the golden one; look, then BLESS=1");
+        is_golden(name, &outcome.stdout);
     }
 }
 

@@ -9,6 +9,7 @@ mod schemas;
 mod bad_input;
 mod examples;
 mod export;
+mod golden;
 mod hosts;
 mod packs;
 mod promises;

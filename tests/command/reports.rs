@@ -7,6 +7,7 @@ use gyan_results::{Clock, RankProfile, rank_file_name, read_rank};
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
+use crate::golden::is_golden;
 
 /// A run of gyan before it timed calls, and one with times, samples, series and phases.
 const OLD: &str = "tests/fixtures/gyan.rank-1";
@@ -47,12 +48,7 @@ fn reports_are_the_golden_ones() {
         command.arg("report").arg(fixture).args(options).current_dir(root());
         let outcome = run(&mut command);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
-        let path = root().join("tests/golden").join(name);
-        if std::env::var_os("BLESS").is_some() {
-            fs::write(&path, &outcome.stdout).unwrap();
-        }
-        let golden = fs::read_to_string(&path).unwrap_or_default();
-        assert_eq!(outcome.stdout, golden, "{name} is not the golden one; look, then BLESS=1");
+        is_golden(name, &outcome.stdout);
         for line in outcome.stdout.lines() {
             assert_eq!(line.trim_end(), line, "{name}: spaces at the end of a line");
         }
