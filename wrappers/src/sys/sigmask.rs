@@ -76,7 +76,7 @@ fn is_in(set: &sigset_t, signal: c_int) -> bool {
 }
 
 /// The set of these signals.
-pub(super) fn set_of(signals: &[c_int]) -> Option<sigset_t> {
+pub(crate) fn set_of(signals: &[c_int]) -> Option<sigset_t> {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigemptyset(3) with room for a set.
     if unsafe { libc::sigemptyset(set.as_mut_ptr()) } != 0 {

@@ -49,7 +49,6 @@ pub(super) enum Request {
 pub(super) struct Hello {
     pub(super) rank: u32,
     pub(super) job: String,
-    pub(super) host: String,
     /// Where the live file of the host is; none for nowhere.
     pub(super) live: Option<Place>,
 }

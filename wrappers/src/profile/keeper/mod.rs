@@ -58,12 +58,12 @@ pub(crate) struct NotWritten {
 impl Keeper {
     /// For a rank that is about to run. `wanted`: whether there is to be a process of its own.
     pub(crate) fn begin(job: &Job, rank: u32, wanted: bool, timeout: Duration) -> Keeper {
-        let hello =
-            Hello { rank, job: job.id.clone(), host: job.host.clone(), live: job.live.clone() };
+        let hello = Hello { rank, job: job.id.clone(), live: job.live.clone() };
         let directory = job.place.directory.clone();
+        let device = job.place.device();
         let elsewhere = job.elsewhere.iter().map(|place| Elsewhere {
             place: place.clone(),
-            is_apart: place.is_local() && place.device() != job.place.device(),
+            is_apart: place.is_local() && place.device() != device,
         });
         let elsewhere = elsewhere.collect();
         let mut keeper =

@@ -23,8 +23,10 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
 use super::messages::{Answer, Bytes, Hello, Request, Socket, is_ready};
 use super::records;
+use crate::profile::job;
 use crate::profile::output::{self, Place, Written};
 use crate::sys::file_system;
+use crate::sys::sigmask;
 
 /// What the process is called.
 pub(crate) const NAME: &str = "gyan-keeper";
@@ -159,6 +161,8 @@ struct Rank {
 /// All that the threads share.
 #[derive(Default)]
 struct Keeper {
+    /// The name of this host.
+    host: String,
     state: Mutex<State>,
     changed: Condvar,
     /// Locked while a live file is written, which may take for ever.
@@ -186,9 +190,7 @@ impl State {
 
 /// The live file of this host in one place.
 struct Live {
-    /// What tells it from those of other hosts of the same name.
-    number: u32,
-    name: Option<String>,
+    name: String,
     /// Where it is, once it is.
     path: Option<PathBuf>,
     /// What earlier jobs left in that directory.
@@ -201,7 +203,7 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Lets ranks in, until there are none any more.
 fn serve_all(listening: &OwnedFd) {
-    let keeper = Arc::new(Keeper::default());
+    let keeper = Arc::new(Keeper { host: job::host(), ..Keeper::default() });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
     let Ok(listener) = listener else { return };
@@ -339,14 +341,13 @@ impl Keeper {
     fn write_live(&self, place: &Place) -> usize {
         let mut files = held(&self.files);
         let ranks = self.ranks_in(place);
-        let known = ranks.first().map(|rank| rank.hello.clone());
-        let Some(Hello { job, host, .. }) = known else {
+        let Some(job) = ranks.first().map(|rank| rank.hello.job.clone()) else {
             if let Some(live) = files.get_mut(place) {
                 live.remove();
             }
             return 0;
         };
-        let live = files.entry(place.clone()).or_insert_with(|| Live::in_(place, &job));
+        let live = self.live_in(&mut files, place, &job);
         let texts = ranks.iter().filter_map(|rank| {
             let records = held(&rank.records);
             let text = records::latest(records.as_ref()?).ok()??;
@@ -357,21 +358,30 @@ impl Keeper {
         let ranks: Vec<_> =
             texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
         let mut text = Vec::new();
-        if write_live(&mut text, &job, &host, &ranks).is_ok() && !ranks.is_empty() {
-            // Of the first time: in containers the ranks of one machine may have several names for it.
-            let name = live.name.get_or_insert_with(|| live_file_name(&host, live.number)).clone();
-            if let Ok(directory) = output::write_live(place, &job, &name, &text) {
-                live.path = Some(directory.join(name));
-                live.forget_earlier();
-            }
+        if write_live(&mut text, &job, &self.host, &ranks).is_ok()
+            && !ranks.is_empty()
+            && let Ok(directory) = output::write_live(place, &job, &live.name, &text)
+        {
+            live.path = Some(directory.join(&live.name));
+            live.forget_earlier();
         }
         text.len()
     }
 
     /// What earlier jobs left of their ranks goes when a profile of this one is there.
     fn forget_earlier(&self, place: &Place, job: &str) {
-        let mut files = held(&self.files);
-        files.entry(place.clone()).or_insert_with(|| Live::in_(place, job)).forget_earlier();
+        self.live_in(&mut held(&self.files), place, job).forget_earlier();
+    }
+
+    /// What there is of the live file in a place, for the ranks of a job. The first time it is seen what earlier
+    /// jobs left there.
+    fn live_in<'a>(
+        &self,
+        files: &'a mut BTreeMap<Place, Live>,
+        place: &Place,
+        job: &str,
+    ) -> &'a mut Live {
+        files.entry(place.clone()).or_insert_with(|| Live::in_(place, job, &self.host))
     }
 
     /// Writes the live files, until there is nothing more to be written.
@@ -385,7 +395,8 @@ impl Keeper {
                     places = state.places();
                     drop(state);
                     for (place, job) in &places {
-                        self.look_into(place, job);
+                        // While there is little in the directory.
+                        self.live_in(&mut held(&self.files), place, job);
                         due = due.max(began + rate_in(place).0);
                     }
                     state = held(&self.state);
@@ -414,39 +425,31 @@ impl Keeper {
         }
     }
 
-    /// Sees what earlier jobs left, while there is little in the directory.
-    fn look_into(&self, place: &Place, job: &str) {
-        held(&self.files).entry(place.clone()).or_insert_with(|| Live::in_(place, job));
-    }
-
     /// Whatever would end the process says that time is short.
     fn listen_to_signals(&self) {
+        let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1];
+        let Some(signals) = sigmask::set_of(&signals) else { return };
         loop {
-            // SAFETY: a set is plain bytes, which sigfillset(3) fills in.
-            let mut all = unsafe { std::mem::zeroed() };
-            // SAFETY: room for a set.
-            unsafe { libc::sigfillset(&raw mut all) };
             let mut signal: c_int = 0;
             // SAFETY: sigwait(3) for signals that all threads hold back since the process began.
-            unsafe { libc::sigwait(&raw const all, &raw mut signal) };
-            if [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1].contains(&signal) {
-                held(&self.state).news = true;
-                self.changed.notify_all();
-            }
+            unsafe { libc::sigwait(&raw const signals, &raw mut signal) };
+            held(&self.state).news = true;
+            self.changed.notify_all();
         }
     }
 }
 
 impl Live {
-    /// In a place, for the ranks of a job.
-    fn in_(place: &Place, job: &str) -> Live {
+    /// In a place, for the ranks of a job on a host.
+    fn in_(place: &Place, job: &str, host: &str) -> Live {
         let entries = fs::read_dir(&place.directory).into_iter().flatten().flatten();
         let lives =
             entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
         let is_earlier = |path: &PathBuf| LiveFile::open(path).is_ok_and(|live| live.job != job);
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
+        // What tells it from those of other hosts of the same name.
         let number = u32::try_from(output::random() >> 32).unwrap_or_default();
-        Live { number, name: None, path: None, earlier }
+        Live { name: live_file_name(host, number), path: None, earlier }
     }
 
     fn forget_earlier(&mut self) {
