@@ -52,6 +52,10 @@ pub(crate) enum When {
     AfterInit,
 }
 
+/// A listing works in forked copies of the process. libfabric's provider for EFA (1.11 has it in Debian 11, and starts it
+/// where there is no such network) ends every process that forks, unless one of these is set.
+const FORKS: [&str; 2] = ["RDMAV_FORK_SAFE", "FI_EFA_FORK_SAFE"];
+
 /// In which environment it is asked.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum Surroundings {
@@ -87,6 +91,9 @@ pub(crate) fn ask(
         }
         Whose::Program(words) => in_program(words, when, &output)?,
     };
+    for name in FORKS.into_iter().filter(|name| env::var_os(name).is_none()) {
+        command.env(name, "1");
+    }
     if surroundings == Surroundings::Trying {
         command.env("GYAN_LIST_TRIES", "on");
     }

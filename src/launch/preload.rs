@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// libgyan.so: where the user says, beside this command, or where `scripts/install` puts it.
+/// libgyan.so: where the user says, beside this command, or where `scripts/install` and packages put it.
 pub(crate) fn library() -> Result<PathBuf, Error> {
     const NAME: &str = "libgyan.so";
     if let Some(path) = env::var_os("GYAN_LIBRARY").filter(|path| !path.is_empty()) {
@@ -19,7 +19,8 @@ pub(crate) fn library() -> Result<PathBuf, Error> {
         .and_then(fs::canonicalize)
         .map_err(|error| Error::new("gyan", error, "set GYAN_LIBRARY to libgyan.so"))?;
     let beside = command.parent().unwrap_or(Path::new("/"));
-    let candidates = [beside.join(NAME), beside.join("../lib").join(NAME)];
+    let multiarch = format!("../lib/{}-linux-gnu", env::consts::ARCH);
+    let candidates = ["", "../lib", &multiarch, "../lib64"].map(|to| beside.join(to).join(NAME));
     candidates.iter().find_map(|path| fs::canonicalize(path).ok()).ok_or_else(|| {
         Error::new(candidates[0].display(), "no libgyan.so here", "set GYAN_LIBRARY")
     })

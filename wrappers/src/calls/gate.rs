@@ -1,7 +1,7 @@
 //! Whose code is running: the program's, or MPI's, or gyan's? Calls of MPI functions that MPI or
 //! gyan makes itself pass through uncounted.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::calls::ledger::{self, Ledger};
@@ -189,8 +189,8 @@ pub(crate) extern "C" fn unwound(
     _version: c_int,
     actions: c_int,
     _class: u64,
-    _exception: *mut c_void,
-    _context: *mut c_void,
+    _exception: *mut std::ffi::c_void,
+    _context: *mut std::ffi::c_void,
 ) -> c_int {
     // Not while a handler is being looked for (`_UA_CLEANUP_PHASE`).
     const CLEANUP_PHASE: c_int = 2;

@@ -497,6 +497,12 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "the libgyan.so that `gyan run` loads",
         set: |_, _| Ok(()),
     },
+    Setting {
+        name: "GYAN_PRELOAD",
+        default: "unset",
+        meaning: "set by the module file to libgyan.so, for `LD_PRELOAD=$GYAN_PRELOAD srun ./app`",
+        set: |_, _| Ok(()),
+    },
 ];
 
 /// A share: `0.5%`, `0.005`.
