@@ -1,5 +1,6 @@
 //! What do users get? The command and libgyan.so, as a release build makes them.
 
+use std::env;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::OnceLock;
@@ -10,10 +11,14 @@ use super::processes::{root, run_within, target};
 /// Optimising all of it at once takes minutes even on an idle machine.
 const BUILD: Duration = Duration::from_secs(1800);
 
-/// What users get: built in release mode, and never older than the sources.
-fn built(name: &str) -> PathBuf {
+/// What users get: what `scripts/release` built, where `GYAN_BUILT` names its directory, as `scripts/test` does; else built
+/// in release mode, and never older than the sources.
+pub(crate) fn built() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
+        if let Some(folder) = env::var_os("GYAN_BUILT") {
+            return folder.into();
+        }
         let mut cargo = Command::new(env!("CARGO"));
         cargo.args(["build", "--release", "--quiet"]).current_dir(root());
         cargo.arg("--target-dir").arg(target());
@@ -21,13 +26,13 @@ fn built(name: &str) -> PathBuf {
         assert_eq!(outcome.code, 0, "the release build failed:\n{}", outcome.stderr);
         target().join("release")
     });
-    folder.join(name)
+    folder.clone()
 }
 
 pub(crate) fn gyan() -> Command {
-    Command::new(built("gyan"))
+    Command::new(built().join("gyan"))
 }
 
 pub(crate) fn libgyan() -> PathBuf {
-    built("libgyan.so")
+    built().join("libgyan.so")
 }

@@ -5,13 +5,12 @@ use std::process::Command;
 
 use tempfile::TempDir;
 
-use crate::common::{MPIS, command, counts, libgyan, profiles, root, run};
+use crate::common::{MPIS, built, command, counts, profiles, root, run};
 
 fn install() -> TempDir {
-    // Built before, so that the script finds nothing left to build.
-    libgyan();
     let prefix = TempDir::new().unwrap();
-    let outcome = run(Command::new(root().join("scripts/install")).arg(prefix.path()));
+    let mut install = Command::new(root().join("scripts/install"));
+    let outcome = run(install.arg("--built").arg(built()).arg(prefix.path()));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     prefix
 }
@@ -30,6 +29,8 @@ fn the_installed_command_finds_the_installed_library() {
         "share/bash-completion/completions/gyan",
         "share/zsh/site-functions/_gyan",
         "share/fish/vendor_completions.d/gyan.fish",
+        concat!("share/modulefiles/gyan/", env!("CARGO_PKG_VERSION")),
+        concat!("share/modulefiles/gyan/", env!("CARGO_PKG_VERSION"), ".lua"),
     ] {
         assert!(prefix.path().join(file).is_file(), "{file} is missing");
     }
