@@ -1,6 +1,6 @@
 //! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
 //! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), the listing of what an MPI
-//! library has ([`Variables`]), and what `gyan doctor` finds ([`Diagnosis`]).
+//! library has ([`Variables`]), and what `gyan doctor` finds ([`Diagnosis`]), and from what ([`ProcessNote`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
@@ -15,6 +15,7 @@ mod in_place;
 mod live;
 mod messages;
 mod number;
+mod process_note;
 #[cfg(test)]
 mod properties;
 mod queues;
@@ -44,6 +45,7 @@ pub use messages::{
     PeerQueues, Stack, Traffic, Watch, WatchSite,
 };
 pub use number::Number;
+pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,

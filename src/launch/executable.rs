@@ -6,8 +6,7 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use object::FileKind;
-use object::elf::DT_NEEDED;
+use object::elf::{self, DT_NEEDED, Machine};
 use object::read::elf::{ElfFile64, ProgramHeader as _};
 
 use crate::launch::launcher::{self, Launcher};
@@ -27,8 +26,8 @@ pub(crate) enum Kind {
     Script,
     /// Without a dynamic loader.
     Static,
-    /// For another processor or word size than this command's.
-    Foreign,
+    /// For another processor or word size than this command's: which.
+    Foreign(String),
     /// With a dynamic loader.
     Dynamic {
         /// The dynamic loader.
@@ -61,7 +60,7 @@ pub(crate) fn target(launcher: Option<Launcher>, words: &[OsString]) -> Option<E
         .collect();
     let uses_mpi = |program: &Executable| match &program.kind {
         Kind::Dynamic { mpi, .. } => mpi.is_some(),
-        Kind::Static | Kind::Foreign => true,
+        Kind::Static | Kind::Foreign(_) => true,
         Kind::Script | Kind::Unknown => false,
     };
     let at = found.iter().position(uses_mpi).unwrap_or(0);
@@ -86,25 +85,29 @@ fn has_capabilities(path: &Path) -> bool {
     rustix::fs::getxattr(path, "security.capability", &mut value[..]).is_ok_and(|size| size > 0)
 }
 
+/// This command.
+pub(crate) fn own() -> Option<Executable> {
+    inspect("/proc/self/exe".as_ref())
+}
+
 fn kind(path: &Path) -> Kind {
     let bytes = fs::read(path).unwrap_or_default();
     if bytes.starts_with(b"#!") {
         return Kind::Script;
     }
-    match FileKind::parse(&*bytes) {
+    match processor(&bytes) {
+        Some(processor) if Some(&processor) != processor_here().as_ref() => {
+            Kind::Foreign(processor)
+        }
         // A file that is damaged is the system's to refuse.
-        Ok(FileKind::Elf64) => of_elf(&bytes).unwrap_or(Kind::Unknown),
-        Ok(FileKind::Elf32) => Kind::Foreign,
-        _ => Kind::Unknown,
+        Some(_) => of_elf(&bytes).unwrap_or(Kind::Unknown),
+        None => Kind::Unknown,
     }
 }
 
 fn of_elf(bytes: &[u8]) -> object::Result<Kind> {
     let file: ElfFile64 = ElfFile64::parse(bytes)?;
     let endian = file.endian();
-    if Some(file.elf_header().e_machine.get(endian).0) != machine() {
-        return Ok(Kind::Foreign);
-    }
     let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
     let mut loader = None;
     for header in file.elf_program_headers() {
@@ -117,14 +120,33 @@ fn of_elf(bytes: &[u8]) -> object::Result<Kind> {
     Ok(Kind::Dynamic { loader, mpi: names.find(|name| is_mpi_library(name)) })
 }
 
-/// The processor that this command, and libgyan.so with it, is for.
-fn machine() -> Option<u16> {
-    static OWN: std::sync::OnceLock<Option<u16>> = std::sync::OnceLock::new();
-    *OWN.get_or_init(|| {
-        let mut header = [0; 20];
-        File::open("/proc/self/exe").and_then(|mut file| file.read_exact(&mut header)).ok()?;
-        Some(u16::from_ne_bytes([header[18], header[19]]))
-    })
+/// The processor that this command is for.
+pub(crate) fn processor_here() -> Option<String> {
+    let mut header = [0; 20];
+    File::open("/proc/self/exe").and_then(|mut file| file.read_exact(&mut header)).ok()?;
+    processor(&header)
+}
+
+/// The processor that a program or library is for; none when it is neither.
+pub(crate) fn processor(bytes: &[u8]) -> Option<String> {
+    let &[0x7f, b'E', b'L', b'F', class, data, ..] = bytes else { return None };
+    let machine = <[u8; 2]>::try_from(bytes.get(18..20)?).ok()?;
+    let machine = Machine(if data == elf::ELFDATA2MSB.0 {
+        u16::from_be_bytes(machine)
+    } else {
+        u16::from_le_bytes(machine)
+    });
+    let name = match machine {
+        elf::EM_X86_64 => "x86-64",
+        elf::EM_AARCH64 => "aarch64",
+        elf::EM_386 => "x86",
+        elf::EM_PPC64 => "ppc64",
+        elf::EM_RISCV => "riscv",
+        elf::EM_ARM => "arm",
+        elf::EM_S390 => "s390",
+        _ => return Some(format!("another processor (ELF machine {})", machine.0)),
+    };
+    Some(if class == elf::ELFCLASS32.0 { format!("32-bit {name}") } else { name.to_owned() })
 }
 
 #[cfg(test)]

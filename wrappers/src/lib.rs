@@ -1,7 +1,7 @@
 //! libgyan.so: what runs inside the application.
 //!
-//! Loaded into every process of a job, it does nothing until the first call of an MPI
-//! initialisation that passes through it. From there on it counts the MPI calls, reads the
+//! Loaded into every process of a job, it asks for one variable of the environment (`gyan doctor`), and does nothing
+//! else until the first call of an MPI initialisation that passes through it. From there on it counts the MPI calls, reads the
 //! performance variables of the MPI library at the start and at the end, and writes the profile
 //! of its rank. The application never notices: see ARCHITECTURE.md for what each module may not do.
 

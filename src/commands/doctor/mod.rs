@@ -1,7 +1,10 @@
 //! `gyan doctor`: is something in the way of gyan, what does this MPI export, what would show more?
 
+mod loading;
 mod probe;
+mod processes;
 mod quirks;
+mod surroundings;
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -17,21 +20,25 @@ use crate::launch::launcher::{self, Launcher};
 use crate::launch::{listing, mpi, preload};
 use crate::{DONE, INCOMPLETE, symbols, view};
 
+/// What turns gyan off, as a value of `GYAN`.
+const OFF: [&str; 4] = ["off", "0", "no", "false"];
+
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     let format = if options.json { ListFormat::Json } else { options.format.clone()? };
     let library = preload::library();
     let mut checks = vec![match &library {
-        Ok(path) => ok("libgyan.so", path.display().to_string()),
+        Ok(path) => loading::check(path),
         Err(error) => of_error("libgyan.so", error),
     }];
+    let library = library.ok().filter(|_| checks[0].verdict == Verdict::Ok);
     checks.extend(settings());
-    checks.extend(order());
+    checks.extend(preloaded());
     let output = output_directory();
     checks.push(writable(&output));
     let listing = match library {
-        Ok(_) if options.command.is_empty() => of_path(options, &mut checks),
-        Ok(library) => of_program(options, &library, &output, &mut checks)?,
-        Err(_) => None,
+        Some(_) if options.command.is_empty() => of_path(options, &mut checks),
+        Some(library) => of_program(options, &library, &output, &mut checks)?,
+        None => None,
     };
     checks.extend(listing.as_ref().and_then(messages));
     if let (Some(path), Some(listing)) = (&options.probe, &listing) {
@@ -95,27 +102,42 @@ fn settings() -> Option<Check> {
         .map(|(name, value)| format!("{name}={value}"))
         .collect();
     settings.sort();
-    let off = ["off", "0", "no", "false"];
     let gyan = env::var("GYAN").unwrap_or_default().to_ascii_lowercase();
-    if off.contains(&gyan.as_str()) {
+    if OFF.contains(&gyan.as_str()) {
         let finding = format!("GYAN={gyan} turns libgyan.so off");
         return Some(obstacle("settings", finding, "unset GYAN"));
     }
     (!settings.is_empty()).then(|| ok("settings", settings.join(" ")))
 }
 
-/// What the user preloads before libgyan.so. No obstacle here: `gyan run` and the start below put
-/// libgyan.so first.
-fn order() -> Option<Check> {
-    let preload = env::var("LD_PRELOAD").ok()?;
+/// What the shell that started this command preloads into everything. No obstacle: `gyan run` and the start below
+/// put libgyan.so first.
+fn preloaded() -> Vec<Check> {
+    const WHAT: &str = "LD_PRELOAD";
+    let preload = env::var(WHAT).unwrap_or_default();
     let words: Vec<&str> = preload.split([' ', ':']).filter(|word| !word.is_empty()).collect();
-    let before = words.get(..words.iter().position(|word| probe::is_gyan(word))?)?;
+    let mut checks = Vec::new();
+    let is_gone =
+        |word: &&&str| word.contains('/') && !word.contains('$') && !Path::new(word).exists();
+    if let Some(gone) = words.iter().find(is_gone) {
+        let finding = format!(
+            "of this shell has {gone}, which is not there: every program says so on stderr"
+        );
+        checks.push(check(WHAT, Verdict::Note, finding, Some("take it out of LD_PRELOAD")));
+    }
+    let Some(gyan) = words.iter().position(|word| probe::is_gyan(word)) else { return checks };
+    let finding = "of this shell has libgyan.so: all that it starts loads it, shells, launchers and containers too; \
+                   without MPI it does nothing there";
+    let remedy = "set it for the ranks only: gyan run does; a shell needs none";
+    checks.push(check(WHAT, Verdict::Note, finding.into(), Some(remedy)));
     let has_mpi = |word: &&&str| symbols::defines(Path::new(word), |name| name.starts_with("MPI_"));
-    let first = before.iter().find(has_mpi)?;
-    let finding =
-        format!("LD_PRELOAD has {first} before libgyan.so, and it defines functions of MPI");
-    let remedy = "put libgyan.so first in LD_PRELOAD; gyan run does so by itself";
-    Some(check("order", Verdict::Note, finding, Some(remedy)))
+    if let Some(first) = words[..gyan].iter().find(has_mpi) {
+        let finding =
+            format!("LD_PRELOAD has {first} before libgyan.so, and it defines functions of MPI");
+        let remedy = "put libgyan.so first in LD_PRELOAD; gyan run does so by itself";
+        checks.push(check("order", Verdict::Note, finding, Some(remedy)));
+    }
+    checks
 }
 
 /// Where profiles would go, or the directory in which theirs would be made.
@@ -160,6 +182,9 @@ fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables
     if !others.is_empty() {
         let others: Vec<String> = others.iter().map(|path| path.display().to_string()).collect();
         checks.push(ok("loader path", format!("LD_LIBRARY_PATH has {}", others.join(", "))));
+    }
+    if let Some((finding, remedy)) = surroundings::slurm_settings() {
+        checks.push(check("srun", Verdict::Note, finding, Some(&remedy)));
     }
     let listing = listing::on_path(options.probe.is_some());
     match &listing {
@@ -239,18 +264,33 @@ fn of_program(
         ));
         return Ok(None);
     };
-    if let Some((finding, remedy)) = probe::closed_to_gyan(&program) {
-        checks.push(obstacle("program", finding, remedy));
-        return Ok(None);
+    let is_container = surroundings::container(launcher, &options.command)
+        .is_some_and(|container| program.path.ends_with(container.name));
+    if !is_container {
+        if let Some((finding, remedy)) = probe::closed_to_gyan(&program) {
+            checks.push(obstacle("program", finding, remedy));
+            return Ok(None);
+        }
+        if let Some(check) = loading::check_for(library, &program) {
+            checks.push(check);
+            return Ok(None);
+        }
     }
     checks.push(ok("program", described(&program)));
     let here = output.ancestors().find(|path| path.is_dir()).unwrap_or(Path::new("."));
-    let outcome = probe::probe(&options.command, launcher, library, here, options.probe.is_some())?;
+    let trial = probe::Trial { words: &options.command, launcher, program: &program, library };
+    let outcome = probe::probe(trial, here, options.probe.is_some())?;
+    let bystanders = outcome.bystanders();
     let Some(listing) = outcome.listing else {
-        checks.push(probe::explain(&program, launcher, &outcome));
+        checks.push(probe::explain(trial, &outcome));
         return Ok(None);
     };
     checks.push(ok("start", "MPI_Init was reached under libgyan.so".into()));
+    if !bystanders.is_empty() {
+        let finding =
+            format!("libgyan.so is also loaded into {bystanders}, and does nothing there");
+        checks.push(ok("others", finding));
+    }
     checks.extend(mismatch(launcher, &listing));
     checks.extend(listing.in_front.iter().map(|sentence| {
         let (finding, remedy) = sentence.split_once("; ").unwrap_or((sentence, ""));
@@ -265,6 +305,6 @@ fn described(program: &Executable) -> String {
         Kind::Dynamic { mpi: Some(mpi), .. } => format!("{path} needs {mpi}"),
         Kind::Dynamic { .. } => format!("{path} names no MPI library itself"),
         Kind::Script => format!("{path} is a script"),
-        Kind::Static | Kind::Foreign | Kind::Unknown => path.to_string(),
+        Kind::Static | Kind::Foreign(_) | Kind::Unknown => path.to_string(),
     }
 }

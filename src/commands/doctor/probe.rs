@@ -1,70 +1,68 @@
 //! Does a program come as far as `MPI_Init` under libgyan.so, and if not, what became of it?
 //!
-//! The program runs with `GYAN_LIST`, so that it gives way to a listing of its MPI at `MPI_Init`, and
-//! with glibc's `LD_DEBUG`, which tells of every process what was loaded into it. libgyan.so itself
-//! does nothing before `MPI_Init`, and so cannot tell.
+//! The program runs with `GYAN_LIST`, so that it gives way to a listing of its MPI at `MPI_Init`, and with
+//! `GYAN_DOCTOR`, so that libgyan.so notes into which programs it was loaded. Of a program into which it was not, only
+//! what came before it tells, and what the dynamic loader says.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
-use std::mem;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 
-use gyan_results::{Check, Variables, Verdict, read_variables};
+use gyan_results::{Check, Variables, read_variables};
 use tempfile::TempDir;
 
+use super::processes::{self, Process};
+use super::surroundings::{self, Container};
+use super::{loading, obstacle};
 use crate::error::{Error, reason};
-use crate::launch::executable::{Executable, Kind, is_mpi_library};
+use crate::launch::executable::{self, Executable, Kind};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::preload;
 use crate::launch::wait::{ending, run_and_wait};
 
-/// What became of the program.
-pub(crate) struct Outcome {
-    pub(crate) status: ExitStatus,
-    /// What its MPI tells; none when the program did not come as far as `MPI_Init`.
-    pub(crate) listing: Option<Variables>,
-    /// The processes in which the dynamic loader took gyan's orders.
-    images: Vec<Image>,
-    /// What it wrote, with the lines of the launcher and of gyan.
-    output: String,
+/// What starts other programs.
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "env"];
+
+/// What is tried.
+#[derive(Clone, Copy)]
+pub(super) struct Trial<'a> {
+    pub(super) words: &'a [OsString],
+    pub(super) launcher: Option<Launcher>,
+    pub(super) program: &'a Executable,
+    pub(super) library: &'a Path,
 }
 
-/// A program that a process became.
-#[derive(Debug, Default)]
-struct Image {
-    program: String,
-    /// In the order in which they were initialised.
-    libraries: Vec<String>,
-    /// In the order in which symbols are looked up.
-    mapped: Vec<String>,
+/// What became of the program.
+pub(super) struct Outcome {
+    status: ExitStatus,
+    /// What its MPI tells; none when the program did not come as far as `MPI_Init`.
+    pub(super) listing: Option<Variables>,
+    /// The programs into which libgyan.so was loaded.
+    processes: Vec<Process>,
+    /// What was written, with the lines of the launcher, of the loader and of gyan.
+    output: String,
 }
 
 /// Runs the program. `here` is for the files of the probe: a directory that the ranks can write to. `tries`:
 /// the listing tries everything that a run does with a variable.
-pub(crate) fn probe(
-    words: &[OsString],
-    launcher: Option<Launcher>,
-    library: &Path,
-    here: &Path,
-    tries: bool,
-) -> Result<Outcome, Error> {
+pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Error> {
     let directory = temporary(here)?;
     let path = |name: &str| directory.path().join(name);
+    let cannot = |error: &std::io::Error| Error::io(directory.path(), error, "make room");
+    fs::create_dir(path("processes")).map_err(|error| cannot(&error))?;
     let variables = vec![
-        ("LD_PRELOAD", preload(library)),
+        ("LD_PRELOAD", preload(of.library)),
         ("GYAN", "on".into()),
         ("GYAN_LIST", path("listing").into()),
         ("GYAN_LIST_TRIES", if tries { "on" } else { "off" }.into()),
-        ("LD_DEBUG", "files".into()),
-        ("LD_DEBUG_OUTPUT", path("loaded").into()),
+        ("GYAN_DOCTOR", path("processes").into()),
     ];
-    let (line, own) = launcher::command_line(launcher, words, &variables);
+    let (line, own) = launcher::command_line(of.launcher, of.words, &variables);
     let Some((program, arguments)) = line.split_first() else {
         return Err(Error::new("gyan doctor", "no program", "name it after --"));
     };
-    let cannot = |error: &std::io::Error| Error::io(directory.path(), error, "make room");
     let output = File::create(path("output")).map_err(|error| cannot(&error))?;
     let errors = output.try_clone().map_err(|error| cannot(&error))?;
     let mut command = Command::new(program);
@@ -74,7 +72,7 @@ pub(crate) fn probe(
     Ok(Outcome {
         status,
         listing: read_variables(&path("listing")).ok(),
-        images: images(directory.path()),
+        processes: processes::read(&path("processes")),
         output: String::from_utf8_lossy(&output).into_owned(),
     })
 }
@@ -88,73 +86,23 @@ fn temporary(here: &Path) -> Result<TempDir, Error> {
         .map_err(|error| Error::new("temporary directory", reason(&error), "set TMPDIR"))
 }
 
-/// What the dynamic loader wrote down in each process.
-fn images(directory: &Path) -> Vec<Image> {
-    let files = fs::read_dir(directory).into_iter().flatten().flatten();
-    let logs = files.filter(|file| file.file_name().to_string_lossy().starts_with("loaded."));
-    logs.flat_map(|log| {
-        images_in(&String::from_utf8_lossy(&fs::read(log.path()).unwrap_or_default()))
-    })
-    .collect()
-}
-
-/// The programs that one process became, one after the other, by the words of `LD_DEBUG=files`.
-fn images_in(log: &str) -> Vec<Image> {
-    let mut images: Vec<Image> = Vec::new();
-    let (mut libraries, mut mapped) = (Vec::new(), Vec::new());
-    for line in log.lines() {
-        let line = line.split_once(':').map_or(line, |(_, rest)| rest).trim();
-        if let Some(file) = line.strip_prefix("file=")
-            && line.ends_with("generating link map")
-        {
-            mapped.push(file.split(" [").next().unwrap_or(file).to_owned());
-        } else if let Some(library) = line.strip_prefix("calling init: ") {
-            libraries.push(library.to_owned());
-        } else if let Some(program) = line.strip_prefix("initialize program: ") {
-            let program = program.rsplit('/').next().unwrap_or(program).to_owned();
-            let (libraries, mapped) = (mem::take(&mut libraries), mem::take(&mut mapped));
-            images.push(Image { program, libraries, mapped });
-        }
-    }
-    // What came after the start of the last one: by dlopen.
-    if let Some(last) = images.last_mut() {
-        last.libraries.append(&mut libraries);
-        last.mapped.append(&mut mapped);
-    }
-    images
-}
-
-impl Image {
-    fn has_gyan(&self) -> bool {
-        self.libraries.iter().any(|library| is_gyan(library))
-    }
-
-    fn mpi(&self) -> Option<&str> {
-        self.libraries.iter().find(|library| is_mpi_library(library)).map(String::as_str)
-    }
-
-    /// The MPI library that comes before libgyan.so, which then gets no call.
-    fn mpi_in_front(&self) -> Option<&str> {
-        let gyan = self.mapped.iter().position(|library| is_gyan(library))?;
-        let front = self.mapped.get(..gyan)?;
-        front.iter().find(|library| is_mpi_library(library)).map(String::as_str)
-    }
-}
-
-pub(crate) fn is_gyan(library: &str) -> bool {
+pub(super) fn is_gyan(library: &str) -> bool {
     library.rsplit('/').next() == Some("libgyan.so")
 }
 
 /// What keeps libgyan.so out of a program whatever starts it; none when nothing does.
-pub(crate) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static str)> {
+pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static str)> {
     let path = program.path.display();
     match &program.kind {
         Kind::Static => Some((
             format!("{path} is statically linked: no library can be loaded into it"),
             "link it with the shared MPI library (without -static), or link libgyan.a into it (see README)",
         )),
-        Kind::Foreign => Some((
-            format!("{path} is for another kind of processor than libgyan.so"),
+        Kind::Foreign(processor) => Some((
+            format!(
+                "{path} is for {processor}, and libgyan.so for {}",
+                executable::processor_here().unwrap_or_default()
+            ),
             "use the gyan that was built for it",
         )),
         Kind::Dynamic { loader, .. } if loader.contains("musl") => Some((
@@ -172,54 +120,60 @@ pub(crate) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
 }
 
 /// Why the program did not come as far as a listing of its MPI.
-pub(crate) fn explain(
-    program: &Executable,
-    launcher: Option<Launcher>,
-    outcome: &Outcome,
-) -> Check {
-    let obstacle = |finding: String, remedy: &str| Check {
-        what: "start".into(),
-        verdict: Verdict::Obstacle,
-        finding,
-        remedy: Some(remedy.into()),
-    };
-    let name = program.path.file_name().unwrap_or_default().to_string_lossy();
-    let end = ending(outcome.status);
+pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
+    let obstacle = |finding: String, remedy: &str| obstacle("start", finding, remedy);
     if let Some((what, remedy)) = outcome.said() {
         return obstacle(what, &remedy);
     }
-    let own: Vec<&Image> = outcome.images.iter().filter(|image| image.program == name).collect();
-    let script = program.kind == Kind::Script;
-    if own.is_empty() && !script {
-        // With these the images are those of the ranks; with others the launcher is one of them.
-        let to_ranks = matches!(launcher, Some(Launcher::OpenMpi | Launcher::Hydra));
-        if outcome.status.success() || (to_ranks && !outcome.images.is_empty()) {
-            return obstacle(
-                format!("{name} was started without LD_PRELOAD{}", outcome.who_drops_it()),
-                "let what starts it pass LD_PRELOAD and GYAN_* on, or link the program with \
-                 libgyan.so (-lgyan)",
-            );
-        }
+    let name = of.program.path.file_name().unwrap_or_default().to_string_lossy();
+    let container = surroundings::container(of.launcher, of.words);
+    let processes: Vec<&Process> = match (&of.program.kind, &container) {
+        // What a script runs may be anything, but not what starts it.
+        (Kind::Script, _) => outcome
+            .processes
+            .iter()
+            .filter(|process| !of.starts(process, container.as_ref()))
+            .collect(),
+        (_, Some(container)) if container.name == name => outcome
+            .processes
+            .iter()
+            .filter(|process| !of.starts(process, Some(container)))
+            .collect(),
+        _ => outcome.processes.iter().filter(|process| process.runs(&of.program.path)).collect(),
+    };
+    if processes.is_empty() {
+        let (finding, remedy) = not_loaded(of, container.as_ref(), outcome);
+        return obstacle(finding, &remedy);
+    }
+    if processes.iter().any(|process| process.is_off()) {
+        let finding =
+            format!("{name} ran without MPI_Init under libgyan.so: GYAN=off is set for it");
         return obstacle(
-            format!(
-                "the command {end}, and {name} was not started with LD_PRELOAD{}",
-                outcome.words("first", str::lines)
-            ),
-            "make it run without gyan first; if it does, what starts it drops LD_PRELOAD",
+            finding,
+            "find what sets it between the launcher and the program, and unset GYAN there",
         );
     }
-    let images = if script { outcome.images.iter().collect() } else { own };
-    if !images.iter().any(|image| image.has_gyan()) {
-        return obstacle(
-            format!("{name} was started with another LD_PRELOAD than gyan's"),
-            "add to LD_PRELOAD instead of setting it anew",
-        );
-    }
-    if let Some(mpi) = images.iter().find_map(|image| image.mpi_in_front()) {
+    if let Some(mpi) = processes.iter().find_map(|process| process.mpi_in_front()) {
         let finding = format!("{mpi} comes before libgyan.so in {name}: gyan gets no call of MPI");
         return obstacle(finding, "put libgyan.so first in LD_PRELOAD, or before MPI when linking");
     }
-    let Some(mpi) = images.iter().find_map(|image| image.mpi()) else {
+    let end = ending(outcome.status);
+    let Some(mpi) = processes.iter().find_map(|process| process.mpi()) else {
+        if of.program.kind == Kind::Script
+            || processes.iter().any(|process| SHELLS.contains(&process.name()))
+        {
+            if let Some(refusal) = loading::refusal(&outcome.output, of.library) {
+                let (finding, remedy) = refused(&name, &refusal);
+                return obstacle(finding, remedy);
+            }
+            return obstacle(
+                format!(
+                    "{name} starts no MPI program under libgyan.so: it came to {} and no further",
+                    outcome.names(|_| true)
+                ),
+                "see that it starts a program with a shared MPI library, and passes LD_PRELOAD and GYAN_* on",
+            );
+        }
         return obstacle(
             format!(
                 "{name} loads no shared MPI library: it is no MPI program, or has MPI linked \
@@ -228,12 +182,100 @@ pub(crate) fn explain(
             "name an MPI program, and link it with the shared MPI library",
         );
     };
+    let called: BTreeSet<&str> =
+        processes.iter().flat_map(|process| &process.called).map(String::as_str).collect();
+    let called = match called.into_iter().collect::<Vec<_>>().join(", ") {
+        none if none.is_empty() => "no function of MPI".to_owned(),
+        called => called,
+    };
     obstacle(
         format!(
-            "{name} loads {mpi} and {end} without MPI_Init under libgyan.so{}",
+            "{name} loads {mpi}, calls {called}, and {end} without MPI_Init under libgyan.so{}",
             outcome.words("last", |text| text.lines().rev())
         ),
-        "give it the arguments that it needs to start; see that nothing sets GYAN=off for it",
+        "give it the arguments that it needs to start",
+    )
+}
+
+impl Trial<'_> {
+    /// Whether a process is what starts the program: the first word, or the container.
+    fn starts(&self, process: &Process, container: Option<&Container>) -> bool {
+        process.runs(Path::new(&self.words[0])) && self.launcher.is_some()
+            || container.is_some_and(|container| process.name() == container.name)
+    }
+}
+
+/// Why libgyan.so is in no process of the program.
+fn not_loaded(of: Trial, container: Option<&Container>, outcome: &Outcome) -> surroundings::Found {
+    let name = of.program.path.file_name().unwrap_or_default().to_string_lossy();
+    let refusal = loading::refusal(&outcome.output, of.library);
+    match (container, refusal) {
+        (Some(container), refusal) => {
+            let fails = refusal.is_none() && !outcome.status.success();
+            let why = match refusal {
+                // Where the loader can read it, it says something else.
+                Some(refusal) if !refusal.starts_with("cannot open") => {
+                    loading::meaning(&refusal).0
+                }
+                Some(_) => {
+                    "its path is not there (harmless: the loader says so, and goes on)".into()
+                }
+                None if fails => {
+                    format!(
+                        "the command {}{}",
+                        ending(outcome.status),
+                        outcome.words("first", str::lines)
+                    )
+                }
+                None => "it has an environment of its own".into(),
+            };
+            let finding = format!(
+                "no program in the container of {} loads libgyan.so: {why}",
+                container.name
+            );
+            let remedy = container.remedy(of.library);
+            let first = if fails { "make it run without gyan first; " } else { "" };
+            (finding, format!("{first}{remedy}"))
+        }
+        (None, Some(refusal)) => {
+            let (finding, remedy) = refused(&name, &refusal);
+            (finding, remedy.to_owned())
+        }
+        (None, None) => surroundings::slurm(of.launcher, of.words)
+            .unwrap_or_else(|| dropped(of, &name, outcome)),
+    }
+}
+
+/// The loader could not load libgyan.so somewhere on the way to the program.
+fn refused(name: &str, refusal: &str) -> (String, &'static str) {
+    let (why, remedy) = loading::meaning(refusal);
+    (format!("the loader cannot load libgyan.so where {name} is started: {why}"), remedy)
+}
+
+/// Something that starts the program has another environment, or none is started.
+fn dropped(of: Trial, name: &str, outcome: &Outcome) -> surroundings::Found {
+    // With these the processes are those of the ranks; with others the launcher is one of them.
+    let to_ranks = matches!(of.launcher, Some(Launcher::OpenMpi | Launcher::Hydra));
+    let sets = of.words.iter().any(|word| word.as_encoded_bytes().starts_with(b"LD_PRELOAD="));
+    if sets {
+        let finding = format!("{name} was started with another LD_PRELOAD than gyan's");
+        return (finding, "add to LD_PRELOAD instead of setting it anew".into());
+    }
+    if outcome.status.success() || (to_ranks && !outcome.processes.is_empty()) {
+        return (
+            format!("{name} was started without LD_PRELOAD{}", outcome.who_drops_it()),
+            "let what starts it pass LD_PRELOAD and GYAN_* on, or link the program with \
+             libgyan.so (-lgyan)"
+                .into(),
+        );
+    }
+    (
+        format!(
+            "the command {}, and {name} was not started with LD_PRELOAD{}",
+            ending(outcome.status),
+            outcome.words("first", str::lines)
+        ),
+        "make it run without gyan first; if it does, what starts it drops LD_PRELOAD".into(),
     )
 }
 
@@ -252,13 +294,26 @@ impl Outcome {
 
     /// The programs that got gyan's environment in the place of the one that should have.
     fn who_drops_it(&self) -> String {
-        let names: BTreeSet<&str> =
-            self.images.iter().map(|image| image.program.as_str()).collect();
-        if names.is_empty() {
-            return ": what starts it drops the environment".into();
+        match self.names(|_| true) {
+            none if none.is_empty() => ": what starts it drops the environment".into(),
+            names => format!(": it came to {names} and no further"),
         }
-        let names = names.into_iter().collect::<Vec<_>>().join(", ");
-        format!(": it came to {names} and no further")
+    }
+
+    /// The programs that have nothing to do with MPI.
+    pub(super) fn bystanders(&self) -> String {
+        self.names(|process| process.mpi().is_none() && process.called.is_empty())
+    }
+
+    /// In the order in which they began.
+    fn names(&self, are_meant: impl Fn(&Process) -> bool) -> String {
+        let mut names: Vec<&str> = Vec::new();
+        for process in self.processes.iter().filter(|process| are_meant(process)) {
+            if !names.contains(&process.name()) {
+                names.push(process.name());
+            }
+        }
+        names.join(", ")
     }
 
     /// The first line of what was written, in an order, to be added to a sentence. A launcher says at
@@ -270,54 +325,5 @@ impl Outcome {
     ) -> String {
         let line = in_order(&self.output).find(|line| line.chars().any(char::is_alphanumeric));
         line.map_or_else(String::new, |line| format!(" (its {which} words: {})", line.trim()))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// What glibc 2.36 writes when env, with libgyan.so preloaded, becomes a program that loads MPI
-    /// by dlopen.
-    const LOG: &str = "\
-      77:\tfile=/lib/libgyan.so [0];  needed by env [0]
-      77:\tfile=/lib/libgyan.so [0];  generating link map
-      77:\tcalling init: /lib64/ld-linux-x86-64.so.2
-      77:\tcalling init: /lib/libgyan.so
-      77:\tinitialize program: env
-      77:\ttransferring control: env
-      77:\tfile=/lib/libgyan.so [0];  needed by /usr/bin/python3 [0]
-      77:\tfile=/lib/libgyan.so [0];  generating link map
-      77:\tcalling init: /lib/libgyan.so
-      77:\tinitialize program: /usr/bin/python3
-      77:\ttransferring control: /usr/bin/python3
-      77:\tfile=libmpi.so.40 [0];  dynamically loaded by mpi4py.so [0]
-      77:\tfile=libmpi.so.40 [0];  generating link map
-      77:\tcalling init: /usr/lib/libmpi.so.40
-";
-
-    #[test]
-    fn what_was_loaded_is_read_from_the_words_of_the_loader() {
-        let images = images_in(LOG);
-        let [env, python] = &images[..] else { panic!("{images:?}") };
-        assert_eq!((env.program.as_str(), python.program.as_str()), ("env", "python3"));
-        assert!(env.has_gyan() && env.mpi().is_none());
-        assert!(python.has_gyan());
-        assert_eq!(python.mpi(), Some("/usr/lib/libmpi.so.40"));
-        assert_eq!(python.mpi_in_front(), None);
-    }
-
-    #[test]
-    fn an_mpi_that_is_preloaded_before_gyan_is_known_by_the_order_of_their_maps() {
-        let log = |first: &str, second: &str| {
-            format!(
-                "1:\tfile={first} [0];  generating link map\n\
-                 1:\tfile={second} [0];  generating link map\n\
-                 1:\tinitialize program: ./app\n"
-            )
-        };
-        let (gyan, mpi) = ("/lib/libgyan.so", "/lib/libmpi.so.40");
-        assert_eq!(images_in(&log(mpi, gyan))[0].mpi_in_front(), Some(mpi));
-        assert_eq!(images_in(&log(gyan, mpi))[0].mpi_in_front(), None);
     }
 }

@@ -4,5 +4,6 @@ mod gyan_run;
 mod in_front;
 mod install;
 mod launchers;
+mod obstacles;
 mod privacy;
 mod slurm;

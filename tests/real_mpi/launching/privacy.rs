@@ -159,3 +159,34 @@ fn a_program_with_raised_privileges_never_notices() {
         assert_eq!(fs::read_dir(&here).unwrap().count(), 1, "something was written");
     }
 }
+
+/// Linked with libgyan.so, it cannot do without it; but it takes no order to write files.
+#[test]
+fn a_program_with_raised_privileges_tells_gyan_doctor_nothing() {
+    let here = TempDir::new().unwrap();
+    let (program, notes) = (here.path().join("program"), here.path().join("notes"));
+    fs::copy(libgyan(), here.path().join("libgyan.so")).unwrap();
+    fs::create_dir(&notes).unwrap();
+    for path in [here.path(), &notes] {
+        fs::set_permissions(path, fs::Permissions::from_mode(0o777)).unwrap();
+    }
+    let source = here.path().join("program.c");
+    fs::write(&source, "int main(void) { return 0; }").unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.arg(&source).arg("-o").arg(&program).arg(format!("-L{}", here.path().display()));
+    compiler.args(["-Wl,--no-as-needed", "-l:libgyan.so"]);
+    compiler.arg(format!("-Wl,-rpath,{}", here.path().display()));
+    assert_eq!(run(&mut compiler).code, 0);
+    let number = || {
+        let outcome = run(Command::new(&program).env("GYAN_DOCTOR", &notes));
+        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+        fs::read_dir(&notes).unwrap().count()
+    };
+    assert_eq!(number(), 1);
+    if chown(&program, Some(NOBODY), None).is_err() {
+        eprintln!("skipped: no program can be given away here");
+        return;
+    }
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o4755)).unwrap();
+    assert_eq!(number(), 1);
+}

@@ -1,6 +1,7 @@
 //! The application and everything around it are as without gyan.
 
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -33,6 +34,42 @@ fn programs_that_are_no_mpi_programs_never_notice() {
         }
     }
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "something was written");
+}
+
+/// The system calls of a program under a preloaded library, by name, from where the C library is loaded: what comes
+/// before is the loading of the library itself.
+fn system_calls(directory: &TempDir, library: &Path, settings: &[&str]) -> Vec<String> {
+    let trace = directory.path().join("trace");
+    let mut strace = command(&["strace", "-qq", "-o"]);
+    strace.arg(&trace).arg("-E").arg(format!("LD_PRELOAD={}", library.display()));
+    for setting in settings {
+        strace.args(["-E", setting]);
+    }
+    let outcome = run(strace.arg("true").env_remove("LD_LIBRARY_PATH"));
+    assert_eq!(outcome.code, 0, "{}; scripts/packages strace", outcome.stderr);
+    let trace = fs::read_to_string(trace).unwrap();
+    assert!(trace.contains(&library.display().to_string()), "{trace}");
+    let calls = trace.lines().skip_while(|line| !line.contains("/libc.so.6"));
+    calls.map(|line| line.split('(').next().unwrap().to_owned()).collect()
+}
+
+/// libgyan.so has a constructor, which is for `gyan doctor` only.
+#[test]
+fn a_program_makes_no_system_call_more_than_with_an_empty_library() {
+    let directory = TempDir::new().unwrap();
+    let empty = directory.path().join("libempty.so");
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-Wl,-z,relro", "-x", "c", "/dev/null", "-o"]).arg(&empty);
+    assert_eq!(run(&mut compiler).code, 0);
+    let bare = system_calls(&directory, &empty, &[]);
+    assert!(bare.len() > 10, "{bare:?}");
+    for settings in [&[][..], &["GYAN_OUTPUT=x", "GYAN_DOCTOR_NOT=x"], &["GYAN_DOCTOR="]] {
+        assert_eq!(system_calls(&directory, &libgyan(), settings), bare, "{settings:?}");
+    }
+    // The same with the one setting: what a call more would look like.
+    let doctor = format!("GYAN_DOCTOR={}", directory.path().display());
+    let noted = system_calls(&directory, &libgyan(), &[&doctor]);
+    assert!(noted.len() > bare.len() && noted.iter().any(|call| call == "write"), "{noted:?}");
 }
 
 #[test]

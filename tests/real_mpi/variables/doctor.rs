@@ -24,7 +24,7 @@ fn of_path(mpi: Mpi) -> Diagnosis {
 }
 
 /// `gyan doctor --json -- <words>` with `settings`; the code, and what was found.
-fn of_program(words: &[String], settings: &[(&str, &str)]) -> (i32, Diagnosis) {
+pub(crate) fn of_program(words: &[String], settings: &[(&str, &str)]) -> (i32, Diagnosis) {
     let here = TempDir::new().unwrap();
     let mut command = gyan();
     command.args(["doctor", "--json", "--"]).args(words).current_dir(&here);
@@ -36,7 +36,7 @@ fn of_program(words: &[String], settings: &[(&str, &str)]) -> (i32, Diagnosis) {
 }
 
 /// The one thing in the way, as "<what>: <finding>; <remedy>".
-fn obstacle(words: &[String], settings: &[(&str, &str)]) -> String {
+pub(crate) fn obstacle(words: &[String], settings: &[(&str, &str)]) -> String {
     let (code, diagnosis) = of_program(words, settings);
     let [only] = diagnosis.obstacles().collect::<Vec<_>>()[..] else {
         panic!("{:?}", diagnosis.checks)
@@ -45,14 +45,14 @@ fn obstacle(words: &[String], settings: &[(&str, &str)]) -> String {
     format!("{}: {}; {}", only.what, only.finding, only.remedy.as_ref().unwrap())
 }
 
-fn launched(mpi: Mpi, before: &[&str], program: &Path) -> Vec<String> {
+pub(crate) fn launched(mpi: Mpi, before: &[&str], program: &Path) -> Vec<String> {
     let mut words = mpi.mpirun(2);
     words.extend(before.iter().map(|word| (*word).to_owned()));
     words.push(program.display().to_string());
     words
 }
 
-fn says(text: &str, parts: &[&str]) {
+pub(crate) fn says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
@@ -116,7 +116,7 @@ fn a_program_without_mpi() {
     let text = obstacle(&launched(OPENMPI, &[], Path::new("/bin/true")), &[]);
     says(&text, &["start: true loads no shared MPI library", "no MPI program"]);
     let text = obstacle(&["/bin/sh".into(), "-c".into(), "exit 3".into()], &[]);
-    says(&text, &["sh loads no shared MPI library"]);
+    says(&text, &["sh starts no MPI program under libgyan.so: it came to"]);
 }
 
 /// A program that the C compiler makes of `tests/programs/<source>`.
@@ -180,8 +180,29 @@ fn a_launcher_that_does_not_pass_the_environment_on() {
         let words = launched(mpi, &["env", "-i"], &mpi.program("exit_code"));
         let text = obstacle(&words, &[]);
         says(&text, &["exit_code was started without LD_PRELOAD: it came to env and no further"]);
+        let words = launched(mpi, &["sh", "-c", "exec env -i \"$0\""], &mpi.program("exit_code"));
+        let parts =
+            ["exit_code was started without LD_PRELOAD: it came to ", "sh, env and no further"];
+        // The name of the shell is the system's.
+        let text = obstacle(&words, &[]).replace("bash", "sh").replace("dash", "sh");
+        says(&text, &parts);
         let words = launched(mpi, &["env", "LD_PRELOAD="], &mpi.program("exit_code"));
         says(&obstacle(&words, &[]), &["exit_code was started with another LD_PRELOAD"]);
+    }
+}
+
+#[test]
+fn a_script_that_drops_the_environment() {
+    let here = TempDir::new().unwrap();
+    let script = here.path().join("job");
+    let program = MPICH.program("exit_code");
+    fs::write(&script, format!("#!/bin/sh\nunset LD_PRELOAD\n{}\n", program.display())).unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    for words in [launched(MPICH, &[], &script), vec![script.display().to_string()]] {
+        says(
+            &obstacle(&words, &[]),
+            &["job starts no MPI program", "it came to", "passes LD_PRELOAD"],
+        );
     }
 }
 
@@ -200,7 +221,7 @@ fn gyan_turned_off() {
     says(&text, &["settings: GYAN=off turns libgyan.so off; unset GYAN"]);
     // Out of sight, between the launcher and the program.
     let text = obstacle(&launched(MPICH, &["env", "GYAN=off"], &program), &[]);
-    says(&text, &["without MPI_Init under libgyan.so", "GYAN=off"]);
+    says(&text, &["without MPI_Init under libgyan.so: GYAN=off is set for it", "unset GYAN there"]);
 }
 
 #[test]

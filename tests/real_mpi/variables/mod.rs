@@ -1,6 +1,6 @@
 //! What is known of performance and control variables: read, sampled, enabled, listed.
 
-mod doctor;
+pub(crate) mod doctor;
 mod enabling;
 mod environment;
 mod objects;

@@ -6,7 +6,8 @@ pub(crate) mod denylist;
 mod environ;
 pub(crate) mod selection;
 
-use std::ffi::OsString;
+use std::ffi::{CStr, OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -486,6 +487,13 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_DOCTOR",
+        default: "",
+        meaning: "set by `gyan doctor`: a directory in which each process that loads libgyan.so notes what it \
+                  is",
+        set: |_, _| Ok(()),
+    },
+    Setting {
         name: "GYAN_TESTBED",
         default: "in the user's cache",
         meaning: "where `scripts/testbed` keeps the MPIs for the tests",
@@ -580,19 +588,10 @@ impl Config {
 
     /// The settings of this process.
     pub(crate) fn from_env() -> Config {
-        // SAFETY: getauxval reads a vector that the kernel set up.
-        if unsafe { libc::getauxval(libc::AT_SECURE) } != 0 {
-            // A program with raised privileges takes no orders from its user's environment.
+        if is_privileged() {
             return Config { on: false, ..Config::default() };
         }
-        let variables = std::env::vars_os().filter_map(|(name, value)| {
-            let name = name.into_string().ok()?;
-            let ours = name == "GYAN"
-                || name.starts_with("GYAN_")
-                || TABLE.iter().any(|setting| setting.name == name);
-            ours.then_some((name, value))
-        });
-        Config::from_variables(variables)
+        Config::from_variables(own())
     }
 
     /// The settings among `variables`.
@@ -614,6 +613,41 @@ impl Config {
         }
         config
     }
+}
+
+/// The directory of `gyan doctor`, when it is what started this process. Asked in every process that loads
+/// libgyan.so: without the variable nothing is allocated, and nothing but `getenv` is called.
+pub(crate) fn doctor() -> Option<PathBuf> {
+    // SAFETY: getenv(3), before the program's own code can change the environment.
+    let value = unsafe { libc::getenv(c"GYAN_DOCTOR".as_ptr()) };
+    if value.is_null() || is_privileged() {
+        return None;
+    }
+    // SAFETY: a string that ends with 0.
+    let value = unsafe { CStr::from_ptr(value) };
+    (!value.is_empty()).then(|| OsStr::from_bytes(value.to_bytes()).into())
+}
+
+/// The settings of this process as they are written: `NAME=value`.
+pub(crate) fn written() -> Vec<String> {
+    own().map(|(name, value)| format!("{name}={}", value.to_string_lossy())).collect()
+}
+
+/// Whether this process has more rights than its user: then it takes no orders from the environment.
+fn is_privileged() -> bool {
+    // SAFETY: getauxval reads a vector that the kernel set up.
+    unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
+}
+
+/// The variables of the environment that are gyan's.
+fn own() -> impl Iterator<Item = (String, OsString)> {
+    std::env::vars_os().filter_map(|(name, value)| {
+        let name = name.into_string().ok()?;
+        let ours = name == "GYAN"
+            || name.starts_with("GYAN_")
+            || TABLE.iter().any(|setting| setting.name == name);
+        ours.then_some((name, value))
+    })
 }
 
 /// Whether this process may be rank 0, as far as the launcher tells.

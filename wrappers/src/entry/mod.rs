@@ -6,6 +6,7 @@
 mod c;
 mod call;
 mod caller;
+mod constructor;
 mod costs;
 // A program that contains its MPI has the Fortran entry points of that.
 mod by_hand;

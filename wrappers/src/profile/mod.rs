@@ -2,6 +2,7 @@
 //!
 //! Does not find anything out: it is given a profile.
 
+pub(crate) mod diagnosis;
 pub(crate) mod job;
 pub(crate) mod keeper;
 pub(crate) mod output;

@@ -17,6 +17,7 @@ use std::ffi::{CStr, c_void};
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
 use std::ptr::{self, NonNull};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 
 /// The address of a function or of a data symbol.
@@ -30,6 +31,9 @@ pub(crate) const fn c_name(name: &'static str) -> &'static CStr {
         Err(_) => c"",
     }
 }
+
+/// Who is told the name of each definition that is looked up at its first use.
+pub(crate) static AT_FIRST_USE: OnceLock<fn(&CStr)> = OnceLock::new();
 
 /// The next definition of one symbol, looked up at its first use.
 pub(crate) struct Next {
@@ -74,6 +78,9 @@ impl Next {
     pub(crate) fn get(&self) -> Option<Address> {
         if self.is_found.load(Ordering::Acquire) {
             return NonNull::new(self.callable());
+        }
+        if let Some(tell) = AT_FIRST_USE.get() {
+            tell(self.name);
         }
         let address = next(self.name)?;
         self.is_at(address);

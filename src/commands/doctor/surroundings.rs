@@ -1,0 +1,178 @@
+//! What stands between the launcher and the program, and keeps the environment or the files from it? Slurm's options
+//! and containers.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::Path;
+
+use crate::launch::launcher::{self, Launcher};
+
+/// What was found, and what to do.
+pub(super) type Found = (String, String);
+
+/// How srun is told which variables the ranks get.
+const EXPORT: &str = "--export";
+
+/// Whether srun keeps the environment from the ranks.
+pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Found> {
+    let words = before_program(launcher.filter(|launcher| *launcher == Launcher::Slurm)?, words);
+    let mut options = words.iter().enumerate().rev();
+    let option = options.find_map(|(at, word)| match word.strip_prefix(EXPORT)? {
+        "" => words.get(at + 1).cloned(),
+        value => value.strip_prefix('=').map(str::to_owned),
+    });
+    let Some(value) = option else { return slurm_settings() };
+    keeps(&format!("srun {EXPORT}={value}"), &value)
+}
+
+/// The same by variables of the environment, of which srun(1) has the first come before the second, and both behind
+/// its option.
+pub(super) fn slurm_settings() -> Option<Found> {
+    let names = [
+        ("SRUN_EXPORT_ENV", ""),
+        ("SLURM_EXPORT_ENV", " (sbatch --export sets it for a job)"),
+        ("SBATCH_EXPORT", " (for the steps of jobs)"),
+    ];
+    names.iter().find_map(|(name, by)| {
+        let value = env::var(name).ok()?;
+        keeps(&format!("{name}={value}{by}"), &value)
+    })
+}
+
+fn keeps(what: &str, value: &str) -> Option<Found> {
+    if value.split(',').any(|name| name.eq_ignore_ascii_case("ALL")) {
+        return None;
+    }
+    let remedy = format!("use srun {EXPORT}=ALL, or put gyan after srun: srun ... gyan run ./app");
+    Some((format!("{what} keeps LD_PRELOAD from the ranks"), remedy))
+}
+
+/// The words before the first program; all of them where the options of the launcher do not tell.
+fn before_program(launcher: Launcher, words: &[OsString]) -> Vec<String> {
+    let programs = launcher::programs(Some(launcher), words);
+    let after = programs.and_then(|programs| Some(programs.first()?.len())).unwrap_or(0);
+    let before = words.get(1..words.len().saturating_sub(after)).unwrap_or_default();
+    before.iter().map(|word| word.to_string_lossy().into_owned()).collect()
+}
+
+/// What starts programs in a container.
+pub(super) struct Container {
+    /// The word of the command line.
+    pub(super) name: String,
+    how: How,
+}
+
+#[derive(Clone, Copy)]
+enum How {
+    /// Apptainer's user guide, "Bind Paths and Mounts", "Environment and Metadata".
+    Apptainer,
+    /// podman-run(1).
+    Podman,
+    /// ch-run(1), which leaves the environment as it is.
+    Charliecloud,
+    /// `enroot start`, which takes nothing of the environment along.
+    Enroot,
+    /// Enroot under srun.
+    Pyxis,
+    Other,
+}
+
+/// The container that `words` start.
+pub(super) fn container(launcher: Option<Launcher>, words: &[OsString]) -> Option<Container> {
+    let by_name = |word: &OsString| {
+        let name = Path::new(word).file_name()?.to_str()?.to_owned();
+        let how = match &name[..] {
+            "apptainer" | "singularity" => How::Apptainer,
+            "podman" | "docker" => How::Podman,
+            "ch-run" => How::Charliecloud,
+            "enroot" => How::Enroot,
+            "shifter" | "sarus" => How::Other,
+            _ => return None,
+        };
+        Some(Container { name, how })
+    };
+    let is_pyxis = |word: &OsString| word.to_string_lossy().starts_with("--container-image");
+    let pyxis = || {
+        (launcher == Some(Launcher::Slurm) && words.iter().any(is_pyxis))
+            .then(|| Container { name: "srun --container-image".into(), how: How::Pyxis })
+    };
+    words.iter().find_map(by_name).or_else(pyxis)
+}
+
+impl Container {
+    /// What brings libgyan.so along.
+    pub(super) fn remedy(&self, library: &Path) -> String {
+        let directory = library.parent().unwrap_or(library).display();
+        let (name, library) = (&self.name, library.display());
+        // Those that this command sets.
+        let each =
+            |option: &str| format!("{option} NAME for each GYAN_* (here GYAN_LIST, GYAN_DOCTOR)");
+        let options = match self.how {
+            How::Apptainer => format!("{name} exec --bind {directory} --env LD_PRELOAD={library}"),
+            How::Podman => format!(
+                "{name} run -v {directory}:{directory} -e LD_PRELOAD={library}, and {}",
+                each("-e")
+            ),
+            How::Charliecloud => format!("{name} --bind {directory}"),
+            How::Enroot => format!(
+                "{name} start --mount {directory}:{directory} --env LD_PRELOAD={library}, and {}",
+                each("--env")
+            ),
+            How::Pyxis => format!("srun --container-mounts={directory}:{directory}"),
+            How::Other => format!("have {name} mount {directory} and set LD_PRELOAD={library}"),
+        };
+        format!("{options}; mount the directory of the profiles as well")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(line: &str) -> Vec<OsString> {
+        line.split(' ').map(OsString::from).collect()
+    }
+
+    #[test]
+    fn what_srun_exports_is_read_from_its_own_options() {
+        let finding = |line: &str| Some(slurm(Some(Launcher::Slurm), &words(line))?.0);
+        for line in [
+            "srun -n 2 ./app",
+            "srun --export=ALL ./app",
+            "srun --export=PATH,ALL ./app",
+            "srun --export ALL,X=1 ./app",
+            "srun --export=NONE --export=ALL ./app",
+            "srun ./app --export=NONE",
+        ] {
+            assert_eq!(finding(line), None, "{line}");
+        }
+        for (line, what) in [
+            ("srun --export=NONE ./app", "srun --export=NONE keeps"),
+            ("srun -n 2 --export PATH,HOME ./app", "srun --export=PATH,HOME keeps"),
+            ("srun --export=ALL --export=NIL ./app", "srun --export=NIL keeps"),
+        ] {
+            assert!(finding(line).is_some_and(|found| found.starts_with(what)), "{line}");
+        }
+        assert!(slurm(Some(Launcher::OpenMpi), &words("mpirun --export=NONE ./app")).is_none());
+    }
+
+    #[test]
+    fn each_container_brings_the_library_along_in_its_own_way() {
+        let library = Path::new("/opt/gyan/lib/libgyan.so");
+        let remedy = |line: &str| {
+            container(Some(Launcher::Slurm), &words(line)).map(|found| found.remedy(library))
+        };
+        for (line, part) in [
+            (
+                "srun apptainer exec image ./app",
+                "apptainer exec --bind /opt/gyan/lib --env LD_PRELOAD=",
+            ),
+            ("srun /usr/bin/podman run image ./app", "-v /opt/gyan/lib:/opt/gyan/lib"),
+            ("ch-run image -- ./app", "ch-run --bind /opt/gyan/lib;"),
+            ("srun --container-image=x ./app", "--container-mounts=/opt/gyan/lib:/opt/gyan/lib"),
+        ] {
+            assert!(remedy(line).is_some_and(|text| text.contains(part)), "{:?}", remedy(line));
+        }
+        assert_eq!(remedy("srun ./podman.sh"), None);
+    }
+}
