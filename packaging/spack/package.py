@@ -2,18 +2,18 @@
 #
 # SPDX-License-Identifier: (Apache-2.0 OR MIT)
 
-from spack_repo.builtin.build_systems.cargo import CargoBuilder, CargoPackage
+from spack_repo.builtin.build_systems import cargo
 
 from spack.package import *
 
 
-class Gyan(CargoPackage):
+class Gyan(cargo.CargoPackage):
     """gyan shows what happens inside the MPI library while a program runs: it reads every
     performance variable of MPI_T and counts and times every call, without recompiling
     anything, on any MPI library."""
 
-    # Placeholders until there is a public repository: homepage, git, and a version with its
-    # checksum. `spack dev-build gyan@main` builds a checkout meanwhile.
+    # Placeholders until there is a public repository; `spack dev-build gyan@main` builds a
+    # checkout meanwhile.
     homepage = "https://example.org/gyan"
     git = "https://example.org/gyan.git"
 
@@ -21,21 +21,28 @@ class Gyan(CargoPackage):
 
     version("main", branch="main")
 
-    # Neither links MPI: one libgyan.so serves every MPI library.
+    # No MPI: one libgyan.so serves every MPI library.
     depends_on("rust@1.88:", type="build")
-    # The unwinder, and the C library of a dependency of the command.
+    # A dependency of the command is in C, and the unwinder is that of the compiler.
     depends_on("c", type="build")
 
     def setup_run_environment(self, env):
         env.set("GYAN_PRELOAD", self.prefix.lib.join("libgyan.so"))
 
 
-class CargoBuilder(CargoBuilder):
-    """`cargo install` knows commands only; the library is built with them."""
+class CargoBuilder(cargo.CargoBuilder):
+    """`cargo install` knows commands only; libgyan.so is built and installed with them."""
+
+    @property
+    def check_args(self):
+        # The other tests run programs with the MPIs of the project's test bed.
+        return ["--workspace", "--bins", "--lib"]
 
     def build(self, pkg, spec, prefix):
         with working_dir(self.build_directory):
-            pkg.module.cargo("build", "--release", "--locked", *self.build_args)
+            pkg.module.cargo(
+                "build", "--release", "--locked", *self.std_build_args, *self.build_args
+            )
 
     def install(self, pkg, spec, prefix):
         with working_dir(self.build_directory):
