@@ -1,30 +1,47 @@
 //! A call on any path but the fastest: one function for those from C and one for those from
 //! Fortran, so that an entry point has little more to do than to lay down its arguments as words.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::mem;
 
-use super::missing;
+use super::{missing, spelling};
 use crate::calls::gate::{self, Scope};
 use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
 use crate::entry::stopwatch::Stopwatch;
-use crate::mpi::functions::{Function, Kind, Receives};
+use crate::mpi::functions::{Function, Kind, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
-/// What is known of an entry point.
+/// What is known of a function, for its entry points.
 pub(super) struct Entry {
+    /// The next definition in C.
     pub(super) next: Next,
+    pub(super) name: &'static CStr,
     pub(super) function: Function,
     /// Name and kind of each argument.
-    pub(super) arguments: &'static [(&'static str, Kind)],
+    pub(super) arguments: &'static [(Name, Kind)],
+    /// What its routines in Fortran are passed: the arguments, ierr, and the length of each string.
+    pub(super) words_from_fortran: usize,
     pub(super) effect: Effect,
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
+}
+
+/// How many words the routine in Fortran of a row with arguments of these `types` is passed.
+pub(super) const fn words_from_fortran(types: &[&str]) -> usize {
+    let mut words = types.len() + 1;
+    let mut at = 0;
+    while at < types.len() {
+        if let b"Text" = types[at].as_bytes() {
+            words += 1;
+        }
+        at += 1;
+    }
+    words
 }
 
 impl Entry {
@@ -110,7 +127,7 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
     // Looked up while no time is taken.
-    entry.next.get();
+    entry.next.get(entry.name);
     let watched = entry.watched(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     // SAFETY: the caller's.
@@ -128,22 +145,22 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
 pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
-    match entry.next.get() {
+    match entry.next.get(entry.name) {
         // SAFETY: the row has the arguments that the standard gives this function.
         Some(next) => unsafe { call(next, words) },
-        None => missing::call(entry.next.name(), entry.arguments, words),
+        None => missing::call(entry.name, entry.arguments, words),
     }
 }
 
 /// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,
-/// ierr, and the length of each string.
+/// ierr, and the length of each string. `spelling`: of the routine's name.
 ///
 /// # Safety
 ///
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize]) {
-    let next = missing::next_or_end(&entry.next);
+pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: usize) {
+    let next = spelling::next_or_end(entry, spelling);
     // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;
     // Every entry point has it.
