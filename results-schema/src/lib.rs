@@ -15,6 +15,7 @@ mod in_place;
 mod live;
 mod messages;
 mod number;
+mod order;
 #[cfg(test)]
 mod properties;
 mod queues;
@@ -44,12 +45,15 @@ pub use messages::{
     PeerQueues, Stack, Traffic, Watch, WatchSite,
 };
 pub use number::Number;
+pub use order::{collected, sort_by};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
     RankProfile, Skipped, Tool,
 };
-pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
+pub use read::{
+    ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_variables,
+};
 pub use readings::{Measure, Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};
 pub use rows::{

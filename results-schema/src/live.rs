@@ -10,9 +10,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::read::{ReadError, check_schema, parse_rank};
+use crate::read::{ReadError, parse, parse_rank};
 use crate::{LIVE_SCHEMA, RankProfile};
 
 /// No index is longer: a host has fewer ranks.
@@ -113,10 +112,10 @@ impl LiveFile {
     /// `line`: the first one.
     fn indexed(path: &Path, line: &[u8]) -> Result<LiveFile, ReadError> {
         let damaged = || ReadError::Damaged("its first line is not what was written".into());
-        let index: Value = serde_json::from_slice(line).map_err(|_| damaged())?;
-        let schema = index.get("schema").and_then(Value::as_str).unwrap_or_default();
-        check_schema(schema, LIVE_SCHEMA)?;
-        let index: Index = serde_json::from_value(index).map_err(|_| damaged())?;
+        let index: Index = parse(line, LIVE_SCHEMA).map_err(|error| match error {
+            ReadError::Newer { .. } | ReadError::Other { .. } => error,
+            _ => damaged(),
+        })?;
         let mut at = line.len() as u64;
         let mut ranks = Vec::with_capacity(index.ranks.len());
         for rank in index.ranks {

@@ -3,7 +3,7 @@
 use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
 use crate::{
     Class, Element, Measure, Number, Pvar, PvarSummary, RankProfile, Statistic, Summary,
-    WatchSummary,
+    WatchSummary, sort_by,
 };
 
 /// A variable that tells of a queue.
@@ -127,7 +127,7 @@ fn of_pvar(summary: &Summary, known: &Known) -> Vec<QueueRow> {
     let bound = objects.into_iter().map(|object| Bound { summary, known, object });
     let mut rows: Vec<QueueRow> = bound.filter_map(Bound::row).collect();
     let largest = |row: &QueueRow| row.max.map_or(0.0, |max| max.value);
-    rows.sort_by(|one, other| largest(other).total_cmp(&largest(one)));
+    sort_by(&mut rows, |one, other| largest(other).total_cmp(&largest(one)));
     rows
 }
 

@@ -9,7 +9,7 @@ use super::absence::{Absence, Row, Rows};
 use super::merge::{Merge, merge_fields};
 use crate::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
-    MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic,
+    MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic, collected, sort_by,
 };
 
 /// Pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
@@ -48,7 +48,7 @@ merge_fields! {
 
 impl MessagesReduction {
     pub(super) fn of_rank(messages: &[Messages], rank: u32) -> Sources {
-        messages.iter().map(|one| (one.source, MessagesReduction::of(one, rank))).collect()
+        collected(messages.iter().map(|one| (one.source, MessagesReduction::of(one, rank))))
     }
 
     fn of(messages: &Messages, rank: u32) -> MessagesReduction {
@@ -93,10 +93,11 @@ impl WorstPairs {
     /// Each pair comes once, so it does not matter whether some were left out before.
     fn add(&mut self, pairs: impl Iterator<Item = (u32, PeerQueues)>) {
         self.0.extend(pairs);
-        self.0.sort_by_key(|(rank, queues)| {
+        let key = |(rank, queues): &(u32, PeerQueues)| {
             let PeerQueues { peer, unexpected, unexpected_max, posted, .. } = queues;
             (Reverse((*unexpected, *unexpected_max, *posted)), *rank, *peer)
-        });
+        };
+        sort_by(&mut self.0, |one, other| key(one).cmp(&key(other)));
         self.0.truncate(PAIRS_AT_MOST);
     }
 }

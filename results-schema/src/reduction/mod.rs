@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     BadEnding, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi,
     Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped,
-    SkippedSummary, Statistics, Summary, Tool, Warning,
+    SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
 use absence::Rows;
 use calls::CallReduction;
@@ -209,7 +209,7 @@ impl JobReduction {
         set_counts(&mut self.skipped, skipped);
         let number = |of: &ObjectsLeftOut| Statistics::of(Number::Integer(of.number.into()), rank);
         let key = |of: &ObjectsLeftOut| (of.reason.clone(), of.what.clone());
-        self.objects = objects.iter().map(|of| (key(of), number(of))).collect();
+        self.objects = collected(objects.iter().map(|of| (key(of), number(of))));
         set_all(&mut self.missing_events, events);
         set_all(&mut self.advice, advice);
         self.overhead = OverheadReduction::of(overhead, clock.is_some(), rank);
@@ -400,7 +400,7 @@ impl Merge for General {
 /// Makes `set` hold these and no others; usually it holds them already.
 fn set_all(set: &mut BTreeSet<String>, list: &[String]) {
     if !set.iter().eq(list) {
-        *set = list.iter().cloned().collect();
+        *set = collected(list.iter().cloned());
     }
 }
 
@@ -411,7 +411,7 @@ fn set_counts<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, list: &[K]) {
             *ranks = 1;
         }
     } else {
-        *counts = list.iter().map(|one| (one.clone(), 1)).collect();
+        *counts = collected(list.iter().map(|one| (one.clone(), 1)));
     }
 }
 

@@ -6,7 +6,7 @@ use super::absence::{Absence, Row, Rows};
 use super::calls::CallReduction;
 use super::merge::{Merge, merge_fields};
 use super::pvars::Pvars;
-use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Statistics};
+use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Statistics, sort_by};
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
@@ -66,7 +66,7 @@ impl PhaseReduction {
     /// In the order in which the phases first came.
     pub(super) fn finish(rows: Rows<PhaseReduction>, reduced: u64) -> Vec<PhaseSummary> {
         let mut phases: Vec<(String, PhaseReduction)> = rows.finish().collect();
-        phases.sort_by_key(|(_, phase)| phase.place);
+        sort_by(&mut phases, |(_, one), (_, other)| one.place.cmp(&other.place));
         phases.into_iter().filter_map(|(name, phase)| phase.summary(name, reduced)).collect()
     }
 

@@ -10,7 +10,7 @@ use super::merge::{Lowest, merge_fields};
 use super::sorted::Sorted;
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Reading, Samples, SamplesSummary,
-    StateSummary, Statistics,
+    StateSummary, Statistics, sort_by,
 };
 
 /// What makes two variables of two ranks the same.
@@ -179,7 +179,7 @@ impl SamplesReduction {
             Some(StateSummary { state, share: row.absence.finish(row.share, absent)? })
         });
         let mut states: Vec<StateSummary> = states.collect();
-        states.sort_by(|a, b| b.share.avg.total_cmp(&a.share.avg));
+        sort_by(&mut states, |a, b| b.share.avg.total_cmp(&a.share.avg));
         SamplesSummary {
             name: variable.name,
             class: variable.class,

@@ -10,7 +10,7 @@ use super::json;
 use super::merge::{Merge, merge_fields};
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Statistics, Watch, WatchSite, WatchSiteSummary,
-    WatchSummary,
+    WatchSummary, collected, sort_by,
 };
 
 /// Stacks of a site that are shown.
@@ -98,7 +98,7 @@ impl Watches {
                 sum: *sum,
                 worst: Worst(rank, worst.clone()),
                 stacks_taken: *stacks_taken,
-                stacks: stacks.iter().map(stack).collect(),
+                stacks: collected(stacks.iter().map(stack)),
             };
             ((function.clone(), place(call)), reduction)
         };
@@ -107,7 +107,7 @@ impl Watches {
             not_compared: *not_compared,
             hits: integer(*hits),
             max: integer(*max),
-            sites: sites.iter().map(site).collect(),
+            sites: collected(sites.iter().map(site)),
             hits_elsewhere: *hits_elsewhere,
         };
         Watches(BTreeMap::from([((variable.clone(), *threshold), reduction)]))
@@ -125,13 +125,13 @@ impl WatchReduction {
         let stacks = sites.values().flat_map(|site| site.stacks.keys().flatten());
         let places = sites.keys().map(|(_, place)| place).chain(stacks);
         let objects: BTreeSet<&LoadedObject> =
-            places.filter_map(|place| place.object.as_ref()).collect();
+            collected(places.filter_map(|place| place.object.as_ref()));
         let load_map: Vec<LoadedObject> = objects.into_iter().cloned().collect();
         let mut sites: Vec<WatchSiteSummary> = sites
             .into_iter()
             .filter_map(|((function, place), site)| site.finish(function, &place, &load_map))
             .collect();
-        sites.sort_by_key(|site| Reverse(sum_of(site)));
+        sort_by(&mut sites, |one, other| sum_of(other).cmp(&sum_of(one)));
         Some(WatchSummary {
             variable,
             threshold,
@@ -168,7 +168,7 @@ impl SiteReduction {
                 frames: frames.iter().map(|frame| frame.in_map(load_map)).collect(),
             })
             .collect();
-        stacks.sort_by_key(|stack| Reverse(stack.hits));
+        sort_by(&mut stacks, |one, other| other.hits.cmp(&one.hits));
         stacks.truncate(STACKS_AT_MOST);
         let Worst(worst_rank, worst) = worst;
         Some(WatchSiteSummary {

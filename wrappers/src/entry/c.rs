@@ -106,6 +106,7 @@ macro_rules! fast {
         type Function = extern "C-unwind" fn($($type),*) -> Int;
 
         /// `WATCHED`: receives are watched.
+        #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
         #[inline]
         fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
             match gate::fast($function) {
@@ -161,12 +162,30 @@ pub(super) use fast;
 /// The function that programs call, of a row with a fast path.
 macro_rules! fast_entrance {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $($then:tt)*) => {
-        noting! { $known #[allow(clippy::too_many_arguments)] other ( $($arg : $type),* ) }
+        other! { $known ( $($arg : $type),* ) }
 
         entrance! {
             #[cfg_attr(not(test), unsafe(no_mangle))]
             fn $name($($arg: $type),*) of $function $($then)*
         }
+    };
+}
+
+/// What an entrance goes on as for a call that it does not take. Where the entrance is that of the
+/// compiler, this has the fast path, as has what notes the callers of receives.
+macro_rules! other {
+    ([samples $($fact:tt)*] $arguments:tt) => {
+        other! { [$($fact)*] $arguments }
+    };
+    ([] ( $($arg:ident : $type:ident),* )) => {
+        #[cfg(target_arch = "x86_64")]
+        use slow as other;
+
+        #[cfg(not(target_arch = "x86_64"))]
+        noting! { [] #[allow(clippy::too_many_arguments)] other ( $($arg : $type),* ) }
+    };
+    ($known:tt $arguments:tt) => {
+        noting! { $known #[allow(clippy::too_many_arguments)] other $arguments }
     };
 }
 

@@ -119,7 +119,8 @@ impl Narrow<'_> {
                 }
                 Kind::PerItem => {
                     let count = self.word(Name::Count, words).map(signed);
-                    let count = count.or_else(|| Some(int(self.word(Name::Ndims, words)?).into()))?;
+                    let count =
+                        count.or_else(|| Some(int(self.word(Name::Ndims, words)?).into()))?;
                     self.array(word, usize::try_from(count).ok()?)?
                 }
             });

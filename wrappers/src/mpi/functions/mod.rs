@@ -53,7 +53,7 @@ pub(crate) struct Row {
     /// Its name in C.
     pub(crate) name: &'static str,
     /// Its names in Fortran, in small letters; none for what Fortran has inside `mpi_f08` alone.
-    #[cfg_attr(not(test), allow(dead_code))]
+    #[cfg(test)]
     pub(crate) fortran: &'static [&'static str],
     /// Whether its bytes are counted.
     pub(crate) bytes: bool,
@@ -215,6 +215,7 @@ macro_rules! number_rows {
         pub(crate) const ROWS: &[$crate::mpi::functions::Row] = &[$(
             $crate::mpi::functions::Row {
                 name: stringify!($name),
+                #[cfg(test)]
                 fortran: &[$($(stringify!($fortran)),+)?],
                 bytes: $crate::mpi::functions::moves!($($effect)?),
             }
