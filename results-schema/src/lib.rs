@@ -5,6 +5,9 @@
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
 //! reading and writing these files.
+//!
+//! Large functions that libgyan.so has, too, are `#[inline]`, which lets the crate that uses them compile them: the
+//! command for speed, libgyan.so for size.
 
 #![forbid(unsafe_code)]
 

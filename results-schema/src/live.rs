@@ -99,10 +99,12 @@ impl LiveFile {
     ///
     /// # Errors
     /// When the file cannot be read, is no live file, is damaged, or is newer than this version.
+    #[inline]
     pub fn open(path: &Path) -> Result<LiveFile, ReadError> {
         Self::of(path, &File::open(path)?)
     }
 
+    #[inline]
     fn of(path: &Path, file: &File) -> Result<LiveFile, ReadError> {
         let mut line = Vec::new();
         BufReader::new(file.take(INDEX_BYTES)).read_until(b'\n', &mut line)?;
@@ -110,6 +112,7 @@ impl LiveFile {
     }
 
     /// `line`: the first one.
+    #[inline]
     fn indexed(path: &Path, line: &[u8]) -> Result<LiveFile, ReadError> {
         let damaged = || ReadError::Damaged("its first line is not what was written".into());
         let index: Index = parse(line, LIVE_SCHEMA).map_err(|error| match error {

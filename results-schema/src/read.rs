@@ -106,6 +106,7 @@ impl Whose {
     ///
     /// # Errors
     /// As for [`Whose::read`].
+    #[inline]
     pub fn parse(bytes: &[u8]) -> Result<Whose, ReadError> {
         let whose: Whose = parse(bytes, RANK_SCHEMA)?;
         check_rank(whose.rank, whose.size)?;

@@ -75,6 +75,7 @@ const KNOWN: [Known; 14] = [
     known("runtime_spc_OMPI_SPC_MATCH_TIME", Quantity::PostedSearchTime, Tells::Microseconds),
 ];
 
+#[inline]
 pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
     let watched = summary.watches.iter().filter_map(of_watch);
     let tell = |known: &&Known| is_counting(summary, known.name);
@@ -120,6 +121,7 @@ fn saw_anything(row: &QueueRow) -> bool {
 }
 
 /// The rows of a variable, one for each communicator that it is bound to, the longest queue first.
+#[inline]
 fn of_pvar(summary: &Summary, known: &Known) -> Vec<QueueRow> {
     let same = summary.pvars.iter().filter(|pvar| pvar.name == known.name);
     let mut objects: Vec<Option<&str>> = same.map(|pvar| pvar.object.as_deref()).collect();

@@ -47,10 +47,12 @@ merge_fields! {
 }
 
 impl MessagesReduction {
+    #[inline]
     pub(super) fn of_rank(messages: &[Messages], rank: u32) -> Sources {
         collected(messages.iter().map(|one| (one.source, MessagesReduction::of(one, rank))))
     }
 
+    #[inline]
     fn of(messages: &Messages, rank: u32) -> MessagesReduction {
         let Messages { source: _, metrics, peers, without_peer, lost } = messages;
         let mut rows = Rows::default();
@@ -73,6 +75,7 @@ impl MessagesReduction {
         }
     }
 
+    #[inline]
     pub(super) fn finish(self, source: MessageSource) -> MessagesSummary {
         let MessagesReduction { ranks, metrics, pairs, pairs_seen, without_peer, lost } = self;
         let metrics = metrics.finish().filter_map(|(key, metric)| metric.finish(key, ranks));
@@ -120,6 +123,7 @@ impl MetricReduction {
         };
     }
 
+    #[inline]
     fn finish(self, (metric, traffic): (Metric, Traffic), ranks: u64) -> Option<MetricSummary> {
         let MetricReduction { n, sum, max, histogram, absence } = self;
         let n = absence.finish(n, ranks.saturating_sub(n.ranks()))?;
@@ -164,6 +168,7 @@ struct EventReduction {
 merge_fields! { Events { ranks, rows } }
 
 impl Events {
+    #[inline]
     pub(super) fn of(events: &[EventCount], rank: u32) -> Events {
         if events.is_empty() {
             return Events::default();
@@ -182,6 +187,7 @@ impl Events {
         Events { ranks: 1, rows: Some(rows) }
     }
 
+    #[inline]
     pub(super) fn finish(self) -> Vec<EventSummary> {
         let Events { ranks, rows } = self;
         let rows = rows.into_iter().flat_map(Rows::finish);
@@ -211,6 +217,7 @@ impl EventReduction {
         };
     }
 
+    #[inline]
     fn finish(self, (name, event_source, object): EventKey, ranks: u64) -> Option<EventSummary> {
         let EventReduction { n, dropped, first_s, last_s, gap_max_s, absence } = self;
         let n = absence.finish(n, ranks.saturating_sub(n.ranks()))?;

@@ -91,6 +91,7 @@ struct General {
 
 impl Reduction {
     /// Takes in the profile that `file` held.
+    #[inline]
     pub fn add(&mut self, file: &str, profile: &RankProfile) {
         self.merge_job(profile.job.id.clone(), JobReduction::of(file, profile));
     }
@@ -101,6 +102,7 @@ impl Reduction {
     }
 
     /// Takes in what another reduction saw.
+    #[inline]
     pub fn merge(&mut self, other: Reduction) {
         self.left_out.extend(other.left_out);
         for (id, job) in other.jobs {
@@ -108,6 +110,7 @@ impl Reduction {
         }
     }
 
+    #[inline]
     fn merge_job(&mut self, id: String, other: JobReduction) {
         match self.jobs.get_mut(&id) {
             Some(job) => job.merge_others(&other, &mut self.left_out),
@@ -125,6 +128,7 @@ impl Reduction {
     /// The summary of the job that began last; profiles of other jobs are left out. None when
     /// no profile was taken in.
     #[must_use]
+    #[inline]
     pub fn finish(mut self) -> Option<Summary> {
         let newest = self.jobs.iter().max_by(|(_, one), (_, other)| one.began(other))?;
         let id = newest.0.clone();
@@ -147,6 +151,7 @@ merge_fields! {
 }
 
 impl JobReduction {
+    #[inline]
     fn of(file: &str, profile: &RankProfile) -> JobReduction {
         let mut reduction = JobReduction::default();
         reduction.set(file, profile);
@@ -154,6 +159,7 @@ impl JobReduction {
     }
 
     /// Makes this the reduction of one profile, reusing its memory.
+    #[inline]
     fn set(&mut self, file: &str, profile: &RankProfile) {
         let RankProfile {
             schema: _,
@@ -218,6 +224,7 @@ impl JobReduction {
 
     /// Takes in other ranks of the job, unless one of them is here already: a second profile of a rank cannot
     /// be told from the first.
+    #[inline]
     fn merge_others(&mut self, other: &JobReduction, left_out: &mut BTreeSet<LeftOut>) {
         if let Some(rank) = self.general.files.ranks().common(other.general.files.ranks()) {
             let reason = format!("is a second profile of rank {rank}");
@@ -238,6 +245,7 @@ impl JobReduction {
         }
     }
 
+    #[inline]
     fn finish(self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
         let JobReduction {
             general,
@@ -331,6 +339,7 @@ impl JobReduction {
 
 impl General {
     /// Makes this what one profile says, reusing its memory.
+    #[inline]
     fn set(&mut self, file: &str, profile: &RankProfile) {
         let General {
             lowest_rank,
@@ -367,6 +376,7 @@ impl General {
 }
 
 impl Merge for General {
+    #[inline]
     fn absorb(&mut self, other: &General) {
         let General {
             lowest_rank,

@@ -72,6 +72,7 @@ merge_fields! {
 }
 
 impl Watches {
+    #[inline]
     pub(super) fn of(watch: &Watch, rank: u32) -> Watches {
         let Watch {
             variable,
@@ -113,6 +114,7 @@ impl Watches {
         Watches(BTreeMap::from([((variable.clone(), *threshold), reduction)]))
     }
 
+    #[inline]
     pub(super) fn finish(self) -> Vec<WatchSummary> {
         let watches = self.0.into_iter();
         watches.filter_map(|((variable, above), watch)| watch.finish(variable, above)).collect()
@@ -120,6 +122,7 @@ impl Watches {
 }
 
 impl WatchReduction {
+    #[inline]
     fn finish(self, variable: String, threshold: u64) -> Option<WatchSummary> {
         let WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere } = self;
         let stacks = sites.values().flat_map(|site| site.stacks.keys().flatten());
@@ -154,6 +157,7 @@ fn sum_of(site: &WatchSiteSummary) -> i128 {
 }
 
 impl SiteReduction {
+    #[inline]
     fn finish(
         self,
         function: String,

@@ -5,7 +5,8 @@ use std::ffi::{CStr, c_int};
 use std::mem;
 
 use super::{missing, spelling};
-use crate::calls::gate::{self, Scope};
+use crate::calls::gate::{self, Fast, Scope};
+use crate::calls::ledger;
 use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
 use crate::entry::stopwatch::Stopwatch;
@@ -124,6 +125,10 @@ impl Effect {
 pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::C, words) };
+    // SAFETY: the caller's.
+    if let Some(result) = unsafe { counted(entry, words, arguments) } {
+        return result;
+    }
     let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
     // Looked up while no time is taken.
@@ -136,6 +141,31 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0);
     result
+}
+
+/// Forwards a call that is only counted, while others are watched; none for any other call.
+///
+/// # Safety
+///
+/// `words` are the arguments with which the program has called this entry point.
+#[inline]
+unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
+    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_)) {
+        return None;
+    }
+    let function = entry.function;
+    // SAFETY: the caller's.
+    let next = || unsafe { forward(entry, words) };
+    let bytes = || if let Effect::Moves(bytes) = entry.effect { bytes(arguments) } else { 0 };
+    match gate::fast(function) {
+        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), function, next, bytes)),
+        Fast::Thread => {
+            let inside = gate::enter_thread(function)?;
+            let ledger = inside.ledger;
+            Some(gate::forward(inside, ledger, function, next, bytes))
+        }
+        Fast::None => None,
+    }
 }
 
 /// Forwards a call from C to the next definition, and does nothing else.

@@ -80,6 +80,8 @@ impl<'a> Arguments<'a> {
     }
 
     /// All of them; none when there are not as many.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(crate) fn all<const N: usize>(self) -> Option<[Passed; N]> {
         let words = <[usize; N]>::try_from(self.words).ok()?;
         Some(words.map(|word| Passed { language: self.language, word }))
