@@ -35,12 +35,12 @@ pub(super) struct Entry {
 /// How many words the routine in Fortran of a row with arguments of these `types` is passed.
 pub(super) const fn words_from_fortran(types: &[&str]) -> usize {
     let mut words = types.len() + 1;
-    let mut at = 0;
-    while at < types.len() {
-        if let b"Text" = types[at].as_bytes() {
+    let mut rest = types;
+    while let [first, others @ ..] = rest {
+        if let b"Text" = first.as_bytes() {
             words += 1;
         }
-        at += 1;
+        rest = others;
     }
     words
 }
