@@ -5,6 +5,9 @@
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
 //! reading and writing these files.
+//!
+//! Large functions that libgyan.so has, too, are `#[inline]`, which lets the crate that uses them compile them: the
+//! command for speed, libgyan.so for size.
 
 #![forbid(unsafe_code)]
 
@@ -15,6 +18,7 @@ mod in_place;
 mod live;
 mod messages;
 mod number;
+mod order;
 mod process_note;
 #[cfg(test)]
 mod properties;
@@ -45,13 +49,16 @@ pub use messages::{
     PeerQueues, Stack, Traffic, Watch, WatchSite,
 };
 pub use number::Number;
+pub use order::{collected, sort_by};
 pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
     RankProfile, Skipped, Tool,
 };
-pub use read::{ReadError, parse_rank, parse_summary, read_rank, read_summary, read_variables};
+pub use read::{
+    ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_variables,
+};
 pub use readings::{Measure, Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};
 pub use rows::{

@@ -10,9 +10,8 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::read::{ReadError, check_schema, parse_rank};
+use crate::read::{ReadError, parse, parse_rank};
 use crate::{LIVE_SCHEMA, RankProfile};
 
 /// No index is longer: a host has fewer ranks.
@@ -100,10 +99,12 @@ impl LiveFile {
     ///
     /// # Errors
     /// When the file cannot be read, is no live file, is damaged, or is newer than this version.
+    #[inline]
     pub fn open(path: &Path) -> Result<LiveFile, ReadError> {
         Self::of(path, &File::open(path)?)
     }
 
+    #[inline]
     fn of(path: &Path, file: &File) -> Result<LiveFile, ReadError> {
         let mut line = Vec::new();
         BufReader::new(file.take(INDEX_BYTES)).read_until(b'\n', &mut line)?;
@@ -111,12 +112,13 @@ impl LiveFile {
     }
 
     /// `line`: the first one.
+    #[inline]
     fn indexed(path: &Path, line: &[u8]) -> Result<LiveFile, ReadError> {
         let damaged = || ReadError::Damaged("its first line is not what was written".into());
-        let index: Value = serde_json::from_slice(line).map_err(|_| damaged())?;
-        let schema = index.get("schema").and_then(Value::as_str).unwrap_or_default();
-        check_schema(schema, LIVE_SCHEMA)?;
-        let index: Index = serde_json::from_value(index).map_err(|_| damaged())?;
+        let index: Index = parse(line, LIVE_SCHEMA).map_err(|error| match error {
+            ReadError::Newer { .. } | ReadError::Other { .. } => error,
+            _ => damaged(),
+        })?;
         let mut at = line.len() as u64;
         let mut ranks = Vec::with_capacity(index.ranks.len());
         for rank in index.ranks {

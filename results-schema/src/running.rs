@@ -56,6 +56,7 @@ pub struct StateShare {
 
 impl Samples {
     /// Takes in the readings of the same variable in a later part of the run.
+    #[inline]
     pub fn extend(&mut self, later: &Samples) {
         if self.n == 0 || later.n == 0 {
             if later.n > 0 {
@@ -251,6 +252,7 @@ impl PhasePvar {
 
 impl Series {
     /// Takes in the records of a later part of the run.
+    #[inline]
     pub fn extend(&mut self, later: &Series) {
         let Series { interval_s: _, end_s, columns } = later;
         let before = self.end_s.len();

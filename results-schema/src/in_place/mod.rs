@@ -85,7 +85,7 @@ fn parse<'a>(
         Some(profile) => profile,
         none => none.insert(parse_rank(bytes)?),
     };
-    check_rank(profile)?;
+    check_rank(profile.rank, profile.size)?;
     Ok(profile)
 }
 

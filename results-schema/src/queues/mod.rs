@@ -11,7 +11,7 @@ use serde::Serialize;
 
 pub(crate) use variables::sampled_length;
 
-use crate::{MessageSource, Statistic, Summary, Traffic};
+use crate::{MessageSource, Statistic, Summary, Traffic, sort_by};
 
 /// What is asked of the queues, in the order in which it is shown.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
@@ -194,7 +194,8 @@ impl Summary {
         let told = self.messages.iter().map(|messages| told::rows(messages, missing));
         let mut told: Vec<Vec<QueueRow>> = told.collect();
         // PERUSE before events: a source is less than one that comes after it.
-        told.sort_by_key(|rows| rows.first().map(|row| row.source));
+        let source = |rows: &Vec<QueueRow>| rows.first().map(|row| row.source);
+        sort_by(&mut told, |one, other| source(one).cmp(&source(other)));
         let sources = told.into_iter().chain([variables::rows(self), calls::rows(self)]);
         let sources: Vec<Vec<QueueRow>> = sources.collect();
         let best = |quantity: Quantity| {

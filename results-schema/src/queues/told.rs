@@ -4,6 +4,7 @@ use super::{Fidelity, OnRank, Quantity, QueueRow};
 use crate::{MessageSource, MessagesSummary, Metric, MetricSummary, Traffic};
 
 /// `missing`: what the run could not be told, in sentences.
+#[inline]
 pub(super) fn rows(messages: &MessagesSummary, missing: &[String]) -> Vec<QueueRow> {
     // PERUSE tells of both queues, so what it measured nothing of did not happen. Events need not.
     let all_told = messages.source == MessageSource::Peruse
@@ -13,6 +14,7 @@ pub(super) fn rows(messages: &MessagesSummary, missing: &[String]) -> Vec<QueueR
 }
 
 /// `all_told`: what is not there is 0.
+#[inline]
 fn of_traffic(messages: &MessagesSummary, traffic: Traffic, all_told: bool) -> Vec<QueueRow> {
     let find =
         |metric| messages.metrics.iter().find(|row| (row.metric, row.traffic) == (metric, traffic));

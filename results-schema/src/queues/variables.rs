@@ -3,7 +3,7 @@
 use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
 use crate::{
     Class, Element, Measure, Number, Pvar, PvarSummary, RankProfile, Statistic, Summary,
-    WatchSummary,
+    WatchSummary, sort_by,
 };
 
 /// A variable that tells of a queue.
@@ -75,6 +75,7 @@ const KNOWN: [Known; 14] = [
     known("runtime_spc_OMPI_SPC_MATCH_TIME", Quantity::PostedSearchTime, Tells::Microseconds),
 ];
 
+#[inline]
 pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
     let watched = summary.watches.iter().filter_map(of_watch);
     let tell = |known: &&Known| is_counting(summary, known.name);
@@ -120,6 +121,7 @@ fn saw_anything(row: &QueueRow) -> bool {
 }
 
 /// The rows of a variable, one for each communicator that it is bound to, the longest queue first.
+#[inline]
 fn of_pvar(summary: &Summary, known: &Known) -> Vec<QueueRow> {
     let same = summary.pvars.iter().filter(|pvar| pvar.name == known.name);
     let mut objects: Vec<Option<&str>> = same.map(|pvar| pvar.object.as_deref()).collect();
@@ -127,7 +129,7 @@ fn of_pvar(summary: &Summary, known: &Known) -> Vec<QueueRow> {
     let bound = objects.into_iter().map(|object| Bound { summary, known, object });
     let mut rows: Vec<QueueRow> = bound.filter_map(Bound::row).collect();
     let largest = |row: &QueueRow| row.max.map_or(0.0, |max| max.value);
-    rows.sort_by(|one, other| largest(other).total_cmp(&largest(one)));
+    sort_by(&mut rows, |one, other| largest(other).total_cmp(&largest(one)));
     rows
 }
 

@@ -56,6 +56,7 @@ impl CallReduction {
         };
     }
 
+    #[inline]
     pub(super) fn finish(self, name: String, reduced: u64) -> Option<CallSummary> {
         let CallReduction {
             count,

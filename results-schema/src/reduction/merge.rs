@@ -16,6 +16,7 @@ pub(super) trait Merge {
 macro_rules! merge_fields {
     ($($type:ident { $($field:ident),+ $(,)? })+) => {$(
         impl $crate::reduction::merge::Merge for $type {
+            #[inline]
             fn absorb(&mut self, other: &$type) {
                 let $type { $($field),+ } = other;
                 $(self.$field.absorb($field);)+

@@ -9,7 +9,7 @@ use super::absence::{Absence, Row, Rows};
 use super::merge::{Merge, merge_fields};
 use crate::{
     EventCount, EventSummary, MessageMetric, MessageSource, Messages, MessagesSummary, Metric,
-    MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic,
+    MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic, collected, sort_by,
 };
 
 /// Pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
@@ -47,10 +47,12 @@ merge_fields! {
 }
 
 impl MessagesReduction {
+    #[inline]
     pub(super) fn of_rank(messages: &[Messages], rank: u32) -> Sources {
-        messages.iter().map(|one| (one.source, MessagesReduction::of(one, rank))).collect()
+        collected(messages.iter().map(|one| (one.source, MessagesReduction::of(one, rank))))
     }
 
+    #[inline]
     fn of(messages: &Messages, rank: u32) -> MessagesReduction {
         let Messages { source: _, metrics, peers, without_peer, lost } = messages;
         let mut rows = Rows::default();
@@ -73,6 +75,7 @@ impl MessagesReduction {
         }
     }
 
+    #[inline]
     pub(super) fn finish(self, source: MessageSource) -> MessagesSummary {
         let MessagesReduction { ranks, metrics, pairs, pairs_seen, without_peer, lost } = self;
         let metrics = metrics.finish().filter_map(|(key, metric)| metric.finish(key, ranks));
@@ -93,10 +96,11 @@ impl WorstPairs {
     /// Each pair comes once, so it does not matter whether some were left out before.
     fn add(&mut self, pairs: impl Iterator<Item = (u32, PeerQueues)>) {
         self.0.extend(pairs);
-        self.0.sort_by_key(|(rank, queues)| {
+        let key = |(rank, queues): &(u32, PeerQueues)| {
             let PeerQueues { peer, unexpected, unexpected_max, posted, .. } = queues;
             (Reverse((*unexpected, *unexpected_max, *posted)), *rank, *peer)
-        });
+        };
+        sort_by(&mut self.0, |one, other| key(one).cmp(&key(other)));
         self.0.truncate(PAIRS_AT_MOST);
     }
 }
@@ -119,6 +123,7 @@ impl MetricReduction {
         };
     }
 
+    #[inline]
     fn finish(self, (metric, traffic): (Metric, Traffic), ranks: u64) -> Option<MetricSummary> {
         let MetricReduction { n, sum, max, histogram, absence } = self;
         let n = absence.finish(n, ranks.saturating_sub(n.ranks()))?;
@@ -163,6 +168,7 @@ struct EventReduction {
 merge_fields! { Events { ranks, rows } }
 
 impl Events {
+    #[inline]
     pub(super) fn of(events: &[EventCount], rank: u32) -> Events {
         if events.is_empty() {
             return Events::default();
@@ -181,6 +187,7 @@ impl Events {
         Events { ranks: 1, rows: Some(rows) }
     }
 
+    #[inline]
     pub(super) fn finish(self) -> Vec<EventSummary> {
         let Events { ranks, rows } = self;
         let rows = rows.into_iter().flat_map(Rows::finish);
@@ -210,6 +217,7 @@ impl EventReduction {
         };
     }
 
+    #[inline]
     fn finish(self, (name, event_source, object): EventKey, ranks: u64) -> Option<EventSummary> {
         let EventReduction { n, dropped, first_s, last_s, gap_max_s, absence } = self;
         let n = absence.finish(n, ranks.saturating_sub(n.ranks()))?;

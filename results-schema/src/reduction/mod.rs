@@ -28,7 +28,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     BadEnding, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi,
     Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped,
-    SkippedSummary, Statistics, Summary, Tool, Warning,
+    SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
 use absence::Rows;
 use calls::CallReduction;
@@ -91,6 +91,7 @@ struct General {
 
 impl Reduction {
     /// Takes in the profile that `file` held.
+    #[inline]
     pub fn add(&mut self, file: &str, profile: &RankProfile) {
         self.merge_job(profile.job.id.clone(), JobReduction::of(file, profile));
     }
@@ -101,6 +102,7 @@ impl Reduction {
     }
 
     /// Takes in what another reduction saw.
+    #[inline]
     pub fn merge(&mut self, other: Reduction) {
         self.left_out.extend(other.left_out);
         for (id, job) in other.jobs {
@@ -108,6 +110,7 @@ impl Reduction {
         }
     }
 
+    #[inline]
     fn merge_job(&mut self, id: String, other: JobReduction) {
         match self.jobs.get_mut(&id) {
             Some(job) => job.merge_others(&other, &mut self.left_out),
@@ -125,6 +128,7 @@ impl Reduction {
     /// The summary of the job that began last; profiles of other jobs are left out. None when
     /// no profile was taken in.
     #[must_use]
+    #[inline]
     pub fn finish(mut self) -> Option<Summary> {
         let newest = self.jobs.iter().max_by(|(_, one), (_, other)| one.began(other))?;
         let id = newest.0.clone();
@@ -147,6 +151,7 @@ merge_fields! {
 }
 
 impl JobReduction {
+    #[inline]
     fn of(file: &str, profile: &RankProfile) -> JobReduction {
         let mut reduction = JobReduction::default();
         reduction.set(file, profile);
@@ -154,6 +159,7 @@ impl JobReduction {
     }
 
     /// Makes this the reduction of one profile, reusing its memory.
+    #[inline]
     fn set(&mut self, file: &str, profile: &RankProfile) {
         let RankProfile {
             schema: _,
@@ -209,7 +215,7 @@ impl JobReduction {
         set_counts(&mut self.skipped, skipped);
         let number = |of: &ObjectsLeftOut| Statistics::of(Number::Integer(of.number.into()), rank);
         let key = |of: &ObjectsLeftOut| (of.reason.clone(), of.what.clone());
-        self.objects = objects.iter().map(|of| (key(of), number(of))).collect();
+        self.objects = collected(objects.iter().map(|of| (key(of), number(of))));
         set_all(&mut self.missing_events, events);
         set_all(&mut self.advice, advice);
         self.overhead = OverheadReduction::of(overhead, clock.is_some(), rank);
@@ -218,6 +224,7 @@ impl JobReduction {
 
     /// Takes in other ranks of the job, unless one of them is here already: a second profile of a rank cannot
     /// be told from the first.
+    #[inline]
     fn merge_others(&mut self, other: &JobReduction, left_out: &mut BTreeSet<LeftOut>) {
         if let Some(rank) = self.general.files.ranks().common(other.general.files.ranks()) {
             let reason = format!("is a second profile of rank {rank}");
@@ -238,6 +245,7 @@ impl JobReduction {
         }
     }
 
+    #[inline]
     fn finish(self, left_out: BTreeSet<LeftOut>) -> Option<Summary> {
         let JobReduction {
             general,
@@ -331,6 +339,7 @@ impl JobReduction {
 
 impl General {
     /// Makes this what one profile says, reusing its memory.
+    #[inline]
     fn set(&mut self, file: &str, profile: &RankProfile) {
         let General {
             lowest_rank,
@@ -367,6 +376,7 @@ impl General {
 }
 
 impl Merge for General {
+    #[inline]
     fn absorb(&mut self, other: &General) {
         let General {
             lowest_rank,
@@ -400,7 +410,7 @@ impl Merge for General {
 /// Makes `set` hold these and no others; usually it holds them already.
 fn set_all(set: &mut BTreeSet<String>, list: &[String]) {
     if !set.iter().eq(list) {
-        *set = list.iter().cloned().collect();
+        *set = collected(list.iter().cloned());
     }
 }
 
@@ -411,7 +421,7 @@ fn set_counts<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, list: &[K]) {
             *ranks = 1;
         }
     } else {
-        *counts = list.iter().map(|one| (one.clone(), 1)).collect();
+        *counts = collected(list.iter().map(|one| (one.clone(), 1)));
     }
 }
 

@@ -6,7 +6,7 @@ use super::absence::{Absence, Row, Rows};
 use super::calls::CallReduction;
 use super::merge::{Merge, merge_fields};
 use super::pvars::Pvars;
-use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Statistics};
+use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Statistics, sort_by};
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
@@ -37,6 +37,7 @@ merge_fields! {
 
 impl PhaseReduction {
     /// The phases of `rank`, which read `pvars`.
+    #[inline]
     pub(super) fn of_rank(
         rows: &mut Rows<PhaseReduction>,
         phases: &[Phase],
@@ -64,12 +65,14 @@ impl PhaseReduction {
     }
 
     /// In the order in which the phases first came.
+    #[inline]
     pub(super) fn finish(rows: Rows<PhaseReduction>, reduced: u64) -> Vec<PhaseSummary> {
         let mut phases: Vec<(String, PhaseReduction)> = rows.finish().collect();
-        phases.sort_by_key(|(_, phase)| phase.place);
+        sort_by(&mut phases, |(_, one), (_, other)| one.place.cmp(&other.place));
         phases.into_iter().filter_map(|(name, phase)| phase.summary(name, reduced)).collect()
     }
 
+    #[inline]
     fn summary(self, name: String, reduced: u64) -> Option<PhaseSummary> {
         let PhaseReduction {
             place: _,

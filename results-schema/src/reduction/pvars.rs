@@ -10,7 +10,7 @@ use super::merge::{Lowest, merge_fields};
 use super::sorted::Sorted;
 use crate::{
     Class, Datatype, Element, Measure, Number, Pvar, PvarSummary, Reading, Samples, SamplesSummary,
-    StateSummary, Statistics,
+    StateSummary, Statistics, sort_by,
 };
 
 /// What makes two variables of two ranks the same.
@@ -93,6 +93,7 @@ impl Pvars {
     }
 
     /// Takes in what `rank` sampled of `pvar`.
+    #[inline]
     pub(super) fn add_samples(&mut self, pvar: &Pvar, samples: Option<&Samples>, rank: u32) {
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
             let is = |variable: &Variable| variable.is(pvar);
@@ -121,6 +122,7 @@ impl Pvars {
         }
     }
 
+    #[inline]
     pub(super) fn finish(self) -> (Vec<PvarSummary>, Vec<SamplesSummary>) {
         let numbers = self.numbers.into_rows().filter_map(|((variable, measure, element), row)| {
             let NumberReduction { said, notes, statistics } = row;
@@ -143,6 +145,7 @@ impl Pvars {
 }
 
 impl NumberReduction {
+    #[inline]
     fn set(&mut self, pvar: &Pvar, number: Number, rank: u32) {
         self.said = Lowest { rank, said: (pvar.datatype, pvar.behaves_as) };
         if !self.notes.iter().eq(&pvar.notes) {
@@ -153,6 +156,7 @@ impl NumberReduction {
 }
 
 impl SamplesReduction {
+    #[inline]
     fn set(&mut self, behaves_as: Option<Class>, samples: &Samples, rank: u32) {
         // The numbers of elements are readings.
         let Samples { n, min: _, mean: _, max: _, sum: _, histogram, states } = samples;
@@ -172,6 +176,7 @@ impl SamplesReduction {
         );
     }
 
+    #[inline]
     fn finish(self, variable: Variable) -> SamplesSummary {
         let SamplesReduction { behaves_as, ranks, n, histogram, states } = self;
         let states = states.finish().filter_map(|(state, row)| {
@@ -179,7 +184,7 @@ impl SamplesReduction {
             Some(StateSummary { state, share: row.absence.finish(row.share, absent)? })
         });
         let mut states: Vec<StateSummary> = states.collect();
-        states.sort_by(|a, b| b.share.avg.total_cmp(&a.share.avg));
+        sort_by(&mut states, |a, b| b.share.avg.total_cmp(&a.share.avg));
         SamplesSummary {
             name: variable.name,
             class: variable.class,

@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use serde::de::Error;
 use serde::ser::SerializeSeq;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
@@ -56,9 +57,10 @@ impl<K: Serialize, V: Serialize> Serialize for Sorted<K, V> {
 
 impl<'de, K: Deserialize<'de> + Ord, V: Deserialize<'de>> Deserialize<'de> for Sorted<K, V> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Sorted<K, V>, D::Error> {
-        let mut rows: Vec<(K, V)> = Vec::deserialize(deserializer)?;
-        rows.sort_by(|one, other| one.0.cmp(&other.0));
-        rows.dedup_by(|one, other| one.0 == other.0);
+        let rows: Vec<(K, V)> = Vec::deserialize(deserializer)?;
+        if !rows.is_sorted_by(|(one, _), (other, _)| one < other) {
+            return Err(D::Error::custom("rows are not in order"));
+        }
         let rows = rows.into_iter().map(|(key, value)| Slot { key, value, is_here: true });
         let list = LISTS.fetch_add(1, Relaxed);
         Ok(Sorted { rows: rows.collect(), list, ..Sorted::default() })
@@ -203,9 +205,16 @@ impl<K: Clone + Ord, V: Clone + Merge> Sorted<K, V> {
         rest.iter_mut().filter(|slot| slot.is_here).for_each(|slot| own(&mut slot.value));
         if !new.is_empty() {
             self.list = LISTS.fetch_add(1, Relaxed);
-            self.rows.append(&mut new);
-            // Two sorted lists, one after the other, which take one pass to sort.
-            self.rows.sort_by(|one, other| one.key.cmp(&other.key));
+            let mut new = new.into_iter().peekable();
+            let old = std::mem::take(&mut self.rows);
+            self.rows.reserve(old.len() + new.len());
+            for slot in old {
+                while let Some(before) = new.next_if(|new| new.key < slot.key) {
+                    self.rows.push(before);
+                }
+                self.rows.push(slot);
+            }
+            self.rows.extend(new);
             self.trail.clear();
         }
         if self.rows.len() == other.rows.len()

@@ -10,7 +10,7 @@ use super::json;
 use super::merge::{Merge, merge_fields};
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Statistics, Watch, WatchSite, WatchSiteSummary,
-    WatchSummary,
+    WatchSummary, collected, sort_by,
 };
 
 /// Stacks of a site that are shown.
@@ -72,6 +72,7 @@ merge_fields! {
 }
 
 impl Watches {
+    #[inline]
     pub(super) fn of(watch: &Watch, rank: u32) -> Watches {
         let Watch {
             variable,
@@ -98,7 +99,7 @@ impl Watches {
                 sum: *sum,
                 worst: Worst(rank, worst.clone()),
                 stacks_taken: *stacks_taken,
-                stacks: stacks.iter().map(stack).collect(),
+                stacks: collected(stacks.iter().map(stack)),
             };
             ((function.clone(), place(call)), reduction)
         };
@@ -107,12 +108,13 @@ impl Watches {
             not_compared: *not_compared,
             hits: integer(*hits),
             max: integer(*max),
-            sites: sites.iter().map(site).collect(),
+            sites: collected(sites.iter().map(site)),
             hits_elsewhere: *hits_elsewhere,
         };
         Watches(BTreeMap::from([((variable.clone(), *threshold), reduction)]))
     }
 
+    #[inline]
     pub(super) fn finish(self) -> Vec<WatchSummary> {
         let watches = self.0.into_iter();
         watches.filter_map(|((variable, above), watch)| watch.finish(variable, above)).collect()
@@ -120,18 +122,19 @@ impl Watches {
 }
 
 impl WatchReduction {
+    #[inline]
     fn finish(self, variable: String, threshold: u64) -> Option<WatchSummary> {
         let WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere } = self;
         let stacks = sites.values().flat_map(|site| site.stacks.keys().flatten());
         let places = sites.keys().map(|(_, place)| place).chain(stacks);
         let objects: BTreeSet<&LoadedObject> =
-            places.filter_map(|place| place.object.as_ref()).collect();
+            collected(places.filter_map(|place| place.object.as_ref()));
         let load_map: Vec<LoadedObject> = objects.into_iter().cloned().collect();
         let mut sites: Vec<WatchSiteSummary> = sites
             .into_iter()
             .filter_map(|((function, place), site)| site.finish(function, &place, &load_map))
             .collect();
-        sites.sort_by_key(|site| Reverse(sum_of(site)));
+        sort_by(&mut sites, |one, other| sum_of(other).cmp(&sum_of(one)));
         Some(WatchSummary {
             variable,
             threshold,
@@ -154,6 +157,7 @@ fn sum_of(site: &WatchSiteSummary) -> i128 {
 }
 
 impl SiteReduction {
+    #[inline]
     fn finish(
         self,
         function: String,
@@ -168,7 +172,7 @@ impl SiteReduction {
                 frames: frames.iter().map(|frame| frame.in_map(load_map)).collect(),
             })
             .collect();
-        stacks.sort_by_key(|stack| Reverse(stack.hits));
+        sort_by(&mut stacks, |one, other| other.hits.cmp(&one.hits));
         stacks.truncate(STACKS_AT_MOST);
         let Worst(worst_rank, worst) = worst;
         Some(WatchSiteSummary {

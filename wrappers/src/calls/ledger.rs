@@ -11,7 +11,7 @@
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::calls::budget::{Budget, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
@@ -19,6 +19,7 @@ use crate::mpi::functions::{Function, LEN, functions};
 use crate::sys::alloc;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
+use crate::sys::later::Later;
 
 const LEDGERS_AT_MOST: usize = 256;
 /// All functions are looked at after this time, to see which are called how often.
@@ -67,7 +68,7 @@ impl Account {
 /// What is known of the calls of one thread, or of many when it is shared.
 pub(crate) struct Ledger {
     accounts: [Account; ROWS],
-    timings: [OnceLock<Box<Timing>>; ROWS],
+    timings: [Later<Timing>; ROWS],
     /// A bit for each function that was called.
     called: [Whole; WORDS],
     random: Whole,
@@ -88,7 +89,7 @@ impl Ledger {
     const fn new() -> Ledger {
         Ledger {
             accounts: [const { Account::new() }; ROWS],
-            timings: [const { OnceLock::new() }; ROWS],
+            timings: [const { Later::new() }; ROWS],
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
             shared: AtomicBool::new(false),
@@ -169,15 +170,15 @@ impl Ledger {
 
     /// The times of a function of which a call was timed.
     fn known_timing(&self, function: Function) -> Option<&Timing> {
-        self.timings.get(function.0)?.get().map(Box::as_ref)
+        self.timings.get(function.0)?.get()
     }
 
     fn timing(&self, function: Function) -> Option<&Timing> {
         let timing = self.timings.get(function.0)?;
         if alloc::is_short() {
-            return timing.get().map(Box::as_ref);
+            return timing.get();
         }
-        Some(timing.get_or_init(|| Box::new(Timing::new())))
+        Some(timing.get_or_make(Timing::new))
     }
 
     /// A number in [0, 1).

@@ -58,10 +58,10 @@ macro_rules! entry_points {
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
             extern "C-unwind" fn $symbol($($arg: $type),*) $(-> $result)? {
-                static NEXT: Next = Next::new($name);
+                static NEXT: Next = Next::new();
                 type Function = prototype!([$($called)?] extern "C-unwind" fn($($type),*) $(-> $result)?);
                 // SAFETY: the prototype that the standard gives this function.
-                let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT)) };
+                let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT, $name)) };
                 let scope = gate::enter(values::$function, start_late);
                 let inside = $inside;
                 #[allow(clippy::let_unit_value)]

@@ -8,7 +8,7 @@
 
 use std::marker::PhantomData;
 
-use crate::mpi::abi::{Inquiry, inquiry};
+use crate::mpi::abi::{Inquiry, known_inquiry as inquiry};
 use crate::mpi::functions::{
     Aint, Argument, Comm, Count, Datatype, Datatypes, Int, Ints, PerDestination, PerRank,
     PerRankAtRoot, PerSource, Pointer,
@@ -50,6 +50,8 @@ pub(crate) struct Typed<T> {
 }
 
 impl<T> Typed<T> {
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(crate) fn new(passed: Passed) -> Typed<T> {
         Typed { passed, of: PhantomData }
     }
@@ -59,6 +61,8 @@ impl<T: Given> Typed<T> {
     /// # Safety
     ///
     /// An argument of this type, of a call that succeeded.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(crate) unsafe fn value(&self) -> T::Value {
         match self.passed.language {
             // SAFETY: the caller's.
@@ -246,11 +250,18 @@ impl Types {
 pub(crate) fn elements(count: i64, datatype: usize) -> u64 {
     // A datatype without elements is not asked about: it may be anything.
     let Some(count) = u64::try_from(count).ok().filter(|&count| count > 0) else { return 0 };
-    let size = match inquiry() {
-        Some(mpi) if datatype != NONE => mpi.type_size(datatype),
-        _ => None,
-    };
-    count.saturating_mul(size.unwrap_or(0))
+    if datatype == NONE {
+        return 0;
+    }
+    let Some(mpi) = inquiry() else { return 0 };
+    let Some(size) = mpi.type_size(datatype) else { return 0 };
+    count.checked_mul(size).unwrap_or_else(too_many)
+}
+
+#[cold]
+#[inline(never)]
+fn too_many() -> u64 {
+    u64::MAX
 }
 
 /// A message to `dest` (3.2), or an access to the memory of `dest` (12.3).
@@ -265,6 +276,8 @@ pub(crate) fn item(datatype: usize, dest: i64) -> u64 {
     message(1, datatype, dest)
 }
 
+#[allow(clippy::inline_always)]
+#[inline(always)]
 fn is_proc_null(rank: i64) -> bool {
     inquiry().is_none_or(|mpi| i64::from(mpi.abi.proc_null) == rank)
 }

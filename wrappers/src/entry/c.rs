@@ -9,9 +9,10 @@ use std::ffi::c_void;
 use std::mem;
 use std::ptr;
 
-use super::call::{self, Effect, Entry, moves, object_change};
+use super::call::{Effect, Entry, moves, object_change, words_from_fortran};
 use super::caller::noting_caller;
 use super::entrance::entrance;
+use super::words::as_words;
 use crate::calls::gate::{self, Fast};
 use crate::calls::ledger;
 use crate::entry::bytes::{self, Given, Typed};
@@ -28,13 +29,16 @@ macro_rules! entry_points {
         $($effect:ident $what:ident ( $($on:ident),* ))? ;
     )*) => {
         $(
-            #[allow(clippy::too_many_arguments, clippy::similar_names)]
-            const _: () = {
+            #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+            pub(in crate::entry) mod $name {
+                #[allow(clippy::wildcard_imports)]
+                use super::*;
+
                 skeleton! {
                     $chapter $name [$($($known)*)?] ( $($arg : $type),* )
                     $($effect $what ( $($on),* ))?
                 }
-            };
+            }
         )*
     };
 }
@@ -78,10 +82,11 @@ macro_rules! skeleton {
             Effect::Changes(object_change! { ( $($arg)* ) $effect $what ( $($on)* ) })
         }
 
+        as_words! { fn slow($($arg: $type),*) -> Int => from_c(ENTRY) }
+
         #[inline]
         fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
-            // SAFETY: the arguments of this call.
-            unsafe { call::from_c(&ENTRY, &[$(Argument::word($arg)),*]) }
+            slow($($arg),*)
         }
 
         noting! { $known #[cfg_attr(not(test), unsafe(no_mangle))] $name ( $($arg : $type),* ) }
@@ -93,16 +98,15 @@ macro_rules! fast {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $bytes:expr; $effect:expr) => {
         entry! { $function $name $known ( $($arg : $type),* ) at_first as *mut _; $effect }
 
-        /// Called instead of the next definition until that is known.
-        #[cold]
-        extern "C-unwind" fn at_first($($arg: $type),*) -> Int {
-            // SAFETY: the arguments of this call.
-            unsafe { call::forward(&ENTRY, &[$(Argument::word($arg)),*]) }
+        as_words! {
+            /// Called instead of the next definition until that is known.
+            fn at_first($($arg: $type),*) -> Int => forward(ENTRY)
         }
 
         type Function = extern "C-unwind" fn($($type),*) -> Int;
 
         /// `WATCHED`: receives are watched.
+        #[cfg_attr(target_arch = "x86_64", allow(dead_code))]
         #[inline]
         fn called<const WATCHED: bool>($($arg: $type),*) -> Int {
             match gate::fast($function) {
@@ -115,12 +119,9 @@ macro_rules! fast {
             }
         }
 
-        // With the same arguments in the same registers, so that the fast path saves none.
-        #[cold]
-        #[inline(never)]
-        extern "C-unwind" fn slow($($arg: $type),*) -> Int {
-            // SAFETY: the arguments of this call.
-            unsafe { call::from_c(&ENTRY, &[$(Argument::word($arg)),*]) }
+        as_words! {
+            // With the same arguments in the same registers, so that the fast path saves none.
+            fn slow($($arg: $type),*) -> Int => from_c(ENTRY)
         }
 
         #[inline(never)]
@@ -161,7 +162,7 @@ pub(super) use fast;
 /// The function that programs call, of a row with a fast path.
 macro_rules! fast_entrance {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $($then:tt)*) => {
-        noting! { $known #[allow(clippy::too_many_arguments)] other ( $($arg : $type),* ) }
+        other! { $known ( $($arg : $type),* ) }
 
         entrance! {
             #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -170,13 +171,33 @@ macro_rules! fast_entrance {
     };
 }
 
+/// What an entrance goes on as for a call that it does not take. Where the entrance is that of the
+/// compiler, this has the fast path, as has what notes the callers of receives.
+macro_rules! other {
+    ([samples $($fact:tt)*] $arguments:tt) => {
+        other! { [$($fact)*] $arguments }
+    };
+    ([] ( $($arg:ident : $type:ident),* )) => {
+        #[cfg(target_arch = "x86_64")]
+        use slow as other;
+
+        #[cfg(not(target_arch = "x86_64"))]
+        noting! { [] #[allow(clippy::too_many_arguments)] other ( $($arg : $type),* ) }
+    };
+    ($known:tt $arguments:tt) => {
+        noting! { $known #[allow(clippy::too_many_arguments)] other $arguments }
+    };
+}
+
 /// What is known of an entry point.
 macro_rules! entry {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $at_first:expr; $effect:expr) => {
-        static ENTRY: Entry = Entry {
-            next: Next::instead(c_name(concat!(stringify!($name), "\0")), $at_first),
+        pub(in crate::entry) static ENTRY: Entry = Entry {
+            next: Next::instead($at_first),
+            name: c_name(concat!(stringify!($name), "\0")),
             function: $function,
-            arguments: &[$((stringify!($arg), <$type as Argument>::KIND)),*],
+            arguments: &[$((Name::of(stringify!($arg)), <$type as Argument>::KIND)),*],
+            words_from_fortran: words_from_fortran(&[$(stringify!($type)),*]),
             effect: $effect,
             samples: samples! { $known },
             receives: receives! { ( $($arg)* ) $known },
@@ -201,7 +222,7 @@ macro_rules! noting {
     ($known:tt #[$attribute:meta] $name:ident ( $($arg:ident : $type:ident),* )) => {
         noting_caller! {
             #[$attribute]
-            fn $name($($arg: $type),*) -> Int, true, plain, watched
+            fn $name($($arg: $type),*) -> Int, plain, watched
         }
 
         extern "C-unwind" fn plain($($arg: $type),*) -> Int {

@@ -1,30 +1,48 @@
 //! A call on any path but the fastest: one function for those from C and one for those from
 //! Fortran, so that an entry point has little more to do than to lay down its arguments as words.
 
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 use std::mem;
 
-use super::missing;
-use crate::calls::gate::{self, Scope};
+use super::{missing, spelling};
+use crate::calls::gate::{self, Fast, Scope};
+use crate::calls::ledger;
 use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
 use crate::entry::stopwatch::Stopwatch;
-use crate::mpi::functions::{Function, Kind, Receives};
+use crate::mpi::functions::{Function, Kind, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
-/// What is known of an entry point.
+/// What is known of a function, for its entry points.
 pub(super) struct Entry {
+    /// The next definition in C.
     pub(super) next: Next,
+    pub(super) name: &'static CStr,
     pub(super) function: Function,
     /// Name and kind of each argument.
-    pub(super) arguments: &'static [(&'static str, Kind)],
+    pub(super) arguments: &'static [(Name, Kind)],
+    /// What its routines in Fortran are passed: the arguments, ierr, and the length of each string.
+    pub(super) words_from_fortran: usize,
     pub(super) effect: Effect,
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
+}
+
+/// How many words the routine in Fortran of a row with arguments of these `types` is passed.
+pub(super) const fn words_from_fortran(types: &[&str]) -> usize {
+    let mut words = types.len() + 1;
+    let mut rest = types;
+    while let [first, others @ ..] = rest {
+        if let b"Text" = first.as_bytes() {
+            words += 1;
+        }
+        rest = others;
+    }
+    words
 }
 
 impl Entry {
@@ -107,10 +125,14 @@ impl Effect {
 pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::C, words) };
+    // SAFETY: the caller's.
+    if let Some(result) = unsafe { counted(entry, words, arguments) } {
+        return result;
+    }
     let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
     // Looked up while no time is taken.
-    entry.next.get();
+    entry.next.get(entry.name);
     let watched = entry.watched(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     // SAFETY: the caller's.
@@ -121,6 +143,31 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     result
 }
 
+/// Forwards a call that is only counted, while others are watched; none for any other call.
+///
+/// # Safety
+///
+/// `words` are the arguments with which the program has called this entry point.
+#[inline]
+unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
+    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_)) {
+        return None;
+    }
+    let function = entry.function;
+    // SAFETY: the caller's.
+    let next = || unsafe { forward(entry, words) };
+    let bytes = || if let Effect::Moves(bytes) = entry.effect { bytes(arguments) } else { 0 };
+    match gate::fast(function) {
+        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), function, next, bytes)),
+        Fast::Thread => {
+            let inside = gate::enter_thread(function)?;
+            let ledger = inside.ledger;
+            Some(gate::forward(inside, ledger, function, next, bytes))
+        }
+        Fast::None => None,
+    }
+}
+
 /// Forwards a call from C to the next definition, and does nothing else.
 ///
 /// # Safety
@@ -128,22 +175,22 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
 pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
-    match entry.next.get() {
+    match entry.next.get(entry.name) {
         // SAFETY: the row has the arguments that the standard gives this function.
         Some(next) => unsafe { call(next, words) },
-        None => missing::call(entry.next.name(), entry.arguments, words),
+        None => missing::call(entry.name, entry.arguments, words),
     }
 }
 
 /// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,
-/// ierr, and the length of each string.
+/// ierr, and the length of each string. `spelling`: of the routine's name.
 ///
 /// # Safety
 ///
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize]) {
-    let next = missing::next_or_end(&entry.next);
+pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: usize) {
+    let next = spelling::next_or_end(entry, spelling);
     // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;
     // Every entry point has it.

@@ -1,13 +1,13 @@
 //! Where does a call return to? Noted by the first instructions of an entry point, where the address
 //! lies at the top of the stack, and nowhere else without unwinding.
 
-/// A function that goes on as `$inner`, or, when receives are watched and `$when`, notes where it returns
+/// A function that goes on as `$inner`, or, when receives are watched, notes where it returns
 /// to and goes on as `$watched`. All have the same arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! noting_caller {
     (
         $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?,
-        $when:expr, $inner:path, $watched:path
+        $inner:path, $watched:path
     ) => {
         $(#[$attribute])*
         #[unsafe(naked)]
@@ -16,19 +16,14 @@ macro_rules! noting_caller {
             // r10 and r11 hold no argument and belong to nobody (System V ABI, 3.2.1). The variable is
             // that of `crate::thread`, at an offset that the loader wrote.
             std::arch::naked_asm!(
-                ".if {when}",
                 "cmp byte ptr [rip + {on}], 0",
                 "jne 2f",
-                ".endif",
                 "jmp {inner}",
-                ".if {when}",
                 "2:",
                 "mov r10, qword ptr [rsp]",
                 "mov r11, qword ptr [rip + gyan_thread@GOTTPOFF]",
                 "mov qword ptr fs:[r11 + {caller}], r10",
                 "jmp {watched}",
-                ".endif",
-                when = const $when as usize,
                 on = sym $crate::observe::receives::ON,
                 caller = const std::mem::offset_of!($crate::calls::thread::Thread, caller),
                 inner = sym $inner,
@@ -42,12 +37,12 @@ macro_rules! noting_caller {
 macro_rules! noting_caller {
     (
         $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?,
-        $when:expr, $inner:path, $watched:path
+        $inner:path, $watched:path
     ) => {
         $(#[$attribute])*
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
         extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
-            if $when && $crate::observe::receives::is_on() { $watched($($arg),*) } else { $inner($($arg),*) }
+            if $crate::observe::receives::is_on() { $watched($($arg),*) } else { $inner($($arg),*) }
         }
     };
 }

@@ -105,11 +105,12 @@ mod tests {
     use std::panic::{catch_unwind, resume_unwind};
 
     use super::super::c::{entry, fast};
-    use super::super::call::{self, Effect, Entry};
+    use super::super::call::{Effect, Entry, words_from_fortran};
+    use super::super::words::as_words;
     use crate::calls::gate::{self, Fast};
     use crate::calls::ledger::{self, NO_FUNCTION};
     use crate::calls::thread;
-    use crate::mpi::functions::{Argument, Int, receives, samples};
+    use crate::mpi::functions::{Argument, Int, Name, receives, samples};
     use crate::mpi::handles::{Arguments, Language};
     use crate::observe::receives;
     use crate::sys::fork::in_a_copy;
@@ -185,6 +186,41 @@ mod tests {
         passes!(false; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8 i 9 j 10 k 11);
         passes!(true; a 1);
         passes!(true; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
+    }
+
+    /// Whether these arguments arrive on the other path, and what throws flies through it.
+    macro_rules! passes_as_words {
+        ($($arg:ident $value:literal)*) => {{
+            entered! { nowhere ($($arg),*) }
+
+            extern "C-unwind" fn arrives($($arg: Int),*) -> Int {
+                assert_eq!([$($arg),*], [$($value),*]);
+                5
+            }
+
+            extern "C-unwind" fn throws($(_: type_of!($arg)),*) -> Int {
+                resume_unwind(Box::new("as an exception would"))
+            }
+
+            let lines = in_a_copy(|out| {
+                gate::close();
+                ENTRY.next.is_at(Address::new(arrives as *mut _).unwrap());
+                let result = entered($($value),*);
+                ENTRY.next.is_at(Address::new(throws as *mut _).unwrap());
+                let thrown = catch_unwind(|| entered($($value),*)).is_err();
+                writeln!(out, "{result} {thrown}")
+            });
+            assert_eq!(lines, "5 true\n");
+        }};
+    }
+
+    #[test]
+    fn arguments_arrive_as_words_and_an_exception_flies_through() {
+        passes_as_words!(a 1);
+        passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6);
+        passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6 g 7);
+        passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
+        passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8 i 9 j 10 k 11);
     }
 
     #[test]

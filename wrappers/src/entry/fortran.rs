@@ -10,103 +10,69 @@
 
 use pastey::paste;
 
-use super::call::{self, Effect, Entry, moves, object_change};
+use super::c;
 use super::caller::noting_caller;
-use crate::entry::bytes::{self, Typed};
-use crate::entry::effects;
+use super::words::as_words;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
-use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {
     ($chapter:ident; $(
         $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
         $($effect:ident $what:ident ( $($on:ident),* ))? ;
     )*) => {
-        $( routines! {
-            $chapter $name ( $($($fortran)+)? ) [$($($known)*)?] ( $($arg $type)* ) ( $($effect $what ( $($on)* ))? )
-        } )*
+        // Fortran has those without a name here inside mpi_f08 alone.
+        $( spellings! { routine 0, $name ( $($($fortran)+)? ) [$($($known)*)?] ( $($arg $type)* ) } )*
     };
 }
 
-macro_rules! routines {
-    // Fortran has it inside mpi_f08 alone.
-    ($chapter:ident $name:ident () $known:tt $arguments:tt $effect:tt) => {};
-    ($chapter:ident $name:ident $fortran:tt $known:tt ( $($arg:ident $type:ident)* ) ( $($effect:tt)* )) => {
-        #[allow(non_snake_case)]
-        mod $name {
-            #[allow(clippy::wildcard_imports)]
-            use super::*;
-
-            const EFFECT: Effect = effect! { ( $($arg $type)* ) $($effect)* };
-            const ARGUMENTS: &[(&str, Kind)] = &[$((stringify!($arg), Kind::Same)),*];
-            const SAMPLES: bool = samples! { $known };
-            const RECEIVES: Option<Receives> = receives! { ( $($arg)* ) $known };
-
-            spellings! { $chapter $name $fortran ( $($arg $type)* ) }
-        }
-    };
-}
-
-macro_rules! effect {
-    ($arguments:tt) => {
-        Effect::Nothing
-    };
-    ($arguments:tt moves $formula:ident $on:tt) => {
-        moves! { $arguments $formula $on }
-    };
-    (( $($arg:ident $type:ident)* ) completes $what:ident $on:tt) => {
-        Effect::Completes(object_change! { ( $($arg)* ) completes $what $on })
-    };
-    (( $($arg:ident $type:ident)* ) $effect:ident $what:ident $on:tt) => {
-        Effect::Changes(object_change! { ( $($arg)* ) $effect $what $on })
-    };
-}
-
+/// `$apply` with each spelling of a function's names and its number ([`super::spelling`]).
 macro_rules! spellings {
-    ($chapter:ident $name:ident () $arguments:tt) => {};
-    ($chapter:ident $name:ident ( $fortran:ident $($more:ident)* ) $arguments:tt) => {
+    ($apply:ident $first:expr, $name:ident () $known:tt $arguments:tt) => {};
+    ($apply:ident $first:expr, $name:ident ( $fortran:ident $($more:ident)* ) $known:tt $arguments:tt) => {
         paste! {
-            routine! { $chapter $name [<$fortran _>] $arguments [] $arguments }
-            routine! { $chapter $name [<$fortran __>] $arguments [] $arguments }
-            routine! { $chapter $name [<$fortran:upper>] $arguments [] $arguments }
-            routine! { $chapter $name [<$fortran _f08_>] $arguments [] $arguments }
-            routine! { $chapter $name [<o $fortran _f>] $arguments [] $arguments }
+            $apply! { $name [<$fortran _>] ($first) $known $arguments [] $arguments }
+            $apply! { $name [<$fortran __>] ($first + 1) $known $arguments [] $arguments }
+            $apply! { $name [<$fortran:upper>] ($first + 2) $known $arguments [] $arguments }
+            $apply! { $name [<$fortran _f08_>] ($first + 3) $known $arguments [] $arguments }
+            $apply! { $name [<o $fortran _f>] ($first + 4) $known $arguments [] $arguments }
         }
-        spellings! { $chapter $name ( $($more)* ) $arguments }
+        spellings! { $apply $first + 5, $name ( $($more)* ) $known $arguments }
     };
 }
 
 /// Collects the lengths of strings, then makes the routine.
 macro_rules! routine {
-    ($chapter:ident $name:ident $spelling:ident $arguments:tt [ $($length:ident)* ] ( $arg:ident Text $($rest:tt)* )) => {
+    ($name:ident $routine:ident $spelling:tt $known:tt $arguments:tt [ $($length:ident)* ] ( $arg:ident Text $($rest:tt)* )) => {
         paste! {
-            routine! { $chapter $name $spelling $arguments [ $($length)* [<$arg _length>] ] ( $($rest)* ) }
+            routine! { $name $routine $spelling $known $arguments [ $($length)* [<$arg _length>] ] ( $($rest)* ) }
         }
     };
-    ($chapter:ident $name:ident $spelling:ident $arguments:tt $lengths:tt ( $arg:ident $type:ident $($rest:tt)* )) => {
-        routine! { $chapter $name $spelling $arguments $lengths ( $($rest)* ) }
+    ($name:ident $routine:ident $spelling:tt $known:tt $arguments:tt $lengths:tt ( $arg:ident $type:ident $($rest:tt)* )) => {
+        routine! { $name $routine $spelling $known $arguments $lengths ( $($rest)* ) }
     };
-    ($chapter:ident $name:ident $spelling:ident ( $($arg:ident $type:ident)* ) [ $($length:ident)* ] ()) => {
+    ($name:ident $routine:ident $spelling:tt [samples $($known:tt)*] $arguments:tt $lengths:tt ()) => {
+        routine! { $name $routine $spelling [$($known)*] $arguments $lengths () }
+    };
+    ($name:ident $routine:ident $spelling:tt [] ( $($arg:ident $type:ident)* ) [ $($length:ident)* ] ()) => {
+        const _: () = {
+            as_words! {
+                #[cfg_attr(not(test), unsafe(no_mangle))]
+                fn $routine($($arg: usize,)* ierr: usize $(, $length: usize)*)
+                => from_fortran(c::$name::ENTRY, $spelling)
+            }
+        };
+    };
+    ($name:ident $routine:ident $spelling:tt $known:tt ( $($arg:ident $type:ident)* ) [ $($length:ident)* ] ()) => {
         const _: () = {
             noting_caller! {
                 #[cfg_attr(not(test), unsafe(no_mangle))]
-                fn $spelling($($arg: usize,)* ierr: usize $(, $length: usize)*),
-                RECEIVES.is_some(), from_fortran, from_fortran
+                fn $routine($($arg: usize,)* ierr: usize $(, $length: usize)*), noted, noted
             }
 
-            #[allow(clippy::too_many_arguments, clippy::similar_names)]
-            extern "C-unwind" fn from_fortran($($arg: usize,)* ierr: usize $(, $length: usize)*) {
-                static ENTRY: Entry = Entry {
-                    next: Next::new(c_name(concat!(stringify!($spelling), "\0"))),
-                    function: $chapter::$name,
-                    arguments: ARGUMENTS,
-                    effect: EFFECT,
-                    samples: SAMPLES,
-                    receives: RECEIVES,
-                };
-                // SAFETY: the arguments of this call.
-                unsafe { call::from_fortran(&ENTRY, &mut [$($arg,)* ierr $(, $length)*]) };
+            as_words! {
+                fn noted($($arg: usize,)* ierr: usize $(, $length: usize)*)
+                => from_fortran(c::$name::ENTRY, $spelling)
             }
         };
     };
@@ -117,6 +83,7 @@ every_row! { entry_points }
 #[cfg(test)]
 mod tests {
     use super::super::call::WORDS_AT_MOST;
+    use super::super::spelling;
     use super::*;
 
     #[test]
@@ -134,5 +101,27 @@ mod tests {
             };
         }
         every_row! { widest }
+    }
+
+    #[test]
+    fn the_next_routine_is_looked_up_by_the_name_of_this_one() {
+        let mut routines = 0;
+        macro_rules! named {
+            ($name:ident $routine:ident ($spelling:expr) $known:tt $arguments:tt [] $again:tt) => {
+                let name = spelling::name(&c::$name::ENTRY, $spelling);
+                assert_eq!(name.to_str(), Ok(stringify!($routine)));
+                routines += 1;
+            };
+        }
+        macro_rules! rows {
+            ($chapter:ident; $(
+                $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
+                $($effect:ident $what:ident ( $($on:ident),* ))? ;
+            )*) => {
+                $( spellings! { named 0, $name ( $($($fortran)+)? ) [] () } )*
+            };
+        }
+        every_row! { rows }
+        assert!(routines > 2000, "{routines}");
     }
 }

@@ -53,9 +53,9 @@ macro_rules! entry_points {
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
             extern "C-unwind" fn $name($($arg: $type),*) -> Int {
-                static NEXT: Next = Next::new($text);
+                static NEXT: Next = Next::new();
                 let forward = || {
-                    let Some(next) = NEXT.get() else { return lacking(NEXT.name()) };
+                    let Some(next) = NEXT.get($text) else { return lacking($text) };
                     // SAFETY: the prototype that the standard gives this function (MPI 4.1, 11.2
                     // and 11.3).
                     let next = unsafe {

@@ -17,22 +17,22 @@ use std::mem;
 
 use super::call;
 use crate::mpi::abi::{Inquiry, inquiry};
-use crate::mpi::functions::Kind;
+use crate::mpi::functions::{Kind, Name};
 use crate::sys::peek::element;
 use crate::sys::symbols::{self, Address, Next};
 use crate::sys::weak_symbols;
 
 /// The next definition, which a program that got here without gyan would have called.
 #[inline]
-pub(crate) fn next_or_end(next: &Next) -> Address {
-    next.get().unwrap_or_else(|| end_as_the_loader(next.name()))
+pub(crate) fn next_or_end(next: &Next, name: &CStr) -> Address {
+    next.get(name).unwrap_or_else(|| end_as_the_loader(name))
 }
 
 /// Does what `name` would have done. `arguments` has the names and kinds of the arguments whose
 /// `words` these are.
 #[cold]
 #[inline(never)]
-pub(super) fn call(name: &CStr, arguments: &[(&str, Kind)], words: &[usize]) -> c_int {
+pub(super) fn call(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> c_int {
     by_twin(name, arguments, words).unwrap_or_else(|| lacking(name))
 }
 
@@ -46,7 +46,7 @@ pub(crate) fn lacking(name: &CStr) -> c_int {
     inquiry().map_or(1, |mpi| mpi.abi.unsupported_operation)
 }
 
-fn by_twin(name: &CStr, arguments: &[(&str, Kind)], words: &[usize]) -> Option<c_int> {
+fn by_twin(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> Option<c_int> {
     let base = name.to_str().ok()?.strip_suffix("_c")?;
     let find = |name: String| symbols::next(&CString::new(name).ok()?);
     if let Some(same) = find(format!("{base}_x")) {
@@ -73,14 +73,14 @@ fn by_twin(name: &CStr, arguments: &[(&str, Kind)], words: &[usize]) -> Option<c
 
 /// Whether the library may read arrays after the call has returned: those of an operation that has a
 /// request, nonblocking or persistent (MPI 4.1, 6.12 and 6.13).
-fn outlives_call(arguments: &[(&str, Kind)]) -> bool {
-    arguments.iter().any(|(name, _)| *name == "request")
+fn outlives_call(arguments: &[(Name, Kind)]) -> bool {
+    arguments.iter().any(|(name, _)| *name == Name::Request)
 }
 
 /// The arguments of a large-count function on their way to its twin.
 struct Narrow<'a> {
     mpi: &'static Inquiry,
-    arguments: &'a [(&'a str, Kind)],
+    arguments: &'a [(Name, Kind)],
     arrays: Vec<Vec<c_int>>,
     /// Where a result is wanted, and where the twin writes it.
     outs: Vec<(usize, Box<c_int>)>,
@@ -98,37 +98,38 @@ impl Narrow<'_> {
                 Kind::Callback => return None,
                 Kind::OutCount => self.out(word),
                 Kind::PerRank => {
-                    let length = self.mpi.peers(self.word("comm", words)?)?;
+                    let length = self.mpi.peers(self.word(Name::Comm, words)?)?;
                     self.array(word, length)?
                 }
                 Kind::PerRankAtRoot => {
-                    let comm = self.word("comm", words)?;
-                    let root = signed(self.word("root", words)?);
-                    if self.is_root(comm, c_int::try_from(root).ok()?)? {
+                    let comm = self.word(Name::Comm, words)?;
+                    if self.is_root(comm, int(self.word(Name::Root, words)?))? {
                         self.array(word, self.mpi.peers(comm)?)?
                     } else {
                         word
                     }
                 }
                 Kind::PerSource => {
-                    let (sources, _) = self.mpi.neighbors(self.word("comm", words)?)?;
+                    let (sources, _) = self.mpi.neighbors(self.word(Name::Comm, words)?)?;
                     self.array(word, sources)?
                 }
                 Kind::PerDestination => {
-                    let (_, destinations) = self.mpi.neighbors(self.word("comm", words)?)?;
+                    let (_, destinations) = self.mpi.neighbors(self.word(Name::Comm, words)?)?;
                     self.array(word, destinations)?
                 }
                 Kind::PerItem => {
-                    let count = self.word("count", words).or_else(|| self.word("ndims", words))?;
-                    self.array(word, usize::try_from(signed(count)).ok()?)?
+                    let count = self.word(Name::Count, words).map(signed);
+                    let count =
+                        count.or_else(|| Some(int(self.word(Name::Ndims, words)?).into()))?;
+                    self.array(word, usize::try_from(count).ok()?)?
                 }
             });
         }
         Some(converted)
     }
 
-    /// The argument that the row calls `name`.
-    fn word(&self, name: &str, words: &[usize]) -> Option<usize> {
+    /// The argument that the row calls so.
+    fn word(&self, name: Name, words: &[usize]) -> Option<usize> {
         let at = self.arguments.iter().position(|(argument, _)| *argument == name)?;
         words.get(at).copied()
     }
@@ -168,6 +169,12 @@ impl Narrow<'_> {
     }
 }
 
+/// Of an argument that is an `int`: the upper half of its word is undefined.
+#[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
+fn int(word: usize) -> c_int {
+    word as c_int
+}
+
 #[allow(clippy::cast_possible_wrap)]
 fn signed(word: usize) -> i64 {
     word as i64
@@ -202,8 +209,8 @@ mod tests {
                 $($effect:ident $what:ident ( $($on:ident),* ))? ;
             )*) => {
                 $({
-                    let arguments: &[(&str, Kind)] =
-                        &[$((stringify!($arg), <$type as Argument>::KIND)),*];
+                    let arguments: &[(Name, Kind)] =
+                        &[$((Name::of(stringify!($arg)), <$type as Argument>::KIND)),*];
                     let scalar = [Kind::Same, Kind::Count, Kind::OutCount, Kind::Callback];
                     if arguments.iter().any(|(_, kind)| !scalar.contains(kind)) {
                         rows.push((stringify!($name), outlives_call(arguments)));

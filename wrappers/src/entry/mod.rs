@@ -18,7 +18,9 @@ mod fortran;
 pub(crate) mod lifecycle;
 mod missing;
 mod phases;
+mod spelling;
 mod stopwatch;
+mod words;
 
 pub(crate) use missing::lacking;
 use missing::next_or_end;

@@ -80,14 +80,16 @@ impl<'a> Arguments<'a> {
     }
 
     /// All of them; none when there are not as many.
+    #[allow(clippy::inline_always)]
+    #[inline(always)]
     pub(crate) fn all<const N: usize>(self) -> Option<[Passed; N]> {
         let words = <[usize; N]>::try_from(self.words).ok()?;
         Some(words.map(|word| Passed { language: self.language, word }))
     }
 
     #[inline]
-    pub(crate) fn at(self, place: usize) -> Passed {
-        let word = self.words.get(place).copied().unwrap_or(0);
+    pub(crate) fn at(self, place: u8) -> Passed {
+        let word = self.words.get(usize::from(place)).copied().unwrap_or(0);
         Passed { language: self.language, word }
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
-use gyan_results::{Call, Phase, PhasePvar};
+use gyan_results::{Call, Phase, PhasePvar, collected};
 
 use crate::calls::estimate::{Known, NEGLIGIBLE, Times};
 use crate::calls::gate;
@@ -258,7 +258,7 @@ fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
     let known = timed.map(|(function, calls)| {
         (*function, calls.times.known(calls.count, calls.max, ticks as f64))
     });
-    let mut known: BTreeMap<usize, Known> = known.collect();
+    let mut known: BTreeMap<usize, Known> = collected(known);
     let total: f64 = known.values().map(|known| known.total).sum();
     let too_much = total - ticks as f64 * ledger::threads() as f64;
     let sum = |function: &usize| calls.get(function).map_or(0.0, |calls| calls.times.sum);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use gyan_results::{CvarSetting, Datatype, Item, Values, value_text};
+use gyan_results::{CvarSetting, Datatype, Item, Values, collected, value_text};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{self, Config, RecordCvars};
@@ -269,21 +269,19 @@ fn encoded(datatype: Datatype, items: &[Item], text: &str) -> Option<Vec<u8>> {
 }
 
 fn facts(api: &Api, library: &Library, wanted: &[String]) -> BTreeMap<String, Facts> {
-    let wanted: BTreeSet<&str> = wanted.iter().map(String::as_str).collect();
+    let wanted: BTreeSet<&str> = collected(wanted.iter().map(String::as_str));
     let found = names(api).into_iter().filter(|(_, name)| wanted.contains(name.as_str()));
-    found
-        .filter_map(|(index, name)| {
-            let info = api.cvar_get_info(index).ok()?;
-            let facts = Facts {
-                datatype: library.datatype(info.datatype),
-                items: items(api, info.enumeration),
-                constant: library.abi.scope(info.scope) == Some("CONSTANT"),
-                value: None,
-                file: None,
-            };
-            Some((name, facts))
-        })
-        .collect()
+    collected(found.filter_map(|(index, name)| {
+        let info = api.cvar_get_info(index).ok()?;
+        let facts = Facts {
+            datatype: library.datatype(info.datatype),
+            items: items(api, info.enumeration),
+            constant: library.abi.scope(info.scope) == Some("CONSTANT"),
+            value: None,
+            file: None,
+        };
+        Some((name, facts))
+    }))
 }
 
 /// What the variables are set to, and by which parameter file.
@@ -357,10 +355,8 @@ fn object(library: &Library, bind: std::ffi::c_int) -> Result<Option<usize>, Str
 
 /// Control variables that the environment sets, with what sets them.
 fn origins(library: &Library) -> BTreeMap<String, String> {
-    cvar_env::set_in(library.implementation, &config::names())
-        .into_iter()
-        .map(|(cvar, variable)| (cvar, format!("environment {variable}")))
-        .collect()
+    let set = cvar_env::set_in(library.implementation, &config::names()).into_iter();
+    collected(set.map(|(cvar, variable)| (cvar, format!("environment {variable}"))))
 }
 
 /// Control variables that the library's parameter files set, with the file.

@@ -12,7 +12,7 @@
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
 
-use gyan_results::Call;
+use gyan_results::{Call, collected};
 
 use crate::mpi::functions::functions;
 use crate::sys::elf_objects::{self, Object};
@@ -77,7 +77,7 @@ pub(super) fn tools() -> Vec<Tool> {
         // What the program calls in itself leaves no reference.
         let is_called = |name: &&String| front.path.is_empty() || called.contains(*name);
         let keys: BTreeSet<String> =
-            front.names.iter().filter(is_called).map(|name| key(name)).collect();
+            collected(front.names.iter().filter(is_called).map(|name| key(name)));
         let taken = keys.iter().filter_map(|key| {
             let function = *functions.get(key)?;
             let starts_or_ends = own.contains(&format!("P{function}"));

@@ -13,6 +13,7 @@ pub(crate) mod file_system;
 pub(crate) mod fixed_map;
 pub(crate) mod fork;
 pub(crate) mod guard;
+pub(crate) mod later;
 pub(crate) mod locks;
 pub(crate) mod notice;
 pub(crate) mod peek;

@@ -101,6 +101,12 @@ pub(crate) fn inquiry() -> Option<&'static Inquiry> {
     }
 }
 
+/// The same for a call that is counted: they were looked up before the first of those.
+#[inline]
+pub(crate) fn known_inquiry() -> Option<&'static Inquiry> {
+    INQUIRY.get()?.as_ref()
+}
+
 /// Looks the functions up, so that no call has to.
 pub(crate) fn prepare_inquiry(library: &Library) {
     INQUIRY.get_or_init(|| Some(Inquiry::of(library)));
@@ -300,6 +306,7 @@ fn in_program(name: &CStr) -> Option<Address> {
     symbols::default(name).or_else(|| symbols::next(name))
 }
 
+#[inline]
 fn ask<T>(function: Option<OfHandle<T>>, handle: usize, before: T) -> Option<T> {
     let mut value = before;
     (function?(handle, &raw mut value) == 0).then_some(value)

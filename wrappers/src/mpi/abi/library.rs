@@ -204,8 +204,8 @@ impl Library {
 /// `MPI_Initialized`, whatever the library: false for a process without one.
 pub(crate) fn is_initialized() -> bool {
     type Initialized = extern "C" fn(*mut c_int) -> c_int;
-    static NEXT: Next = Next::new(c"PMPI_Initialized");
-    let Some(function) = NEXT.get() else { return false };
+    static NEXT: Next = Next::new();
+    let Some(function) = NEXT.get(c"PMPI_Initialized") else { return false };
     // SAFETY: the prototype in MPI 4.1, 11.2.1; callable at any time.
     let function = unsafe { mem::transmute::<Address, Initialized>(function) };
     let mut flag: c_int = 0;

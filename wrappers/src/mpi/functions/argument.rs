@@ -38,6 +38,30 @@ pub(crate) enum Kind {
     Callback,
 }
 
+/// What an argument is called, as far as it says how long another one is, or how long that is needed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Name {
+    Comm,
+    Count,
+    Ndims,
+    Request,
+    Root,
+    Other,
+}
+
+impl Name {
+    pub(crate) const fn of(name: &str) -> Name {
+        match name.as_bytes() {
+            b"comm" => Name::Comm,
+            b"count" => Name::Count,
+            b"ndims" => Name::Ndims,
+            b"request" => Name::Request,
+            b"root" => Name::Root,
+            _ => Name::Other,
+        }
+    }
+}
+
 /// An argument of a row.
 pub(crate) trait Argument: Copy {
     const KIND: Kind = Kind::Same;

@@ -53,7 +53,7 @@ pub(crate) struct Row {
     /// Its name in C.
     pub(crate) name: &'static str,
     /// Its names in Fortran, in small letters; none for what Fortran has inside `mpi_f08` alone.
-    #[cfg_attr(not(test), allow(dead_code))]
+    #[cfg(test)]
     pub(crate) fortran: &'static [&'static str],
     /// Whether its bytes are counted.
     pub(crate) bytes: bool,
@@ -124,7 +124,7 @@ macro_rules! receives {
     (( $($arg:ident)* ) [$fact:ident ( $($on:ident),* )]) => {{
         #[allow(non_camel_case_types, dead_code)]
         enum Place { $($arg),* }
-        Some(Receives::$fact($(Place::$on as usize),*))
+        Some(Receives::$fact($(Place::$on as u8),*))
     }};
 }
 pub(crate) use receives;
@@ -137,38 +137,33 @@ pub(crate) enum Receives {
     /// It receives a message that was matched before.
     Matched,
     /// It prepares one, whose request is at the last place, to be started later.
-    Prepares { posted: Posted, request: usize },
+    Prepares { posted: Posted, request: u8 },
     /// It starts a request at a place.
-    Starts { request: usize },
+    Starts { request: u8 },
     /// It starts as many as the first place says.
-    StartsAll { count: usize, requests: usize },
+    StartsAll { count: u8, requests: u8 },
     /// It frees a request.
-    Frees { request: usize },
+    Frees { request: u8 },
 }
 
 /// Where the arguments of a receive are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Posted {
-    pub(crate) source: usize,
-    pub(crate) tag: usize,
-    pub(crate) comm: usize,
-    pub(crate) status: Option<usize>,
+    pub(crate) source: u8,
+    pub(crate) tag: u8,
+    pub(crate) comm: u8,
+    pub(crate) status: Option<u8>,
 }
 
 /// What a row can say of receives, with the arguments that it says it of.
 impl Receives {
-    pub(crate) const fn posts(source: usize, tag: usize, comm: usize) -> Receives {
+    pub(crate) const fn posts(source: u8, tag: u8, comm: u8) -> Receives {
         Receives::Posts(Posted { source, tag, comm, status: None })
     }
 
     // The word of the rows.
     #[allow(clippy::self_named_constructors)]
-    pub(crate) const fn receives(
-        source: usize,
-        tag: usize,
-        comm: usize,
-        status: usize,
-    ) -> Receives {
+    pub(crate) const fn receives(source: u8, tag: u8, comm: u8, status: u8) -> Receives {
         Receives::Posts(Posted { source, tag, comm, status: Some(status) })
     }
 
@@ -176,25 +171,20 @@ impl Receives {
         Receives::Matched
     }
 
-    pub(crate) const fn prepares(
-        source: usize,
-        tag: usize,
-        comm: usize,
-        request: usize,
-    ) -> Receives {
+    pub(crate) const fn prepares(source: u8, tag: u8, comm: u8, request: u8) -> Receives {
         let posted = Posted { source, tag, comm, status: None };
         Receives::Prepares { posted, request }
     }
 
-    pub(crate) const fn starts(request: usize) -> Receives {
+    pub(crate) const fn starts(request: u8) -> Receives {
         Receives::Starts { request }
     }
 
-    pub(crate) const fn starts_all(count: usize, requests: usize) -> Receives {
+    pub(crate) const fn starts_all(count: u8, requests: u8) -> Receives {
         Receives::StartsAll { count, requests }
     }
 
-    pub(crate) const fn frees(request: usize) -> Receives {
+    pub(crate) const fn frees(request: u8) -> Receives {
         Receives::Frees { request }
     }
 }
@@ -225,6 +215,7 @@ macro_rules! number_rows {
         pub(crate) const ROWS: &[$crate::mpi::functions::Row] = &[$(
             $crate::mpi::functions::Row {
                 name: stringify!($name),
+                #[cfg(test)]
                 fortran: &[$($(stringify!($fortran)),+)?],
                 bytes: $crate::mpi::functions::moves!($($effect)?),
             }

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use wildmatch::WildMatch;
 
-use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar};
+use gyan_results::{Class, Coverage, Datatype, Item, Number, PhasePvar, Pvar, collected};
 
 use crate::config::denylist;
 use crate::config::denylist::Exclusions;
@@ -249,7 +249,7 @@ impl Sampler {
         let mut objects = self.objects.clone();
         let alive: Vec<Object> = self.objects.alive(Kind::Comm).cloned().collect();
         let name = |object: Object| (object.handle, objects.name(inquiry(), &object));
-        alive.into_iter().map(name).collect()
+        collected(alive.into_iter().map(name))
     }
 
     /// Lets a variable be compared at receives, the first that the user means.

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values};
+use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values, collected, sort_by};
 
 use super::readings::{Cell, Watch};
 use super::series::Series;
@@ -111,8 +111,8 @@ impl Sampler {
     }
 
     fn findings(&self, library: &Library, mut finished: Vec<Finished>) -> Findings {
-        finished.sort_by_key(|finished| finished.key);
-        let sampled: BTreeSet<usize> = finished.iter().map(|finished| finished.key.0).collect();
+        sort_by(&mut finished, |one, other| one.key.cmp(&other.key));
+        let sampled: BTreeSet<usize> = collected(finished.iter().map(|finished| finished.key.0));
         let phases = self.phases.pvars(&finished);
         let series = self.series.as_ref().map(|series| described(series, &finished, self.begun));
         let pvars: Vec<Pvar> = finished.into_iter().map(|finished| finished.pvar).collect();

@@ -2,7 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-use gyan_results::PeerQueues;
+use gyan_results::{PeerQueues, sort_by};
 
 use crate::sys::clock;
 use crate::sys::fixed_map::FixedMap;
@@ -125,7 +125,8 @@ impl Peers {
             posted_mean: row.posted.mean(),
         };
         let mut rows: Vec<PeerQueues> = self.rows.iter().map(row).collect();
-        rows.sort_by_key(|row| (row.peer.is_none(), row.peer));
+        let key = |row: &PeerQueues| (row.peer.is_none(), row.peer);
+        sort_by(&mut rows, |one, other| key(one).cmp(&key(other)));
         rows
     }
 }

@@ -105,7 +105,7 @@ struct Registered {
 unsafe impl Send for Peruse {}
 
 /// What was told so far; none before somebody asked for it.
-static TOLD: Mutex<Option<Told>> = Mutex::new(None);
+static TOLD: Mutex<Option<Box<Told>>> = Mutex::new(None);
 
 struct Told {
     queues: Queues,
@@ -194,7 +194,7 @@ impl Peruse {
         }
         with_told(|told| {
             let (any_source, any_tag) = (library.abi.any_source, library.abi.any_tag);
-            _ = told.get_or_insert_with(|| Told::new(any_source, any_tag));
+            _ = told.get_or_insert_with(|| Box::new(Told::new(any_source, any_tag)));
         });
         Some(peruse)
     }
@@ -274,7 +274,7 @@ impl Peruse {
     }
 }
 
-fn with_told<T>(work: impl FnOnce(&mut Option<Told>) -> T) -> T {
+fn with_told<T>(work: impl FnOnce(&mut Option<Box<Told>>) -> T) -> T {
     work(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 

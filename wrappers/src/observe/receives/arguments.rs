@@ -24,9 +24,9 @@ pub(super) struct Receive {
 pub(super) enum Then {
     Nothing,
     /// The status tells what was received.
-    Status(usize),
+    Status(u8),
     /// The request at a place stands for a receive.
-    Prepared(usize, Receive),
+    Prepared(u8, Receive),
 }
 
 /// The bits of a word that are a handle: of one that is an `int` the upper half is undefined.

@@ -197,7 +197,8 @@ fn other(
 }
 
 /// It has returned.
-#[inline]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn after(watched: Option<Watched>, arguments: Arguments, succeeded: bool) {
     if let Some(watched) = watched.filter(|_| succeeded) {
         contain(|| {

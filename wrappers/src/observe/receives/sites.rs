@@ -3,9 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use std::cmp::Reverse;
-
-use gyan_results::{Hit, Stack, Watch, WatchSite};
+use gyan_results::{Hit, Stack, Watch, WatchSite, sort_by};
 
 use super::addresses::{self, Map};
 use crate::calls::ledger;
@@ -170,7 +168,7 @@ impl Sites {
                     frames: stack.known().iter().map(|frame| map.address(*frame)).collect(),
                 })
                 .collect();
-            stacks.sort_by_key(|stack| Reverse(stack.hits));
+            sort_by(&mut stacks, |one, other| other.hits.cmp(&one.hits));
             watch.sites.push(WatchSite {
                 function: ledger::row(site.call.function).map_or("", |row| row.name).into(),
                 call: map.address(site.call.address),
@@ -187,7 +185,7 @@ impl Sites {
                 stacks,
             });
         }
-        watch.sites.sort_by_key(|site| Reverse(site.hits));
+        sort_by(&mut watch.sites, |one, other| other.hits.cmp(&one.hits));
         watch.hits = self.elsewhere + self.known.iter().map(|site| site.hits).sum::<u64>();
         watch.hits_elsewhere = self.elsewhere;
         watch.load_map = map.used();

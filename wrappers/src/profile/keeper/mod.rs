@@ -123,7 +123,7 @@ impl Keeper {
         write_rank(&mut text, profile, measure).map_err(nowhere)?;
         let request = Request::Profile { place: place.clone(), ends };
         let written = match self.ask(&request, &text) {
-            None => output::write(place, profile, &text),
+            None => output::write(place, &(&*profile).into(), &text),
             Some(answer) => answer,
         };
         written.map_err(|error| {
@@ -193,7 +193,7 @@ impl Keeper {
         let hangs = error.kind() == ErrorKind::TimedOut;
         let mut places = self.elsewhere.iter().filter(|elsewhere| elsewhere.is_apart || !hangs);
         let written = places.find_map(|to| {
-            let written = output::write(&to.place, profile, text);
+            let written = output::write(&to.place, &profile.into(), text);
             // What was made for nothing, unless something is in it.
             written.inspect_err(|_| drop(fs::remove_dir(&to.place.directory))).ok()
         })?;

@@ -16,7 +16,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gyan_results::{LiveFile, is_live_file_name, live_file_name, parse_rank, write_live};
+use gyan_results::{
+    LiveFile, Whose, collected, is_live_file_name, live_file_name, sort_by, write_live,
+};
 use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
@@ -184,7 +186,7 @@ impl State {
     /// Where live files are, and of which job.
     fn places(&self) -> BTreeMap<Place, String> {
         let hellos = self.ranks.iter().map(|rank| &rank.hello);
-        hellos.filter_map(|hello| Some((hello.live.clone()?, hello.job.clone()))).collect()
+        collected(hellos.filter_map(|hello| Some((hello.live.clone()?, hello.job.clone()))))
     }
 }
 
@@ -354,7 +356,7 @@ impl Keeper {
             Some((rank.hello.rank, *held(&rank.stage) == Stage::Gone, text))
         });
         let mut texts: Vec<(u32, bool, Vec<u8>)> = texts.collect();
-        texts.sort_by_key(|(rank, ..)| *rank);
+        sort_by(&mut texts, |(one, ..), (other, ..)| one.cmp(other));
         let ranks: Vec<_> =
             texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
         let mut text = Vec::new();
@@ -472,7 +474,7 @@ fn rate_in(place: &Place) -> (Duration, f64) {
 }
 
 fn write_profile(place: &Place, text: &[u8]) -> io::Result<Written> {
-    let profile = parse_rank(text).map_err(io::Error::other)?;
+    let profile = Whose::parse(text).map_err(io::Error::other)?;
     output::write(place, &profile, text)
 }
 

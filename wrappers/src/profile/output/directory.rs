@@ -9,7 +9,7 @@ use std::path::{Display, Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use gyan_results::{LiveFile, is_live_file_name, rank_of_file_name, read_rank};
+use gyan_results::{LiveFile, Whose, is_live_file_name, rank_of_file_name};
 use serde::{Deserialize, Serialize};
 
 use crate::sys::file_system;
@@ -198,7 +198,7 @@ fn holds(directory: &Path, job: &str) -> bool {
             return LiveFile::open(&path).ok().map(|live| live.job);
         }
         rank_of_file_name(name)?;
-        read_rank(&path).ok().map(|profile| profile.job.id)
+        Whose::read(&path).ok().map(|profile| profile.job.id)
     };
     entries.flatten().find_map(job_of).is_some_and(|found| found == job)
 }

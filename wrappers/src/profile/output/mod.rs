@@ -14,7 +14,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use gyan_results::{RankProfile, SUMMARY_FILE, rank_file_name, read_rank};
+use gyan_results::{SUMMARY_FILE, Whose, rank_file_name};
 
 use crate::sys::sigmask;
 
@@ -33,7 +33,7 @@ pub(crate) struct Written {
 }
 
 /// Writes the profile, of which `text` is the JSON, under a temporary name, then gives it its own.
-pub(crate) fn write(place: &Place, profile: &RankProfile, text: &[u8]) -> io::Result<Written> {
+pub(crate) fn write(place: &Place, profile: &Whose, text: &[u8]) -> io::Result<Written> {
     make(place, &profile.job.id, &rank_file_name(profile.rank), text, |temporary, directory| {
         let owner = temporary.symlink_metadata()?.uid();
         Publication { temporary, directory, profile, owner }.publish(place.mode)
@@ -136,7 +136,7 @@ fn close(file: File) -> io::Result<()> {
 struct Publication<'a> {
     temporary: &'a Path,
     directory: &'a Path,
-    profile: &'a RankProfile,
+    profile: &'a Whose,
     /// Whom what this process writes there belongs to.
     owner: u32,
 }
@@ -145,11 +145,11 @@ impl Publication<'_> {
     /// Whether `other`, of another job, had ended when this one began. By the clock of their host, or, where the
     /// hosts differ, by that of the file system, which has the time of both files. A clock that went back says that
     /// it had not, and then nothing is replaced.
-    fn is_earlier(&self, other: &RankProfile, other_file: &Metadata) -> bool {
+    fn is_earlier(&self, other: &Whose, other_file: &Metadata) -> bool {
         let own = self.profile;
         let seconds = |seconds| Duration::try_from_secs_f64(seconds).ok();
         let [ended, begun] = if other.host == own.host {
-            let begun = |profile: &RankProfile| humantime::parse_rfc3339(&profile.job.started).ok();
+            let begun = |profile: &Whose| humantime::parse_rfc3339(&profile.job.started).ok();
             let elapsed = seconds(other.job.elapsed_s);
             [
                 begun(other).zip(elapsed).and_then(|(at, elapsed)| at.checked_add(elapsed)),
@@ -231,7 +231,7 @@ impl Publication<'_> {
         if metadata.uid() != self.owner {
             return kept("belongs to another user");
         }
-        let (Ok(other), own) = (read_rank(path), self.profile) else {
+        let (Ok(other), own) = (Whose::read(path), self.profile) else {
             return kept("is no profile that this gyan can read");
         };
         let is_same_process = (other.pid, &other.host) == (own.pid, &own.host);
@@ -253,7 +253,7 @@ fn is_directory_or_free(path: &Path) -> bool {
 mod tests {
     use std::thread;
 
-    use gyan_results::read_rank;
+    use gyan_results::{RankProfile, read_rank};
 
     use super::*;
     use crate::sys::notice;
@@ -268,7 +268,7 @@ mod tests {
     }
 
     fn put(place: &Place, profile: &RankProfile) -> io::Result<Written> {
-        write(place, profile, &serde_json::to_vec(profile).unwrap())
+        write(place, &profile.into(), &serde_json::to_vec(profile).unwrap())
     }
 
     /// Where a profile of `program` went below `parent`.

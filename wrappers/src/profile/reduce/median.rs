@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+use gyan_results::sort_by;
 use serde::{Deserialize, Serialize};
 
 /// So many are kept: with fewer ranks the one in the middle is exact, with any number it is among the middle
@@ -28,7 +29,7 @@ impl Middle {
 
     pub(super) fn merge(&mut self, other: Middle) {
         self.0.extend(other.0);
-        self.0.sort_by(|a, b| a.of.total_cmp(&b.of).then(a.rank.cmp(&b.rank)));
+        sort_by(&mut self.0, |a, b| a.of.total_cmp(&b.of).then(a.rank.cmp(&b.rank)));
         while self.0.len() > KEPT {
             self.halve();
         }

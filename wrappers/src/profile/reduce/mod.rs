@@ -17,7 +17,7 @@ use std::borrow::Cow;
 use std::mem;
 use std::time::{Duration, Instant};
 
-use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name};
+use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name, sort_by};
 
 use crate::config::{Config, Reduce};
 use crate::mpi::abi::Library;
@@ -69,9 +69,9 @@ pub(crate) fn reduce(
     let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
     let middle = time_s.map(|time_s| Middle::of(time_s, rank)).unwrap_or_default();
     // Rows are taken in fastest in their order.
-    profile.pvars.sort_by(|one, other| one.identity().cmp(&other.identity()));
+    sort_by(&mut profile.pvars, |one, other| one.identity().cmp(&other.identity()));
     for phase in &mut profile.phases {
-        phase.pvars.sort_by(|one, other| one.identity().cmp(&other.identity()));
+        sort_by(&mut phase.pvars, |one, other| one.identity().cmp(&other.identity()));
     }
     let mut reduction = Reduction::default();
     reduction.add(&rank_file_name(rank), &profile);

@@ -35,30 +35,25 @@ pub(crate) const fn c_name(name: &'static str) -> &'static CStr {
 /// Who is told the name of each definition that is looked up at its first use.
 pub(crate) static AT_FIRST_USE: OnceLock<fn(&CStr)> = OnceLock::new();
 
-/// The next definition of one symbol, looked up at its first use.
+/// The next definition of one symbol, looked up at its first use. Without the name, which most never need.
 pub(crate) struct Next {
-    name: &'static CStr,
     is_found: AtomicBool,
     address: AtomicPtr<c_void>,
 }
 
 impl Next {
-    pub(crate) const fn new(name: &'static CStr) -> Next {
-        Next::instead(name, ptr::null_mut())
+    pub(crate) const fn new() -> Next {
+        Next::instead(ptr::null_mut())
     }
 
     /// `instead`: what [`Next::callable`] says until the definition was looked up.
-    pub(crate) const fn instead(name: &'static CStr, instead: *mut c_void) -> Next {
-        Next { name, is_found: AtomicBool::new(false), address: AtomicPtr::new(instead) }
+    pub(crate) const fn instead(instead: *mut c_void) -> Next {
+        Next { is_found: AtomicBool::new(false), address: AtomicPtr::new(instead) }
     }
 
     /// Where [`Next::callable`] lies in here, for entry points that call it by themselves.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const CALLABLE: usize = offset_of!(Next, address);
-
-    pub(crate) const fn name(&self) -> &'static CStr {
-        self.name
-    }
 
     /// The definition when it was looked up before, else what is to be called instead.
     #[inline]
@@ -75,14 +70,23 @@ impl Next {
     }
 
     /// The definition; none when no loaded object has one.
-    pub(crate) fn get(&self) -> Option<Address> {
-        if self.is_found.load(Ordering::Acquire) {
-            return NonNull::new(self.callable());
-        }
+    #[inline]
+    pub(crate) fn get(&self, name: &CStr) -> Option<Address> {
+        self.found().or_else(|| self.look_up(name))
+    }
+
+    /// The definition, when it was looked up before.
+    #[inline]
+    pub(crate) fn found(&self) -> Option<Address> {
+        if self.is_found.load(Ordering::Acquire) { NonNull::new(self.callable()) } else { None }
+    }
+
+    #[cold]
+    pub(crate) fn look_up(&self, name: &CStr) -> Option<Address> {
         if let Some(tell) = AT_FIRST_USE.get() {
-            tell(self.name);
+            tell(name);
         }
-        let address = next(self.name)?;
+        let address = next(name)?;
         self.is_at(address);
         Some(address)
     }
@@ -95,6 +99,6 @@ mod tests {
     #[test]
     fn a_symbol_that_nobody_has_is_not_found() {
         assert_eq!(next(c"gyan_no_such_symbol"), None);
-        assert_eq!(Next::new(c"gyan_no_such_symbol").get(), None);
+        assert_eq!(Next::new().get(c"gyan_no_such_symbol"), None);
     }
 }

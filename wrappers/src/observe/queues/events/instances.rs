@@ -26,7 +26,7 @@ static MEASURED_TICKS: AtomicU64 = AtomicU64::new(0);
 const MEASURED_EVERY: u64 = 64;
 
 /// What was told of messages; none before there is an event for it.
-static HEARD: Mutex<Option<Heard>> = Mutex::new(None);
+static HEARD: Mutex<Option<Box<Heard>>> = Mutex::new(None);
 /// Messages that were not taken in, because a thread was at the queues.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
@@ -227,13 +227,13 @@ impl Heard {
 }
 
 fn with_heard<T>(work: impl FnOnce(&mut Heard) -> T) -> Option<T> {
-    lock_soon(&HEARD)?.as_mut().map(work)
+    lock_soon(&HEARD)?.as_deref_mut().map(work)
 }
 
 /// From now on what comes is taken in.
 pub(super) fn begin_queues() {
     let heard = Heard { queues: Queues::new(), ranks: vec![(ANY_COMM, Vec::new())] };
-    *HEARD.lock().unwrap_or_else(PoisonError::into_inner) = Some(heard);
+    *HEARD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(heard));
 }
 
 /// A communicator has come, of whose (remote) group the ranks in `MPI_COMM_WORLD` are these; empty where

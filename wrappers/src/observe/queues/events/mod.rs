@@ -13,7 +13,7 @@ mod meaning;
 
 use std::sync::atomic::Ordering;
 
-use gyan_results::{EventCount, Messages};
+use gyan_results::{EventCount, Messages, sort_by};
 
 use crate::mpi::abi::{Bind, Library, inquiry};
 use crate::mpi::libraries::quirks;
@@ -170,7 +170,9 @@ impl Events {
         for listening in &self.listening {
             add(&mut rows, self.counted(listening));
         }
-        rows.sort_by(|one, other| (&one.name, &one.object).cmp(&(&other.name, &other.object)));
+        sort_by(&mut rows, |one, other| {
+            (&one.name, &one.object).cmp(&(&other.name, &other.object))
+        });
         rows
     }
 

@@ -1,0 +1,36 @@
+//! What is a routine of Fortran called? By its number, as [`super::fortran`] counts the spellings that
+//! compilers make of a name; those of `_cptr` follow the others.
+
+use std::ffi::CString;
+
+use super::call::Entry;
+use super::missing;
+use crate::mpi::functions::LEN;
+use crate::sys::symbols::{Address, Next};
+
+/// As many spellings as a function has at most.
+const SPELLINGS: usize = 10;
+
+static NEXT: [[Next; SPELLINGS]; LEN] = [const { [const { Next::new() }; SPELLINGS] }; LEN];
+
+/// The next definition, which a program that got here without gyan would have called.
+#[inline]
+pub(super) fn next_or_end(entry: &Entry, spelling: usize) -> Address {
+    static NO_SUCH: Next = Next::new();
+    let next = NEXT.get(entry.function.0).and_then(|next| next.get(spelling)).unwrap_or(&NO_SUCH);
+    next.found().unwrap_or_else(|| missing::next_or_end(next, &name(entry, spelling)))
+}
+
+#[cold]
+pub(super) fn name(entry: &Entry, spelling: usize) -> CString {
+    let cptr = if spelling < 5 { "" } else { "_cptr" };
+    let name = entry.name.to_string_lossy().to_lowercase() + cptr;
+    CString::new(match spelling % 5 {
+        0 => name + "_",
+        1 => name + "__",
+        2 => name.to_uppercase(),
+        3 => name + "_f08_",
+        _ => format!("o{name}_f"),
+    })
+    .unwrap_or_default()
+}

@@ -1,0 +1,133 @@
+//! How do the arguments of a call become words in a row? On every path but the fastest: what follows is the
+//! same for all functions ([`super::call`]).
+//!
+//! On x86-64 in assembly, once, so that an entry point does no more than say which one it is: the compiler
+//! makes a function with a frame of its own for each of thousands.
+
+/// A function that lays its arguments down and goes on as `$then` of [`super::call`], a routine of Fortran
+/// with the number of its spelling.
+#[cfg(target_arch = "x86_64")]
+macro_rules! as_words {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?
+        => $then:ident ( $entry:path $(, $spelling:expr)? )
+    ) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
+            // r10 and r11 hold no argument and belong to nobody (System V ABI, 3.2.1).
+            std::arch::naked_asm!(
+                "lea r10, [rip + {entry}]",
+                $(concat!("mov r11d, {spelling} # ", stringify!($spelling)),)?
+                "jmp {then}",
+                entry = sym $entry,
+                $(spelling = const $spelling,)?
+                then = sym $crate::entry::words::$then,
+            )
+        }
+    };
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+macro_rules! as_words {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?
+        => $then:ident ( $entry:path $(, $spelling:expr)? )
+    ) => {
+        $(#[$attribute])*
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
+            // SAFETY: the arguments of this call.
+            unsafe { $crate::entry::call::$then(&$entry, &mut [$(Argument::word($arg)),*] $(, $spelling)?) }
+        }
+    };
+}
+
+pub(super) use as_words;
+
+#[cfg(target_arch = "x86_64")]
+pub(super) use laid::{forward, from_c, from_fortran};
+
+#[cfg(target_arch = "x86_64")]
+mod laid {
+    use std::ffi::c_int;
+    use std::slice;
+
+    use super::super::call::{self, Entry};
+
+    /// A function that comes by `as_words`, with the arguments of the caller.
+    macro_rules! lay {
+        ($name:ident $then:ident) => {
+            #[unsafe(naked)]
+            pub(in crate::entry) extern "C-unwind" fn $name() {
+                std::arch::naked_asm!(
+                    ".cfi_startproc",
+                    // The return address lies between the arguments in registers and those on the stack
+                    // (System V ABI for x86-64, 3.2.3), so it moves.
+                    "pop rax",
+                    ".cfi_def_cfa_offset 0",
+                    ".cfi_register 16, 0",
+                    "push r9",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push r8",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rcx",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rdx",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rsi",
+                    ".cfi_adjust_cfa_offset 8",
+                    "push rdi",
+                    ".cfi_adjust_cfa_offset 8",
+                    "mov rdi, r10",
+                    "mov rsi, rsp",
+                    "mov edx, r11d",
+                    "push rax",
+                    ".cfi_adjust_cfa_offset 8",
+                    ".cfi_offset 16, -56",
+                    // The stack is aligned to two words where a function is called.
+                    "push rax",
+                    ".cfi_adjust_cfa_offset 8",
+                    "call {then}",
+                    "pop rcx",
+                    ".cfi_adjust_cfa_offset -8",
+                    "pop rcx",
+                    ".cfi_adjust_cfa_offset -8",
+                    ".cfi_register 16, 2",
+                    "add rsp, 40",
+                    ".cfi_adjust_cfa_offset -40",
+                    "mov qword ptr [rsp], rcx",
+                    ".cfi_offset 16, -8",
+                    "ret",
+                    ".cfi_endproc",
+                    then = sym $then,
+                )
+            }
+        };
+    }
+    lay!(from_c c);
+    lay!(forward c_uncounted);
+    lay!(from_fortran fortran);
+
+    extern "C-unwind" fn c(entry: &Entry, words: *const usize) -> c_int {
+        // SAFETY: the function has as many arguments, and `lay` has put them there.
+        let words = unsafe { slice::from_raw_parts(words, entry.arguments.len()) };
+        // SAFETY: the arguments of this call.
+        unsafe { call::from_c(entry, words) }
+    }
+
+    extern "C-unwind" fn c_uncounted(entry: &Entry, words: *const usize) -> c_int {
+        // SAFETY: as in `c`.
+        let words = unsafe { slice::from_raw_parts(words, entry.arguments.len()) };
+        // SAFETY: the arguments of this call.
+        unsafe { call::forward(entry, words) }
+    }
+
+    extern "C-unwind" fn fortran(entry: &Entry, words: *mut usize, spelling: usize) {
+        // SAFETY: as in `c`; what lies on the stack belongs to the called function (3.2.3).
+        let words = unsafe { slice::from_raw_parts_mut(words, entry.words_from_fortran) };
+        // SAFETY: the arguments of this call.
+        unsafe { call::from_fortran(entry, words, spelling) }
+    }
+}
