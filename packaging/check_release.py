@@ -168,7 +168,9 @@ class Gyan:
         run(*build, here / "fake_events", *headers, self.programs / "fake_events.c", f"-L{here}", "-lmpi",
             f"-Wl,-rpath,{here}")
         program = [here / "fake_events", 5, 3, 2]
-        for kind, signal in CRASHES:
+        # A division by zero has a result on that processor.
+        kinds = [crash for crash in CRASHES if (os.uname().machine, crash[0]) != ("aarch64", "fpe")]
+        for kind, signal in kinds:
             script = here / kind
             script.write_text("pvar first COUNTER MPI_INT value 1\npvar bad COUNTER MPI_INT value 2\n"
                               f"fault MPI_T_pvar_read of bad call 1 {kind}\n")
@@ -183,7 +185,7 @@ class Gyan:
                 sys.exit(f"{kind}: gyan did not say {line!r}:\n{error}")
             counts = {call["name"]: call["count"] for call in self.profiles(directory)[0]["calls"]}
             same((counts["MPI_Barrier"], counts["MPI_Send"]), (7, 8), f"counts after a crash ({kind})")
-        worked(f"crashes inside MPI_T survived: {', '.join(kind for kind, _ in CRASHES)}")
+        worked(f"crashes inside MPI_T survived: {', '.join(kind for kind, _ in kinds)}")
 
     def linked(self, prefix, mpi, here):
         """Linked by what its pkg-config file says, from wherever the tree is."""
@@ -252,7 +254,8 @@ def main():
         # By its name: the loader knows where it is.
         everything(Gyan(shutil.which("gyan"), "libgyan.so", rest[0]), None)
     elif kind == "clean":
-        left = [path for path in glob.iglob("/[elous]*/**/*gyan*", recursive=True)]
+        places = ("etc", "opt", "usr", "var")
+        left = [path for place in places for path in glob.iglob(f"/{place}/**/*gyan*", recursive=True)]
         same(left, [], "what the removed package left")
         worked("nothing is left after it was removed")
 
