@@ -300,7 +300,8 @@ pub(crate) fn reduced(count: i64, datatype: usize, root: i64) -> u64 {
 }
 
 /// What a rank contributes, which lies in the receive buffer already when that is said (6.7).
-#[inline(never)]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn contributed(
     buffer: Buffer,
     sendcount: i64,
@@ -406,8 +407,12 @@ pub(crate) fn to_all(
     recvtype: usize,
     comm: usize,
 ) -> u64 {
-    let peers = inquiry().and_then(|mpi| mpi.peers(comm)).unwrap_or(0) as u64;
-    contributed(buffer, sendcount, sendtype, recvcount, recvtype).saturating_mul(peers)
+    let to_each = contributed(buffer, sendcount, sendtype, recvcount, recvtype);
+    if to_each == 0 {
+        return 0;
+    }
+    let Some(peers) = inquiry().and_then(|mpi| mpi.peers(comm)) else { return 0 };
+    to_each.checked_mul(peers as u64).unwrap_or_else(too_many)
 }
 
 /// Something different to every process (6.8).
