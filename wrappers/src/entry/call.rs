@@ -25,6 +25,7 @@ pub(super) struct Entry {
     /// Name and kind of each argument.
     pub(super) arguments: &'static [(Name, Kind)],
     /// What its routines in Fortran are passed: the arguments, ierr, and the length of each string.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) words_from_fortran: usize,
     pub(super) effect: Effect,
     /// Whether variables are sampled when it is called.
