@@ -46,7 +46,9 @@ macro_rules! as_words {
 
 pub(super) use as_words;
 
+// A library for one MPI has routines in Fortran of its own.
 #[cfg(target_arch = "x86_64")]
+#[cfg_attr(feature = "static", allow(unused_imports))]
 pub(super) use laid::{forward, from_c, from_fortran};
 
 #[cfg(target_arch = "x86_64")]
