@@ -160,7 +160,8 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
     }
     let kept = users.kept.take();
     let (mpit, run) = kept.map_or((None, None), |kept| (kept.mpit, kept.run));
-    let beginning = contain("starting", || Beginning::new(false, mpit, run.as_ref()));
+    let by_session = matches!(start, Start::Session(_));
+    let beginning = contain("starting", || Beginning::new(false, by_session, mpit, run.as_ref()));
     let is_short = alloc::is_short();
     if is_short {
         run::say_memory_is_short();
@@ -242,7 +243,7 @@ pub(crate) fn start_late() {
         return;
     }
     let started = contain("starting late", || {
-        let beginning = Beginning::new(true, None, None)?;
+        let beginning = Beginning::new(true, false, None, None)?;
         beginning.start(Start::World, None, costs);
         Some(())
     });

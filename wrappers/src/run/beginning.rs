@@ -18,6 +18,7 @@ use crate::config::{Config, Notices};
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
 use crate::mpi::libraries::monitoring;
+use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
@@ -57,7 +58,12 @@ pub(crate) enum Start {
 impl Beginning {
     /// None when gyan stays off; then it has said why. `kept`: the reference to `MPI_T` that is
     /// held already; `earlier`: the run that goes on.
-    pub(crate) fn new(late: bool, kept: Option<Mpit>, earlier: Option<&Run>) -> Option<Beginning> {
+    pub(crate) fn new(
+        late: bool,
+        by_session: bool,
+        kept: Option<Mpit>,
+        earlier: Option<&Run>,
+    ) -> Option<Beginning> {
         let begun = Instant::now();
         let clock = clock::start();
         // Also for a gyan that stays off: its entry points are there.
@@ -86,7 +92,12 @@ impl Beginning {
                 return None;
             }
         };
-        let level = if late { library.query_thread() } else { None };
+        let level = if late {
+            library.query_thread()
+        } else {
+            (by_session && quirks::session_keeps_level(library.implementation))
+                .then(|| library.abi.thread_single())
+        };
         let mut settings =
             if late { Vec::new() } else { cvars::set_environment(&library, &mut config) };
         let mpit_begun = Instant::now();

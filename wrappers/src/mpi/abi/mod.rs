@@ -219,6 +219,12 @@ impl Abi {
         named(&self.thread_levels, &THREAD_LEVELS, value)
     }
 
+    /// `MPI_THREAD_SINGLE`.
+    pub(crate) fn thread_single(&self) -> c_int {
+        let [single, ..] = self.thread_levels;
+        single
+    }
+
     /// `MPI_THREAD_MULTIPLE`.
     pub(crate) fn thread_multiple(&self) -> c_int {
         let [.., multiple] = self.thread_levels;

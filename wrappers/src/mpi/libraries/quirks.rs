@@ -123,6 +123,13 @@ pub(crate) fn known(library: &Library, variable: &Variable) -> Known {
     Known(rows(library.implementation, library.version, &variable.name).collect())
 }
 
+/// Whether a session of MPI leaves the process at the thread level that MPI_T was initialised with. Open MPI does, where
+/// `MPI_Init` sets its own; and 5.0.11 dies of `MPI_THREAD_MULTIPLE` in `MPI_Session_finalize` on a host with two
+/// networks, with any tool that asks for it.
+pub(crate) fn session_keeps_level(implementation: Implementation) -> bool {
+    implementation == Implementation::OpenMpi
+}
+
 /// Why control variable `name` is not to be read after `MPI_Init`; none when it may be.
 pub(crate) fn deadly_after_init(library: &Library, name: &str) -> Option<&'static str> {
     rows(library.implementation, library.version, name)

@@ -36,7 +36,8 @@ impl Mpit {
     /// where that is possible.
     ///
     /// `level` is the thread level to ask for: `MPI_THREAD_MULTIPLE` before `MPI_Init`, afterwards
-    /// the level that MPI runs at, because Open MPI takes it for the whole process.
+    /// the level that MPI runs at, because Open MPI takes it for the whole process
+    /// (and [`quirks::session_keeps_level`]).
     pub(crate) fn init(library: &Library, level: c_int) -> Result<Option<Mpit>, Failure> {
         let Some(api) = Api::find(library) else { return Ok(None) };
         api.init_thread(level)?;
