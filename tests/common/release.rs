@@ -11,12 +11,12 @@ use super::processes::{root, run_within, target};
 /// Optimising all of it at once takes minutes even on an idle machine.
 const BUILD: Duration = Duration::from_secs(1800);
 
-/// What users get: what `scripts/release` built, where `GYAN_BUILT` names its directory, as `scripts/test` does; else built
+/// What users get: what `scripts/release` built, where `RELEASE_BUILD` names its directory, as `scripts/test` does; else built
 /// in release mode, and never older than the sources.
 pub(crate) fn built() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {
-        if let Some(folder) = env::var_os("GYAN_BUILT") {
+        if let Some(folder) = env::var_os("RELEASE_BUILD") {
             return folder.into();
         }
         let mut cargo = Command::new(env!("CARGO"));
