@@ -33,6 +33,7 @@ mod running;
 pub mod schema;
 mod statistics;
 mod summary;
+mod traffic;
 mod values;
 mod variables;
 mod write;
@@ -73,6 +74,10 @@ pub use statistics::{Statistic, Statistics};
 pub use summary::{
     BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, OverheadSummary,
     Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
+};
+pub use traffic::{
+    DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic, TrafficKind,
+    TrafficSummary,
 };
 pub use values::{Digest, Values};
 pub use variables::{

@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
-    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool, WatchSummary,
+    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool, TrafficSummary,
+    WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -32,6 +33,9 @@ pub struct Summary {
     /// The time in MPI functions, over the ranks that timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,
+    /// Who sends how much to whom: messages, then accesses to memory, where there were any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<TrafficSummary>,
     /// The ranks of each host, in the order of their names; none when there is one host only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_host: Vec<HostSummary>,

@@ -9,7 +9,7 @@ use super::text::Text;
 use crate::{
     Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
     MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues,
-    Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped,
+    PeerTraffic, Peers, Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped,
     StateShare, Tool, Traffic, Watch,
 };
 
@@ -47,8 +47,8 @@ macro_rules! fields {
 
 fields! {
     RankProfile {
-        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], phases[?],
-        series[?], watch[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
+        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], peers[?],
+        phases[?], series[?], watch[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
@@ -61,7 +61,12 @@ fields! {
     Samples { n, min, mean, max, sum[?], histogram, states[?] }
     SampledSum { min, mean, max }
     StateShare { state, share }
-    Call { name, count, bytes[?], timed[?], time_s[?], time_error_s[?], time_max_s[?], time_histogram[?] }
+    Call {
+        name, count, bytes[?], timed[?], time_s[?], time_error_s[?], time_max_s[?], time_histogram[?],
+        size_histogram[?], size_histogram_bytes[?],
+    }
+    Peers { messages, accesses[?] }
+    PeerTraffic { rank, number, bytes }
     InMpi { time_s, time_error_s[?], share }
     Phase { name, entries, time_s, calls, stretches, stretches_read, pvars }
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }

@@ -42,6 +42,10 @@ impl HostReduction {
         }
     }
 
+    pub(super) fn ranks(&self) -> impl Iterator<Item = u32> {
+        self.ranks.iter()
+    }
+
     fn finish(self, host: String) -> HostSummary {
         let HostReduction { ranks, started: _, in_mpi, unexpected_length, posted_length } = self;
         let number = |statistics: Statistics| statistics.finish().as_ref().map(HostStatistic::of);

@@ -18,6 +18,7 @@ mod ranks;
 mod sorted;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod watch;
 
 use std::cmp::Ordering;
@@ -40,6 +41,7 @@ use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
+use traffic::Traffic;
 use watch::Watches;
 
 /// The profiles seen so far, by job.
@@ -57,6 +59,7 @@ struct JobReduction {
     libraries: BTreeMap<Mpi, u64>,
     elapsed_s: Statistics,
     in_mpi: Option<InMpiReduction>,
+    peers: Traffic,
     pvars: Pvars,
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
@@ -145,7 +148,7 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -175,6 +178,7 @@ impl JobReduction {
             pvars,
             calls,
             in_mpi,
+            peers: _,
             phases,
             series: _,
             watch,
@@ -197,6 +201,7 @@ impl JobReduction {
         set_counts(&mut self.libraries, std::slice::from_ref(mpi));
         self.elapsed_s = Statistics::of(Number::Double(job.elapsed_s), rank);
         self.in_mpi = in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
+        self.peers = Traffic::of(profile);
         self.pvars.clear();
         for pvar in pvars {
             pvar.readings(&mut |reading| {
@@ -253,6 +258,7 @@ impl JobReduction {
             mut libraries,
             elapsed_s,
             in_mpi,
+            peers,
             pvars,
             calls,
             phases,
@@ -294,6 +300,7 @@ impl JobReduction {
             Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
         });
         let messages = messages.into_iter();
+        let peers = peers.finish(&hosts);
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(InMpiReduction::finish);
         Some(Summary {
@@ -315,6 +322,7 @@ impl JobReduction {
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
             by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
             in_mpi,
+            peers,
             pvars,
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
             samples,

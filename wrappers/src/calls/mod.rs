@@ -9,3 +9,4 @@ pub(crate) mod gate;
 pub(crate) mod ledger;
 pub(crate) mod longjmp;
 pub(crate) mod thread;
+pub(crate) mod traffic;

@@ -46,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
+    /// Whether messages are counted by their peers.
+    pub(crate) peers: bool,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
@@ -82,6 +84,7 @@ impl Default for Config {
             events: EventsFrom::default(),
             elements: 64,
             objects: 64,
+            peers: true,
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
@@ -388,6 +391,15 @@ pub(crate) const TABLE: &[Setting] = &[
                   they are gone",
         set: |config, value| {
             config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_PEERS",
+        default: "on",
+        meaning: "`off`: messages are not counted by the rank that they go to",
+        set: |config, value| {
+            config.peers = switch(value)?;
             Ok(())
         },
     },

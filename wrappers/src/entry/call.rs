@@ -4,11 +4,13 @@
 use std::ffi::{CStr, c_int};
 use std::mem;
 
-use super::{missing, spelling};
+use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, Scope};
-use crate::calls::ledger;
+use crate::calls::ledger::{self, Ledger};
+use crate::calls::traffic::Sent;
 use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
+use crate::entry::requests::Prepared;
 use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{Function, Kind, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
@@ -61,19 +63,20 @@ impl Entry {
 #[derive(Clone, Copy)]
 pub(super) enum Effect {
     Nothing,
-    /// The bytes of a call that succeeded.
-    Moves(fn(Arguments) -> u64),
+    /// Shows what goes to each peer in a call that succeeded, and gives its bytes.
+    Moves(fn(Arguments, &mut dyn FnMut(Sent)) -> u64),
+    /// What an operation will move that it makes a request for.
+    Prepares(fn(Arguments) -> Option<Prepared>),
     /// What changes when the call succeeds.
     Changes(fn(&Scope, Arguments) -> Change),
     /// What may have changed whether it succeeds or not.
     Completes(fn(&Scope, Arguments) -> Change),
 }
 
-/// The effect of a row that `moves` bytes.
-macro_rules! moves {
-    (( $($arg:ident $type:ident)* ) $formula:ident ( $($on:ident)* )) => {
-        Effect::Moves(|arguments| {
-            let Some([$($arg),*]) = arguments.all() else { return 0 };
+/// What a formula of a row gives.
+macro_rules! formula {
+    ($arguments:ident ( $($arg:ident $type:ident)* ) $formula:ident ( $($on:ident)* )) => {
+        $arguments.all().map(|[$($arg),*]| {
             $(
                 #[allow(unused_variables)]
                 let $arg = Typed::<$type>::new($arg);
@@ -83,7 +86,29 @@ macro_rules! moves {
         })
     };
 }
+pub(super) use formula;
+
+/// The effect of a row that `moves` bytes.
+macro_rules! moves {
+    ($arguments:tt $formula:ident $on:tt) => {
+        Effect::Moves(|arguments, send| {
+            let moved = formula! { arguments $arguments $formula $on };
+            moved.map_or(0, |moved| moved.show(&mut |sent| send(sent)))
+        })
+    };
+}
 pub(super) use moves;
+
+/// The effect of a row that `prepares` an operation.
+macro_rules! prepares {
+    ($arguments:tt $formula:ident $on:tt) => {
+        Effect::Prepares(|arguments| {
+            let prepared = formula! { arguments $arguments $formula $on };
+            prepared.map(Prepared::from)
+        })
+    };
+}
+pub(super) use prepares;
 
 /// The function of a row by which objects come or go, or requests complete.
 macro_rules! object_change {
@@ -100,15 +125,19 @@ pub(super) use object_change;
 impl Effect {
     fn before(self, scope: &Scope, arguments: Arguments) -> Change {
         match self {
-            Effect::Nothing | Effect::Moves(_) => Change::Nothing,
+            Effect::Nothing | Effect::Moves(_) | Effect::Prepares(_) => Change::Nothing,
             Effect::Changes(change) | Effect::Completes(change) => change(scope, arguments),
         }
     }
 
     fn after(self, scope: &Scope, arguments: Arguments, change: Change, succeeded: bool) {
         match self {
-            Effect::Moves(bytes) if succeeded && scope.is_of_program() => {
-                scope.moved(bytes(arguments));
+            Effect::Moves(moved) if succeeded => scope.moved(|send| moved(arguments, send)),
+            Effect::Prepares(operation) if succeeded && scope.is_of_program() => {
+                // In each row that prepares one the request is the last argument.
+                if let (Some(operation), Some(request)) = (operation(arguments), arguments.last()) {
+                    requests::prepared(request, operation);
+                }
             }
             Effect::Changes(_) if succeeded => change.happened(),
             Effect::Completes(_) => change.happened(),
@@ -151,19 +180,25 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
 /// `words` are the arguments with which the program has called this entry point.
 #[inline]
 unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
-    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_)) {
+    if entry.receives.is_some()
+        || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
+    {
         return None;
     }
     let function = entry.function;
     // SAFETY: the caller's.
     let next = || unsafe { forward(entry, words) };
-    let bytes = || if let Effect::Moves(bytes) = entry.effect { bytes(arguments) } else { 0 };
+    let moved = |ledger: &Ledger| {
+        if let Effect::Moves(moved) = entry.effect {
+            ledger.moved(function, moved(arguments, &mut |sent| ledger.sent(sent)));
+        }
+    };
     match gate::fast(function) {
-        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), function, next, bytes)),
+        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), next, moved)),
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
-            Some(gate::forward(inside, ledger, function, next, bytes))
+            Some(gate::forward(inside, ledger, next, moved))
         }
         Fast::None => None,
     }

@@ -23,7 +23,7 @@ use crate::sys::symbols::{Address, Next, c_name};
 
 fast! {
     NO_FUNCTION nothing [] (a: Handle, b: Handle, c: Handle, d: Handle, e: Handle, f: Handle, g: Handle)
-    || 0; Effect::Nothing
+    |_| {}; Effect::Nothing
 }
 
 const BATCHES: usize = 6;

@@ -8,6 +8,7 @@ use std::sync::Mutex;
 
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
+use crate::entry::requests;
 use crate::mpi::handles::{Kind, Language, Passed};
 use crate::observe::communicators;
 use crate::observe::objects;
@@ -60,7 +61,13 @@ macro_rules! creates {
 
         /// Rows that free one: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
-            use super::{Passed, Change, Kind, Scope};
+            use super::{Passed, Change, Kind, Scope, requests};
+
+            pub(crate) fn request(_: &Scope, at: Passed) -> Change {
+                requests::freed(at);
+                Change::Nothing
+            }
+
             $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
                 if scope.is_of_program() {
                     super::goes(Kind::$kind, at);
@@ -170,11 +177,13 @@ fn comes(kind: Kind, handle: usize) {
     });
 }
 
-/// The handle is no longer that of the communicator that had it.
+/// The handle is no longer that of the object that had it.
 fn forget(kind: Kind, handle: usize) {
-    if kind == Kind::Comm {
-        contain("forgetting a communicator", || communicators::goes(handle));
-    }
+    contain("forgetting an object", || match kind {
+        Kind::Comm => communicators::goes(handle),
+        Kind::Win => communicators::window_goes(handle),
+        Kind::File => {}
+    });
 }
 
 fn goes(kind: Kind, at: Passed) {

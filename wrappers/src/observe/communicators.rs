@@ -1,5 +1,5 @@
-//! Which ranks of `MPI_COMM_WORLD` does a communicator have? For calls, which ask by its handle: the ones asked
-//! about of late are at hand, in a few instructions and without a lock.
+//! Which ranks of `MPI_COMM_WORLD` does a communicator have, or a window? For calls, which ask by its handle: the ones
+//! asked about of late are at hand, in a few instructions and without a lock.
 //!
 //! An entry is made when a communicator is first asked about, so those that nobody asks about cost nothing,
 //! and is used again for another one when that is freed. Entries are never freed: whoever holds one can read
@@ -17,6 +17,7 @@ use std::sync::atomic::{
 };
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::calls::traffic::ELSEWHERE;
 use crate::mpi::abi::{Inquiry, inquiry};
 use crate::sys::alloc;
 
@@ -33,8 +34,8 @@ pub(crate) const NOTES: usize = 96;
 /// No communicator's handle, as far as is known of any library.
 const NOBODY: usize = usize::MAX;
 
-/// In a list of ranks: one that is not in `MPI_COMM_WORLD`.
-const ELSEWHERE: u32 = u32::MAX;
+/// A bit that no handle has, for windows.
+const WINDOW: usize = 1 << (usize::BITS - 2);
 
 /// A communicator.
 pub(crate) struct Communicator {
@@ -96,7 +97,18 @@ pub(crate) fn end() {
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn of(word: usize) -> Option<&'static Communicator> {
-    let handle = word & BITS.load(Ordering::Relaxed);
+    at_hand(word & BITS.load(Ordering::Relaxed))
+}
+
+/// The same of a window.
+#[inline]
+pub(crate) fn of_window(word: usize) -> Option<&'static Communicator> {
+    at_hand(word & BITS.load(Ordering::Relaxed) | WINDOW)
+}
+
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn at_hand(handle: usize) -> Option<&'static Communicator> {
     let entry = AT_HAND.get(place(handle))?.load(Ordering::Acquire);
     // SAFETY: null or an entry, which is never freed.
     match unsafe { entry.as_ref() } {
@@ -128,8 +140,12 @@ fn find(handle: usize) -> Option<&'static Communicator> {
 
 /// A communicator is about to go, or another one has come with its handle.
 pub(crate) fn goes(word: usize) {
-    let handle = word & BITS.load(Ordering::Relaxed);
-    table().goes(handle);
+    table().goes(word & BITS.load(Ordering::Relaxed));
+}
+
+/// The same of a window.
+pub(crate) fn window_goes(word: usize) {
+    table().goes(word & BITS.load(Ordering::Relaxed) | WINDOW);
 }
 
 /// Where a communicator is at hand. The handles of one library differ in a few bits, low or high.
@@ -227,6 +243,11 @@ impl Communicator {
 
 impl Known {
     fn of(mpi: &Inquiry, world: usize, handle: usize) -> Option<Known> {
+        if handle & WINDOW != 0 {
+            let window = handle & !WINDOW;
+            let size = u32::try_from(mpi.win_size(window)?).ok()?;
+            return Some(Known { size, is_inter: false, ranks: mpi.win_ranks_in(world, window)? });
+        }
         let is_inter = mpi.is_intercommunicator(handle);
         let size = if is_inter { mpi.remote_size(handle) } else { mpi.size(handle) };
         let size = u32::try_from(size?).ok()?;

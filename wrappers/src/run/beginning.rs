@@ -14,6 +14,7 @@ use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
+use crate::calls::ledger;
 use crate::config::{Config, Notices};
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
@@ -194,6 +195,9 @@ impl Beginning {
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
         communicators::begin(is_world.then(|| library.handle(library.abi.comm_world)).flatten());
+        if is_world && config.peers {
+            ledger::count_peers(size);
+        }
         if let Ok(Some(mpit)) = &mpit {
             let excluded = |index| config.wanted.exclusions.has_index(index);
             let missing =

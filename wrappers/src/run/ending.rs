@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gyan_results::{
     Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
-    PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
+    PeerTraffic, Peers, PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
 };
 
 use super::in_front;
@@ -20,6 +20,7 @@ use crate::calls::gate;
 use crate::calls::ledger;
 use crate::calls::longjmp;
 use crate::calls::thread;
+use crate::calls::traffic::Way;
 use crate::config::{Notices, Reduce};
 use crate::observe::communicators;
 use crate::observe::phases::Whole;
@@ -83,6 +84,16 @@ extern "C-unwind" fn exits(code: c_int, _argument: *mut c_void) {
             }
         });
     });
+}
+
+/// What went to each peer; none when that is not counted.
+fn peers() -> Option<Peers> {
+    let rows = |way| {
+        let row = |(rank, number, bytes)| PeerTraffic { rank, number, bytes };
+        ledger::peers(way).into_iter().map(row).collect()
+    };
+    ledger::counts_peers()
+        .then(|| Peers { messages: rows(Way::Message), accesses: rows(Way::Access) })
 }
 
 impl Run {
@@ -302,6 +313,7 @@ impl Run {
             pvars: self.earlier.pvars.clone(),
             in_mpi: (sees_all && calls.iter().any(|call| call.timed > 0)).then_some(in_mpi),
             calls,
+            peers: peers(),
             phases: self.phases.described(&self.earlier.phases),
             series: self.earlier.series.clone(),
             watch,

@@ -19,6 +19,7 @@ use gyan_results::{CvarSetting, End, Ending, Overhead};
 
 use crate::calls::budget::budget;
 use crate::calls::budget::objects::Cost;
+use crate::calls::ledger;
 use crate::calls::thread;
 use crate::config::Config;
 use crate::mpi::abi::Library;
@@ -179,6 +180,9 @@ impl Run {
             (_, self.thread_level) = thread_level(&self.library);
         }
         communicators::begin(self.library.handle(self.library.abi.comm_world));
+        if self.config.peers {
+            ledger::count_peers(self.size);
+        }
         let begun = clock::now();
         self.sampled(|sampler, library, config| {
             sampler.world_comes(library, &mut config.wanted);

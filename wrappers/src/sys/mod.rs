@@ -15,6 +15,7 @@ pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod later;
 pub(crate) mod locks;
+pub(crate) mod lookup;
 pub(crate) mod notice;
 pub(crate) mod peek;
 pub(crate) mod sigmask;
