@@ -136,6 +136,8 @@ Examples:
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
+  gyan report --sizes gyan-app-1234                   how large messages are
+  gyan report --peers gyan-app-1234                   who sends how much to whom
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
@@ -161,14 +163,20 @@ pub(crate) struct ReportOptions {
     /// How the sampled variables whose name matches went, on every rank
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) series: Option<String>,
-    /// How long calls took, which values sampled variables had and what callbacks measured of messages,
-    /// of what matches
+    /// How long calls took and how much they moved, which values sampled variables had and what callbacks measured of
+    /// messages, of what matches
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
     /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
     /// were called while one was long
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) queues: bool,
+    /// How many bytes calls moved: a histogram of each function, exact
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) sizes: bool,
+    /// Who sends how much to whom: the pairs of ranks with the most bytes; with --all each pair
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) peers: bool,
 }
 
 #[derive(Args)]

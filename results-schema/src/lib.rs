@@ -76,8 +76,8 @@ pub use summary::{
     Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
 };
 pub use traffic::{
-    DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic, TrafficKind,
-    TrafficSummary,
+    DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
+    TrafficKind, TrafficSummary,
 };
 pub use values::{Digest, Values};
 pub use variables::{

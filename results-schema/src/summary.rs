@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
-    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool, TrafficSummary,
-    WatchSummary,
+    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool,
+    TrafficSummary, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.

@@ -14,6 +14,8 @@ const OLD: &str = "tests/fixtures/gyan.rank-1";
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
 /// One with watched receives, and with all that callbacks tell of messages.
 const QUEUES: &str = "tests/fixtures/gyan.rank-1-queues";
+/// `tests/programs/halo_exchange.c` on four ranks with what it sends.
+const TRAFFIC: &str = "tests/fixtures/gyan.rank-1-traffic";
 
 /// The reports of the committed fixtures, in each of their forms.
 #[test]
@@ -41,6 +43,10 @@ fn reports_are_the_golden_ones() {
         ("queues.csv", QUEUES, &["--queues", "--format", "csv"]),
         ("queues.json", QUEUES, &["--queues", "--format", "json"]),
         ("queues-variables.txt", RUNNING, &["--queues"]),
+        ("peers.txt", TRAFFIC, &["--peers"]),
+        ("peers.csv", TRAFFIC, &["--peers", "--format", "csv"]),
+        ("sizes.txt", TRAFFIC, &["--sizes"]),
+        ("sizes.csv", TRAFFIC, &["--sizes", "--format", "csv"]),
         ("queues-histogram.txt", QUEUES, &["--histogram", "T_IN_*"]),
     ] {
         // A name behind --phase would be the directory.

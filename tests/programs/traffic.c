@@ -1,11 +1,14 @@
 /* Sends to known peers in every mode and over every kind of communicator, and accesses their memory; keeps its
- * own account by rank in MPI_COMM_WORLD. 4 ranks. With an argument it ends by a signal instead of MPI_Finalize.
+ * own account by rank in MPI_COMM_WORLD. 4 ranks. With the argument `killed` it ends by a signal instead of
+ * MPI_Finalize; with `threads` four threads send at once.
  * Expect: in truth.<rank>, lines `message|access <rank> <number> <bytes>`, which the profile equals; and
  * `size <function> <calls> <bytes>` for what is started, in one size each. */
 #include <mpi.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct {
     long number, bytes;
@@ -14,8 +17,8 @@ static int rank, size;
 
 static void sent(int to, long bytes)
 {
-    message[to].number++;
-    message[to].bytes += bytes;
+    __sync_fetch_and_add(&message[to].number, 1);
+    __sync_fetch_and_add(&message[to].bytes, bytes);
 }
 
 static void accessed(int to, long bytes)
@@ -132,12 +135,71 @@ static void windows(MPI_Comm comm, int next, int to)
     MPI_Win_free(&win);
 }
 
+static struct {
+    MPI_Comm comm;
+    int by;
+} of_thread[4];
+
+static void *thread(void *number)
+{
+    int mine = *(int *)number, by = of_thread[mine].by;
+    int to = (rank + by) % size, from = (rank + size - by) % size;
+    char out[64] = {0}, in[64];
+    for (int i = 0; i < 2000; i++) {
+        MPI_Sendrecv(out, 8 << mine, MPI_CHAR, to, 0, in, 64, MPI_CHAR, from, 0, of_thread[mine].comm,
+                     MPI_STATUS_IGNORE);
+        sent(to, 8 << mine);
+    }
+    return NULL;
+}
+
+static void threads(void)
+{
+    pthread_t all[4];
+    int number[4] = {0, 1, 2, 3};
+    for (int i = 0; i < 4; i++) {
+        MPI_Comm_dup(MPI_COMM_WORLD, &of_thread[i].comm);
+        of_thread[i].by = i % 3 + 1;
+    }
+    for (int i = 0; i < 4; i++)
+        pthread_create(&all[i], NULL, thread, &number[i]);
+    for (int i = 0; i < 4; i++)
+        pthread_join(all[i], NULL);
+    for (int i = 0; i < 4; i++)
+        MPI_Comm_free(&of_thread[i].comm);
+}
+
+static void write_truth(const char *sizes)
+{
+    char file[32];
+    snprintf(file, sizeof file, "truth.%d", rank);
+    FILE *truth = fopen(file, "w");
+    for (int to = 0; to < size; to++) {
+        if (message[to].number)
+            fprintf(truth, "message %d %ld %ld\n", to, message[to].number, message[to].bytes);
+        if (access_to[to].number)
+            fprintf(truth, "access %d %ld %ld\n", to, access_to[to].number, access_to[to].bytes);
+    }
+    fputs(sizes, truth);
+    fclose(truth);
+}
+
+#define STARTED "size MPI_Start 0 15 0\nsize MPI_Start 7 15 960\nsize MPI_Startall 7 6 480\n"
+
 int main(int argc, char **argv)
 {
     MPI_Comm dup, half, turned, grid, inter, big;
-    MPI_Init(&argc, &argv);
+    int threaded = argc > 1 && !strcmp(argv[1], "threads"), level;
+    MPI_Init_thread(&argc, &argv, threaded ? MPI_THREAD_MULTIPLE : MPI_THREAD_SINGLE, &level);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (threaded) {
+        threads();
+        write_truth("size MPI_Sendrecv 4 2000 16000\nsize MPI_Sendrecv 5 2000 32000\n"
+                    "size MPI_Sendrecv 6 2000 64000\nsize MPI_Sendrecv 7 2000 128000\n");
+        MPI_Finalize();
+        return 0;
+    }
     int next = (rank + 1) % size, before = (rank + size - 1) % size, other = (rank + 2) % size;
     ring(MPI_COMM_WORLD, next, before, next, 1024);
     MPI_Comm_dup(MPI_COMM_WORLD, &dup);
@@ -182,21 +244,10 @@ int main(int argc, char **argv)
     MPI_Comm_free(&big);
     MPI_Comm_free(&half);
     int in_parts = starts_in_parts(MPI_COMM_WORLD, next, before, next);
-    char file[32];
-    snprintf(file, sizeof file, "truth.%d", rank);
-    FILE *truth = fopen(file, "w");
-    for (int to = 0; to < size; to++) {
-        if (message[to].number)
-            fprintf(truth, "message %d %ld %ld\n", to, message[to].number, message[to].bytes);
-        if (access_to[to].number)
-            fprintf(truth, "access %d %ld %ld\n", to, access_to[to].number, access_to[to].bytes);
-    }
     /* Of the starts one half is of receives. */
-    fprintf(truth, "size MPI_Start 0 15 0\nsize MPI_Start 7 15 960\nsize MPI_Startall 7 6 480\n");
-    if (in_parts)
-        fprintf(truth, "size MPI_Startall 0 2 0\nsize MPI_Pready 4 2 24\nsize MPI_Pready_list 5 2 48\n"
-                       "size MPI_Pready_range 4 2 24\n");
-    fclose(truth);
+    write_truth(in_parts ? STARTED "size MPI_Startall 0 2 0\nsize MPI_Pready 4 2 24\nsize MPI_Pready_list 5 2 48\n"
+                                   "size MPI_Pready_range 4 2 24\n"
+                         : STARTED);
     MPI_Barrier(MPI_COMM_WORLD);
     if (argc > 1)
         raise(SIGKILL);

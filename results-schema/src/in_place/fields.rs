@@ -9,8 +9,8 @@ use super::text::Text;
 use crate::{
     Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
     MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues,
-    PeerTraffic, Peers, Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped,
-    StateShare, Tool, Traffic, Watch,
+    PeerTraffic, Peers, Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series,
+    SeriesColumn, Skipped, StateShare, Tool, Traffic, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not

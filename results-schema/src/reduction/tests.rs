@@ -27,6 +27,7 @@ fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         },
         end: End { how: Ending::Finalize, code: 0 },
         cvars: Vec::new(),
+        peers: None,
         pvars: vec![Pvar {
             name: "messages".into(),
             class: Class::Counter,

@@ -169,9 +169,8 @@ impl OneWay {
 
 fn distances(by_distance: BTreeMap<u32, Amount>) -> Vec<DistanceTraffic> {
     let mut all: Vec<(u32, Amount)> = by_distance.into_iter().collect();
-    let key = |(distance, amount): &(u32, Amount)| {
-        (Reverse((amount.bytes, amount.number)), *distance)
-    };
+    let key =
+        |(distance, amount): &(u32, Amount)| (Reverse((amount.bytes, amount.number)), *distance);
     sort_by(&mut all, |one, other| key(one).cmp(&key(other)));
     let of = |distance, Amount { number, bytes }| DistanceTraffic { distance, number, bytes };
     let shown = all.iter().take(DISTANCES).map(|(distance, amount)| of(Some(*distance), *amount));
@@ -248,7 +247,8 @@ mod tests {
         let hosts: Vec<_> =
             all.by_host.iter().map(|pair| (&*pair.from, pair.to.as_deref(), pair.bytes)).collect();
         // Nobody knows where rank 2 is.
-        let expected = [("a", None, 5), ("a", Some("b"), 40), ("b", None, 100), ("b", Some("a"), 20)];
+        let expected =
+            [("a", None, 5), ("a", Some("b"), 40), ("b", None, 100), ("b", Some("a"), 20)];
         assert_eq!(hosts, expected);
     }
 

@@ -49,6 +49,27 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         }
         let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
         print(format, &view, data, |out| write_json(out, &histograms))?;
+    } else if options.sizes {
+        let sizes = view::sizes(&summary);
+        if sizes.is_empty() {
+            return Err(Error::new(
+                directory.display(),
+                "nothing is known of the sizes of messages",
+                "no function that moves data was called, or the profiles are of an older gyan",
+            ));
+        }
+        let (view, data) = (view::histogram(&summary, &sizes), data::histograms(&sizes));
+        print(format, &view, data, |out| write_json(out, &sizes))?;
+    } else if options.peers {
+        if summary.peers.is_empty() {
+            return Err(Error::new(
+                directory.display(),
+                "nothing is known of peers",
+                "no message was sent from rank to rank, or GYAN_PEERS was off",
+            ));
+        }
+        let (view, data) = (view::peers(&summary, all), data::peers(&summary));
+        print(format, &view, data, |out| write_json(out, &summary.peers))?;
     } else if let Some(name) = phase {
         keep_phases(directory, &mut summary, name)?;
         let view = view::phases(&summary, !name.is_empty(), all);

@@ -2,6 +2,7 @@
 //! want of room. The same thing has the same name, class and element in each of them, so that they join.
 
 mod histogram;
+mod peers;
 mod profiles;
 mod queues;
 mod series;
@@ -16,6 +17,7 @@ use super::value::{Value, cells};
 use super::{Column, Kind, column, required};
 
 pub(crate) use histogram::histograms;
+pub(crate) use peers::peers;
 pub(crate) use profiles::{CALLS, LongTable, VARIABLES};
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;

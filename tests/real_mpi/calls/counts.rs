@@ -49,7 +49,8 @@ fn every_call_and_its_bytes_are_counted_exactly() {
                 .iter()
                 .map(|line| {
                     let bars = line[3..].chunks(3).map(|bar| [0, 1, 2].map(|at| number(&bar[at])));
-                    let numbers = (number(&line[1]), line[2].parse().ok(), bars.collect::<Vec<_>>());
+                    let numbers =
+                        (number(&line[1]), line[2].parse().ok(), bars.collect::<Vec<_>>());
                     (line[0].as_str(), numbers)
                 })
                 .collect();

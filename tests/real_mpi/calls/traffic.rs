@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gyan_results::{PeerTraffic, Peers, RankProfile};
 
-use crate::common::{BED, Mpi, Profiled, bars, call, libgyan};
+use crate::common::{BED, MPIS, Mpi, Profiled, bars, call, libgyan, lives};
 
 /// What each rank should have sent, by way and rank, and the sizes of what it started.
 type Truth = (BTreeMap<(String, u32), (u64, u64)>, Vec<(String, [u64; 3])>);
@@ -52,15 +52,40 @@ fn assert_true(run: &Profiled, profile: &RankProfile, mpi: Mpi) {
     assert_eq!(sorted(found), sorted(sizes), "{what}");
 }
 
+fn run(mpi: Mpi, arguments: &[&str]) -> Profiled {
+    let libgyan = libgyan().display().to_string();
+    Profiled::run_file(mpi, 4, &program(mpi), arguments, &[("LD_PRELOAD", libgyan.as_str())])
+}
+
 #[test]
 fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
     for mpi in BED {
-        let libgyan = libgyan().display().to_string();
-        let preloaded = ("LD_PRELOAD", libgyan.as_str());
-        let run = Profiled::run_file(mpi, 4, &program(mpi), &[], &[preloaded]);
-        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
-        for profile in run.profiles() {
-            assert_true(&run, &profile, mpi);
+        for arguments in [&[][..], &["threads"]] {
+            let run = run(mpi, arguments);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            for profile in run.profiles() {
+                assert_true(&run, &profile, mpi);
+            }
+        }
+    }
+}
+
+#[test]
+fn peers_of_ranks_that_are_killed_are_known() {
+    for mpi in MPIS {
+        let run = run(mpi, &["killed"]);
+        // What was known last may be older than the last call.
+        for profile in lives(&run.directory, 4) {
+            let (expected, _) = truth(&run, profile.rank);
+            let Some(Peers { messages, accesses }) = &profile.peers else { panic!("{mpi:?}") };
+            for (way, rows) in [("message", messages), ("access", accesses)] {
+                for row in rows {
+                    let (number, bytes) = expected[&(way.to_owned(), row.rank.unwrap())];
+                    assert!(row.number <= number && row.bytes <= bytes, "{mpi:?} {way} {row:?}");
+                }
+            }
+            let send = call(&profile, "MPI_Send");
+            assert_eq!(bars(send).iter().map(|bar| bar[2]).sum::<u64>(), send.bytes.unwrap());
         }
     }
 }

@@ -8,9 +8,9 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
-use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 

@@ -178,7 +178,10 @@ mod tests {
         }
         let bars: Vec<_> = sizes.bars().enumerate().filter(|(_, bar)| bar.0 > 0).collect();
         let mega = (21, (2, (1 << 21) + 5));
-        assert_eq!(bars, [(0, (1, 0)), (1, (1, 1)), (2, (2, 5)), (3, (1, 4)), mega, (47, (1, 1 << 50))]);
+        assert_eq!(
+            bars,
+            [(0, (1, 0)), (1, (1, 1)), (2, (2, 5)), (3, (1, 4)), mega, (47, (1, 1 << 50))]
+        );
         assert_eq!(sizes.bytes(), 1 + 5 + 4 + (1 << 21) + 5 + (1 << 50));
     }
 

@@ -180,8 +180,7 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
 /// `words` are the arguments with which the program has called this entry point.
 #[inline]
 unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
-    if entry.receives.is_some()
-        || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
+    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
     {
         return None;
     }

@@ -212,7 +212,11 @@ impl Phases {
             sizes.truncate(last.map_or(0, |last| last + 1));
             let (size_histogram, size_histogram_bytes) = sizes.into_iter().unzip();
             Call {
-                time_histogram: if call.timed > 0 { ledger::histogram(function) } else { Vec::new() },
+                time_histogram: if call.timed > 0 {
+                    ledger::histogram(function)
+                } else {
+                    Vec::new()
+                },
                 size_histogram,
                 size_histogram_bytes,
                 ..call
