@@ -10,6 +10,7 @@ mod files;
 mod hosts;
 mod in_order;
 mod json;
+mod machine;
 mod merge;
 mod messages;
 mod phases;
@@ -36,6 +37,7 @@ use cost::{InMpiReduction, OverheadReduction};
 use files::Files;
 use hosts::{HostReduction, Hosts};
 pub use in_order::ReductionInOrder;
+use machine::{Machines, ResourcesReduction, placements};
 use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
@@ -61,6 +63,8 @@ struct JobReduction {
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
     watches: Watches,
+    machines: Machines,
+    resources: ResourcesReduction,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -145,7 +149,8 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, machines, resources,
+        messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -178,6 +183,8 @@ impl JobReduction {
             phases,
             series: _,
             watch,
+            machine: _,
+            resources,
             messages,
             events,
             coverage,
@@ -209,6 +216,9 @@ impl JobReduction {
         CallReduction::of_rank(&mut self.calls, calls, rank);
         PhaseReduction::of_rank(&mut self.phases, phases, pvars, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
+        self.machines.set(profile);
+        let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
+        self.resources = resources.unwrap_or_default();
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -257,6 +267,8 @@ impl JobReduction {
             calls,
             phases,
             watches,
+            machines,
+            resources,
             messages,
             events,
             skipped,
@@ -294,6 +306,8 @@ impl JobReduction {
             Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
         });
         let messages = messages.into_iter();
+        let machines = machines.finish();
+        let placements = placements(&hosts, &machines);
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(InMpiReduction::finish);
         Some(Summary {
@@ -320,6 +334,9 @@ impl JobReduction {
             samples,
             phases: PhaseReduction::finish(phases, reduced),
             watches: watches.finish(),
+            machines,
+            placements,
+            resources: resources.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
             coverage: CoverageSummary {

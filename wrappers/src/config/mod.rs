@@ -46,6 +46,8 @@ pub(crate) struct Config {
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
+    /// Whether the profile says what the host is.
+    pub(crate) machine: bool,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
@@ -82,6 +84,7 @@ impl Default for Config {
             events: EventsFrom::default(),
             elements: 64,
             objects: 64,
+            machine: true,
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
@@ -388,6 +391,16 @@ pub(crate) const TABLE: &[Setting] = &[
                   they are gone",
         set: |config, value| {
             config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_MACHINE",
+        default: "on",
+        meaning: "`off`: nothing of what the hosts are is recorded: processors, memory, networks, and what the \
+                  MPI library has loaded for them",
+        set: |config, value| {
+            config.machine = switch(value)?;
             Ok(())
         },
     },
