@@ -412,9 +412,10 @@ mod tests {
         let expected = of(&[0, 1, 2, 3, 4, 5]);
         assert_eq!(expected, of(&[5, 3, 1, 0, 2, 4]));
         assert_eq!(expected.processors().to_string(), "0-5,9,4294967290-4294967295");
-        let each: Vec<Ranges> = (0..4).map(Ranges::of).collect();
         let mut bound = Loads::default();
-        each.iter().for_each(|one| bound.absorb(&Loads::of(one)));
+        for processor in 0..4 {
+            bound.absorb(&Loads::of(&Ranges::of(processor)));
+        }
         assert_eq!(bound, Loads(vec![(0, 3, ONE)]));
     }
 }

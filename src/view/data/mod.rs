@@ -2,10 +2,11 @@
 //! want of room. The same thing has the same name, class and element in each of them, so that they join.
 
 mod histogram;
-mod profiles;
+mod machine;
 mod queues;
 mod series;
 mod summary;
+mod tables;
 
 use std::borrow::Cow;
 use std::io;
@@ -16,10 +17,11 @@ use super::value::{Value, cells};
 use super::{Column, Kind, column, required};
 
 pub(crate) use histogram::histograms;
-pub(crate) use profiles::{CALLS, LongTable, VARIABLES};
+pub(crate) use machine::{Machines, machine};
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;
 pub(crate) use summary::{phases, summary};
+pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
 
 /// What is done with each row; its error ends the table.
 pub(crate) type TakeRow<'t> = dyn FnMut(&[Value]) -> io::Result<()> + 't;

@@ -74,8 +74,8 @@ impl Allowed {
         Resources {
             processors: processors.clone(),
             cgroup: cgroup.clone(),
-            user_s: (now.user_s - start.user_s).max(0.0),
-            system_s: (now.system_s - start.system_s).max(0.0),
+            user_s: microseconds(now.user_s - start.user_s),
+            system_s: microseconds(now.system_s - start.system_s),
             voluntary_switches: now.voluntary_switches.saturating_sub(start.voluntary_switches),
             involuntary_switches: now
                 .involuntary_switches
@@ -86,6 +86,11 @@ impl Allowed {
             start_peak_memory_bytes: start.peak_memory_bytes,
         }
     }
+}
+
+/// The kernel counts in microseconds: what a difference has beyond them is rounding.
+fn microseconds(seconds: f64) -> f64 {
+    (seconds.max(0.0) * 1e6).round() / 1e6
 }
 
 /// The processors that the calling thread may run on.
