@@ -45,7 +45,7 @@ pub(crate) enum Command {
     Pack(PackOptions),
     /// Write the profiles of a pack into a directory
     Unpack(UnpackOptions),
-    /// Write what each rank read as a long table, for pandas, Polars, DuckDB and the like
+    /// Write what each rank did as long tables, for pandas, Polars, DuckDB and the like
     Export(ExportOptions),
     /// List the variables of an MPI library: what they are, what they are set to, how to set them
     Varlist(VarlistOptions),
@@ -138,9 +138,11 @@ Examples:
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
   gyan report --sizes gyan-app-1234                   how large messages are
   gyan report --peers gyan-app-1234                   who sends how much to whom
+  gyan report --machine gyan-app-1234                 the hosts, and what of them the ranks used
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
+#[allow(clippy::struct_excessive_bools)] // options of a command line
 pub(crate) struct ReportOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
@@ -177,6 +179,10 @@ pub(crate) struct ReportOptions {
     /// Who sends how much to whom: the pairs of ranks with the most bytes; with --all each pair
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) peers: bool,
+    /// What the ranks ran on: hosts, processors that ranks may use and share, networks, and the time and memory
+    /// that the ranks used
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) machine: bool,
 }
 
 #[derive(Args)]
@@ -213,7 +219,8 @@ pub(crate) struct PackOptions {
 #[command(after_help = "\
 Examples:
   gyan export gyan-app-1234 --format parquet -o variables.parquet
-  gyan export gyan-app-1234.gyan.zst --format parquet --calls -o calls.parquet
+  gyan export gyan-app-1234.gyan.zst --format parquet --table calls -o calls.parquet
+  gyan export gyan-app-1234 --format parquet -o tables/     every table, one file each
   gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
 pub(crate) struct ExportOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job
@@ -222,14 +229,18 @@ pub(crate) struct ExportOptions {
     /// How to write it
     #[arg(short, long, value_parser = OneOf::<ExportFormat>::new())]
     pub(crate) format: Asked<ExportFormat>,
-    /// Where to [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
+    /// Where to, a file, or a directory for one file a table [default: standard output]
+    #[arg(short, long, value_name = "PLACE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// The calls of MPI functions instead of the variables
-    #[arg(long)]
+    /// Which tables: ranks, calls, times, sizes, peers, variables, series, phases, phase_calls [default: variables; all of them
+    /// into a directory]
+    #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
+    pub(crate) table: Vec<String>,
+    /// The same as --table calls
+    #[arg(long, conflicts_with = "table")]
     pub(crate) calls: bool,
 }
 

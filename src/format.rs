@@ -43,6 +43,17 @@ pub(crate) enum ExportFormat {
     Jsonl,
 }
 
+impl ExportFormat {
+    /// How the name of such a file ends.
+    pub(crate) fn ending(self) -> &'static str {
+        match self {
+            ExportFormat::Parquet => "parquet",
+            ExportFormat::Csv => "csv",
+            ExportFormat::Jsonl => "jsonl",
+        }
+    }
+}
+
 /// The format that was asked for, or why there is none: clap's own words would take five lines.
 pub(crate) type Asked<F> = Result<F, Error>;
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 #[cfg(feature = "schema")]
 use crate::Number;
-use crate::{InMpiSummary, Statistic};
+use crate::{InMpiSummary, Ranges, Statistic};
 
 /// Of less than this chance is a difference that is reported.
 const CHANCE: f64 = 0.01;
@@ -115,20 +115,17 @@ impl HostSummary {
     /// Whether `rank` is on this host.
     #[must_use]
     pub fn has(&self, rank: u32) -> bool {
-        self.ranges().any(|(first, last)| (first..=last).contains(&rank))
+        self.ranges().contains(rank)
     }
 
     /// How many ranks of it are in the summary.
     #[must_use]
     pub fn number(&self) -> u64 {
-        self.ranges().map(|(first, last)| u64::from(last.saturating_sub(first)) + 1).sum()
+        self.ranges().len()
     }
 
-    fn ranges(&self) -> impl Iterator<Item = (u32, u32)> {
-        self.ranks.split(',').filter_map(|range| {
-            let (first, last) = range.split_once('-').unwrap_or((range, range));
-            first.parse().ok().zip(last.parse().ok())
-        })
+    fn ranges(&self) -> Ranges {
+        self.ranks.parse().unwrap_or_default()
     }
 }
 

@@ -16,6 +16,7 @@ mod diagnosis;
 mod hosts;
 mod in_place;
 mod live;
+mod machine;
 mod messages;
 mod number;
 mod order;
@@ -23,6 +24,7 @@ mod process_note;
 #[cfg(test)]
 mod properties;
 mod queues;
+mod ranges;
 mod rank;
 mod read;
 mod readings;
@@ -45,6 +47,10 @@ pub use in_place::RankReader;
 pub use live::{
     LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live, write_live,
 };
+pub use machine::{
+    Cgroup, CoreKind, Crowded, Machine, MachineSummary, Network, PlacementSummary, Resources,
+    ResourcesSummary, Transport,
+};
 pub use messages::{
     Address, EventCount, Hit, LoadedObject, MessageMetric, MessageSource, Messages, Metric,
     PeerQueues, Stack, Traffic, Watch, WatchSite,
@@ -53,6 +59,7 @@ pub use number::Number;
 pub use order::{collected, sort_by};
 pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
+pub use ranges::Ranges;
 pub use rank::{
     Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
     RankProfile, Skipped, Tool,

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Clock, Datatype, EventCount, InMpi, Messages, Peers, Phase, Samples, Series, Values, Watch,
+    Clock, Datatype, EventCount, InMpi, Machine, Messages, Peers, Phase, Resources, Samples,
+    Series, Values, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -51,6 +52,12 @@ pub struct RankProfile {
     /// Receives that were watched; none unless `GYAN_WATCH` asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
+    /// What the host is; none unless the rank is the first on it, or with `GYAN_MACHINE=off`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Machine>,
+    /// What of the host the rank may use, and what it used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<Resources>,
     /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,

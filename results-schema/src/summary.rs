@@ -4,8 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
-    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool,
-    TrafficSummary, WatchSummary,
+    MachineSummary, MessagesSummary, Mpi, PhaseSummary, PlacementSummary, PvarSummary,
+    ResourcesSummary, SamplesSummary, Statistic, Tool, TrafficSummary, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -58,6 +58,15 @@ pub struct Summary {
     /// The receives that were watched; one row for each variable and threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<WatchSummary>,
+    /// The hosts; one row for those that are alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineSummary>,
+    /// How the ranks of each host share its processors; one row for hosts on which that is alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub placements: Vec<PlacementSummary>,
+    /// What the ranks used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourcesSummary>,
     /// What each source told about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,

@@ -18,20 +18,20 @@ const ARRAY: Frame = ["[\n", ",\n", "\n]\n"];
 
 pub(crate) struct Json<W> {
     out: W,
-    columns: &'static [Column],
+    columns: Vec<Column>,
     frame: Frame,
     is_first: bool,
 }
 
 impl<W: Write> Json<W> {
     /// JSON Lines.
-    pub(crate) fn lines(out: W, columns: &'static [Column]) -> Json<W> {
-        Json { out, columns, frame: LINES, is_first: true }
+    pub(crate) fn lines(out: W, columns: &[Column]) -> Json<W> {
+        Json { out, columns: columns.to_vec(), frame: LINES, is_first: true }
     }
 
     /// One array.
-    pub(crate) fn array(out: W, columns: &'static [Column]) -> Json<W> {
-        Json { out, columns, frame: ARRAY, is_first: true }
+    pub(crate) fn array(out: W, columns: &[Column]) -> Json<W> {
+        Json { out, columns: columns.to_vec(), frame: ARRAY, is_first: true }
     }
 }
 
@@ -39,7 +39,7 @@ impl<W: Write> Rows for Json<W> {
     fn row(&mut self, cells: &[Value]) -> io::Result<()> {
         let [begin, between, _] = self.frame;
         let before = if mem::take(&mut self.is_first) { begin } else { between };
-        write!(self.out, "{before}{}", json_line(&Row { columns: self.columns, cells })?)
+        write!(self.out, "{before}{}", json_line(&Row { columns: &self.columns, cells })?)
     }
 
     fn finish(mut self: Box<Self>) -> io::Result<()> {
@@ -53,7 +53,7 @@ impl<W: Write> Rows for Json<W> {
 }
 
 struct Row<'a> {
-    columns: &'static [Column],
+    columns: &'a [Column],
     cells: &'a [Value<'a>],
 }
 

@@ -1,6 +1,6 @@
 //! Parquet, in row groups, so that what is held does not grow with the table.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use gyan_results::Number;
 use parquet::basic::Compression;
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
+use parquet::file::metadata::KeyValue;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
@@ -46,7 +47,8 @@ enum Buffered {
 }
 
 impl<W: Write + Send> Parquet<W> {
-    pub(crate) fn new(out: W, columns: &[Column]) -> io::Result<Parquet<W>> {
+    /// `table`: its name and what there is a row for, for the metadata of the file.
+    pub(crate) fn new(out: W, table: [&str; 2], columns: &[Column]) -> io::Result<Parquet<W>> {
         let mut schema = "message gyan {\n".to_owned();
         let mut buffers = Vec::new();
         for (of, column) in columns.iter().enumerate() {
@@ -80,7 +82,18 @@ impl<W: Write + Send> Parquet<W> {
         schema.push('}');
         let schema = Arc::new(parse_message_type(&schema).map_err(io_error)?);
         let compression = Compression::ZSTD(parquet::basic::ZstdLevel::default());
-        let properties = WriterProperties::builder().set_compression(compression).build();
+        let [name, row] = table;
+        let abouts: BTreeMap<&str, &str> =
+            columns.iter().map(|column| (column.name, column.about)).collect();
+        let metadata = vec![
+            KeyValue::new("gyan.table".into(), name.to_owned()),
+            KeyValue::new("gyan.row".into(), row.to_owned()),
+            KeyValue::new("gyan.columns".into(), serde_json::to_string(&abouts)?),
+        ];
+        let properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_key_value_metadata(Some(metadata))
+            .build();
         let writer =
             SerializedFileWriter::new(out, schema, Arc::new(properties)).map_err(io_error)?;
         Ok(Parquet { writer, columns: buffers, rows: 0, texts: HashMap::new() })
@@ -196,16 +209,20 @@ mod tests {
 
     use super::*;
 
+    const fn column(name: &'static str, kind: Kind, required: bool) -> Column {
+        Column { name, kind, required, about: "what it is" }
+    }
+
     const COLUMNS: [Column; 3] = [
-        Column { name: "variable", kind: Kind::Text, required: true },
-        Column { name: "object", kind: Kind::Text, required: false },
-        Column { name: "delta", kind: Kind::Number, required: false },
+        column("variable", Kind::Text, true),
+        column("object", Kind::Text, false),
+        column("delta", Kind::Number, false),
     ];
 
     #[test]
     fn what_is_read_back_is_what_was_written() {
         let mut file = tempfile::tempfile().unwrap();
-        let mut writer = Box::new(Parquet::new(&mut file, &COLUMNS).unwrap());
+        let mut writer = Box::new(Parquet::new(&mut file, ["some", "thing"], &COLUMNS).unwrap());
         let numbers = [
             Number::Integer((1 << 53) + 1),
             Number::Double(0.5),
@@ -222,6 +239,10 @@ mod tests {
         writer.finish().unwrap();
         let reader = SerializedFileReader::new(file).unwrap();
         assert_eq!(reader.metadata().num_row_groups(), 2);
+        let metadata = reader.metadata().file_metadata().key_value_metadata().unwrap();
+        let value = |key: &str| metadata.iter().find(|of| of.key == key).unwrap().value.clone();
+        assert_eq!(value("gyan.table").as_deref(), Some("some"));
+        assert!(value("gyan.columns").unwrap().contains("\"delta\":\"what it is\""));
         let mut read = 0;
         for (row, number) in reader.get_row_iter(None).unwrap().zip(numbers.into_iter().cycle()) {
             let row = row.unwrap();

@@ -2,6 +2,7 @@
 
 use gyan_results::{Job, Mpi, PhaseSummary, Summary};
 
+use super::machine::oversubscribed;
 use super::value::{Value, integer, line, seconds};
 use super::{cut, plural};
 
@@ -16,7 +17,8 @@ pub(super) fn title(summary: &Summary) -> Value<'_> {
     };
     let ranks = line![integer(ranks), " rank", plural(ranks.into()), " on "];
     let run_s = seconds(summary.job.elapsed_s);
-    line![short_command(&summary.job), ": ", ranks, hosts, ", ", run_s]
+    let oversubscribed = oversubscribed(summary).map_or("".into(), |of| line!["; ", of]);
+    line![short_command(&summary.job), ": ", ranks, hosts, ", ", run_s, oversubscribed]
 }
 
 pub(super) fn library_and_job(summary: &Summary) -> Value<'_> {
@@ -51,7 +53,11 @@ pub(super) fn library(mpi: &Mpi) -> String {
 
 /// How a phase is called in a report: what was outside of all has a name too.
 pub(crate) fn phase_name(phase: &PhaseSummary) -> &str {
-    if phase.name.is_empty() { "(outside)" } else { &phase.name }
+    name_of_phase(&phase.name)
+}
+
+pub(super) fn name_of_phase(name: &str) -> &str {
+    if name.is_empty() { "(outside)" } else { name }
 }
 
 #[cfg(test)]

@@ -97,7 +97,7 @@ fn of_metric(source: MessageSource, metric: &MetricSummary) -> Histogram {
     }
 }
 
-fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
+pub(super) fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
     let first = counts.iter().position(|&count| count > 0).unwrap_or(counts.len());
     let bars = (0..).zip(counts).skip(first).map(|(at, &count)| Bar {
         from: if at == 0 { 0.0 } else { unit * 2_f64.powi(at - 1) },

@@ -8,6 +8,7 @@ mod environment;
 mod headings;
 mod histogram;
 mod limits;
+mod machine;
 mod peers;
 mod queues;
 mod report;
@@ -22,6 +23,7 @@ pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
 pub(crate) use headings::phase_name;
 pub(crate) use histogram::{Histogram, histogram, histograms, sizes};
+pub(crate) use machine::machine;
 pub(crate) use peers::peers;
 pub(crate) use queues::queues;
 pub(crate) use report::{phases, report};
@@ -51,6 +53,14 @@ pub(crate) struct Column {
     pub(crate) kind: Kind,
     /// Whether there is something in every row.
     pub(crate) required: bool,
+    /// What it is, for those who read a file.
+    pub(crate) about: &'static str,
+}
+
+impl Column {
+    const fn about(self, about: &'static str) -> Column {
+        Column { about, ..self }
+    }
 }
 
 /// What is in the cells of a column.
@@ -73,11 +83,11 @@ impl<'a> Section<'a> {
 }
 
 const fn column(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, required: false }
+    Column { name, kind, required: false, about: "" }
 }
 
 const fn required(name: &'static str, kind: Kind) -> Column {
-    Column { name, kind, required: true }
+    Column { name, kind, required: true, about: "" }
 }
 
 fn texts<const N: usize>(names: [&'static str; N]) -> Vec<Column> {

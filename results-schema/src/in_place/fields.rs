@@ -7,10 +7,10 @@ use serde::de::value::{Error, StrDeserializer};
 use super::InPlace;
 use super::text::Text;
 use crate::{
-    Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
-    MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues,
-    PeerTraffic, Peers, Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series,
-    SeriesColumn, Skipped, StateShare, Tool, Traffic, Watch,
+    Call, Cgroup, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi,
+    Job, Machine, MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead,
+    PeerQueues, PeerTraffic, Peers, Phase, PhasePvar, Pvar, RankProfile, Resources, SampledSum,
+    Samples, Series, SeriesColumn, Skipped, StateShare, Tool, Traffic, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -47,8 +47,9 @@ macro_rules! fields {
 
 fields! {
     RankProfile {
-        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], peers[?],
-        phases[?], series[?], watch[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
+        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?],
+        peers[?], phases[?], series[?], watch[?], machine[?], resources[?], messages[?], events[?],
+        coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
@@ -72,6 +73,10 @@ fields! {
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
     Series { interval_s, end_s, columns }
     SeriesColumn { name, class, object, min, mean, max }
+    Resources {
+        processors, cgroup[?], user_s, system_s, voluntary_switches, involuntary_switches, minor_faults,
+        major_faults, peak_memory_bytes, start_peak_memory_bytes,
+    }
     Messages { source, metrics, peers, without_peer, lost }
     MessageMetric { metric, traffic, n, sum, max, histogram }
     PeerQueues {
@@ -113,4 +118,4 @@ macro_rules! by_serde {
         }
     )+};
 }
-by_serde!(CvarSetting, Watch);
+by_serde!(CvarSetting, Watch, Machine, Cgroup);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::machine::PlacementReduction;
 use super::merge::{Lowest, merge_fields};
 use super::ranks::RankSet;
 use crate::hosts::{HostStatistic, HostSummary};
@@ -21,10 +22,11 @@ pub(super) struct HostReduction {
     in_mpi: Statistics,
     unexpected_length: Statistics,
     posted_length: Statistics,
+    pub(super) placement: PlacementReduction,
 }
 
 merge_fields! {
-    HostReduction { ranks, started, in_mpi, unexpected_length, posted_length }
+    HostReduction { ranks, started, in_mpi, unexpected_length, posted_length, placement }
 }
 
 impl HostReduction {
@@ -39,6 +41,7 @@ impl HostReduction {
             in_mpi: of(profile.in_mpi.as_ref().map(|in_mpi| in_mpi.share)),
             unexpected_length: of(sampled_length(profile, Quantity::UnexpectedLength)),
             posted_length: of(sampled_length(profile, Quantity::PostedLength)),
+            placement: PlacementReduction::of(profile),
         }
     }
 
@@ -47,7 +50,14 @@ impl HostReduction {
     }
 
     fn finish(self, host: String) -> HostSummary {
-        let HostReduction { ranks, started: _, in_mpi, unexpected_length, posted_length } = self;
+        let HostReduction {
+            ranks,
+            started: _,
+            in_mpi,
+            unexpected_length,
+            posted_length,
+            placement: _,
+        } = self;
         let number = |statistics: Statistics| statistics.finish().as_ref().map(HostStatistic::of);
         HostSummary {
             host,

@@ -10,6 +10,7 @@ mod files;
 mod hosts;
 mod in_order;
 mod json;
+mod machine;
 mod merge;
 mod messages;
 mod phases;
@@ -37,6 +38,7 @@ use cost::{InMpiReduction, OverheadReduction};
 use files::Files;
 use hosts::{HostReduction, Hosts};
 pub use in_order::ReductionInOrder;
+use machine::{Machines, ResourcesReduction, placements};
 use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
@@ -64,6 +66,8 @@ struct JobReduction {
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
     watches: Watches,
+    machines: Machines,
+    resources: ResourcesReduction,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -148,7 +152,8 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches,
+        machines, resources, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -182,6 +187,8 @@ impl JobReduction {
             phases,
             series: _,
             watch,
+            machine: _,
+            resources,
             messages,
             events,
             coverage,
@@ -214,6 +221,9 @@ impl JobReduction {
         CallReduction::of_rank(&mut self.calls, calls, rank);
         PhaseReduction::of_rank(&mut self.phases, phases, pvars, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
+        self.machines.set(profile);
+        let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
+        self.resources = resources.unwrap_or_default();
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -263,6 +273,8 @@ impl JobReduction {
             calls,
             phases,
             watches,
+            machines,
+            resources,
             messages,
             events,
             skipped,
@@ -301,6 +313,8 @@ impl JobReduction {
         });
         let messages = messages.into_iter();
         let peers = peers.finish(&hosts);
+        let machines = machines.finish();
+        let placements = placements(&hosts, &machines);
         let by_host = hosts::finish(hosts);
         let in_mpi = in_mpi.and_then(InMpiReduction::finish);
         Some(Summary {
@@ -328,6 +342,9 @@ impl JobReduction {
             samples,
             phases: PhaseReduction::finish(phases, reduced),
             watches: watches.finish(),
+            machines,
+            placements,
+            resources: resources.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
             coverage: CoverageSummary {

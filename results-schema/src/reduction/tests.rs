@@ -4,7 +4,7 @@ use crate::{
     Pvar, RANK_SCHEMA, Samples, StateShare, Values,
 };
 
-fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
+pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
     RankProfile {
         schema: RANK_SCHEMA.into(),
         tool: Tool::gyan(),
@@ -50,6 +50,8 @@ fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         phases: Vec::new(),
         series: None,
         watch: None,
+        machine: None,
+        resources: None,
         messages: Vec::new(),
         events: Vec::new(),
         clock: None,

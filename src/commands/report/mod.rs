@@ -15,7 +15,7 @@ use crate::input::packed;
 use crate::input::source::Source;
 use crate::launch::keepers;
 use crate::symbols::stacks;
-use crate::view::data::{self, Data, Queues};
+use crate::view::data::{self, Data, Machines, Queues};
 use crate::view::{self, View};
 use crate::{DONE, INCOMPLETE, output, render};
 
@@ -77,6 +77,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         print(format, &view, data, |out| write_json(out, &summary.phases))?;
     } else if options.queues {
         queues(directory, &summary, format, all)?;
+    } else if options.machine {
+        machine(directory, &summary, format, all)?;
     } else {
         let (watched, remarks) = stacks::watched(&summary);
         let view = view::report(&summary, (&watched, &remarks), all);
@@ -145,6 +147,19 @@ fn queues(directory: &Path, summary: &Summary, format: Format, all: bool) -> Res
     };
     let view = view::queues(summary, &metrics, (&watched, &remarks), all);
     print(format, &view, data::queues(&queues), |out| write_json(out, &queues))
+}
+
+/// What the ranks ran on.
+fn machine(directory: &Path, summary: &Summary, format: Format, all: bool) -> Result<(), Error> {
+    let Some(machines) = Machines::of(summary) else {
+        return Err(Error::new(
+            directory.display(),
+            "nothing is known of what the ranks ran on",
+            "run it again with this gyan",
+        ));
+    };
+    let view = view::machine(summary, all);
+    print(format, &view, data::machine(&machines), |out| write_json(out, &machines))
 }
 
 /// Keeps what matches; that nothing does is an error, because it is a spelling mistake.

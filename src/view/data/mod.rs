@@ -2,11 +2,12 @@
 //! want of room. The same thing has the same name, class and element in each of them, so that they join.
 
 mod histogram;
+mod machine;
 mod peers;
-mod profiles;
 mod queues;
 mod series;
 mod summary;
+mod tables;
 
 use std::borrow::Cow;
 use std::io;
@@ -17,11 +18,12 @@ use super::value::{Value, cells};
 use super::{Column, Kind, column, required};
 
 pub(crate) use histogram::histograms;
+pub(crate) use machine::{Machines, machine};
 pub(crate) use peers::peers;
-pub(crate) use profiles::{CALLS, LongTable, VARIABLES};
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;
 pub(crate) use summary::{phases, summary};
+pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
 
 /// What is done with each row; its error ends the table.
 pub(crate) type TakeRow<'t> = dyn FnMut(&[Value]) -> io::Result<()> + 't;

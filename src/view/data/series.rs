@@ -28,21 +28,37 @@ pub(crate) fn series<'a>(
 ) -> Data<'a> {
     let rows = move |take: &mut TakeRow| {
         profiles.try_for_each(|profile| {
-            profile.series.iter().try_for_each(|series| {
-                let mut columns = series.columns.iter().filter(|one| pattern.matches(&one.name));
-                columns.try_for_each(|one| course(&profile, series, one, take))
+            each_interval(&profile, |name| pattern.matches(name), &mut |interval| {
+                let mut row = vec![Value::Rank(profile.rank)];
+                row.extend(interval);
+                take(&row)
             })
         })
     };
     Data { columns: &COLUMNS, rows: Box::new(rows) }
 }
 
+/// The columns of an interval in which a variable was read, without the rank.
+type Interval<'p> = [Value<'p>; 8];
+
+/// Each interval of the variables of a rank that are wanted.
+pub(super) fn each_interval<'p>(
+    profile: &'p RankProfile,
+    is_wanted: impl Fn(&str) -> bool,
+    take: &mut dyn FnMut(Interval<'p>) -> io::Result<()>,
+) -> io::Result<()> {
+    profile.series.iter().try_for_each(|series| {
+        let mut columns = series.columns.iter().filter(|one| is_wanted(&one.name));
+        columns.try_for_each(|one| course(profile, series, one, take))
+    })
+}
+
 /// One variable on one rank.
-fn course(
+fn course<'p>(
     profile: &RankProfile,
     series: &Series,
-    column: &SeriesColumn,
-    take: &mut TakeRow,
+    column: &'p SeriesColumn,
+    take: &mut dyn FnMut(Interval<'p>) -> io::Result<()>,
 ) -> io::Result<()> {
     let SeriesColumn { name, class, object, min, mean, max } = column;
     let known = profile.pvars.iter();
@@ -53,8 +69,7 @@ fn course(
         let readings = [min, mean, max].map(|readings| readings.get(at).copied().flatten());
         if let [Some(min), Some(mean), Some(max)] = readings {
             let [class, behaves_as] = classes(*class, corrected);
-            let rank = Value::Rank(profile.rank);
-            take(&cells![rank, name, class, behaves_as, object.as_ref(), end_s, min, mean, max])?;
+            take(cells![name, class, behaves_as, object.as_ref(), end_s, min, mean, max])?;
         }
     }
     Ok(())

@@ -7,7 +7,7 @@ use gyan_results::{
     PvarSummary, SamplesSummary, Statistic, Summary, Traffic,
 };
 
-use super::{Data, TakeRow, classes, element, word};
+use super::{Data, TakeRow, classes, element, machine, word};
 use crate::symbols::stacks::Watched;
 use crate::view::value::{Value, row};
 use crate::view::{Column, Kind, column, phase_name, required};
@@ -84,6 +84,9 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
         ] {
             let about = About { kind: "overhead", measure, ..About::default() };
             table.statistic(about, statistic)?;
+        }
+        for (measure, of) in summary.resources.iter().flat_map(machine::measures) {
+            table.statistic(About { kind: "resources", measure, ..About::default() }, Some(of))?;
         }
         table.phases(&summary.phases)
     };

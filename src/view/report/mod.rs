@@ -17,7 +17,7 @@ use gyan_results::{
 use super::headings::{library_and_job, title};
 use super::limits::some_of;
 use super::value::{Amount, Unit, Value, integer, line, seconds, share};
-use super::{Section, View, plural, queues, watch};
+use super::{Section, View, machine, plural, queues, watch};
 use crate::symbols::stacks::Watched;
 use calls::{Whole, calls};
 use cost::cost;
@@ -66,6 +66,7 @@ fn tables<'a>(
 fn subtitle(summary: &Summary, all: bool) -> Vec<Value<'_>> {
     let mut lines = vec![library_and_job(summary)];
     lines.extend(hosts::hosts(summary, all));
+    lines.extend(machine::crowded(summary));
     if !summary.cvars.is_empty() {
         let set = summary.cvars.len();
         lines.push(line![set, " control variables are set; --environment shows them"]);

@@ -48,6 +48,8 @@ pub(crate) struct Config {
     pub(crate) objects: usize,
     /// Whether messages are counted by their peers.
     pub(crate) peers: bool,
+    /// Whether the profile says what the host is.
+    pub(crate) machine: bool,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
     pub(crate) cvars: Vec<(String, String)>,
@@ -85,6 +87,7 @@ impl Default for Config {
             elements: 64,
             objects: 64,
             peers: true,
+            machine: true,
             notices: Notices::All,
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
@@ -400,6 +403,16 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "`off`: messages are not counted by the rank that they go to",
         set: |config, value| {
             config.peers = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_MACHINE",
+        default: "on",
+        meaning: "`off`: nothing of what the hosts are is recorded: processors, memory, networks, and what the \
+                  MPI library has loaded for them",
+        set: |config, value| {
+            config.machine = switch(value)?;
             Ok(())
         },
     },

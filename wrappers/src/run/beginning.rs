@@ -10,6 +10,7 @@ use gyan_results::{CvarSetting, Moment, Overhead};
 use super::ending::watch_exit;
 use super::in_front;
 use super::snapshot::Snapshots;
+use super::surroundings::Surroundings;
 use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
@@ -32,6 +33,7 @@ use crate::sys::alloc;
 use crate::sys::clock;
 use crate::sys::guard;
 use crate::sys::notice;
+use crate::sys::resources::Usage;
 use crate::sys::unwind;
 use crate::sys::weak_symbols;
 
@@ -45,6 +47,7 @@ pub(crate) struct Beginning {
     late: bool,
     begun: Instant,
     clock: clock::Moment,
+    usage: Usage,
     own: Duration,
     mpit_init: Duration,
 }
@@ -81,6 +84,7 @@ impl Beginning {
         if config.notices == Notices::None || !job::speaks_for_node() {
             notice::silence();
         }
+        let usage = Usage::now();
         let library = match Library::find() {
             Ok(library) => library,
             Err(what) => {
@@ -139,6 +143,7 @@ impl Beginning {
             late,
             begun,
             clock,
+            usage,
             own: begun.elapsed().saturating_sub(mpit_init),
             mpit_init,
         })
@@ -214,7 +219,6 @@ impl Beginning {
         say_warnings(&mut config, late, earlier.is_none());
         let overhead = Overhead {
             mpit_init_s: self.mpit_init.as_secs_f64(),
-            init_s: (self.own + begun.elapsed()).as_secs_f64(),
             budget: config.budget,
             ..Overhead::default()
         };
@@ -226,7 +230,6 @@ impl Beginning {
                 run.samples = 0;
                 run.reduces = reduces;
                 run.overhead.mpit_init_s += overhead.mpit_init_s;
-                run.overhead.init_s += overhead.init_s;
                 if is_world {
                     (run.rank, run.size, run.thread_level) = (rank, size, thread_level);
                 }
@@ -235,6 +238,7 @@ impl Beginning {
             None => Run {
                 // Without a world there is no parent to ask for.
                 job: Job::of_this_process(&config, is_world && library.is_spawned(), self.begun),
+                surroundings: Surroundings::new(self.usage, config.machine),
                 config,
                 library,
                 begun: self.begun,
@@ -255,6 +259,7 @@ impl Beginning {
                 overhead,
             },
         };
+        run.overhead.init_s += (self.own + begun.elapsed()).as_secs_f64();
         watch_exit();
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
         gate::open(threaded);

@@ -166,6 +166,7 @@ impl Run {
             return Kept { mpit: None, run: None };
         }
         self.ask_names();
+        self.surroundings.look_at_transports();
         receives::end();
         let mut warnings = Vec::new();
         let (findings, mpit) = match self.sampler.take() {
@@ -317,6 +318,8 @@ impl Run {
             phases: self.phases.described(&self.earlier.phases),
             series: self.earlier.series.clone(),
             watch,
+            machine: self.surroundings.machine(),
+            resources: Some(self.surroundings.resources()),
             messages: self.earlier.messages.clone(),
             events: self.earlier.events.clone(),
             coverage,

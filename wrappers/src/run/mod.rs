@@ -6,6 +6,7 @@ mod ending;
 mod in_front;
 mod listing;
 mod snapshot;
+mod surroundings;
 
 pub(crate) use beginning::{Beginning, Start, say_memory_is_short};
 pub(crate) use ending::{aborts, end_run};
@@ -36,6 +37,7 @@ use crate::sys::guard;
 use crate::sys::locks::lock_soon;
 use ending::Earlier;
 use snapshot::Snapshots;
+use surroundings::Surroundings;
 
 /// The clock at which variables are to be sampled next.
 static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
@@ -69,6 +71,7 @@ pub(crate) struct Run {
     without_sampler: Option<String>,
     /// The names of the communicators that were alive at the last look.
     names: BTreeMap<usize, String>,
+    surroundings: Surroundings,
     /// What was read until an earlier end.
     earlier: Earlier,
     phases: Phases,

@@ -18,8 +18,12 @@ pub(crate) mod locks;
 pub(crate) mod lookup;
 pub(crate) mod notice;
 pub(crate) mod peek;
+pub(crate) mod resources;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;
 pub(crate) mod tls;
+pub(crate) mod topology;
+#[cfg(test)]
+pub(crate) mod trees;
 pub(crate) mod unwind;
 pub(crate) mod weak_symbols;

@@ -6,3 +6,4 @@ pub(crate) mod advice;
 pub(crate) mod cvar_env;
 pub(crate) mod monitoring;
 pub(crate) mod quirks;
+pub(crate) mod transports;

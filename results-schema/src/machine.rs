@@ -1,0 +1,209 @@
+//! What the ranks ran on: the hosts, what of them each rank may use, and what it used.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Statistic;
+
+/// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank
+/// on each host; by every rank where the launcher does not say which is the first.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Machine {
+    /// The model of its processors.
+    pub processor: Option<String>,
+    /// The logical processors that are online, as ranges: `0-3,8`; empty when the kernel does not say.
+    pub processors: String,
+    /// Number of logical processors that are there and not online.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub processors_offline: u64,
+    /// Number of cores that are online.
+    pub cores: Option<u64>,
+    /// Number of threads that the core with the most threads has online.
+    pub threads_per_core: Option<u64>,
+    /// The logical processors of each core; empty when each core has one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_processors: Vec<String>,
+    /// The kinds of cores of a hybrid processor; empty when all are alike.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub core_kinds: Vec<CoreKind>,
+    /// Number of processor packages.
+    pub packages: Option<u64>,
+    /// Number of NUMA nodes.
+    pub numa_nodes: Option<u64>,
+    /// Bytes of memory that the kernel manages.
+    pub memory_bytes: Option<u64>,
+    /// Yama's limit on which processes may read each other's memory (`/proc/sys/kernel/yama/ptrace_scope`):
+    /// 0 all of a user, also where the kernel has no such limit; 1 descendants, and those that were allowed
+    /// to; 2 only with `CAP_SYS_PTRACE`; 3 none.
+    pub ptrace_scope: Option<u64>,
+    /// Whether the process has `CAP_SYS_PTRACE`, so that only a scope of 3 keeps it from the memory of others.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_ptrace_capability: bool,
+    /// The network interfaces that MPI libraries bypass the kernel with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub networks: Vec<Network>,
+    /// Loaded libraries and components that move messages, sorted. What is built into the MPI library itself
+    /// is not told.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub transports: Vec<Transport>,
+}
+
+/// Cores of one kind.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct CoreKind {
+    /// What the kernel calls the kind, such as `cpu_atom`.
+    pub kind: String,
+    /// Their logical processors, as ranges.
+    pub processors: String,
+}
+
+/// A port of a network interface.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Network {
+    /// The device, and the port where it has several: `mlx5_0`, `mlx5_0:2`.
+    pub device: String,
+    /// What kind it is, such as `InfiniBand`.
+    pub kind: String,
+    /// Its rate as the kernel writes it, such as `100 Gb/sec (4X EDR)`.
+    pub rate: Option<String>,
+    /// Its state as the kernel writes it, such as `ACTIVE`.
+    pub state: Option<String>,
+}
+
+/// A library or a component that moves messages.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Transport {
+    /// Its file, without `lib` and `.so`: `mca_btl_vader`, `ucp`.
+    pub name: String,
+    /// What it is.
+    pub what: String,
+}
+
+/// What of its host a rank may use, and what it used. Exact, as the kernel counts it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Resources {
+    /// The logical processors that the rank may run on, as ranges: the affinity of the thread that
+    /// initialised MPI, just after that. Empty when the kernel does not say.
+    pub processors: String,
+    /// The limits of its control group; none without any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroup: Option<Cgroup>,
+    /// Seconds of processor time in the program, of all threads, since `MPI_Init`.
+    pub user_s: f64,
+    /// Seconds of processor time in the kernel, of all threads, since `MPI_Init`.
+    pub system_s: f64,
+    /// How often a thread gave up its processor, to wait, since `MPI_Init`.
+    pub voluntary_switches: u64,
+    /// How often the kernel took its processor from a thread, since `MPI_Init`.
+    pub involuntary_switches: u64,
+    /// Page faults without input or output, since `MPI_Init`.
+    pub minor_faults: u64,
+    /// Page faults that had to read, since `MPI_Init`.
+    pub major_faults: u64,
+    /// The most memory that the process had resident since it began, in bytes.
+    pub peak_memory_bytes: u64,
+    /// The same, at `MPI_Init`.
+    pub start_peak_memory_bytes: u64,
+}
+
+/// The limits of a control group, versions 1 and 2: the tightest of the groups that the process is in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Cgroup {
+    /// The path of the group that limits processor time; none when no group does.
+    pub path: Option<String>,
+    /// How many processors' time the processes of that group may use together.
+    pub processor_limit: Option<f64>,
+    /// How much memory the processes of a group may use together, in bytes.
+    pub memory_limit_bytes: Option<u64>,
+    /// The logical processors that the group may run on, where the rank may not run on all of them.
+    pub processors: Option<String>,
+}
+
+/// Hosts that are alike.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct MachineSummary {
+    /// Their names, sorted.
+    pub hosts: Vec<String>,
+    /// What each of them is.
+    pub machine: Machine,
+}
+
+/// Hosts on which as many ranks share as many processors.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PlacementSummary {
+    /// Their names, sorted.
+    pub hosts: Vec<String>,
+    /// Number of ranks on each host, of those that are in the summary.
+    pub ranks: u64,
+    /// Number of logical processors that any of these ranks may run on.
+    pub processors: u64,
+    /// Number of cores that these processors are on; none when the cores of the host are not known.
+    pub cores: Option<u64>,
+    /// How many processors' time the control groups of the ranks allow all of them together; none when a rank
+    /// has no limit.
+    pub processor_limit: Option<f64>,
+    /// Whether there are more ranks than that.
+    pub is_oversubscribed: bool,
+    /// Cores with more than their part of the ranks, while others are free.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub crowded: Option<Crowded>,
+}
+
+impl PlacementSummary {
+    /// How many ranks can run at a time.
+    #[must_use]
+    pub fn capacity(&self) -> f64 {
+        let processors = self.processors as f64;
+        self.processor_limit.map_or(processors, |limit| limit.min(processors))
+    }
+}
+
+/// Cores that ranks are bound to more than one at a time, although other cores are free.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Crowded {
+    /// The logical processors of these cores, as ranges.
+    pub processors: String,
+    /// The ranks on the core with the most; one that may run on several processors counts on each as its part.
+    pub ranks_per_core: f64,
+    /// Number of cores that no rank of the job may run on, but could if it were not bound.
+    pub free_cores: u64,
+}
+
+/// What the ranks used, over the ranks that tell it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ResourcesSummary {
+    /// Number of logical processors that a rank may run on.
+    pub processors: Statistic,
+    /// Bytes of memory that the control group of a rank may use, over the ranks that have such a limit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory_limit_bytes: Option<Statistic>,
+    /// Seconds of processor time in the program.
+    pub user_s: Statistic,
+    /// Seconds of processor time in the kernel.
+    pub system_s: Statistic,
+    /// How often a thread gave up its processor.
+    pub voluntary_switches: Statistic,
+    /// How often the kernel took its processor from a thread.
+    pub involuntary_switches: Statistic,
+    /// Page faults without input or output.
+    pub minor_faults: Statistic,
+    /// Page faults that had to read.
+    pub major_faults: Statistic,
+    /// The most memory that the process had resident, in bytes.
+    pub peak_memory_bytes: Statistic,
+}
+
+// serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}

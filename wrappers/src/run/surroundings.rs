@@ -1,0 +1,53 @@
+//! Which host is this, what of it may the rank use, and what has it used?
+//!
+//! The host is looked at when the run begins, and what the MPI library has loaded once more when it ends. What the
+//! rank used is one system call and one file, and is asked for each time a profile is made, so that a rank
+//! which is killed for its memory leaves how much it had.
+
+#![forbid(unsafe_code)]
+
+use std::path::Path;
+
+use gyan_results::{Machine, Resources};
+
+use crate::mpi::libraries::transports;
+use crate::profile::job;
+use crate::sys::resources::{Allowed, Usage};
+use crate::sys::topology;
+
+pub(super) struct Surroundings {
+    /// On the first rank of the host, unless the user does not want it.
+    machine: Option<Machine>,
+    allowed: Allowed,
+}
+
+impl Surroundings {
+    /// `start`: what the process had used before MPI was initialised. `wants_machine`: whether the user wants to have
+    /// the host in the profile.
+    pub(super) fn new(start: Usage, wants_machine: bool) -> Surroundings {
+        let mut surroundings = Surroundings {
+            machine: (wants_machine && job::speaks_for_node())
+                .then(|| topology::machine(Path::new("/"))),
+            allowed: Allowed::new(start),
+        };
+        surroundings.look_at_transports();
+        surroundings
+    }
+
+    /// Components come when they are needed, such as those for windows.
+    pub(super) fn look_at_transports(&mut self) {
+        if let Some(machine) = &mut self.machine {
+            machine.transports.extend(transports::loaded());
+            machine.transports.sort();
+            machine.transports.dedup();
+        }
+    }
+
+    pub(super) fn machine(&self) -> Option<Machine> {
+        self.machine.clone()
+    }
+
+    pub(super) fn resources(&self) -> Resources {
+        self.allowed.resources()
+    }
+}

@@ -1,0 +1,256 @@
+//! What of the host may this process use, and what has it used?
+
+use std::mem::MaybeUninit;
+use std::path::Path;
+
+use gyan_results::{Cgroup, Ranges, Resources};
+
+use crate::sys::topology::{field, ranges, text};
+
+/// Words for the processors of a thread's affinity: more than any kernel has.
+const AFFINITY_WORDS: usize = 256;
+/// A limit of memory that is none, in version 1, is the largest number of whole pages.
+const NO_MEMORY_LIMIT: u64 = 1 << 62;
+
+/// What a process has used so far.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Usage {
+    user_s: f64,
+    system_s: f64,
+    voluntary_switches: u64,
+    involuntary_switches: u64,
+    minor_faults: u64,
+    major_faults: u64,
+    peak_memory_bytes: u64,
+}
+
+impl Usage {
+    pub(crate) fn now() -> Usage {
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: getrusage(2) writes into `usage` and nowhere else.
+        unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+        // SAFETY: numbers only, which all are 0 where nothing was written.
+        let usage = unsafe { usage.assume_init() };
+        let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
+        let number = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
+        Usage {
+            user_s: seconds(usage.ru_utime),
+            system_s: seconds(usage.ru_stime),
+            voluntary_switches: number(usage.ru_nvcsw),
+            involuntary_switches: number(usage.ru_nivcsw),
+            minor_faults: number(usage.ru_minflt),
+            major_faults: number(usage.ru_majflt),
+            // ru_maxrss is not below that of the launcher, out of which the process came by exec.
+            peak_memory_bytes: peak_memory(Path::new("/"))
+                .unwrap_or(number(usage.ru_maxrss).saturating_mul(1024)),
+        }
+    }
+}
+
+/// The most that this program, since exec, had resident.
+fn peak_memory(root: &Path) -> Option<u64> {
+    let status = text(&root.join("proc/self/status"))?;
+    let (number, _) = field(&status, "VmHWM")?.split_once(' ')?;
+    number.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// What a process may use, and what it had used at the start.
+pub(crate) struct Allowed {
+    processors: String,
+    cgroup: Option<Cgroup>,
+    start: Usage,
+}
+
+impl Allowed {
+    pub(crate) fn new(start: Usage) -> Allowed {
+        let processors = affinity();
+        let cgroup = cgroup(Path::new("/"), &processors);
+        Allowed { processors: processors.to_string(), cgroup, start }
+    }
+
+    /// With what was used until now.
+    pub(crate) fn resources(&self) -> Resources {
+        let (Allowed { processors, cgroup, start }, now) = (self, Usage::now());
+        Resources {
+            processors: processors.clone(),
+            cgroup: cgroup.clone(),
+            user_s: microseconds(now.user_s - start.user_s),
+            system_s: microseconds(now.system_s - start.system_s),
+            voluntary_switches: now.voluntary_switches.saturating_sub(start.voluntary_switches),
+            involuntary_switches: now
+                .involuntary_switches
+                .saturating_sub(start.involuntary_switches),
+            minor_faults: now.minor_faults.saturating_sub(start.minor_faults),
+            major_faults: now.major_faults.saturating_sub(start.major_faults),
+            peak_memory_bytes: now.peak_memory_bytes,
+            start_peak_memory_bytes: start.peak_memory_bytes,
+        }
+    }
+}
+
+/// The kernel counts in microseconds: what a difference has beyond them is rounding.
+fn microseconds(seconds: f64) -> f64 {
+    (seconds.max(0.0) * 1e6).round() / 1e6
+}
+
+/// The processors that the calling thread may run on.
+fn affinity() -> Ranges {
+    let mut words = [0_usize; AFFINITY_WORDS];
+    // SAFETY: sched_getaffinity(2) writes at most so many bytes; a set of processors is words of bits, which the C
+    // library fills up with zeros.
+    let code = unsafe {
+        libc::sched_getaffinity(
+            0,
+            size_of_val(&words),
+            words.as_mut_ptr().cast::<libc::cpu_set_t>(),
+        )
+    };
+    if code != 0 {
+        return Ranges::default();
+    }
+    let bits = (0..).zip(words).filter(|(_, word)| *word != 0).flat_map(|(at, word)| {
+        let set = (0..usize::BITS).filter(move |bit| word >> bit & 1 == 1);
+        set.map(move |bit| at * usize::BITS + bit)
+    });
+    bits.collect()
+}
+
+/// The limits of the control groups that this process is in. `own`: the processors that it may run on itself.
+fn cgroup(root: &Path, own: &Ranges) -> Option<Cgroup> {
+    let groups = text(&root.join("proc/self/cgroup"))?;
+    let mount = root.join("sys/fs/cgroup");
+    let mut limits = Cgroup::default();
+    let mut allowed = Ranges::default();
+    for line in groups.lines() {
+        let mut parts = line.splitn(3, ':').skip(1);
+        let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
+        // Where version 1 is in use too, version 2 has a directory beside its controllers.
+        let is_v2 = controllers.is_empty();
+        let hierarchy = mount.join(if is_v2 { "unified" } else { controllers });
+        let hierarchy = if is_v2 && !hierarchy.is_dir() { &mount } else { &hierarchy };
+        let has = |controller: &str| is_v2 || controllers.split(',').any(|of| of == controller);
+        // In a container the path can be that outside: then the root is all that is there.
+        for group in Path::new(path).ancestors() {
+            let place = hierarchy.join(group.strip_prefix("/").unwrap_or(group));
+            let read = |name: &str| text(&place.join(name));
+            let number = |name: &str| read(name)?.trim().parse::<u64>().ok();
+            if has("cpu") {
+                let quota = match read("cpu.max") {
+                    Some(text) => quota(text.trim()),
+                    None => number("cpu.cfs_quota_us").zip(number("cpu.cfs_period_us")),
+                };
+                let limit = quota.filter(|(_, period)| *period > 0);
+                let limit = limit.map(|(quota, period)| quota as f64 / period as f64);
+                if limit.is_some_and(|limit| limits.processor_limit.is_none_or(|of| limit < of)) {
+                    limits.processor_limit = limit;
+                    limits.path = Some(group.to_string_lossy().into_owned());
+                }
+            }
+            if has("memory") {
+                let limit = number("memory.max").or_else(|| number("memory.limit_in_bytes"));
+                let limit = limit.filter(|limit| *limit < NO_MEMORY_LIMIT);
+                limits.memory_limit_bytes =
+                    limits.memory_limit_bytes.into_iter().chain(limit).min();
+            }
+            if has("cpuset") && allowed.is_empty() {
+                let names = ["cpuset.cpus.effective", "cpuset.effective_cpus", "cpuset.cpus"];
+                let read = names.iter().map(|name| ranges(&place.join(name)));
+                allowed = read.into_iter().find(|of| !of.is_empty()).unwrap_or_default();
+            }
+        }
+    }
+    let is_bound = !allowed.without(own).is_empty();
+    limits.processors = is_bound.then(|| allowed.to_string());
+    (limits != Cgroup::default()).then_some(limits)
+}
+
+/// As `200000 100000`, in microseconds, or `max 100000`.
+fn quota(text: &str) -> Option<(u64, u64)> {
+    let (quota, period) = text.split_once(' ')?;
+    Some((quota.parse().ok()?, period.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::trees::tree;
+
+    fn limits(files: &[(&str, &str)], own: &str) -> Option<Cgroup> {
+        cgroup(tree(files).path(), &own.parse().unwrap())
+    }
+
+    #[test]
+    fn version_2_has_the_tightest_limit_of_the_group_and_those_above_it() {
+        let files = [
+            ("proc/self/cgroup", "0::/job/step/task\n"),
+            ("sys/fs/cgroup/job/cpu.max", "400000 100000\n"),
+            ("sys/fs/cgroup/job/step/cpu.max", "150000 100000\n"),
+            ("sys/fs/cgroup/job/step/task/cpu.max", "max 100000\n"),
+            ("sys/fs/cgroup/job/memory.max", "4096\n"),
+            ("sys/fs/cgroup/job/step/memory.max", "max\n"),
+            ("sys/fs/cgroup/job/step/task/memory.max", "8192\n"),
+            ("sys/fs/cgroup/job/step/cpuset.cpus.effective", "0-7\n"),
+            ("sys/fs/cgroup/cpuset.cpus.effective", "0-63\n"),
+        ];
+        let found = limits(&files, "0-3").unwrap();
+        assert_eq!(found.path.as_deref(), Some("/job/step"));
+        assert_eq!(found.processor_limit, Some(1.5));
+        assert_eq!(found.memory_limit_bytes, Some(4096));
+        assert_eq!(found.processors.as_deref(), Some("0-7"));
+        // That it may run on all of them needs no words.
+        assert_eq!(limits(&files, "0-7").unwrap().processors, None);
+    }
+
+    #[test]
+    fn version_1_has_a_hierarchy_for_each_controller() {
+        let files = [
+            (
+                "proc/self/cgroup",
+                "12:pids:/x\n7:cpu,cpuacct:/job\n5:memory:/job/step\n3:cpuset:/job\n0::/\n",
+            ),
+            ("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_quota_us", "50000\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/job/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "-1\n"),
+            ("sys/fs/cgroup/cpu,cpuacct/cpu.cfs_period_us", "100000\n"),
+            ("sys/fs/cgroup/memory/job/step/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("sys/fs/cgroup/memory/job/memory.limit_in_bytes", "1048576\n"),
+            ("sys/fs/cgroup/cpuset/job/cpuset.cpus", "2-3\n"),
+            ("sys/fs/cgroup/pids/x/cpu.max", "1 100000\n"),
+        ];
+        let found = limits(&files, "2").unwrap();
+        assert_eq!(found.path.as_deref(), Some("/job"));
+        assert_eq!(found.processor_limit, Some(0.5));
+        assert_eq!(found.memory_limit_bytes, Some(1 << 20));
+        assert_eq!(found.processors.as_deref(), Some("2-3"));
+    }
+
+    #[test]
+    fn in_a_container_the_limit_is_at_the_root_and_without_one_nothing_is_told() {
+        let outside = ("proc/self/cgroup", "4:cpu:/docker/0123\n");
+        let files = [
+            outside,
+            ("sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n"),
+            ("sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n"),
+        ];
+        let found = limits(&files, "0-3").unwrap();
+        assert_eq!((found.path.as_deref(), found.processor_limit), (Some("/"), Some(2.0)));
+        assert_eq!(limits(&[outside], "0-3"), None);
+        assert_eq!(limits(&[("proc/self/cgroup", "0::/../..\nnonsense\n")], "0"), None);
+        assert_eq!(limits(&[], "0"), None);
+    }
+
+    #[test]
+    fn what_a_process_does_is_counted() {
+        let allowed = Allowed::new(Usage::now());
+        // 64 MiB that are touched are 64 MiB that are resident.
+        let block = vec![1_u8; 64 << 20];
+        let used = allowed.resources();
+        assert!(used.minor_faults > 0 && used.user_s + used.system_s > 0.0, "{used:?}");
+        assert!(used.peak_memory_bytes >= block.len() as u64, "{used:?}");
+        assert!(used.peak_memory_bytes >= used.start_peak_memory_bytes);
+        let processors: Ranges = used.processors.parse().unwrap();
+        let expected = std::thread::available_parallelism().unwrap().get() as u64;
+        // A control group can allow fewer than the affinity does.
+        assert!(processors.len() >= expected.max(1), "{used:?}");
+    }
+}
