@@ -58,21 +58,12 @@ pub(super) fn crowded(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
         let several = summary.hosts.len() > 1;
         let on = if several { line![" on ", some_of(&placement.hosts, false)] } else { "".into() };
         let ranks = Unit::Count.double(crowded.ranks_per_core);
-        let (free, plural) = (crowded.free_cores, plural(crowded.free_cores));
-        let is = if free == 1 { " is free" } else { " are free" };
-        let free = line![" while ", free, " core", plural, is];
-        let processors = &crowded.processors;
-        Some(line![
-            "ranks are bound to the same cores",
-            on,
-            " (processors ",
-            processors,
-            "), up to ",
-            ranks,
-            " to one,",
-            free,
-            ": bind each rank to cores of its own, or bind none"
-        ])
+        let free = crowded.free_cores;
+        let free = line![free, if free == 1 { " core has" } else { " cores have" }, " none"];
+        let processors = line![" (processors ", &crowded.processors, ")"];
+        let ranks = line![": up to ", ranks, " ranks on one, while ", free];
+        let remedy = "; bind each rank to cores of its own, or bind none";
+        Some(line!["ranks are bound to the same cores", on, processors, ranks, remedy])
     })
 }
 
@@ -159,10 +150,7 @@ fn facts(machine: &Machine) -> Vec<(&'static str, Option<Value<'_>>)> {
         ("processors", processors),
         ("core kinds", kinds),
         ("memory", memory_bytes.map(|memory| bytes(memory as f64).into())),
-        (
-            "memory of other processes",
-            ptrace_scope.map(|scope| reads(scope, *has_ptrace_capability)),
-        ),
+        ("ptrace", ptrace_scope.map(|scope| reads(scope, *has_ptrace_capability))),
         ("networks", Some(networks_of)),
         ("transports", Some(transports_of)),
     ]

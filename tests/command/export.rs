@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use gyan_results::rank_file_name;
 use serde_json::{Map, Value, json};
@@ -44,6 +45,13 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
         pvars[2]["end"] = json!("some text");
         pvars[2]["start"] = json!(null);
         pvars[2].as_object_mut().unwrap().remove("samples");
+        profile["resources"] = json!({
+            "processors": "0-1",
+            "cgroup": {"path": "/", "processor_limit": 1.5, "memory_limit_bytes": 4096},
+            "user_s": 1.25, "system_s": 0.5, "voluntary_switches": 7, "involuntary_switches": 3,
+            "minor_faults": 11, "major_faults": 0,
+            "peak_memory_bytes": 8192, "start_peak_memory_bytes": 4096
+        });
         let rank = u32::try_from(profile["rank"].as_u64().unwrap()).unwrap();
         fs::write(made.path().join(rank_file_name(rank)), profile.to_string()).unwrap();
     }
@@ -51,94 +59,234 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
     directories
 }
 
-/// The rows that an export of these profiles has, made from nothing but the JSON.
-fn expected_variables(profiles: &[Value]) -> Vec<Row> {
+fn expected_variables(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
-    for profile in profiles {
-        for pvar in profile["pvars"].as_array().unwrap() {
-            // By the element: what was too long, then the scalar or the elements in their order.
-            let mut elements: BTreeMap<(bool, usize, &str), Row> = BTreeMap::new();
-            let mut set = |column: &str, values: &Value| match values {
-                Value::Array(list) => {
-                    for (at, value) in list.iter().enumerate() {
-                        let name = if list.len() == 1 { "scalar" } else { "" };
-                        let row = elements.entry((false, at, name)).or_default();
+    for pvar in list(profile, "pvars") {
+        // By the element: what was too long, then the scalar or the elements in their order.
+        let mut elements: BTreeMap<(bool, usize, &str), Row> = BTreeMap::new();
+        let mut set = |column: &str, values: &Value| match values {
+            Value::Array(list) => {
+                for (at, value) in list.iter().enumerate() {
+                    let name = if list.len() == 1 { "scalar" } else { "" };
+                    let row = elements.entry((false, at, name)).or_default();
+                    row.insert(column.into(), value.clone());
+                }
+            }
+            Value::Object(parts) => {
+                for (at, part) in ["sum", "min", "max"].into_iter().enumerate() {
+                    if let Some(value) = parts.get(part) {
+                        let row = elements.entry((true, at, part)).or_default();
                         row.insert(column.into(), value.clone());
                     }
                 }
-                Value::Object(parts) => {
-                    for (at, part) in ["sum", "min", "max"].into_iter().enumerate() {
-                        if let Some(value) = parts.get(part) {
-                            let row = elements.entry((true, at, part)).or_default();
-                            row.insert(column.into(), value.clone());
-                        }
-                    }
-                }
-                _ => {}
-            };
-            for column in ["start", "end", "delta"] {
-                set(column, &pvar[column]);
             }
-            let samples = &pvar["samples"];
-            for column in ["min", "mean", "max"] {
-                set(&format!("sampled_{column}"), &samples[column]);
-                if !samples["sum"].is_null() {
-                    set(&format!("sampled_{column}"), &json!({"sum": samples["sum"][column]}));
-                }
-            }
-            if elements.is_empty() {
-                elements.insert((false, 0, "scalar"), Row::new());
-            }
-            for ((_, at, name), numbers) in elements {
-                let element = if name.is_empty() { at.to_string() } else { name.to_owned() };
-                let mut row = Row::new();
-                row.insert("job".into(), profile["job"]["id"].clone());
-                row.insert("rank".into(), profile["rank"].clone());
-                row.insert("variable".into(), pvar["name"].clone());
-                row.insert("class".into(), pvar["class"].clone());
-                let corrected = pvar.get("behaves_as").filter(|class| !class.is_null());
-                row.insert("behaves_as".into(), corrected.unwrap_or(&pvar["class"]).clone());
-                row.insert("object".into(), pvar["object"].clone());
-                row.insert("element".into(), element.into());
-                row.insert("samples".into(), samples["n"].clone());
-                for column in
-                    ["start", "end", "delta", "sampled_min", "sampled_mean", "sampled_max"]
-                {
-                    row.insert(column.into(), numbers.get(column).unwrap_or(&Value::Null).clone());
-                }
-                rows.push(row);
+            _ => {}
+        };
+        for column in ["start", "end", "delta"] {
+            set(column, &pvar[column]);
+        }
+        let samples = &pvar["samples"];
+        for column in ["min", "mean", "max"] {
+            set(&format!("sampled_{column}"), &samples[column]);
+            if !samples["sum"].is_null() {
+                set(&format!("sampled_{column}"), &json!({"sum": samples["sum"][column]}));
             }
         }
-    }
-    assert!(rows.len() > profiles.len());
-    rows
-}
-
-fn expected_calls(profiles: &[Value]) -> Vec<Row> {
-    let mut rows = Vec::new();
-    for profile in profiles {
-        for call in profile["calls"].as_array().unwrap() {
+        if elements.is_empty() {
+            elements.insert((false, 0, "scalar"), Row::new());
+        }
+        for ((_, at, name), numbers) in elements {
+            let element = if name.is_empty() { at.to_string() } else { name.to_owned() };
             let mut row = Row::new();
-            row.insert("job".into(), profile["job"]["id"].clone());
-            row.insert("rank".into(), profile["rank"].clone());
-            row.insert("function".into(), call["name"].clone());
-            for column in ["count", "bytes", "time_s", "time_error_s"] {
-                row.insert(column.into(), call.get(column).unwrap_or(&Value::Null).clone());
+            row.insert("variable".into(), pvar["name"].clone());
+            row.insert("class".into(), pvar["class"].clone());
+            let corrected = pvar.get("behaves_as").filter(|class| !class.is_null());
+            row.insert("behaves_as".into(), corrected.unwrap_or(&pvar["class"]).clone());
+            row.insert("object".into(), pvar["object"].clone());
+            row.insert("element".into(), element.into());
+            row.insert("samples".into(), samples["n"].clone());
+            for column in ["start", "end", "delta", "sampled_min", "sampled_mean", "sampled_max"] {
+                row.insert(column.into(), numbers.get(column).unwrap_or(&Value::Null).clone());
             }
-            rows.push(row);
+            rows.push(keyed(profile, row));
         }
     }
-    assert!(rows.len() > profiles.len());
     rows
 }
 
-/// Each table of each fixture: the option for it, and its rows.
+/// Columns, and where in the JSON of what a row is about each of them is.
+type Columns = [(&'static str, &'static str)];
+
+const CALL: &Columns = &[
+    ("function", "/name"),
+    ("count", "/count"),
+    ("bytes", "/bytes"),
+    ("time_s", "/time_s"),
+    ("time_error_s", "/time_error_s"),
+    ("timed", "/timed"),
+    ("time_max_s", "/time_max_s"),
+];
+const PHASE: &Columns = &[
+    ("phase", "/name"),
+    ("entries", "/entries"),
+    ("time_s", "/time_s"),
+    ("stretches", "/stretches"),
+    ("stretches_read", "/stretches_read"),
+];
+const RANK: &Columns = &[
+    ("size", "/size"),
+    ("pid", "/pid"),
+    ("end", "/end/how"),
+    ("code", "/end/code"),
+    ("started", "/job/started"),
+    ("elapsed_s", "/job/elapsed_s"),
+    ("in_mpi_s", "/in_mpi/time_s"),
+    ("in_mpi_error_s", "/in_mpi/time_error_s"),
+    ("in_mpi_share", "/in_mpi/share"),
+    ("mpit_init_s", "/overhead/mpit_init_s"),
+    ("init_s", "/overhead/init_s"),
+    ("sampling_s", "/overhead/sampling_s"),
+    ("wrappers_s", "/overhead/wrappers_s"),
+    ("events_s", "/overhead/events_s"),
+    ("finalize_s", "/overhead/finalize_s"),
+    ("overhead_share", "/overhead/share"),
+    ("overhead_running_share", "/overhead/running_share"),
+    ("library", "/mpi/library"),
+    ("thread_level", "/mpi/thread_level"),
+    ("processors", "/resources/processors"),
+    ("processor_limit", "/resources/cgroup/processor_limit"),
+    ("memory_limit_bytes", "/resources/cgroup/memory_limit_bytes"),
+    ("user_s", "/resources/user_s"),
+    ("system_s", "/resources/system_s"),
+    ("voluntary_switches", "/resources/voluntary_switches"),
+    ("involuntary_switches", "/resources/involuntary_switches"),
+    ("minor_faults", "/resources/minor_faults"),
+    ("major_faults", "/resources/major_faults"),
+    ("peak_memory_bytes", "/resources/peak_memory_bytes"),
+];
+/// What is 0 in a profile that does not tell it.
+const ZERO: [&str; 5] = ["timed", "sampling_s", "wrappers_s", "events_s", "overhead_running_share"];
+
+/// A row about `of` in a profile.
+fn row(profile: &Value, of: &Value, columns: &Columns) -> Row {
+    let mut row = Row::new();
+    for (column, pointer) in columns {
+        let value = of.pointer(pointer).cloned().unwrap_or(Value::Null);
+        let missing = value.is_null() && ZERO.contains(column);
+        row.insert((*column).into(), if missing { json!(0) } else { value });
+    }
+    keyed(profile, row)
+}
+
+/// With the keys.
+fn keyed(profile: &Value, mut row: Row) -> Row {
+    row.insert("job".into(), profile["job"]["id"].clone());
+    row.insert("rank".into(), profile["rank"].clone());
+    row.insert("host".into(), profile["host"].clone());
+    if row.get("phase") == Some(&json!("")) {
+        row.insert("phase".into(), "(outside)".into());
+    }
+    row
+}
+
+fn list<'a>(of: &'a Value, key: &str) -> &'a [Value] {
+    of.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+fn expected_times(profile: &Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for call in list(profile, "calls") {
+        let bars = list(call, "time_histogram").iter().enumerate();
+        for (at, count) in bars.skip_while(|(_, count)| **count == json!(0)) {
+            let at = i32::try_from(at).unwrap();
+            let edge = |at: i32| if at < 0 { 0.0 } else { 1e-9 * 2_f64.powi(at) };
+            let mut row = Row::new();
+            row.insert("function".into(), call["name"].clone());
+            row.insert("from_s".into(), edge(at - 1).into());
+            row.insert("below_s".into(), edge(at).into());
+            row.insert("count".into(), count.clone());
+            rows.push(keyed(profile, row));
+        }
+    }
+    rows
+}
+
+fn expected_series(profile: &Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let series = &profile["series"];
+    for column in list(series, "columns") {
+        let same = |pvar: &&Value| {
+            ["name", "class", "object"].iter().all(|key| column[*key] == pvar[*key])
+        };
+        let pvar = list(profile, "pvars").iter().find(same);
+        let corrected = pvar.and_then(|pvar| pvar.get("behaves_as")).filter(|of| !of.is_null());
+        for (at, end_s) in list(series, "end_s").iter().enumerate() {
+            let mut row = Row::new();
+            for key in ["min", "mean", "max"] {
+                row.insert(key.into(), column[key][at].clone());
+            }
+            if row.values().any(Value::is_null) {
+                continue;
+            }
+            row.insert("variable".into(), column["name"].clone());
+            row.insert("class".into(), column["class"].clone());
+            row.insert("behaves_as".into(), corrected.unwrap_or(&column["class"]).clone());
+            row.insert("object".into(), column["object"].clone());
+            row.insert("end_s".into(), end_s.clone());
+            rows.push(keyed(profile, row));
+        }
+    }
+    rows
+}
+
+fn expected_phase_calls(profile: &Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for phase in list(profile, "phases") {
+        for call in list(phase, "calls") {
+            let mut row = row(profile, call, CALL);
+            row.insert("phase".into(), phase["name"].clone());
+            rows.push(keyed(profile, row));
+        }
+    }
+    rows
+}
+
+/// The rows of a table that an export of these profiles has, made from nothing but the JSON.
+fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
+    let rows = |profile: &Value, key: &str, columns: &Columns| -> Vec<Row> {
+        list(profile, key).iter().map(|one| row(profile, one, columns)).collect()
+    };
+    let of = |profile: &Value| match table {
+        "ranks" => vec![row(profile, profile, RANK)],
+        "calls" => rows(profile, "calls", CALL),
+        "times" => expected_times(profile),
+        "variables" => expected_variables(profile),
+        "series" => expected_series(profile),
+        "phases" => rows(profile, "phases", PHASE),
+        "phase_calls" => expected_phase_calls(profile),
+        _ => panic!("{table}"),
+    };
+    profiles.iter().flat_map(of).collect()
+}
+
+const TABLES: [&str; 7] =
+    ["ranks", "calls", "times", "variables", "series", "phases", "phase_calls"];
+
+/// Each table of each fixture: the options for it, and its rows.
 fn each_table(mut test: impl FnMut(&Path, &[&str], Vec<Row>)) {
+    let mut rows: BTreeMap<&str, usize> = BTreeMap::new();
     for (directory, _keep) in directories() {
         let profiles = profiles(&directory);
-        test(&directory, &[], expected_variables(&profiles));
-        test(&directory, &["--calls"], expected_calls(&profiles));
+        for table in TABLES {
+            let expected = expected(table, &profiles);
+            *rows.entry(table).or_default() += expected.len();
+            test(&directory, &["--table", table], expected);
+        }
+        // As before tables had names.
+        test(&directory, &[], expected("variables", &profiles));
+        test(&directory, &["--calls"], expected("calls", &profiles));
     }
+    assert!(TABLES.iter().all(|table| rows[table] >= 4), "{rows:?}");
 }
 
 fn exported(directory: &Path, format: &str, options: &[&str]) -> String {
@@ -204,29 +352,39 @@ fn csv_rows(text: &str) -> Vec<BTreeMap<String, String>> {
     reader.deserialize().map(Result::unwrap).collect()
 }
 
-/// A Python with `DuckDB`, which the first test that needs it installs; none where that cannot be had.
-fn duckdb() -> Option<PathBuf> {
+/// A Python with `DuckDB`, pandas and Polars, which the first test that needs it installs; none where they cannot be
+/// had.
+fn readers() -> Option<&'static Path> {
+    static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(installed_readers);
+    PYTHON.as_deref()
+}
+
+fn installed_readers() -> Option<PathBuf> {
     let place = target().join("test-readers");
     let python = place.join("bin/python");
-    let has_it = || {
-        let found = Command::new(&python).args(["-c", "import duckdb"]).output();
+    let has_them = || {
+        let import = "import duckdb, pandas, polars, pyarrow";
+        let found = Command::new(&python).args(["-c", import]).output();
         found.is_ok_and(|found| found.status.success())
     };
-    if !has_it() {
+    if !has_them() {
         let script = format!(
             "'{}/scripts/packages' python3 python3-venv && rm -rf '{place}' && python3 -m venv '{place}' && \
-             '{place}/bin/pip' install --quiet --disable-pip-version-check 'duckdb>=1.4'",
+             '{place}/bin/pip' install --quiet --disable-pip-version-check 'duckdb>=1.4' pandas polars pyarrow",
             root().display(),
             place = place.display()
         );
         let outcome = run(Command::new("sh").args(["-c", &script]));
         if outcome.code != 0 {
-            assert!(std::env::var_os("CI").is_none(), "no DuckDB: {}", outcome.stderr);
-            eprintln!("skipped: DuckDB cannot be installed from PyPI:\n{}", outcome.stderr);
+            assert!(std::env::var_os("CI").is_none(), "no readers: {}", outcome.stderr);
+            eprintln!(
+                "skipped: DuckDB, pandas and Polars cannot be installed from PyPI:\n{}",
+                outcome.stderr
+            );
             return None;
         }
     }
-    assert!(has_it());
+    assert!(has_them());
     Some(python)
 }
 
@@ -234,21 +392,26 @@ fn duckdb() -> Option<PathBuf> {
 fn parquet_holds_what_the_profiles_hold_as_duckdb_reads_it() {
     const READ: &str = "
 import json, sys, duckdb
-table = duckdb.sql('select * from read_parquet(?)', params=[sys.argv[1]])
-for row in table.fetchall():
-    print(json.dumps(dict(zip(table.columns, row))))";
-    let Some(python) = duckdb() else { return };
-    each_table(|directory, options, mut expected| {
-        let place = TempDir::new().unwrap();
-        let file = place.path().join("table.parquet");
+for path in sys.argv[1:]:
+    table = duckdb.sql('select * from read_parquet(?)', params=[path])
+    print(json.dumps([dict(zip(table.columns, row)) for row in table.fetchall()]))";
+    let Some(python) = readers() else { return };
+    let place = TempDir::new().unwrap();
+    let (mut files, mut tables) = (Vec::new(), Vec::new());
+    each_table(|directory, options, expected| {
+        let file = place.path().join(format!("{}.parquet", files.len()));
         let options = [&["-o", file.to_str().unwrap()][..], options].concat();
         exported(directory, "parquet", &options);
-        let outcome = run(Command::new(&python).args(["-c", READ]).arg(&file));
-        assert_eq!(outcome.code, 0, "{}", outcome.stderr);
-        let lines = outcome.stdout.lines();
-        let rows: Vec<Row> = lines.map(|line| serde_json::from_str(line).unwrap()).collect();
+        tables.push((format!("{} {options:?}", directory.display()), expected));
+        files.push(file);
+    });
+    let outcome = run(Command::new(python).args(["-c", READ]).args(&files));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert_eq!(outcome.stdout.lines().count(), tables.len());
+    for (line, (what, mut expected)) in outcome.stdout.lines().zip(tables) {
+        let rows: Vec<Row> = serde_json::from_str(line).unwrap();
         // What may be whole or not is there twice: as a double, and as an integer where it is one.
-        for row in &mut expected {
+        for row in expected.iter_mut().filter(|row| row.contains_key("element")) {
             for column in ["start", "end", "delta", "sampled_min", "sampled_max"] {
                 let Some(value) = row.get(column).cloned() else { continue };
                 row.insert(column.into(), value.as_f64().into());
@@ -256,8 +419,119 @@ for row in table.fetchall():
                 row.insert(format!("{column}_integer"), integer.into());
             }
         }
-        assert_same(&rows, &expected, &format!("{} {options:?}", directory.display()));
-    });
+        assert_same(&rows, &expected, &what);
+    }
+}
+
+#[test]
+fn every_table_is_read_and_joins_with_the_ranks_in_duckdb_pandas_and_polars() {
+    // For each reader the number of rows of each table, and what a join of the calls with the ranks has: its rows,
+    // and the sums of a column from each.
+    const READ: &str = "
+import json, sys, duckdb, pandas, polars
+place, ending, tables = sys.argv[1], sys.argv[2], sys.argv[3:]
+keys = ['job', 'rank', 'host']
+def path(name):
+    return f'{place}/{name}.{ending}'
+from_pandas = {'parquet': pandas.read_parquet, 'csv': pandas.read_csv,
+               'jsonl': lambda path: pandas.read_json(path, lines=True)}[ending]
+from_polars = {'parquet': polars.read_parquet, 'csv': polars.read_csv,
+               'jsonl': polars.read_ndjson}[ending]
+def say(name, rows, joined, count, elapsed_s):
+    print(json.dumps([name, rows, joined, int(count), float(elapsed_s)]))
+
+frames = {table: from_pandas(path(table)) for table in tables}
+for frame in frames.values():
+    assert len(frame.merge(frames['ranks'][keys], on=keys)) == len(frame)
+joined = frames['calls'].merge(frames['ranks'], on=keys)
+say('pandas', {table: len(frame) for table, frame in frames.items()}, len(joined),
+    joined['count'].sum(), joined['elapsed_s'].sum())
+
+frames = {table: from_polars(path(table)) for table in tables}
+for frame in frames.values():
+    assert len(frame.join(frames['ranks'].select(keys), on=keys)) == len(frame)
+joined = frames['calls'].join(frames['ranks'], on=keys)
+say('polars', {table: len(frame) for table, frame in frames.items()}, len(joined),
+    joined['count'].sum(), joined['elapsed_s'].sum())
+
+for table in tables:
+    duckdb.sql(f\"create view {table} as select * from '{path(table)}'\")
+rows = {table: duckdb.sql(f'select count(*) from {table} join ranks using (job, rank, host)').fetchall()[0][0]
+        for table in tables}
+joined = duckdb.sql('select count(*), sum(count), sum(elapsed_s) from calls join ranks using (job, rank, host)')
+say('duckdb', rows, *joined.fetchall()[0])";
+    let Some(python) = readers() else { return };
+    let (directory, _keep) = directories().into_iter().nth(1).unwrap();
+    let profiles = profiles(&directory);
+    let rows: BTreeMap<String, usize> =
+        TABLES.map(|table| (table.to_owned(), expected(table, &profiles).len())).into();
+    assert!(rows.values().all(|rows| *rows > 0), "{rows:?}");
+    let (mut count, mut elapsed_s) = (0, 0.0);
+    for profile in &profiles {
+        for call in list(profile, "calls") {
+            count += call["count"].as_u64().unwrap();
+            elapsed_s += profile["job"]["elapsed_s"].as_f64().unwrap();
+        }
+    }
+    for format in ["parquet", "csv", "jsonl"] {
+        let place = TempDir::new().unwrap();
+        let said = exported(&directory, format, &["-o", place.path().to_str().unwrap()]);
+        assert!(said.starts_with("4 profiles exported to "), "{said}");
+        let files = fs::read_dir(place.path()).unwrap();
+        let mut files: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        files.sort();
+        let mut expected = TABLES.map(|table| format!("{table}.{format}"));
+        expected.sort();
+        assert_eq!(files, expected);
+        let mut reader = Command::new(python);
+        reader.args(["-c", READ]).arg(place.path()).arg(format).args(TABLES);
+        let outcome = run(&mut reader);
+        assert_eq!(outcome.code, 0, "{format}: {}", outcome.stderr);
+        let mut readers = Vec::new();
+        for line in outcome.stdout.lines() {
+            let found: (String, BTreeMap<String, usize>, usize, u64, f64) =
+                serde_json::from_str(line).unwrap();
+            let (reader, found_rows, joined, found_count, found_s) = found;
+            assert_eq!(found_rows, rows, "{reader} {format}");
+            assert_eq!((joined, found_count), (rows["calls"], count), "{reader} {format}");
+            assert!((found_s - elapsed_s).abs() < 1e-9 * elapsed_s, "{reader} {format}: {found_s}");
+            readers.push(reader);
+        }
+        assert_eq!(readers, ["pandas", "polars", "duckdb"]);
+    }
+}
+
+#[test]
+fn tables_that_cannot_be_written_like_that_are_refused_in_one_line() {
+    let place = TempDir::new().unwrap();
+    let directory = root().join("tests/fixtures/gyan.rank-1-running");
+    let export = |options: &[&str]| {
+        let mut command = gyan();
+        command.arg("export").arg(&directory).args(["--format", "csv"]).args(options);
+        run(command.current_dir(place.path()))
+    };
+    for (options, message) in [
+        (&["--table", "cows"][..], "--table cows: is no table; choose one of ranks, calls, "),
+        (&["--table", "calls,ranks"], "several tables are several files; name a directory"),
+        (&["--table", "calls,ranks", "-o", "file.csv"], "several tables are several files"),
+    ] {
+        let outcome = export(options);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{options:?}");
+        assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+        assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
+    }
+    assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
+    // A directory is made when its name says that it is one.
+    let some = export(&["--table", "calls,ranks,calls", "-o", "tables/"]);
+    assert_eq!((some.code, some.stderr.as_str()), (0, ""));
+    assert_eq!(fs::read_dir(place.path().join("tables")).unwrap().count(), 2);
+    let again = export(&["-o", "tables"]);
+    assert_eq!((again.code, again.stderr.lines().count()), (2, 1), "{}", again.stderr);
+    assert!(again.stderr.contains("is there already"), "{}", again.stderr);
+    assert_eq!(fs::read_dir(place.path().join("tables")).unwrap().count(), 2);
+    assert_eq!(export(&["-o", "tables", "--force"]).code, 0);
+    assert_eq!(fs::read_dir(place.path().join("tables")).unwrap().count(), TABLES.len());
 }
 
 #[test]
@@ -314,7 +588,8 @@ fn an_export_of_a_pack_is_that_of_the_directory() {
     let directory = root().join("tests/fixtures/gyan.rank-1-running");
     let pack = place.path().join("run.gyan.zst");
     assert_eq!(run(gyan().arg("pack").arg(&directory).arg("-o").arg(&pack)).code, 0);
-    for options in [&[][..], &["--calls"]] {
+    for table in TABLES {
+        let options = &["--table", table];
         let of = |source: &Path| exported(source, "jsonl", options);
         assert_eq!(of(&pack), of(&directory), "{options:?}");
     }

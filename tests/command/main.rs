@@ -11,6 +11,7 @@ mod examples;
 mod export;
 mod golden;
 mod hosts;
+mod machine;
 mod packs;
 mod promises;
 mod reports;

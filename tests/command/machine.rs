@@ -1,0 +1,202 @@
+//! What a report tells of what the ranks ran on: hosts that are alike, ranks that share processors, and what they used.
+
+use std::fs;
+use std::path::Path;
+
+use gyan_results::{
+    Cgroup, Machine, Network, RankProfile, Resources, Summary, Transport, rank_file_name, read_rank,
+};
+use tempfile::TempDir;
+
+use crate::common::{Outcome, gyan, root, run};
+use crate::golden::is_golden;
+
+const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
+/// Ranks on a host.
+const RANKS: u32 = 4;
+
+/// A run on `hosts` hosts, `change`d on each rank: by the host, and the rank on it.
+fn job(hosts: u32, change: impl Fn(u32, u32, &mut RankProfile)) -> TempDir {
+    let here = TempDir::new().unwrap();
+    for rank in 0..RANKS * hosts {
+        let (host, local) = (rank / RANKS, rank % RANKS);
+        let mut profile = read_rank(&root().join(RUNNING).join(rank_file_name(local))).unwrap();
+        (profile.rank, profile.size) = (rank, RANKS * hosts);
+        profile.host = format!("n{host}");
+        profile.machine = (local == 0).then(machine);
+        profile.resources = Some(resources("0-7", rank));
+        change(host, local, &mut profile);
+        let text = serde_json::to_string(&profile).unwrap();
+        fs::write(here.path().join(rank_file_name(rank)), text).unwrap();
+    }
+    here
+}
+
+/// Four cores of two threads.
+fn machine() -> Machine {
+    Machine {
+        processor: Some("AMD EPYC 7543 32-Core Processor".into()),
+        processors: "0-7".into(),
+        cores: Some(4),
+        threads_per_core: Some(2),
+        core_processors: ["0,4", "1,5", "2,6", "3,7"].map(str::to_owned).into(),
+        packages: Some(1),
+        numa_nodes: Some(2),
+        memory_bytes: Some(32 << 30),
+        ptrace_scope: Some(1),
+        networks: vec![Network {
+            device: "mlx5_0".into(),
+            kind: "InfiniBand".into(),
+            rate: Some("100 Gb/sec (4X EDR)".into()),
+            state: Some("ACTIVE".into()),
+        }],
+        transports: vec![Transport { name: "ucp".into(), what: "UCX".into() }],
+        ..Machine::default()
+    }
+}
+
+fn resources(processors: &str, rank: u32) -> Resources {
+    Resources {
+        processors: processors.into(),
+        cgroup: None,
+        user_s: 10.0 + f64::from(rank),
+        system_s: 0.25,
+        voluntary_switches: 100 * u64::from(rank),
+        involuntary_switches: 7,
+        minor_faults: 4000,
+        major_faults: 0,
+        peak_memory_bytes: (24 << 20) + (u64::from(rank) << 18),
+        start_peak_memory_bytes: 5 << 20,
+    }
+}
+
+/// On n2 ranks share two processors, on n3 all of them are bound to one core.
+fn badly_placed(host: u32, _local: u32, profile: &mut RankProfile) {
+    let processors = ["0-7", "0-7", "1-2", "3,7"][host as usize];
+    profile.resources.as_mut().unwrap().processors = processors.into();
+}
+
+fn report(directory: &Path, options: &[&str]) -> Outcome {
+    run(gyan().arg("report").arg(directory).args(options))
+}
+
+fn summary(directory: &Path) -> Summary {
+    serde_json::from_str(&report(directory, &["--format", "json"]).stdout).unwrap()
+}
+
+#[test]
+fn the_machine_is_told_as_in_the_golden_reports() {
+    let job = job(4, badly_placed);
+    for (name, options) in [
+        ("machine.txt", &["--machine"][..]),
+        ("machine-all.txt", &["--machine", "--all"]),
+        ("machine.md", &["--machine", "--format", "markdown"]),
+        ("machine.csv", &["--machine", "--format", "csv"]),
+        ("machine.json", &["--machine", "--format", "json"]),
+        ("machine-report.txt", &["--vars", "MPI_Waitall"]),
+        ("machine-report.csv", &["--vars", "MPI_Waitall", "--format", "csv"]),
+    ] {
+        let outcome = report(job.path(), options);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
+        is_golden(name, &outcome.stdout);
+    }
+}
+
+#[test]
+fn hosts_that_are_alike_are_one_row() {
+    let summary = summary(job(4, badly_placed).path());
+    assert_eq!(summary.machines.len(), 1);
+    assert_eq!(summary.machines[0].hosts, ["n0", "n1", "n2", "n3"]);
+    let placements: Vec<(&[String], u64, u64, Option<u64>, bool, bool)> = summary
+        .placements
+        .iter()
+        .map(|of| {
+            let crowded = of.crowded.is_some();
+            (of.hosts.as_slice(), of.ranks, of.processors, of.cores, of.is_oversubscribed, crowded)
+        })
+        .collect();
+    assert_eq!(
+        placements,
+        [
+            (&["n0".to_owned(), "n1".to_owned()][..], 4, 8, Some(4), false, false),
+            (&["n2".to_owned()], 4, 2, Some(2), true, true),
+            (&["n3".to_owned()], 4, 2, Some(1), true, true),
+        ]
+    );
+    let crowded = summary.placements[2].crowded.as_ref().unwrap();
+    assert_eq!((crowded.processors.as_str(), crowded.free_cores), ("3,7", 3));
+    assert!((crowded.ranks_per_core - 4.0).abs() < 1e-9);
+    let used = summary.resources.unwrap();
+    assert_eq!((used.user_s.max_rank, used.user_s.min_rank), (15, 0));
+    assert_eq!((used.processors.min_rank, used.processors.ranks), (8, 16));
+}
+
+#[test]
+fn the_title_says_when_ranks_have_to_share() {
+    let title = |hosts, change: &dyn Fn(u32, u32, &mut RankProfile)| {
+        let outcome = report(job(hosts, change).path(), &[]);
+        outcome.stdout.lines().next().unwrap().to_owned()
+    };
+    let bind = |processors: &'static str| {
+        move |_: u32, _: u32, profile: &mut RankProfile| {
+            profile.resources.as_mut().unwrap().processors = processors.into();
+        }
+    };
+    let one = |processors| title(1, &bind(processors));
+    assert!(one("0-1").ends_with("; 4 ranks on 2 cores: oversubscribed"), "{}", one("0-1"));
+    assert!(one("2").ends_with("; 4 ranks on 1 core: oversubscribed"), "{}", one("2"));
+    let threads = one("0,4,5");
+    assert!(
+        threads.ends_with("; 4 ranks on 3 processors (threads of 2 cores): oversubscribed"),
+        "{threads}"
+    );
+    assert!(!one("0-3").contains("oversubscribed") && !one("0-7").contains("oversubscribed"));
+    // Without the cores of the host, as with GYAN_MACHINE=off.
+    let unknown = title(1, &|host, local, profile| {
+        bind("0-1")(host, local, profile);
+        profile.machine = None;
+    });
+    assert!(unknown.ends_with("; 4 ranks on 2 processors: oversubscribed"), "{unknown}");
+    let limited = title(1, &|_, _, profile| {
+        let cgroup =
+            Cgroup { path: Some("/job".into()), processor_limit: Some(2.5), ..Cgroup::default() };
+        profile.resources.as_mut().unwrap().cgroup = Some(cgroup);
+    });
+    let expected = "; 4 ranks on 2.50 of 8 processors (limit of the control group): oversubscribed";
+    assert!(limited.ends_with(expected), "{limited}");
+    // Of several hosts that where it is worst.
+    let several = title(4, &|host, local, profile| {
+        badly_placed(host, local, profile);
+        if host == 3 {
+            profile.resources.as_mut().unwrap().processors = "3".into();
+        }
+    });
+    assert!(several.ends_with("; n3: 4 ranks on 1 core: oversubscribed"), "{several}");
+}
+
+#[test]
+fn ranks_that_are_bound_to_the_same_core_are_told_while_others_are_free() {
+    let cores = |cores: [&'static str; 4]| {
+        let job = job(1, |_, local, profile| {
+            profile.resources.as_mut().unwrap().processors = cores[local as usize].into();
+        });
+        report(job.path(), &[]).stdout
+    };
+    let two = cores(["0", "0,4", "1", "2"]);
+    let text = two.split_whitespace().collect::<Vec<_>>().join(" ");
+    let expected = "ranks are bound to the same cores (processors 0,4): up to 2 ranks on one, while 1 core has \
+                    none; bind each rank to cores of its own, or bind none";
+    assert!(text.contains(expected), "{two}");
+    assert!(!text.contains("oversubscribed"), "{two}");
+    for good in [["0", "1", "2", "3"], ["0-7"; 4], ["0,4", "1,5", "2,6", "3,7"]] {
+        assert!(!cores(good).contains("bound to the same"), "{good:?}");
+    }
+}
+
+#[test]
+fn where_nothing_is_known_of_the_machine_one_line_says_so() {
+    let old = report(&root().join(RUNNING), &["--machine"]);
+    assert_eq!((old.code, old.stdout.as_str()), (2, ""));
+    assert_eq!(old.stderr.lines().count(), 1, "{}", old.stderr);
+    assert!(old.stderr.contains("nothing is known of what the ranks ran on"), "{}", old.stderr);
+}
