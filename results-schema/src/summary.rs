@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
-    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool, WatchSummary,
+    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, SitesSummary, Statistic, Tool,
+    WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -54,6 +55,9 @@ pub struct Summary {
     /// The receives that were watched; one row for each variable and threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<WatchSummary>,
+    /// Where in the program the timed calls came from; none when no rank noted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<SitesSummary>,
     /// What each source told about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,

@@ -7,10 +7,10 @@ use serde::de::value::{Error, StrDeserializer};
 use super::InPlace;
 use super::text::Text;
 use crate::{
-    Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
-    MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues,
-    Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped,
-    StateShare, Tool, Traffic, Watch,
+    Call, Class, Clock, CodeAddress, Coverage, CvarSetting, Datatype, End, Ending, EventCount,
+    InMpi, Job, LoadedObject, MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut,
+    Overhead, PeerQueues, Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series,
+    SeriesColumn, Site, SiteStack, Sites, Skipped, StateShare, Tool, Traffic, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -48,7 +48,7 @@ macro_rules! fields {
 fields! {
     RankProfile {
         schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], phases[?],
-        series[?], watch[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
+        series[?], watch[?], sites[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
@@ -67,6 +67,14 @@ fields! {
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
     Series { interval_s, end_s, columns }
     SeriesColumn { name, class, object, min, mean, max }
+    Sites { sites, addresses, load_map }
+    Site {
+        function, call, calls, calls_error[?], timed, time_s, time_error_s[?], time_max_s, bytes[?],
+        stacks_taken, stacks,
+    }
+    SiteStack { hits, calls, time_s, frames }
+    CodeAddress { object, address, name[?] }
+    LoadedObject { path, build_id[?] }
     Messages { source, metrics, peers, without_peer, lost }
     MessageMetric { metric, traffic, n, sum, max, histogram }
     PeerQueues {

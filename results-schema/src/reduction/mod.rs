@@ -13,8 +13,10 @@ mod json;
 mod merge;
 mod messages;
 mod phases;
+mod places;
 mod pvars;
 mod ranks;
+mod sites;
 mod sorted;
 #[cfg(test)]
 mod tests;
@@ -40,6 +42,7 @@ use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
+use sites::SitesReduction;
 use watch::Watches;
 
 /// The profiles seen so far, by job.
@@ -61,6 +64,7 @@ struct JobReduction {
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
     watches: Watches,
+    sites: SitesReduction,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -145,7 +149,7 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, sites, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -178,6 +182,7 @@ impl JobReduction {
             phases,
             series: _,
             watch,
+            sites,
             messages,
             events,
             coverage,
@@ -209,6 +214,8 @@ impl JobReduction {
         CallReduction::of_rank(&mut self.calls, calls, rank);
         PhaseReduction::of_rank(&mut self.phases, phases, pvars, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
+        self.sites =
+            sites.as_ref().map(|sites| SitesReduction::of(sites, rank)).unwrap_or_default();
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -257,6 +264,7 @@ impl JobReduction {
             calls,
             phases,
             watches,
+            sites,
             messages,
             events,
             skipped,
@@ -320,6 +328,7 @@ impl JobReduction {
             samples,
             phases: PhaseReduction::finish(phases, reduced),
             watches: watches.finish(),
+            sites: sites.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
             coverage: CoverageSummary {

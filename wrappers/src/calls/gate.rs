@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::longjmp;
+use crate::calls::sites::Noted;
 use crate::calls::thread::{self, Here};
 use crate::mpi::functions::Function;
 
@@ -389,10 +390,13 @@ impl Scope {
         self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
     }
 
-    /// Counts `bytes` of the call.
-    pub(crate) fn moved(&self, bytes: u64) {
+    /// Counts `bytes` of the call, which was `noted` when it was timed.
+    pub(crate) fn moved(&self, bytes: u64, noted: Option<Noted>) {
         if let Some(ledger) = self.ledger() {
             ledger.add_bytes_slowly(self.function, bytes);
+        }
+        if let Some(noted) = noted {
+            noted.moved(bytes);
         }
     }
 }

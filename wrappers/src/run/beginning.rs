@@ -14,6 +14,7 @@ use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
+use crate::calls::sites;
 use crate::config::{Config, Notices};
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
@@ -251,6 +252,9 @@ impl Beginning {
         };
         watch_exit();
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
+        if run.config.sites {
+            sites::begin();
+        }
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());

@@ -17,6 +17,7 @@ pub(crate) mod later;
 pub(crate) mod locks;
 pub(crate) mod notice;
 pub(crate) mod peek;
+pub(crate) mod perf_map;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;
 pub(crate) mod tls;

@@ -18,7 +18,7 @@ const OF_MPI: &[&str] = &["libmpi", "libompi"];
 static PASSED_OVER: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 
 /// Looks where gyan and the MPI library are, which stay there.
-pub(super) fn prepare() {
+pub(crate) fn prepare() {
     PASSED_OVER.get_or_init(|| {
         let mut ranges = Vec::new();
         elf_objects::each(&mut |object| {
@@ -33,20 +33,20 @@ pub(super) fn prepare() {
 }
 
 /// Whether an address is in gyan or in the MPI library.
-pub(super) fn is_passed_over(address: usize) -> bool {
+pub(crate) fn is_passed_over(address: usize) -> bool {
     let ranges = PASSED_OVER.get().map(Vec::as_slice).unwrap_or_default();
     ranges.iter().any(|range| range.contains(&address))
 }
 
 /// The objects that are loaded, and where.
-pub(super) struct Map {
+pub(crate) struct Map {
     objects: Vec<(Range<usize>, usize, LoadedObject)>,
     /// Those that were asked for.
     used: Vec<LoadedObject>,
 }
 
 impl Map {
-    pub(super) fn now() -> Map {
+    pub(crate) fn now() -> Map {
         let mut objects = Vec::new();
         elf_objects::each(&mut |object| {
             let build_id = object.build_id();
@@ -63,7 +63,7 @@ impl Map {
         Map { objects, used: Vec::new() }
     }
 
-    pub(super) fn address(&mut self, address: usize) -> Address {
+    pub(crate) fn address(&mut self, address: usize) -> Address {
         let mut objects = self.objects.iter();
         let Some((_, base, object)) = objects.find(|(range, ..)| range.contains(&address)) else {
             return Address { object: None, address: address as u64 };
@@ -76,7 +76,7 @@ impl Map {
         Address { object: Some(at), address: address.wrapping_sub(*base) as u64 }
     }
 
-    pub(super) fn used(self) -> Vec<LoadedObject> {
+    pub(crate) fn used(self) -> Vec<LoadedObject> {
         self.used
     }
 }
