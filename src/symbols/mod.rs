@@ -4,6 +4,7 @@
 //! Nothing in here is an error: an address that has no name is shown as object and offset, and why
 //! is said once for each object.
 
+pub(crate) mod sites;
 pub(crate) mod stacks;
 
 use std::collections::BTreeMap;
@@ -34,13 +35,19 @@ impl Frame {
         Frame { function: text.to_owned(), file: None, line: None, inlined: false }
     }
 
+    /// What a program calls the code that it made: Python's functions are `py::FUNCTION:FILE`.
+    fn of_perf_map(name: &str) -> Frame {
+        let python = name.strip_prefix("py::").and_then(|name| name.split_once(':'));
+        let (function, file) = python.map_or((name, None), |(name, file)| (name, Some(file)));
+        Frame { file: file.map(str::to_owned), ..Frame::nameless(function) }
+    }
+
     /// `halo.c:42 (exchange)`: the file without its folders.
     pub(crate) fn place(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => {
-                let file = file.rsplit('/').next().unwrap_or(file);
-                format!("{file}:{line} ({})", self.function)
-            }
+        let file = self.file.as_ref().map(|file| file.rsplit('/').next().unwrap_or(file));
+        match (file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line} ({})", self.function),
+            (Some(file), None) => format!("{file} ({})", self.function),
             _ => self.function.clone(),
         }
     }
@@ -80,7 +87,13 @@ impl Symbols {
 
     /// What stopped addresses from getting names and lines: at most one sentence an object.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = &str> {
-        self.objects.values().filter_map(|object| object.remark.as_deref())
+        self.remarks_on(|_| true)
+    }
+
+    /// The same of some objects, by path.
+    fn remarks_on(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter().filter(move |((path, _), _)| wanted(path));
+        objects.filter_map(|(_, object)| object.remark.as_deref())
     }
 }
 

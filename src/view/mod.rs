@@ -11,6 +11,7 @@ mod limits;
 mod queues;
 mod report;
 mod series;
+mod sites;
 mod statistic;
 pub(crate) mod value;
 mod variables;
@@ -24,6 +25,7 @@ pub(crate) use histogram::{Histogram, histogram, histograms};
 pub(crate) use queues::queues;
 pub(crate) use report::{phases, report};
 pub(crate) use series::{Course, series};
+pub(crate) use sites::sites;
 pub(crate) use value::Value;
 pub(crate) use variables::{Choice, level, variables};
 

@@ -14,7 +14,7 @@ use crate::format::ReportFormat as Format;
 use crate::input::packed;
 use crate::input::source::Source;
 use crate::launch::keepers;
-use crate::symbols::stacks;
+use crate::symbols::{sites, stacks};
 use crate::view::data::{self, Data, Queues};
 use crate::view::{self, View};
 use crate::{DONE, INCOMPLETE, output, render};
@@ -54,6 +54,16 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         let view = view::phases(&summary, !name.is_empty(), all);
         let data = data::phases(&summary.phases);
         print(format, &view, data, |out| write_json(out, &summary.phases))?;
+    } else if options.sites {
+        let Some(found) = sites::call_sites(&summary) else {
+            return Err(Error::new(
+                directory.display(),
+                "no call sites are known",
+                "run it again, with calls that are timed and without GYAN_SITES=off",
+            ));
+        };
+        let view = view::sites(&summary, &found, all);
+        print(format, &view, data::sites(&found), |out| write_json(out, &found))?;
     } else if options.queues {
         queues(directory, &summary, format, all)?;
     } else {
@@ -132,6 +142,9 @@ fn keep(summary: &mut Summary, glob: &str) -> Result<(), Error> {
     summary.pvars.retain(|pvar| pattern.matches(&pvar.name));
     summary.calls.retain(|call| pattern.matches(&call.name));
     summary.samples.retain(|samples| pattern.matches(&samples.name));
+    if let Some(sites) = &mut summary.sites {
+        sites.sites.retain(|site| pattern.matches(&site.function));
+    }
     for phase in &mut summary.phases {
         phase.pvars.retain(|pvar| pattern.matches(&pvar.name));
         phase.calls.retain(|call| pattern.matches(&call.name));

@@ -5,6 +5,7 @@ mod histogram;
 mod profiles;
 mod queues;
 mod series;
+mod sites;
 mod summary;
 
 use std::borrow::Cow;
@@ -19,6 +20,7 @@ pub(crate) use histogram::histograms;
 pub(crate) use profiles::{CALLS, LongTable, VARIABLES};
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;
+pub(crate) use sites::sites;
 pub(crate) use summary::{phases, summary};
 
 /// What is done with each row; its error ends the table.
