@@ -5,11 +5,29 @@ use gyan_results::{Number, Summary};
 use super::headings::{library_and_job, title};
 use super::limits::{first_rows, more_rows};
 use super::value::{Amount, Unit, Value, bytes, row, seconds, share};
-use super::{Section, View, numbers, texts, watch};
+use super::{Column, Section, View, numbers, texts, watch};
 use crate::symbols::sites::{CallSite, CallSites, Library};
 
 /// Functions of libraries between the program and MPI that fit into a line.
 const LIBRARIES_AT_MOST: usize = 4;
+
+/// Sites in the report of a run, which has other things to tell.
+const FIRST_AT_MOST: usize = 3;
+
+/// The places that take the most time.
+pub(super) fn first<'a>(found: &'a CallSites, all: bool) -> Option<Section<'a>> {
+    let shown = found.sites.iter().take(FIRST_AT_MOST);
+    let rows: Vec<_> = shown.flat_map(|site| rows(site, all)).collect();
+    let notes = vec!["gyan report --sites shows all of them".into()];
+    let title = "Call sites that take the most time".into();
+    (!rows.is_empty()).then(|| Section { title, columns: columns(), rows, notes })
+}
+
+fn columns() -> Vec<Column> {
+    let mut columns = texts(["FUNCTION", "WHERE"]);
+    columns.extend(numbers(["CALLS", "TIME", "OF RUN", "PER CALL", "WORST (RANK)", "DATA"]));
+    columns
+}
 
 pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -> View<'a> {
     let (shown, cut_off) = first_rows(found.sites.iter().collect::<Vec<&CallSite>>(), all);
@@ -26,8 +44,7 @@ pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -
         notes.push(about.into());
     }
     notes.extend(found.remarks.iter().map(Value::from));
-    let mut columns = texts(["FUNCTION", "WHERE"]);
-    columns.extend(numbers(["CALLS", "TIME", "OF RUN", "PER CALL", "WORST (RANK)", "DATA"]));
+    let columns = columns();
     let rows = shown.iter().flat_map(|site| rows(site, all)).collect();
     let table = Section { title: "Call sites of MPI functions".into(), columns, rows, notes };
     let mut sections = vec![table];

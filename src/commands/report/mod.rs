@@ -68,7 +68,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         queues(directory, &summary, format, all)?;
     } else {
         let (watched, remarks) = stacks::watched(&summary);
-        let view = view::report(&summary, (&watched, &remarks), all);
+        let called = sites::call_sites(&summary);
+        let view = view::report(&summary, (&watched, &remarks), called.as_ref(), all);
         let data = data::summary(&summary, &watched);
         print(format, &view, data, |mut out| write_summary(&mut out, &summary))?;
     }
@@ -78,7 +79,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
 /// What a run is printed with that has ended just now.
 pub(crate) fn first_screen(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let (watched, remarks) = stacks::watched(summary);
-    render::table(out, &view::report(summary, (&watched, &remarks), false))
+    let called = sites::call_sites(summary);
+    render::table(out, &view::report(summary, (&watched, &remarks), called.as_ref(), false))
 }
 
 /// Prints `view` for people; for programs the rows of `data`, or what `json` writes.
