@@ -83,9 +83,11 @@ struct Sums {
     /// How many calls that were not timed they stand for, and for how many ticks of those.
     others: Real,
     other_ticks: Real,
-    /// The variance of both by what the calls add to it, and the sum of the squares of the latter.
+    /// What the calls add to the variance of both and to their covariance, and the sum of the squares of the
+    /// second.
     others_variance: Real,
     variance: Real,
+    covariance: Real,
     squares: Real,
     bytes: Whole,
     other_bytes: Real,
@@ -269,6 +271,7 @@ impl Site {
                 other_ticks: Real::new(0.0),
                 others_variance: Real::new(0.0),
                 variance: Real::new(0.0),
+                covariance: Real::new(0.0),
                 squares: Real::new(0.0),
                 bytes: Whole::new(0),
                 other_bytes: Real::new(0.0),
@@ -291,6 +294,7 @@ impl Sums {
             let variance = scale * ticks * ticks;
             self.others_variance.add(scale);
             self.variance.add(variance);
+            self.covariance.add(scale * ticks);
             self.squares.add(variance * variance);
         }
     }
@@ -305,6 +309,7 @@ struct Sum {
     other_ticks: f64,
     others_variance: f64,
     variance: f64,
+    covariance: f64,
     squares: f64,
     bytes: u64,
     other_bytes: f64,
@@ -325,6 +330,7 @@ impl Sum {
             other_ticks,
             others_variance,
             variance,
+            covariance,
             squares,
             bytes,
             other_bytes,
@@ -336,6 +342,7 @@ impl Sum {
             other_ticks: other_ticks.get(),
             others_variance: others_variance.get(),
             variance: variance.get(),
+            covariance: covariance.get(),
             squares: squares.get(),
             bytes: bytes.get(),
             other_bytes: other_bytes.get(),
@@ -360,6 +367,7 @@ impl Sum {
         self.other_ticks += other.other_ticks;
         self.others_variance += other.others_variance;
         self.variance += other.variance;
+        self.covariance += other.covariance;
         self.squares += other.squares;
         self.bytes = self.bytes.saturating_add(other.bytes);
         self.other_bytes += other.other_bytes;
@@ -466,12 +474,13 @@ fn of_call(call: &Call, sums: &[(usize, &Sum)], places: &mut Places) -> Vec<Site
         all.add(Sum { stacks: BTreeMap::new(), ..(*sum).clone() });
     }
     let is_exact = all.timed >= call.count;
+    let mean = clock::ticks(time_s) / call.count.max(1) as f64;
     let rows = sums.iter().zip(calls).zip(times).enumerate();
     rows.map(|(at, (((address, sum), calls), time_s))| {
         let (calls_error, time_error_s) = if is_exact {
             (Some(0.0), Some(0.0))
         } else {
-            (sum.calls_error(&all), sum.time_error_s(&all, call.time_error_s))
+            (sum.calls_error(&all), sum.time_error_s(&all, mean, call.time_error_s))
         };
         SiteOfProfile {
             function: call.name.clone(),
@@ -491,30 +500,32 @@ fn of_call(call: &Call, sums: &[(usize, &Sum)], places: &mut Places) -> Vec<Site
 }
 
 impl Sum {
-    /// What this site has of the calls of its function is a share of what is known of those: the error is that of
-    /// the share (Cochran 1977, 6.3: a ratio of two estimates from the same sample).
-    fn share_variance(own: f64, all: f64, share: f64) -> f64 {
-        own * (1.0 - share) * (1.0 - share) + (all - own).max(0.0) * share * share
-    }
-
+    /// The standard error of the number of calls, of which the number in `all` sites is known: that of a share,
+    /// by what each call adds to the difference from it (Cochran 1977, 6.3).
     fn calls_error(&self, all: &Sum) -> Option<f64> {
         let share = part(self.others, all.others);
-        let variance = Sum::share_variance(self.others_variance, all.others_variance, share);
-        let effective = all.timed as f64;
-        (effective >= ENOUGH).then(|| variance.sqrt())
+        let elsewhere = all.others_variance - self.others_variance;
+        let other = 1.0 - share;
+        let variance = self.others_variance * other * other + elsewhere.max(0.0) * share * share;
+        (all.timed as f64 >= ENOUGH).then(|| variance.sqrt())
     }
 
-    fn time_error_s(&self, all: &Sum, of_function: Option<f64>) -> Option<f64> {
+    /// The standard error of the time, where the function's is `of_function` and its calls take `mean` ticks on
+    /// average. The function's is estimated by the differences of its calls from their mean, so of a site with a
+    /// share of it each call adds its time, if it is one of the site's, less that share of the mean.
+    fn time_error_s(&self, all: &Sum, mean: f64, of_function: Option<f64>) -> Option<f64> {
         let share = part(self.other_ticks, all.other_ticks);
-        let variance = Sum::share_variance(self.variance, all.variance, share);
-        let effective = all.variance * all.variance / all.squares;
-        let of_function = of_function?;
+        let expected = share * mean;
+        let own = self.variance - 2.0 * expected * self.covariance;
+        let variance = (own + expected * expected * all.others_variance).max(0.0);
+        let effective = self.variance * self.variance / self.squares;
+        let of_function = share * of_function?;
         // With one site there is nothing to share. Not when `effective` is no number, either.
-        let can_tell = share >= 1.0 || effective >= ENOUGH;
-        can_tell.then(|| {
-            let of_share = clock::seconds(variance.sqrt());
-            (of_share * of_share + share * share * of_function * of_function).sqrt()
-        })
+        if share >= 1.0 {
+            return Some(of_function);
+        }
+        (effective >= ENOUGH)
+            .then(|| clock::seconds(variance.sqrt() * (1.0 + 1.5 / effective)).max(of_function))
     }
 
     /// The stacks, the most time first, each with its share of so many calls and so much time.
@@ -564,4 +575,90 @@ fn whole(numbers: &[f64]) -> Vec<u64> {
         now - std::mem::replace(&mut before, now)
     };
     numbers.iter().map(next).collect()
+}
+
+#[cfg(test)]
+impl Sites {
+    pub(crate) fn leaked() -> &'static Sites {
+        Box::leak(Box::new(Sites::new()))
+    }
+
+    /// As [`note`], without a look at the stack.
+    pub(crate) fn take(&'static self, call: (Function, usize), ticks: f64, weight: f64) {
+        let site = self.site(call.0, call.1).unwrap();
+        site.sum.take(ticks, weight);
+    }
+
+    /// The sites of a function of which the profile says `call`, by address.
+    pub(crate) fn described(&self, call: &Call) -> Vec<SiteOfProfile> {
+        let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
+        for site in self.known() {
+            let address = usize::try_from(site.address.get()).unwrap();
+            sums.entry(address).or_default().add_site(site);
+        }
+        let sums: Vec<(usize, &Sum)> = sums.iter().map(|(address, sum)| (*address, sum)).collect();
+        let mut places = Places { map: Map::now(), known: BTreeMap::new(), addresses: Vec::new() };
+        of_call(call, &sums, &mut places)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Recv};
+
+    #[test]
+    fn sites_beyond_the_limit_are_one_for_each_function() {
+        let sites = Sites::leaked();
+        for address in 1..=SITES_AT_MOST + 50 {
+            sites.take((MPI_Recv, address), 10.0, 1.0);
+            sites.take((MPI_Isend, address), 10.0, 1.0);
+        }
+        // The same places again.
+        for address in 1..=SITES_AT_MOST + 50 {
+            sites.take((MPI_Recv, address), 10.0, 1.0);
+        }
+        let of = |function: Function, is_elsewhere: bool| {
+            let sites = sites.known().filter(move |site| {
+                site.function.get() == function.0 as u64
+                    && (site.address.get() == ELSEWHERE as u64) == is_elsewhere
+            });
+            sites.map(|site| site.sum.timed.get()).collect::<Vec<_>>()
+        };
+        assert_eq!(of(MPI_Recv, false), [2; SITES_AT_MOST / 2]);
+        let elsewhere = (SITES_AT_MOST / 2 + 50) as u64;
+        assert_eq!(of(MPI_Recv, true), [2 * elsewhere]);
+        assert_eq!(of(MPI_Isend, true), [elsewhere]);
+    }
+
+    #[test]
+    fn what_is_shared_adds_up_and_nobody_gets_less_than_is_sure() {
+        let sites = [(3.0, 0.4), (0.0, 7.1), (5.0, 0.0)];
+        let parts = shared(20.0, &sites);
+        assert!((parts.iter().sum::<f64>() - 20.0).abs() < 1e-12, "{parts:?}");
+        assert!(parts.iter().zip(sites).all(|(part, (sure, _))| *part >= sure), "{parts:?}");
+        let numbers = whole(&parts);
+        assert_eq!(numbers.iter().sum::<u64>(), 20);
+        assert!(numbers.iter().zip(sites).all(|(part, (sure, _))| *part as f64 >= sure));
+        // Less than is sure, because what was timed while gyan was switched off is no part of it.
+        let parts = shared(4.0, &sites);
+        assert!((parts.iter().sum::<f64>() - 4.0).abs() < 1e-12, "{parts:?}");
+        // Nothing was timed but calls that took no time.
+        assert_eq!(shared(6.0, &[(0.0, 0.0), (0.0, 0.0)]), [3.0, 3.0]);
+        assert_eq!(shared(1.0, &[]), [0.0; 0]);
+    }
+
+    #[test]
+    fn with_every_call_timed_a_site_has_what_it_had() {
+        let sites = Sites::leaked();
+        for _ in 0..3 {
+            sites.take((MPI_Recv, 5), clock::ticks(1e-6), 1.0);
+        }
+        sites.take((MPI_Recv, 6), clock::ticks(7e-6), 1.0);
+        let call = Call { count: 4, timed: 4, time_s: Some(10e-6), ..Call::default() };
+        let found = sites.described(&call);
+        let known: Vec<_> = found.iter().map(|site| (site.calls, site.calls_error)).collect();
+        assert_eq!(known, [(3, Some(0.0)), (1, Some(0.0))]);
+        assert!((found[0].time_s - 3e-6).abs() < 1e-12, "{found:?}");
+    }
 }
