@@ -16,6 +16,8 @@ const OF_MPI: &[&str] = &["libmpi", "libompi"];
 
 /// Ranges of code that is not the program's.
 static PASSED_OVER: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+/// Where the program's own file is.
+static PROGRAM: OnceLock<Range<usize>> = OnceLock::new();
 
 /// Looks where gyan and the MPI library are, which stay there.
 pub(crate) fn prepare() {
@@ -36,6 +38,21 @@ pub(crate) fn prepare() {
 pub(crate) fn is_passed_over(address: usize) -> bool {
     let ranges = PASSED_OVER.get().map(Vec::as_slice).unwrap_or_default();
     ranges.iter().any(|range| range.contains(&address))
+}
+
+/// Whether an address is in the program's own file.
+pub(crate) fn is_of_program(address: usize) -> bool {
+    let find = || {
+        let mut program = 0..0;
+        // The loader names it first, without a name.
+        elf_objects::each(&mut |object| {
+            if program.is_empty() && object.name.is_empty() {
+                program = object.range();
+            }
+        });
+        program
+    };
+    PROGRAM.get_or_init(find).contains(&address)
 }
 
 /// The objects that are loaded, and where.

@@ -70,6 +70,8 @@ pub(crate) struct Sites {
 struct Site {
     function: Whole,
     address: Whole,
+    /// 1 for a place in a library, to which the program may come by many ways.
+    foreign: Whole,
     sum: Sums,
     max: Real,
     stacks: Later<Stacks>,
@@ -132,7 +134,8 @@ pub(crate) fn note(
     site.sum.take(ticks, weight);
     site.max.set(site.max.get().max(ticks));
     sites.since.add(1);
-    let stands_for = if is_first || budget().is_unlimited() { Some(1) } else { sites.draw(ledger) };
+    let all = budget().is_unlimited() && site.foreign.get() == 1;
+    let stands_for = if is_first || all { Some(1) } else { sites.draw(ledger) };
     if let Some(calls) = stands_for {
         let weight = weight * calls as f64;
         look(site, weight, weight * ticks);
@@ -231,6 +234,7 @@ impl Sites {
         let site = self.sites.get(at)?;
         site.function.set(function.0 as u64);
         site.address.set(address as u64);
+        site.foreign.set(u64::from(!addresses::is_of_program(address)));
         slot.store(u16::try_from(at + 1).ok()?, Ordering::Relaxed);
         // Pairs with the Acquire in `known`.
         self.len.store(at + 1, Ordering::Release);
@@ -264,6 +268,7 @@ impl Site {
         Site {
             function: Whole::new(0),
             address: Whole::new(0),
+            foreign: Whole::new(0),
             sum: Sums {
                 timed: Whole::new(0),
                 ticks: Real::new(0.0),
