@@ -135,6 +135,7 @@ Examples:
   gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
+  gyan report --sites gyan-app-1234                   which lines of the program call MPI, and how long
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
   gyan report --sizes gyan-app-1234                   how large messages are
   gyan report --peers gyan-app-1234                   who sends how much to whom
@@ -169,6 +170,9 @@ pub(crate) struct ReportOptions {
     /// messages, of what matches
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
+    /// The places in the program that call MPI: how often, and how long the calls take
+    #[arg(long, group = "part")]
+    pub(crate) sites: bool,
     /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
     /// were called while one was long
     #[arg(long, group = "part", conflicts_with = "vars")]

@@ -33,6 +33,7 @@ mod rows;
 mod running;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod sites;
 mod statistics;
 mod summary;
 mod traffic;
@@ -77,6 +78,7 @@ pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,
 };
+pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
     BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, OverheadSummary,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Clock, Datatype, EventCount, InMpi, Machine, Messages, Peers, Phase, Resources, Samples,
-    Series, Values, Watch,
+    Series, Sites, Values, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -58,6 +58,9 @@ pub struct RankProfile {
     /// What of the host the rank may use, and what it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Sites>,
     /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,

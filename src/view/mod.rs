@@ -13,6 +13,7 @@ mod peers;
 mod queues;
 mod report;
 mod series;
+mod sites;
 mod statistic;
 pub(crate) mod value;
 mod variables;
@@ -28,6 +29,7 @@ pub(crate) use peers::peers;
 pub(crate) use queues::queues;
 pub(crate) use report::{phases, report};
 pub(crate) use series::{Course, series};
+pub(crate) use sites::sites;
 pub(crate) use value::Value;
 pub(crate) use variables::{Choice, level, variables};
 

@@ -14,8 +14,10 @@ mod machine;
 mod merge;
 mod messages;
 mod phases;
+mod places;
 mod pvars;
 mod ranks;
+mod sites;
 mod sorted;
 #[cfg(test)]
 mod tests;
@@ -43,6 +45,7 @@ use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
+use sites::SitesReduction;
 use traffic::Traffic;
 use watch::Watches;
 
@@ -68,6 +71,7 @@ struct JobReduction {
     watches: Watches,
     machines: Machines,
     resources: ResourcesReduction,
+    sites: SitesReduction,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -152,7 +156,7 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches,
+        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches, sites,
         machines, resources, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
@@ -189,6 +193,7 @@ impl JobReduction {
             watch,
             machine: _,
             resources,
+            sites,
             messages,
             events,
             coverage,
@@ -224,6 +229,8 @@ impl JobReduction {
         self.machines.set(profile);
         let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
         self.resources = resources.unwrap_or_default();
+        self.sites =
+            sites.as_ref().map(|sites| SitesReduction::of(sites, rank)).unwrap_or_default();
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -273,6 +280,7 @@ impl JobReduction {
             calls,
             phases,
             watches,
+            sites,
             machines,
             resources,
             messages,
@@ -345,6 +353,7 @@ impl JobReduction {
             machines,
             placements,
             resources: resources.finish(),
+            sites: sites.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
             coverage: CoverageSummary {

@@ -52,6 +52,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         watch: None,
         machine: None,
         resources: None,
+        sites: None,
         messages: Vec::new(),
         events: Vec::new(),
         clock: None,

@@ -6,6 +6,7 @@ mod machine;
 mod peers;
 mod queues;
 mod series;
+mod sites;
 mod summary;
 mod tables;
 
@@ -22,6 +23,7 @@ pub(crate) use machine::{Machines, machine};
 pub(crate) use peers::peers;
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;
+pub(crate) use sites::sites;
 pub(crate) use summary::{phases, summary};
 pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
 

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::longjmp;
+use crate::calls::sites::Noted;
 use crate::calls::thread::{self, Here};
 use crate::calls::traffic::Sent;
 use crate::mpi::functions::Function;
@@ -386,11 +387,18 @@ impl Scope {
         self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
     }
 
-    /// The call has succeeded, and sent as `send` says; that gives the bytes that it moved.
-    pub(crate) fn moved(&self, send: impl FnOnce(&mut dyn FnMut(Sent)) -> u64) {
-        if let Some(ledger) = self.ledger() {
-            let bytes = send(&mut |sent| ledger.sent_slowly(sent));
-            ledger.moved_slowly(self.function, bytes);
+    /// The call has succeeded, which was `noted` when it was timed, and sent as `send` says; that gives the bytes that it
+    /// moved.
+    pub(crate) fn moved(
+        &self,
+        noted: Option<Noted>,
+        send: impl FnOnce(&mut dyn FnMut(Sent)) -> u64,
+    ) {
+        let Some(ledger) = self.ledger() else { return };
+        let bytes = send(&mut |sent| ledger.sent_slowly(sent));
+        ledger.moved_slowly(self.function, bytes);
+        if let Some(noted) = noted {
+            noted.moved(bytes);
         }
     }
 }

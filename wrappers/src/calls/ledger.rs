@@ -16,6 +16,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::calls::budget::{Budget, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
+use crate::calls::sites::Sites;
 use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
 use crate::mpi::functions::{Function, LEN, functions};
 use crate::sys::alloc;
@@ -80,6 +81,8 @@ pub(crate) struct Ledger {
     timings: [Later<Timing>; ROWS],
     /// What went to each peer, in each way.
     peers: [Later<Peers>; Way::ALL.len()],
+    /// Where the timed calls come from.
+    pub(crate) sites: Later<Sites>,
     /// A bit for each function that was called.
     called: [Whole; WORDS],
     random: Whole,
@@ -104,6 +107,7 @@ impl Ledger {
             accounts: [const { Account::new() }; ROWS],
             timings: [const { Later::new() }; ROWS],
             peers: [const { Later::new() }; Way::ALL.len()],
+            sites: Later::new(),
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
             shared: AtomicBool::new(false),
@@ -226,7 +230,7 @@ impl Ledger {
     }
 
     /// A number in [0, 1).
-    fn random(&self) -> f64 {
+    pub(crate) fn random(&self) -> f64 {
         let seed = match self.random.get() {
             0 => clock::now(),
             seed => seed,
@@ -254,18 +258,19 @@ impl Ledger {
         let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
         else {
             self.put_off(function);
-            return Timed { number: 0, looked: false };
+            return Timed::NOT;
         };
         if timing.warms_up() {
             budget.spend_on_timing(budget.timed_ticks());
-            return Timed { number: 0, looked: false };
+            return Timed::NOT;
         }
         let call = account.calls.get() + 1;
         let ticks = ended.wrapping_sub(begun) as f64 - budget.between();
+        let weight = timing.weight();
         let counted = timing.take(call, ticks, clock::ns_per_tick());
-        let number = timing.timed();
+        let timed = Timed { number: timing.timed(), looked: false, ticks, weight };
         if budget.is_unlimited() {
-            return Timed { number, looked: false };
+            return timed;
         }
         let spent = budget.spend_on_calls(counted);
         let limited = self.limited.load(Ordering::Relaxed);
@@ -279,7 +284,7 @@ impl Ledger {
         if looked {
             self.look(budget, function, ended);
         }
-        Timed { number, looked }
+        Timed { looked, ..timed }
     }
 
     /// Looks at all functions, in a call of one: how often they are called, how much their times vary, and
@@ -402,6 +407,13 @@ pub(crate) struct Timed {
     pub(crate) number: u64,
     /// Whether all functions were looked at besides.
     pub(crate) looked: bool,
+    pub(crate) ticks: f64,
+    /// For how many calls it stands.
+    pub(crate) weight: f64,
+}
+
+impl Timed {
+    const NOT: Timed = Timed { number: 0, looked: false, ticks: 0.0, weight: 0.0 };
 }
 
 pub(crate) static ALONE: Ledger = Ledger::new();
@@ -530,7 +542,7 @@ impl Calls {
 }
 
 /// Does something with each ledger.
-fn each(mut work: impl FnMut(&Ledger)) {
+pub(crate) fn each(mut work: impl FnMut(&'static Ledger)) {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
         work(ledger);

@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) series_bytes: usize,
     /// The variable that is compared at receives, and with what.
     pub(crate) watch: Option<WatchFor>,
+    /// Whether timed calls note where they come from.
+    pub(crate) sites: bool,
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
@@ -83,6 +85,7 @@ impl Default for Config {
             series: None,
             series_bytes: 1 << 20,
             watch: None,
+            sites: true,
             events: EventsFrom::default(),
             elements: 64,
             objects: 64,
@@ -365,6 +368,15 @@ pub(crate) const TABLE: &[Setting] = &[
                 "off" => None,
                 _ => Some(watch_for(value)?),
             };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_SITES",
+        default: "on",
+        meaning: "note where in the program the timed calls come from: `on` or `off`",
+        set: |config, value| {
+            config.sites = switch(value)?;
             Ok(())
         },
     },

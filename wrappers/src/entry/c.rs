@@ -245,6 +245,11 @@ macro_rules! noting {
             fn $name($($arg: $type),*) -> Int, plain, watched
         }
 
+        // The entrance has taken what goes the fast path. What it calls finds where the call returns to.
+        #[cfg(target_arch = "x86_64")]
+        use slow as plain;
+
+        #[cfg(not(target_arch = "x86_64"))]
         extern "C-unwind" fn plain($($arg: $type),*) -> Int {
             called::<false>($($arg),*)
         }

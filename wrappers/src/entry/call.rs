@@ -7,6 +7,7 @@ use std::mem;
 use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, Scope};
 use crate::calls::ledger::{self, Ledger};
+use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
 use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
@@ -130,9 +131,18 @@ impl Effect {
         }
     }
 
-    fn after(self, scope: &Scope, arguments: Arguments, change: Change, succeeded: bool) {
+    fn after(
+        self,
+        scope: &Scope,
+        arguments: Arguments,
+        change: Change,
+        succeeded: bool,
+        noted: Option<Noted>,
+    ) {
         match self {
-            Effect::Moves(moved) if succeeded => scope.moved(|send| moved(arguments, send)),
+            Effect::Moves(moved) if succeeded => {
+                scope.moved(noted, |send| moved(arguments, send));
+            }
             Effect::Prepares(operation) if succeeded && scope.is_of_program() => {
                 // In each row that prepares one the request is the last argument.
                 if let (Some(operation), Some(request)) = (operation(arguments), arguments.last()) {
@@ -146,13 +156,13 @@ impl Effect {
     }
 }
 
-/// Forwards a call from C, once, and counts it.
+/// Forwards a call from C, once, and counts it. `caller`: where it returns to; 0 where that is not known.
 ///
 /// # Safety
 ///
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
+pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_int {
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::C, words) };
     // SAFETY: the caller's.
@@ -167,9 +177,9 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     // SAFETY: the caller's.
     let result = unsafe { forward(entry, words) };
-    Stopwatch::stop(stopwatch.as_ref());
+    let noted = Stopwatch::stop(stopwatch.as_ref(), caller);
     receives::after(watched, arguments, result == 0);
-    entry.effect.after(&scope, arguments, change, result == 0);
+    entry.effect.after(&scope, arguments, change, result == 0, noted);
     result
 }
 
@@ -218,13 +228,18 @@ pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
 }
 
 /// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,
-/// ierr, and the length of each string. `spelling`: of the routine's name.
+/// ierr, and the length of each string. `spelling`: of the routine's name; `caller` as of [`from_c`].
 ///
 /// # Safety
 ///
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: usize) {
+pub(super) unsafe fn from_fortran(
+    entry: &Entry,
+    words: &mut [usize],
+    spelling: usize,
+    caller: usize,
+) {
     let next = spelling::next_or_end(entry, spelling);
     // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;
@@ -249,11 +264,11 @@ pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: 
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
     drop(in_fortran);
-    Stopwatch::stop(stopwatch.as_ref());
+    let noted = Stopwatch::stop(stopwatch.as_ref(), caller);
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     receives::after(watched, arguments, succeeded);
-    entry.effect.after(&scope, arguments, change, succeeded);
+    entry.effect.after(&scope, arguments, change, succeeded, noted);
 }
 
 /// Zeroes the stack that the next function will use. MPICH 4's `mpi_file_open_` converts a handle that

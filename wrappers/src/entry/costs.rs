@@ -44,6 +44,10 @@ extern "C-unwind" fn nothing(
     0
 }
 
+#[cfg(target_arch = "x86_64")]
+use slow as other;
+
+#[cfg(not(target_arch = "x86_64"))]
 extern "C-unwind" fn other(
     a: Handle,
     b: Handle,

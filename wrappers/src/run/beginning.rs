@@ -16,6 +16,7 @@ use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::calls::ledger;
+use crate::calls::sites;
 use crate::config::{Config, Notices};
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
@@ -262,6 +263,9 @@ impl Beginning {
         run.overhead.init_s += (self.own + begun.elapsed()).as_secs_f64();
         watch_exit();
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
+        if run.config.sites {
+            sites::begin();
+        }
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());

@@ -19,6 +19,7 @@ use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::calls::ledger;
 use crate::calls::longjmp;
+use crate::calls::sites;
 use crate::calls::thread;
 use crate::calls::traffic::Way;
 use crate::config::{Notices, Reduce};
@@ -289,6 +290,8 @@ impl Run {
         }
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
+        let ends = end.how != Ending::Running;
+        let sites = self.config.sites.then(|| sites::described(&calls, ends)).flatten();
         let time_s = clock::seconds(time.total);
         let in_mpi = InMpi {
             time_s,
@@ -320,6 +323,7 @@ impl Run {
             watch,
             machine: self.surroundings.machine(),
             resources: Some(self.surroundings.resources()),
+            sites,
             messages: self.earlier.messages.clone(),
             events: self.earlier.events.clone(),
             coverage,

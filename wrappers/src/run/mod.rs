@@ -21,6 +21,7 @@ use gyan_results::{CvarSetting, End, Ending, Overhead};
 use crate::calls::budget::budget;
 use crate::calls::budget::objects::Cost;
 use crate::calls::ledger;
+use crate::calls::sites;
 use crate::calls::thread;
 use crate::config::Config;
 use crate::mpi::abi::Library;
@@ -264,6 +265,7 @@ impl Run {
                 guard::inside_if(guards, change)
             });
             self.phases.go_on(next.phase, now, read);
+            sites::resume(self.config.sites && !self.phases.is_off());
             if next.must_read {
                 SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
             }

@@ -18,6 +18,7 @@ pub(crate) mod locks;
 pub(crate) mod lookup;
 pub(crate) mod notice;
 pub(crate) mod peek;
+pub(crate) mod perf_map;
 pub(crate) mod resources;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;
