@@ -140,6 +140,7 @@ Examples:
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
+#[allow(clippy::struct_excessive_bools)] // options that are there or not
 pub(crate) struct ReportOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
