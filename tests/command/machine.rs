@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 
 use gyan_results::{
-    Cgroup, Machine, Network, RankProfile, Resources, Summary, Transport, rank_file_name, read_rank,
+    Cgroup, Machine, Network, PlacementSummary, RankProfile, Resources, Summary, Transport,
+    rank_file_name, read_rank,
 };
 use tempfile::TempDir;
 
@@ -107,20 +108,21 @@ fn hosts_that_are_alike_are_one_row() {
     let summary = summary(job(4, badly_placed).path());
     assert_eq!(summary.machines.len(), 1);
     assert_eq!(summary.machines[0].hosts, ["n0", "n1", "n2", "n3"]);
-    let placements: Vec<(&[String], u64, u64, Option<u64>, bool, bool)> = summary
+    let rows: Vec<String> = summary
         .placements
         .iter()
         .map(|of| {
-            let crowded = of.crowded.is_some();
-            (of.hosts.as_slice(), of.ranks, of.processors, of.cores, of.is_oversubscribed, crowded)
+            let PlacementSummary { ranks, processors, cores, is_oversubscribed, .. } = of;
+            let (hosts, crowded) = (of.hosts.join(","), of.crowded.is_some());
+            format!("{hosts}: {ranks} on {processors}, {cores:?}, {is_oversubscribed}, {crowded}")
         })
         .collect();
     assert_eq!(
-        placements,
+        rows,
         [
-            (&["n0".to_owned(), "n1".to_owned()][..], 4, 8, Some(4), false, false),
-            (&["n2".to_owned()], 4, 2, Some(2), true, true),
-            (&["n3".to_owned()], 4, 2, Some(1), true, true),
+            "n0,n1: 4 on 8, Some(4), false, false",
+            "n2: 4 on 2, Some(2), true, true",
+            "n3: 4 on 2, Some(1), true, true",
         ]
     );
     let crowded = summary.placements[2].crowded.as_ref().unwrap();

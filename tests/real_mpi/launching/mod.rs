@@ -4,6 +4,7 @@ mod gyan_run;
 mod in_front;
 mod install;
 mod launchers;
+mod machine;
 mod obstacles;
 mod privacy;
 mod slurm;

@@ -1,0 +1,147 @@
+//! What the ranks ran on: processors that they are bound to, what they used, and what of the host is recorded.
+
+use std::fs;
+use std::path::Path;
+
+use gyan_results::{Ending, Machine, Ranges, RankProfile, Resources, Summary};
+
+use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, gyan, lives, run};
+
+/// Binds each rank to one of the processors in the first argument, in turns, and becomes the other arguments.
+const BOUND: &str = "set -- $@; list=$1; shift; for rank in $OMPI_COMM_WORLD_RANK $PMI_RANK $PMIX_RANK; do \
+                     number=$((rank % $(echo $list | tr : '\\n' | wc -l) + 1)); \
+                     exec taskset -c $(echo $list | cut -d: -f$number) \"$@\"; done; exit 1";
+/// Intel MPI would bind the ranks itself, in `MPI_Init`.
+const UNPINNED: (&str, &str) = ("I_MPI_PIN", "off");
+
+/// Two processors that this process may run on, when there are two.
+fn two_processors() -> Option<[u32; 2]> {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
+    let allowed: Ranges = allowed.parse().unwrap();
+    let two: Vec<u32> = allowed.iter().take(2).collect();
+    if two.len() < 2 {
+        eprintln!("skipped: there is one processor");
+    }
+    two.try_into().ok()
+}
+
+/// A run of a program whose ranks are bound to these sets of processors, in turns.
+fn bound(mpi: Mpi, ranks: usize, sets: &[String], settings: &[(&str, &str)]) -> Profiled {
+    let program = mpi.program("receives").display().to_string();
+    let sets = sets.join(":");
+    let arguments = ["-c", BOUND, "sh", sets.as_str(), program.as_str()];
+    let settings = [&[UNPINNED][..], settings].concat();
+    let profiled = Profiled::preloaded(mpi, ranks, Path::new("sh"), &arguments, &settings);
+    assert_eq!(profiled.outcome.code, 0, "{mpi:?}: {}", profiled.outcome.stderr);
+    profiled
+}
+
+fn resources(profile: &RankProfile) -> &Resources {
+    profile.resources.as_ref().unwrap()
+}
+
+fn summary(directory: &Path) -> Summary {
+    let outcome = run(gyan().args(["report", "--format", "json"]).arg(directory));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    serde_json::from_str(&outcome.stdout).unwrap()
+}
+
+fn title(directory: &Path) -> String {
+    let outcome = run(gyan().arg("report").arg(directory));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    outcome.stdout.lines().next().unwrap().to_owned()
+}
+
+#[test]
+fn a_rank_may_run_on_what_it_was_bound_to() {
+    let Some([first, second]) = two_processors() else { return };
+    let sets = [first.to_string(), second.to_string(), format!("{first},{second}")];
+    for mpi in BED {
+        let profiled = bound(mpi, 3, &sets, &[]);
+        for (profile, set) in profiled.profiles().iter().zip(&sets) {
+            let expected: Ranges = set.parse().unwrap();
+            let resources = resources(profile);
+            assert_eq!(resources.processors, expected.to_string(), "{mpi:?} {}", profile.rank);
+            let seconds = resources.user_s + resources.system_s;
+            assert!(seconds > 0.0, "{mpi:?}: {resources:?}");
+            assert!(resources.minor_faults > 0, "{mpi:?}: {resources:?}");
+            assert!(resources.peak_memory_bytes >= resources.start_peak_memory_bytes);
+            // No MPI fits into less.
+            assert!(resources.start_peak_memory_bytes > 1 << 20, "{mpi:?}: {resources:?}");
+        }
+    }
+}
+
+#[test]
+fn more_ranks_than_processors_are_told_and_as_many_are_not() {
+    let Some([first, second]) = two_processors() else { return };
+    let both = [format!("{first},{second}")];
+    for mpi in MPIS {
+        for (ranks, too_many) in [(2, false), (4, true)] {
+            let profiled = bound(mpi, ranks, &both, &[]);
+            let placements = summary(&profiled.directory).placements;
+            assert_eq!(placements.len(), 1, "{placements:?}");
+            let placement = &placements[0];
+            assert_eq!((placement.ranks, placement.processors), (ranks as u64, 2));
+            assert_eq!(placement.is_oversubscribed, too_many, "{mpi:?}: {placement:?}");
+            let title = title(&profiled.directory);
+            assert_eq!(title.contains("4 ranks on 2 "), too_many, "{title}");
+            assert_eq!(title.ends_with(": oversubscribed"), too_many, "{title}");
+        }
+    }
+}
+
+#[test]
+fn ranks_on_one_core_are_told_while_another_has_none() {
+    let Some([first, second]) = two_processors() else { return };
+    let profiled = bound(OPENMPI, 2, &[first.to_string()], &[]);
+    let summary = summary(&profiled.directory);
+    let machine = &summary.machines[0].machine;
+    let share_a_core = machine.core_processors.iter().any(|core| {
+        let core: Ranges = core.parse().unwrap();
+        core.contains(first) && core.contains(second)
+    });
+    let placement = &summary.placements[0];
+    assert!(placement.is_oversubscribed, "{placement:?}");
+    // A host with one core has none that is free.
+    let is_alone = share_a_core && machine.cores == Some(1);
+    assert_eq!(placement.crowded.is_none(), is_alone, "{placement:?}");
+    if let Some(crowded) = &placement.crowded {
+        assert!((crowded.ranks_per_core - 2.0).abs() < 1e-6, "{crowded:?}");
+    }
+}
+
+#[test]
+fn the_host_is_in_the_profile_of_its_first_rank_unless_the_user_does_not_want_it() {
+    for mpi in [OPENMPI, MPICH] {
+        let machines = |settings: &[(&str, &str)]| -> Vec<Option<Machine>> {
+            let profiles = Profiled::run(mpi, 2, &["receives"], settings).profiles();
+            assert!(profiles.iter().all(|profile| profile.resources.is_some()), "{mpi:?}");
+            profiles.into_iter().map(|profile| profile.machine).collect()
+        };
+        assert_eq!(machines(&[("GYAN_MACHINE", "off")]), [None, None], "{mpi:?}");
+        let [Some(machine), None] = &machines(&[])[..] else { panic!("{mpi:?}: not of one rank") };
+        let processors: Ranges = machine.processors.parse().unwrap();
+        let cores = machine.cores.unwrap();
+        assert!(cores >= 1 && cores <= processors.len(), "{machine:?}");
+        assert!(machine.memory_bytes.unwrap() > 1 << 20, "{machine:?}");
+        let transports: Vec<&str> = machine.transports.iter().map(|of| of.name.as_str()).collect();
+        // What Debian builds: Open MPI's components are files, MPICH is over UCX.
+        let expected = if mpi == OPENMPI { "mca_pml_ob1" } else { "ucp" };
+        assert!(transports.contains(&expected), "{mpi:?}: {transports:?}");
+    }
+}
+
+#[test]
+fn a_killed_rank_leaves_what_it_used() {
+    let settings = [("GYAN_BUDGET", "100%")];
+    let profiled = Profiled::run(OPENMPI, 2, &["endings", "all", "9"], &settings);
+    for profile in lives(&profiled.directory, 2) {
+        assert_ne!(profile.end.how, Ending::Finalize);
+        let resources = resources(&profile);
+        assert!(!resources.processors.is_empty(), "{resources:?}");
+        assert!(resources.peak_memory_bytes > 1 << 20, "{resources:?}");
+        assert_eq!(profile.machine.is_some(), profile.rank == 0);
+    }
+}
