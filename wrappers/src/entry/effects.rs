@@ -9,6 +9,7 @@ use std::sync::Mutex;
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
 use crate::mpi::handles::{Kind, Language, Passed};
+use crate::observe::communicators;
 use crate::observe::objects;
 use crate::run;
 
@@ -161,13 +162,25 @@ fn completed_request(language: Language, request: usize) {
 }
 
 fn comes(kind: Kind, handle: usize) {
+    // That of one whose end was not seen.
+    forget(kind, handle);
     let Some(looks) = objects::comes(kind) else { return };
     contain("taking in an object", || {
         run::with_run(|run| run.object_comes(kind, handle, looks));
     });
 }
 
+/// The handle is no longer that of the communicator that had it.
+fn forget(kind: Kind, handle: usize) {
+    if kind == Kind::Comm {
+        contain("forgetting a communicator", || communicators::goes(handle));
+    }
+}
+
 fn goes(kind: Kind, at: Passed) {
+    if let Some(handle) = at.handle(kind) {
+        forget(kind, handle);
+    }
     if !objects::matters(kind) {
         return;
     }

@@ -20,6 +20,7 @@ use crate::mpi::functions::Pointer;
 use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
+use crate::observe::communicators;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
 use crate::profile::job::{self, Job};
@@ -192,6 +193,7 @@ impl Beginning {
         let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
+        communicators::begin(is_world.then(|| library.handle(library.abi.comm_world)).flatten());
         if let Ok(Some(mpit)) = &mpit {
             let excluded = |index| config.wanted.exclusions.has_index(index);
             let missing =

@@ -21,6 +21,7 @@ use crate::calls::ledger;
 use crate::calls::longjmp;
 use crate::calls::thread;
 use crate::config::{Notices, Reduce};
+use crate::observe::communicators;
 use crate::observe::phases::Whole;
 use crate::observe::pvars::{Findings, Look, Sampler};
 use crate::observe::receives;
@@ -148,6 +149,7 @@ impl Run {
     /// Ends it and writes the profile. What is left for another start.
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
+        communicators::end();
         let ended = Instant::now();
         if !self.is_memory_enough() {
             return Kept { mpit: None, run: None };

@@ -24,6 +24,7 @@ use crate::config::Config;
 use crate::mpi::abi::Library;
 use crate::mpi::handles::Kind;
 use crate::mpi::tool::Mpit;
+use crate::observe::communicators;
 use crate::observe::phases::{self, Phases};
 use crate::observe::pvars::{Look, Sampler};
 use crate::profile::job::Job;
@@ -177,6 +178,7 @@ impl Run {
             (self.rank, self.size) = (rank, size);
             (_, self.thread_level) = thread_level(&self.library);
         }
+        communicators::begin(self.library.handle(self.library.abi.comm_world));
         let begun = clock::now();
         self.sampled(|sampler, library, config| {
             sampler.world_comes(library, &mut config.wanted);
@@ -188,6 +190,7 @@ impl Run {
     /// The world model ends while sessions are in use.
     pub(crate) fn world_goes(&mut self) {
         self.reduces = false;
+        communicators::end();
         let begun = clock::now();
         self.sampled(|sampler, _, _| sampler.world_goes());
         budget().spent(clock::now().wrapping_sub(begun));
