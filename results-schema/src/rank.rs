@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Clock, Datatype, EventCount, InMpi, Messages, Phase, Samples, Series, Values, Watch};
+use crate::{
+    Clock, Datatype, EventCount, InMpi, Messages, Phase, Samples, Series, Values, Waiting, Watch,
+};
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -45,6 +47,9 @@ pub struct RankProfile {
     /// Receives that were watched; none unless `GYAN_WATCH` asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
+    /// How long the same calls of synchronising collectives took on each rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Waiting>,
     /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,

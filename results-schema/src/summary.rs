@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
-    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool, WatchSummary,
+    MessagesSummary, Mpi, PhaseSummary, PvarSummary, SamplesSummary, Statistic, Tool,
+    WaitingSummary, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -54,6 +55,9 @@ pub struct Summary {
     /// The receives that were watched; one row for each variable and threshold.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watches: Vec<WatchSummary>,
+    /// Waiting and transfer in synchronising collectives; one row for each function, the longest waiting first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingSummary>,
     /// What each source told about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,

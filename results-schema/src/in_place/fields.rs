@@ -10,7 +10,7 @@ use crate::{
     Call, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi, Job,
     MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues,
     Phase, PhasePvar, Pvar, RankProfile, SampledSum, Samples, Series, SeriesColumn, Skipped,
-    StateShare, Tool, Traffic, Watch,
+    StateShare, Tool, Traffic, Waiting, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -48,7 +48,7 @@ macro_rules! fields {
 fields! {
     RankProfile {
         schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], phases[?],
-        series[?], watch[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
+        series[?], watch[?], waiting[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
@@ -67,6 +67,7 @@ fields! {
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
     Series { interval_s, end_s, columns }
     SeriesColumn { name, class, object, min, mean, max }
+    Waiting { function, communicator, members, ordinal, size, calls, level, times_ns }
     Messages { source, metrics, peers, without_peer, lost }
     MessageMetric { metric, traffic, n, sum, max, histogram }
     PeerQueues {

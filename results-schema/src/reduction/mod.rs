@@ -18,6 +18,7 @@ mod ranks;
 mod sorted;
 #[cfg(test)]
 mod tests;
+mod waiting;
 mod watch;
 
 use std::cmp::Ordering;
@@ -26,9 +27,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadEnding, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi,
-    Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped,
-    SkippedSummary, Statistics, Summary, Tool, Warning, collected,
+    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job,
+    LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
+    SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
 use absence::Rows;
 use calls::CallReduction;
@@ -40,6 +41,7 @@ use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
+use waiting::Waits;
 use watch::Watches;
 
 /// The profiles seen so far, by job.
@@ -61,6 +63,7 @@ struct JobReduction {
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
     watches: Watches,
+    waiting: Waits,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -145,7 +148,7 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, waiting, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -178,6 +181,7 @@ impl JobReduction {
             phases,
             series: _,
             watch,
+            waiting,
             messages,
             events,
             coverage,
@@ -209,6 +213,7 @@ impl JobReduction {
         CallReduction::of_rank(&mut self.calls, calls, rank);
         PhaseReduction::of_rank(&mut self.phases, phases, pvars, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
+        self.waiting.set(waiting, rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -257,6 +262,7 @@ impl JobReduction {
             calls,
             phases,
             watches,
+            waiting,
             messages,
             events,
             skipped,
@@ -286,6 +292,8 @@ impl JobReduction {
         }
         let (pvars, samples) = pvars.finish();
         let calls = calls.finish();
+        let calls: Vec<CallSummary> =
+            calls.filter_map(|(name, call)| call.finish(name, reduced)).collect();
         let skipped = skipped.into_iter().map(|(skipped, ranks)| {
             let Skipped { index, name, reason } = skipped;
             SkippedSummary { index, name, reason, ranks }
@@ -316,7 +324,8 @@ impl JobReduction {
             by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
             in_mpi,
             pvars,
-            calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
+            waiting: waiting.finish(&calls),
+            calls,
             samples,
             phases: PhaseReduction::finish(phases, reduced),
             watches: watches.finish(),

@@ -49,6 +49,7 @@ fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         phases: Vec::new(),
         series: None,
         watch: None,
+        waiting: Vec::new(),
         messages: Vec::new(),
         events: Vec::new(),
         clock: None,

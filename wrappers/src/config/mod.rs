@@ -43,6 +43,8 @@ pub(crate) struct Config {
     pub(crate) series_bytes: usize,
     /// The variable that is compared at receives, and with what.
     pub(crate) watch: Option<WatchFor>,
+    /// Whether synchronising collectives are divided into waiting and transfer.
+    pub(crate) waiting: bool,
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
@@ -79,6 +81,7 @@ impl Default for Config {
             series: None,
             series_bytes: 1 << 20,
             watch: None,
+            waiting: true,
             events: EventsFrom::default(),
             elements: 64,
             objects: 64,
@@ -359,6 +362,16 @@ pub(crate) const TABLE: &[Setting] = &[
                 "off" => None,
                 _ => Some(watch_for(value)?),
             };
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_WAITING",
+        default: "on",
+        meaning: "`off`: the time of barriers and other collectives that no rank leaves before all have come is not \
+                  divided into waiting and transfer",
+        set: |config, value| {
+            config.waiting = switch(value)?;
             Ok(())
         },
     },

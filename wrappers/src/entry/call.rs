@@ -13,6 +13,7 @@ use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{Function, Kind, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
+use crate::observe::waiting;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
@@ -31,6 +32,8 @@ pub(super) struct Entry {
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
+    /// The place of the communicator on which ranks wait for each other in it.
+    pub(super) waits: Option<u8>,
 }
 
 /// How many words the routine in Fortran of a row with arguments of these `types` is passed.
@@ -54,6 +57,23 @@ impl Entry {
             return None;
         }
         receives::before(scope.is_alone(), self.function, self.receives?, arguments)
+    }
+}
+
+impl Entry {
+    /// The communicator on which ranks wait for each other in a call.
+    #[inline]
+    fn waits_on(&self, arguments: Arguments) -> Option<usize> {
+        arguments.at(self.waits?).comm()
+    }
+
+    /// Whether a call on any path but the fastest is to be timed because all ranks time it.
+    #[inline]
+    fn due(&self, scope: &Scope, arguments: Arguments) -> Option<waiting::Due> {
+        if self.waits.is_none() || !scope.is_of_program() {
+            return None;
+        }
+        waiting::due(scope.is_alone(), self.function, self.waits_on(arguments)?)
     }
 }
 
@@ -135,10 +155,11 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     // Looked up while no time is taken.
     entry.next.get(entry.name);
     let watched = entry.watched(&scope, arguments);
-    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let due = entry.due(&scope, arguments);
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     // SAFETY: the caller's.
     let result = unsafe { forward(entry, words) };
-    Stopwatch::stop(stopwatch.as_ref());
+    Stopwatch::stop(stopwatch);
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0);
     result
@@ -155,15 +176,24 @@ unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Optio
         return None;
     }
     let function = entry.function;
-    // SAFETY: the caller's.
-    let next = || unsafe { forward(entry, words) };
+    let on = entry.waits_on(arguments);
+    let next = |alone| {
+        // SAFETY: the caller's.
+        let next = || unsafe { forward(entry, words) };
+        match on {
+            Some(comm) => waiting::around(alone, function, comm, next),
+            None => next(),
+        }
+    };
     let bytes = || if let Effect::Moves(bytes) = entry.effect { bytes(arguments) } else { 0 };
     match gate::fast(function) {
-        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), function, next, bytes)),
+        Fast::Alone(inside) => {
+            Some(gate::forward(inside, ledger::alone(), function, || next(true), bytes))
+        }
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
-            Some(gate::forward(inside, ledger, function, next, bytes))
+            Some(gate::forward(inside, ledger, function, || next(false), bytes))
         }
         Fast::None => None,
     }
@@ -209,13 +239,14 @@ pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: 
         clear_stack();
     }
     let watched = entry.watched(&scope, arguments);
-    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let due = entry.due(&scope, arguments);
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let in_fortran = gate::InFortran::enter();
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
     drop(in_fortran);
-    Stopwatch::stop(stopwatch.as_ref());
+    Stopwatch::stop(stopwatch);
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     receives::after(watched, arguments, succeeded);

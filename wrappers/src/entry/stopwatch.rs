@@ -7,6 +7,7 @@ use crate::calls::containment::contain;
 use crate::calls::gate::Scope;
 use crate::calls::ledger::Ledger;
 use crate::mpi::functions::Function;
+use crate::observe::waiting::Due;
 use crate::run;
 use crate::sys::clock;
 
@@ -15,37 +16,62 @@ const MEASURED_EVERY: u64 = 16;
 
 /// Runs while a call is timed.
 pub(crate) struct Stopwatch {
-    ledger: &'static Ledger,
+    /// Where the call counts that the budget chose.
+    ledger: Option<&'static Ledger>,
     function: Function,
+    /// The call is one that all ranks time.
+    due: Option<Due>,
     begun: u64,
 }
 
 impl Stopwatch {
-    /// Starts when the call is to be timed. `samples`: variables are sampled at such calls.
+    /// Starts when the call is to be timed, or is `due` besides. `samples`: variables are sampled at such
+    /// calls.
     #[inline]
-    pub(crate) fn start(scope: &Scope, function: Function, samples: bool) -> Option<Stopwatch> {
-        let ledger = scope.times()?;
-        let mut begun = clock::now();
-        let samples = samples && run::is_sample_due(begun);
-        // Not where it would be in the way of a measurement that was prepared.
-        if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
-            begun = look(samples, begun);
+    pub(crate) fn start(
+        scope: &Scope,
+        function: Function,
+        samples: bool,
+        due: Option<Due>,
+    ) -> Option<Stopwatch> {
+        let ledger = scope.times();
+        if ledger.is_none() && due.is_none() {
+            return None;
         }
-        Some(Stopwatch { ledger, function, begun })
+        let mut begun = clock::now();
+        if let Some(ledger) = ledger {
+            let samples = samples && run::is_sample_due(begun);
+            // Not where it would be in the way of a measurement that was prepared.
+            if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
+                begun = look(samples, begun);
+            }
+        }
+        Some(Stopwatch { ledger, function, due, begun })
     }
 
     /// The call has returned.
     #[inline]
-    pub(crate) fn stop(stopwatch: Option<&Stopwatch>) {
-        let Some(&Stopwatch { ledger, function, begun }) = stopwatch else { return };
+    pub(crate) fn stop(stopwatch: Option<Stopwatch>) {
+        let Some(Stopwatch { ledger, function, due, begun }) = stopwatch else { return };
         let ended = clock::now();
-        let timed = ledger.timed(budget(), function, begun, ended);
-        if timed.looked {
-            budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
-        } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget().is_unlimited() {
-            // Never the first, for which memory is got.
-            budget().learn_after(clock::now().wrapping_sub(ended) as f64);
+        if let Some(ledger) = ledger {
+            timed(ledger, function, begun, ended);
         }
+        if let Some(due) = due {
+            due.took(ended.wrapping_sub(begun));
+        }
+    }
+}
+
+/// Takes in the time of a call that the budget chose.
+#[inline]
+fn timed(ledger: &Ledger, function: Function, begun: u64, ended: u64) {
+    let timed = ledger.timed(budget(), function, begun, ended);
+    if timed.looked {
+        budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
+    } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget().is_unlimited() {
+        // Never the first, for which memory is got.
+        budget().learn_after(clock::now().wrapping_sub(ended) as f64);
     }
 }
 

@@ -7,9 +7,6 @@
 //!
 //! Does not know what its users note at a communicator.
 
-// Until its users are there.
-#![allow(dead_code)]
-
 use std::collections::BTreeMap;
 use std::ptr;
 use std::sync::atomic::{
@@ -178,12 +175,14 @@ impl Communicator {
     }
 
     /// Whether it has the ranks of `MPI_COMM_WORLD`, or the first of them, in their order.
+    #[allow(dead_code)]
     pub(crate) fn is_same(&self) -> bool {
         self.is_same.load(Ordering::Relaxed)
     }
 
     /// What a rank in it is in `MPI_COMM_WORLD`; none for one that it has not, or that is not in there.
-    #[allow(clippy::inline_always)]
+    // For whoever counts messages to each rank.
+    #[allow(dead_code, clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn rank_in_world(&self, rank: u32) -> Option<u32> {
         if rank >= self.size() {

@@ -23,6 +23,7 @@ use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
+use crate::observe::waiting;
 use crate::profile::job::{self, Job};
 use crate::profile::reduce;
 use crate::run::cvars;
@@ -194,6 +195,7 @@ impl Beginning {
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
         communicators::begin(is_world.then(|| library.handle(library.abi.comm_world)).flatten());
+        waiting::begin(config.waiting);
         if let Ok(Some(mpit)) = &mpit {
             let excluded = |index| config.wanted.exclusions.has_index(index);
             let missing =
