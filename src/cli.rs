@@ -136,9 +136,11 @@ Examples:
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
+  gyan report --waiting gyan-app-1234                 collectives: waiting or transfer, and for whom
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
+#[allow(clippy::struct_excessive_bools)] // options that are given or not
 pub(crate) struct ReportOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
@@ -169,6 +171,9 @@ pub(crate) struct ReportOptions {
     /// were called while one was long
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) queues: bool,
+    /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) waiting: bool,
 }
 
 #[derive(Args)]

@@ -14,6 +14,7 @@ mod series;
 mod statistic;
 pub(crate) mod value;
 mod variables;
+mod waiting;
 mod watch;
 
 pub(crate) use difference::{changed, difference};
@@ -26,6 +27,7 @@ pub(crate) use report::{phases, report};
 pub(crate) use series::{Course, series};
 pub(crate) use value::Value;
 pub(crate) use variables::{Choice, level, variables};
+pub(crate) use waiting::waiting;
 
 /// Something to read.
 pub(crate) struct View<'a> {

@@ -6,6 +6,7 @@ mod profiles;
 mod queues;
 mod series;
 mod summary;
+mod waiting;
 
 use std::borrow::Cow;
 use std::io;
@@ -20,6 +21,7 @@ pub(crate) use profiles::{CALLS, LongTable, VARIABLES};
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;
 pub(crate) use summary::{phases, summary};
+pub(crate) use waiting::waiting;
 
 /// What is done with each row; its error ends the table.
 pub(crate) type TakeRow<'t> = dyn FnMut(&[Value]) -> io::Result<()> + 't;

@@ -17,7 +17,7 @@ use gyan_results::{
 use super::headings::{library_and_job, title};
 use super::limits::some_of;
 use super::value::{Amount, Unit, Value, integer, line, seconds, share};
-use super::{Section, View, plural, queues, watch};
+use super::{Section, View, plural, queues, waiting, watch};
 use crate::symbols::stacks::Watched;
 use calls::{Whole, calls};
 use cost::cost;
@@ -40,6 +40,7 @@ pub(crate) fn report<'a>(
     }
     sections.extend(hosts::table(summary, all));
     sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
+    sections.extend(waiting::sentences(summary));
     sections.extend(watch::sites(watched, remarks, all));
     sections.push(coverage(&summary.coverage, all));
     sections.push(cost(summary, all));

@@ -9,3 +9,4 @@ mod languages;
 mod native;
 mod phases;
 mod sessions;
+mod waiting;
