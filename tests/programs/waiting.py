@@ -1,6 +1,7 @@
 """As waiting.c, by mpi4py: the last rank comes late to each tenth of 30 calls of two functions on MPI_COMM_WORLD and a
 duplicate of it."""
 import time
+from array import array
 
 from mpi4py import MPI
 
@@ -10,7 +11,9 @@ twin = world.Dup()
 twin.Set_name("twin")
 with open(f"truth.{world.rank}", "w") as truth:
     for comm, name in (world, "MPI_COMM_WORLD"), (twin, "twin"):
-        for function, call in ("MPI_Barrier", comm.Barrier), ("MPI_Allreduce", lambda: comm.allreduce(1)):
+        one, sum = array("i", [1]), array("i", [0])
+        reduce = lambda: comm.Allreduce([one, MPI.INT], [sum, MPI.INT])
+        for function, call in ("MPI_Barrier", comm.Barrier), ("MPI_Allreduce", reduce):
             times = []
             for i in range(30):
                 if late and i % 10 == 5:
