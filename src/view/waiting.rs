@@ -5,7 +5,7 @@ use gyan_results::{CommunicatorWaiting, LastRank, Summary, WaitingSummary};
 use super::headings::{library_and_job, title};
 use super::limits::{first_rows, more_rows};
 use super::value::{Amount, Value, line, row, seconds, share};
-use super::{Section, View, numbers, texts};
+use super::{Section, View, cut, numbers, texts};
 
 /// A function is spoken of that takes this share of the time of all ranks, and no more of them.
 const SHARE_AT_LEAST: f64 = 0.01;
@@ -13,6 +13,8 @@ const SENTENCES_AT_MOST: usize = 3;
 /// Of all waiting, what is for one rank when the sentence names it.
 const MOST: f64 = 0.5;
 const LAST_AT_MOST: usize = 2;
+/// Characters of a list of ranks.
+const RANKS_AT_MOST: usize = 16;
 
 pub(crate) fn waiting(summary: &Summary, all: bool) -> View<'_> {
     let mut subtitle = vec![library_and_job(summary)];
@@ -88,8 +90,8 @@ fn table(functions: &[WaitingSummary], all: bool) -> Section<'_> {
     if functions.iter().any(|of| of.ranks_missing) {
         notes.push("≥ where ranks are missing, which may have come later than all others".into());
     }
-    let mut columns = texts(["FUNCTION", "COMMUNICATOR"]);
-    columns.extend(numbers(["RANKS", "CALLS", "TIME", "WAITING", "OF TIME", "TRANSFER"]));
+    let mut columns = texts(["FUNCTION", "COMMUNICATOR", "RANKS"]);
+    columns.extend(numbers(["CALLS", "TIME", "WAITING", "OF TIME", "TRANSFER"]));
     columns.extend(texts(["LAST"]));
     Section {
         title: "Waiting in synchronising collectives".into(),
@@ -113,7 +115,7 @@ fn cells<'a>(of: &'a WaitingSummary, on: &'a CommunicatorWaiting) -> Vec<Value<'
     row![
         &of.function,
         &on.communicator,
-        u64::from(on.size),
+        cut(&on.ranks, RANKS_AT_MOST),
         on.calls,
         seconds(on.time_s),
         waiting,

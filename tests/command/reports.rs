@@ -72,9 +72,9 @@ fn changed(change: impl Fn(&mut RankProfile)) -> TempDir {
 fn waiting() -> TempDir {
     let times = |rank: u64, function: &str, calls: u64| {
         let time = |call: u64| match function {
-            "MPI_Allreduce" if call % 10 > 0 => Some(20_000 + (3 - rank) * 4_500_000),
+            "MPI_Allreduce" if call % 10 > 0 => Some(20_000 + (3 - rank) * 9_700_000),
             "MPI_Allreduce" => Some(20_000 + 300_000 * rank),
-            _ => Some(3_000 + 1_000 * ((rank + call) % 4)),
+            _ => Some(3_000 + 1_000 * ((rank + call) % 4) * (1 + call % 3)),
         };
         Waiting::written((0..calls).map(time))
     };
