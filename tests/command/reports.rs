@@ -68,11 +68,11 @@ fn changed(change: impl Fn(&mut RankProfile)) -> TempDir {
     directory
 }
 
-/// The same, where rank 3 comes last to most calls of MPI_Allreduce, and others to those of MPI_Barrier.
+/// The same, where rank 3 comes last to most calls of `MPI_Allreduce`, and others to those of `MPI_Barrier`.
 fn waiting() -> TempDir {
     let times = |rank: u64, function: &str, calls: u64| {
         let time = |call: u64| match function {
-            "MPI_Allreduce" if call % 10 > 0 => Some(20_000 + (3 - rank) * 9_700_000),
+            "MPI_Allreduce" if !call.is_multiple_of(10) => Some(20_000 + (3 - rank) * 9_700_000),
             "MPI_Allreduce" => Some(20_000 + 300_000 * rank),
             _ => Some(3_000 + 1_000 * ((rank + call) % 4) * (1 + call % 3)),
         };

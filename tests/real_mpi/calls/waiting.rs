@@ -13,10 +13,14 @@ use crate::common::{
 use crate::matrix::{self, Column};
 
 const RANKS: usize = 4;
-/// What lies between the clock that a program reads and gyan's is a few hundred instructions, on each rank.
-const BETWEEN_NS: f64 = 50_000.0;
+/// What lies between the clock that a program reads and gyan's is a few hundred instructions, on each rank. Now and then
+/// the machine does something else there.
+const BETWEEN_NS: f64 = 20_000.0;
+const UNDISTURBED: f64 = 0.95;
 /// How exactly durations are written down.
 const ROUNDING: f64 = 0.01;
+/// What gyan does else at a call is not part of the time that it takes down, but of the program's.
+const NOTHING_ELSE: [(&str, &str); 2] = [("GYAN_LIVE", "off"), ("GYAN_SAMPLE", "none")];
 
 /// When a rank called and when it returned, in ns.
 type Times = Vec<(f64, f64)>;
@@ -38,39 +42,32 @@ fn calls(directory: &Path, ranks: usize) -> Calls {
     calls
 }
 
-/// What the program saw of one function on one communicator, in seconds.
+/// A call as all ranks saw it, in ns.
 #[derive(Debug, Default)]
 struct Seen {
-    calls: u64,
     time: f64,
     /// How long ranks were there before the last one came.
     waiting: f64,
-    /// How much longer that one took to return, which it had no part in when it was the machine.
+    /// How much longer that one took to return, which is not the program's doing.
     late_return: f64,
-    /// By rank: what of that was before it came last.
-    last: BTreeMap<u32, f64>,
+    /// The one that came last, when all others were there for longer than it was.
+    last: Option<u32>,
 }
 
-fn seen(of: &BTreeMap<u32, Times>) -> Seen {
-    let mut seen = Seen::default();
-    let number = of.values().next().unwrap().len();
-    assert!(of.values().all(|times| times.len() == number));
-    for call in 0..number {
-        let at = |times: &Times| times[call];
-        let came = |(_, times): &(&u32, &Times)| at(times).0;
-        let (last, times) = of.iter().max_by(|a, b| came(a).total_cmp(&came(b))).unwrap();
-        let (came, returned) = at(times);
-        let mut waiting = 0.0;
-        for (begun, ended) in of.values().map(at) {
-            seen.calls += 1;
-            seen.time += (ended - begun) * 1e-9;
-            waiting += (came - begun) * 1e-9;
-            seen.late_return += (returned - ended).max(0.0) * 1e-9;
-        }
-        seen.waiting += waiting;
-        *seen.last.entry(*last).or_default() += waiting;
+fn seen(of: &BTreeMap<u32, Times>, call: usize) -> Seen {
+    let times = || of.values().map(|times| times[call]);
+    let came = |(_, times): &(&u32, &Times)| times[call].0;
+    let (last, times_of_last) = of.iter().max_by(|a, b| came(a).total_cmp(&came(b))).unwrap();
+    let (came, returned) = times_of_last[call];
+    let others = of.iter().filter(|(rank, _)| *rank != last).map(|(_, times)| times[call].0);
+    let is_clear = others.fold(f64::INFINITY, |least, begun| least.min(came - begun))
+        > returned - came + BETWEEN_NS;
+    Seen {
+        time: times().map(|(begun, ended)| ended - begun).sum(),
+        waiting: times().map(|(begun, _)| came - begun).sum(),
+        late_return: times().map(|(_, ended)| (returned - ended).max(0.0)).sum(),
+        last: is_clear.then_some(*last),
     }
-    seen
 }
 
 fn summary(profiles: &[RankProfile]) -> Summary {
@@ -99,27 +96,65 @@ fn found(summary: &Summary) -> BTreeMap<(String, String), &CommunicatorWaiting> 
     found
 }
 
-/// Whether what gyan found is what the program saw: also of what ranks did whom the machine left no time.
+/// How long each rank took for each call, in ns, where every one was timed.
+fn timed(profiles: &[RankProfile], on: &CommunicatorWaiting, function: &str) -> Vec<Vec<f64>> {
+    let is_it = |row: &&Waiting| {
+        row.function.trim_end_matches("_c") == function
+            && (row.members.as_str(), row.ordinal) == (on.members.as_str(), on.ordinal)
+    };
+    let rows = profiles.iter().filter_map(|profile| profile.waiting.iter().find(is_it));
+    rows.map(|row| row.durations().map(|ns| ns.unwrap() as f64).collect()).collect()
+}
+
+/// Whether what gyan found is what the program saw, and what the summary says follows from that.
 fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
     let summary = summary(profiles);
     let found = found(&summary);
     assert_eq!(found.keys().collect::<Vec<_>>(), calls.keys().collect::<Vec<_>>(), "{what}");
+    let (mut all, mut undisturbed) = (0_u32, 0_u32);
     for (key, on) in found {
-        let seen = seen(&calls[&key]);
-        let what = format!("{what} {key:?}\n{seen:?}\n{on:?}");
-        assert_eq!((on.calls, on.waiting_error_s), (seen.calls, Some(0.0)), "{what}");
-        let slack = seen.calls as f64 * BETWEEN_NS * 1e-9;
-        // Inside what the program measures, call by call.
-        assert!(on.time_s <= seen.time * (1.0 + ROUNDING), "{what}");
-        assert!(on.time_s >= seen.time * (1.0 - ROUNDING) - slack, "{what}");
-        let lower = 0.95 * seen.waiting - seen.late_return - slack;
-        assert!(on.waiting_s >= lower, "{what}");
-        // The rank that others saw coming last is the one that they waited for.
-        let (last, most) = seen.last.iter().max_by(|a, b| a.1.total_cmp(b.1)).unwrap();
-        if most - seen.late_return - slack > 0.6 * on.waiting_s {
-            assert_eq!(on.last[0].rank, *last, "{what}");
+        let of = &calls[&key];
+        let number = of.values().next().unwrap().len();
+        let what = format!("{what} {key:?} {on:?}");
+        assert_eq!(
+            (on.calls, on.waiting_error_s),
+            ((number * of.len()) as u64, Some(0.0)),
+            "{what}"
+        );
+        let timed = timed(profiles, on, &key.0);
+        assert!(timed.len() == of.len() && timed.iter().all(|of| of.len() == number), "{what}");
+        let (mut time_s, mut waiting_s) = (0.0, 0.0);
+        let mut waited_for: BTreeMap<u32, f64> = BTreeMap::new();
+        for call in 0..number {
+            let durations = || timed.iter().map(|of| of[call]);
+            let time: f64 = durations().sum();
+            let shortest = durations().fold(f64::INFINITY, f64::min);
+            let at = durations().position(|duration| duration <= shortest).unwrap();
+            let last = *of.keys().nth(at).unwrap();
+            let waiting = time - shortest * of.len() as f64;
+            (time_s, waiting_s) = (time_s + time * 1e-9, waiting_s + waiting * 1e-9);
+            *waited_for.entry(last).or_default() += waiting * 1e-9;
+            let seen = seen(of, call);
+            // Inside what the program measures.
+            let what = format!("call {call} of {what} {seen:?}");
+            assert!(time <= seen.time * (1.0 + ROUNDING) + 1.0, "{what}");
+            let slack = of.len() as f64 * BETWEEN_NS;
+            let is_time = time >= seen.time * (1.0 - ROUNDING) - slack;
+            let is_waiting = waiting >= 0.95 * seen.waiting - seen.late_return - slack;
+            all += 1;
+            let is_last = seen.last.is_none_or(|rank| rank == last);
+            undisturbed += u32::from(is_time && is_waiting && is_last);
         }
+        let is = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
+        assert!(is(on.time_s, time_s) && is(on.waiting_s, waiting_s), "{what}");
+        let most = waited_for.values().copied().fold(0.0, f64::max);
+        assert!(is(on.last[0].waiting_share, most / waiting_s), "{what}");
+        assert!(is(waited_for[&on.last[0].rank], most), "{what}");
     }
+    assert!(
+        f64::from(undisturbed) >= UNDISTURBED * f64::from(all),
+        "{what}: {undisturbed} of {all}"
+    );
 }
 
 fn check(mpi: Mpi, run: &Profiled, what: impl Debug) -> Vec<RankProfile> {
@@ -133,7 +168,7 @@ fn check(mpi: Mpi, run: &Profiled, what: impl Debug) -> Vec<RankProfile> {
 #[test]
 fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() {
     for mpi in BED {
-        let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["waiting"], &[]), "in C");
+        let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["waiting"], &NOTHING_ELSE), "in C");
         let summary = summary(&profiles);
         // Neither groups of two sides nor one rank wait for each other.
         let barrier = summary.waiting.iter().find(|of| of.function == "MPI_Barrier").unwrap();
@@ -146,13 +181,13 @@ fn fortran_and_python_are_seen_too() {
     for (column, binding) in [(Column::MpifH, &["-DMPIF_H"][..]), (Column::UseMpiF08, &[])] {
         for mpi in matrix::with(column) {
             let program = mpi.fortran_program("waiting.F90", binding);
-            check(mpi, &Profiled::preloaded(mpi, RANKS, &program, &[], &[]), column);
+            check(mpi, &Profiled::preloaded(mpi, RANKS, &program, &[], &NOTHING_ELSE), column);
         }
     }
     let program = root().join("tests/programs/waiting.py").display().to_string();
     for mpi in matrix::with(Column::Mpi4py) {
         let python = Path::new("python-mpi4py");
-        check(mpi, &Profiled::preloaded(mpi, RANKS, python, &[&program], &[]), "mpi4py");
+        check(mpi, &Profiled::preloaded(mpi, RANKS, python, &[&program], &NOTHING_ELSE), "mpi4py");
     }
 }
 
@@ -195,10 +230,9 @@ fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
         assert_ne!(run.outcome.code, 0, "{mpi:?}");
         let profiles = lives(&run.directory, RANKS);
         let summary = summary(&profiles);
-        let seen = calls(run.place(), RANKS);
         let found = found(&summary);
         let world = ("MPI_Allreduce".to_owned(), "MPI_COMM_WORLD".to_owned());
-        assert_eq!(found[&world].calls, self::seen(&seen[&world]).calls, "{mpi:?}");
+        assert_eq!(found[&world].calls, 30 * RANKS as u64, "{mpi:?}");
         assert!(found[&world].waiting_s > 0.0 && !summary.waiting[0].ranks_missing, "{mpi:?}");
     }
 }
