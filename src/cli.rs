@@ -140,6 +140,7 @@ Examples:
   gyan report --sizes gyan-app-1234                   how large messages are
   gyan report --peers gyan-app-1234                   who sends how much to whom
   gyan report --machine gyan-app-1234                 the hosts, and what of them the ranks used
+  gyan report --waiting gyan-app-1234                 collectives: waiting or transfer, and for whom
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
@@ -187,6 +188,9 @@ pub(crate) struct ReportOptions {
     /// that the ranks used
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) machine: bool,
+    /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) waiting: bool,
 }
 
 #[derive(Args)]
@@ -239,7 +243,7 @@ pub(crate) struct ExportOptions {
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Which tables: ranks, calls, times, sizes, peers, variables, series, phases, phase_calls [default: variables; all of them
+    /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, variables, series, phases, phase_calls [default: variables; all of them
     /// into a directory]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,

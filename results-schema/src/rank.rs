@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Clock, Datatype, EventCount, InMpi, Machine, Messages, Peers, Phase, Resources, Samples,
-    Series, Sites, Values, Watch,
+    Series, Sites, Values, Waiting, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -61,6 +61,9 @@ pub struct RankProfile {
     /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<Sites>,
+    /// How long the same calls of synchronising collectives took on each rank.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<Waiting>,
     /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,

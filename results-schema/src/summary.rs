@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
     MachineSummary, MessagesSummary, Mpi, PhaseSummary, PlacementSummary, PvarSummary,
-    ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary, WatchSummary,
+    ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary,
+    WaitingSummary, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -70,6 +71,9 @@ pub struct Summary {
     /// Where in the program the timed calls came from; none when no rank noted it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesSummary>,
+    /// Waiting and transfer in synchronising collectives; one row for each function, the longest waiting first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting: Vec<WaitingSummary>,
     /// What each source told about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,

@@ -17,6 +17,7 @@ mod sites;
 mod statistic;
 pub(crate) mod value;
 mod variables;
+mod waiting;
 mod watch;
 
 pub(crate) use difference::{changed, difference};
@@ -32,6 +33,7 @@ pub(crate) use series::{Course, series};
 pub(crate) use sites::sites;
 pub(crate) use value::Value;
 pub(crate) use variables::{Choice, level, variables};
+pub(crate) use waiting::waiting;
 
 /// Something to read.
 pub(crate) struct View<'a> {

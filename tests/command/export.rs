@@ -67,6 +67,22 @@ fn newer_profiles() -> Vec<Value> {
             "messages": [{"rank": 1, "number": 3, "bytes": 24}, {"rank": null, "number": 1, "bytes": 0}],
             "accesses": [{"rank": 0, "number": 5, "bytes": 40}]
         });
+        profile["waiting"] = json!([{
+            "function": "MPI_Allreduce", "communicator": "MPI_COMM_WORLD", "members": "00ff00ff00ff00ff",
+            "ordinal": 0, "size": 4, "calls": 2, "level": 0, "times_ns": "A9J8"
+        }]);
+        profile["sites"] = json!({
+            "sites": [
+                {"function": "MPI_Send", "call": 0, "calls": 9, "calls_error": 0.5, "timed": 3, "time_s": 0.25,
+                 "time_error_s": 0.125, "time_max_s": 0.0625, "bytes": 72, "stacks_taken": 0, "stacks": []},
+                {"function": "MPI_Recv", "call": null, "calls": 1, "timed": 1, "time_s": 0.5,
+                 "time_max_s": 0.5, "stacks_taken": 0, "stacks": []},
+                {"function": "MPI_Recv", "call": 1, "calls": 1, "timed": 1, "time_s": 0.5,
+                 "time_max_s": 0.5, "stacks_taken": 0, "stacks": []}
+            ],
+            "addresses": [{"object": 0, "address": 4096}, {"object": null, "address": 64, "name": "py::f:f.py"}],
+            "load_map": [{"path": "/opt/app/solver", "build_id": null}]
+        });
         let call = &mut profile["calls"][1];
         call["size_histogram"] = json!([2, 0, 0, 0, 7, 1]);
         call["size_histogram_bytes"] = json!([0, 0, 0, 0, 56, 16]);
@@ -259,6 +275,54 @@ fn expected_peers(profile: &Value) -> Vec<Row> {
     rows
 }
 
+fn expected_sites(profile: &Value) -> Vec<Row> {
+    const SITE: &Columns = &[
+        ("function", "/function"),
+        ("count", "/calls"),
+        ("count_error", "/calls_error"),
+        ("timed", "/timed"),
+        ("time_s", "/time_s"),
+        ("time_error_s", "/time_error_s"),
+        ("time_max_s", "/time_max_s"),
+        ("bytes", "/bytes"),
+    ];
+    let mut rows = Vec::new();
+    for site in list(&profile["sites"], "sites") {
+        let mut row = row(profile, site, SITE);
+        let at = |of: &Value| of.as_u64().and_then(|at| usize::try_from(at).ok());
+        let code = at(&site["call"]).map_or(&Value::Null, |at| &profile["sites"]["addresses"][at]);
+        let object =
+            at(&code["object"]).map_or(&Value::Null, |at| &profile["sites"]["load_map"][at]);
+        row.insert("object".into(), object["path"].clone());
+        row.insert("address".into(), code["address"].clone());
+        row.insert("name".into(), code["name"].clone());
+        rows.push(row);
+    }
+    rows
+}
+
+/// Of a profile whose every call was timed.
+fn expected_waiting(profile: &Value) -> Vec<Row> {
+    const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    let mut rows = Vec::new();
+    for of in list(profile, "waiting") {
+        assert_eq!(of["level"], 0);
+        let digits = of["times_ns"].as_str().unwrap().chars().map(|one| DIGITS.find(one).unwrap());
+        let digits: Vec<u64> = digits.map(|at| at.try_into().unwrap()).collect();
+        for (call, pair) in digits.chunks(2).enumerate() {
+            let ns = if pair[0] == 0 { pair[1] } else { (64 + pair[1]) << (pair[0] - 1) };
+            let mut row = Row::new();
+            for key in ["function", "communicator", "members", "ordinal"] {
+                row.insert(key.into(), of[key].clone());
+            }
+            row.insert("call".into(), call.into());
+            row.insert("time_ns".into(), ns.into());
+            rows.push(keyed(profile, row));
+        }
+    }
+    rows
+}
+
 fn expected_series(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     let series = &profile["series"];
@@ -310,6 +374,8 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
         "times" => expected_times(profile),
         "sizes" => expected_sizes(profile),
         "peers" => expected_peers(profile),
+        "sites" => expected_sites(profile),
+        "waiting" => expected_waiting(profile),
         "variables" => expected_variables(profile),
         "series" => expected_series(profile),
         "phases" => rows(profile, "phases", PHASE),
@@ -319,8 +385,19 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
     profiles.iter().flat_map(of).collect()
 }
 
-const TABLES: [&str; 9] =
-    ["ranks", "calls", "times", "sizes", "peers", "variables", "series", "phases", "phase_calls"];
+const TABLES: [&str; 11] = [
+    "ranks",
+    "calls",
+    "times",
+    "sizes",
+    "peers",
+    "sites",
+    "waiting",
+    "variables",
+    "series",
+    "phases",
+    "phase_calls",
+];
 
 /// Each table of each fixture: the options for it, and its rows.
 fn each_table(mut test: impl FnMut(&Path, &[&str], Vec<Row>)) {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use gyan_results::{Clock, RankProfile, rank_file_name, read_rank};
+use gyan_results::{Clock, RankProfile, Waiting, rank_file_name, read_rank};
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
@@ -80,6 +80,63 @@ fn changed(change: impl Fn(&mut RankProfile)) -> TempDir {
         fs::write(directory.path().join(name), text).unwrap();
     }
     directory
+}
+
+/// The same, where rank 3 comes last to most calls of `MPI_Allreduce`, and others to those of `MPI_Barrier`.
+fn waiting() -> TempDir {
+    let times = |rank: u64, function: &str, calls: u64| {
+        let time = |call: u64| match function {
+            "MPI_Allreduce" if !call.is_multiple_of(10) => Some(20_000 + (3 - rank) * 9_700_000),
+            "MPI_Allreduce" => Some(20_000 + 300_000 * rank),
+            _ => Some(3_000 + 1_000 * ((rank + call) % 4) * (1 + call % 3)),
+        };
+        Waiting::written((0..calls).map(time))
+    };
+    changed(|profile| {
+        let row = |function: &str, communicator: &str, half: bool, calls, level| Waiting {
+            function: function.into(),
+            communicator: communicator.into(),
+            members: if half { format!("{:016x}", 7 + profile.rank % 2) } else { "89ab".repeat(4) },
+            ordinal: u32::from(communicator == "solver"),
+            size: if half { 2 } else { 4 },
+            calls,
+            level,
+            times_ns: times(profile.rank.into(), function, calls >> level),
+        };
+        profile.waiting = vec![
+            row("MPI_Allreduce", "MPI_COMM_WORLD", false, 20, 0),
+            row("MPI_Barrier", "MPI_COMM_WORLD", false, 6400, 4),
+            row("MPI_Barrier", "solver", false, 10, 0),
+            row("MPI_Barrier", "communicator of 2 ranks", true, 100, 0),
+        ];
+    })
+}
+
+#[test]
+fn the_reports_of_waiting_are_the_golden_ones() {
+    let directory = waiting();
+    for (name, options) in [
+        ("waiting-report.txt", &[][..]),
+        ("waiting.txt", &["--waiting"]),
+        ("waiting.md", &["--waiting", "--format", "markdown"]),
+        ("waiting.csv", &["--waiting", "--format", "csv"]),
+        ("waiting.json", &["--waiting", "--format", "json"]),
+    ] {
+        let outcome = report(directory.path(), options);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{name}");
+        is_golden(name, &outcome.stdout);
+    }
+    fs::remove_file(directory.path().join(rank_file_name(3))).unwrap();
+    let outcome = report(directory.path(), &["--waiting"]);
+    let missing = "≥ where ranks are missing";
+    assert!(outcome.stdout.contains(missing), "{}", outcome.stdout);
+}
+
+#[test]
+fn without_collectives_that_wait_the_report_says_so() {
+    let outcome = run(gyan().arg("report").arg(RUNNING).arg("--waiting").current_dir(root()));
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("nothing is known of waiting"), "{}", outcome.stderr);
 }
 
 fn report(directory: &Path, options: &[&str]) -> Outcome {

@@ -11,7 +11,7 @@ use crate::{
     EventCount, InMpi, Job, LoadedObject, Machine, MessageMetric, MessageSource, Messages, Metric,
     Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase, PhasePvar, Pvar,
     RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn, Site, SiteStack, Sites,
-    Skipped, StateShare, Tool, Traffic, Watch,
+    Skipped, StateShare, Tool, Traffic, Waiting, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -49,8 +49,8 @@ macro_rules! fields {
 fields! {
     RankProfile {
         schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?],
-        peers[?], phases[?], series[?], watch[?], sites[?], machine[?], resources[?], messages[?],
-        events[?], coverage, clock[?], warnings, overhead,
+        peers[?], phases[?], series[?], watch[?], waiting[?], sites[?], machine[?], resources[?],
+        messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
@@ -86,6 +86,7 @@ fields! {
     SiteStack { hits, calls, time_s, frames }
     CodeAddress { object, address, name[?] }
     LoadedObject { path, build_id[?] }
+    Waiting { function, communicator, members, ordinal, size, calls, level, times_ns }
     Messages { source, metrics, peers, without_peer, lost }
     MessageMetric { metric, traffic, n, sum, max, histogram }
     PeerQueues {

@@ -22,6 +22,7 @@ mod sorted;
 #[cfg(test)]
 mod tests;
 mod traffic;
+mod waiting;
 mod watch;
 
 use std::cmp::Ordering;
@@ -30,9 +31,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadEnding, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, LeftOut, Mpi,
-    Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks, SUMMARY_SCHEMA, Skipped,
-    SkippedSummary, Statistics, Summary, Tool, Warning, collected,
+    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job,
+    LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
+    SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
 use absence::Rows;
 use calls::CallReduction;
@@ -47,6 +48,7 @@ use phases::PhaseReduction;
 use pvars::Pvars;
 use sites::SitesReduction;
 use traffic::Traffic;
+use waiting::Waits;
 use watch::Watches;
 
 /// The profiles seen so far, by job.
@@ -72,6 +74,7 @@ struct JobReduction {
     machines: Machines,
     resources: ResourcesReduction,
     sites: SitesReduction,
+    waiting: Waits,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -156,8 +159,8 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches, sites,
-        machines, resources, messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches,
+        waiting, sites, machines, resources, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -194,6 +197,7 @@ impl JobReduction {
             machine: _,
             resources,
             sites,
+            waiting,
             messages,
             events,
             coverage,
@@ -231,6 +235,7 @@ impl JobReduction {
         self.resources = resources.unwrap_or_default();
         self.sites =
             sites.as_ref().map(|sites| SitesReduction::of(sites, rank)).unwrap_or_default();
+        self.waiting.set(waiting, rank);
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -280,6 +285,7 @@ impl JobReduction {
             calls,
             phases,
             watches,
+            waiting,
             sites,
             machines,
             resources,
@@ -312,6 +318,8 @@ impl JobReduction {
         }
         let (pvars, samples) = pvars.finish();
         let calls = calls.finish();
+        let calls: Vec<CallSummary> =
+            calls.filter_map(|(name, call)| call.finish(name, reduced)).collect();
         let skipped = skipped.into_iter().map(|(skipped, ranks)| {
             let Skipped { index, name, reason } = skipped;
             SkippedSummary { index, name, reason, ranks }
@@ -346,7 +354,8 @@ impl JobReduction {
             in_mpi,
             peers,
             pvars,
-            calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
+            waiting: waiting.finish(&calls),
+            calls,
             samples,
             phases: PhaseReduction::finish(phases, reduced),
             watches: watches.finish(),

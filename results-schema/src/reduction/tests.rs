@@ -53,6 +53,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         machine: None,
         resources: None,
         sites: None,
+        waiting: Vec::new(),
         messages: Vec::new(),
         events: Vec::new(),
         clock: None,

@@ -89,6 +89,17 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         queues(directory, &summary, format, all)?;
     } else if options.machine {
         machine(directory, &summary, format, all)?;
+    } else if options.waiting {
+        if summary.waiting.is_empty() {
+            return Err(Error::new(
+                directory.display(),
+                "nothing is known of waiting",
+                "run a program that calls collectives such as MPI_Allreduce on two ranks at least, without \
+                 GYAN_WAITING=off",
+            ));
+        }
+        let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
+        print(format, &view, data, |out| write_json(out, &summary.waiting))?;
     } else {
         let (watched, remarks) = stacks::watched(&summary);
         let called = sites::call_sites(&summary);

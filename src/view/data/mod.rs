@@ -9,6 +9,7 @@ mod series;
 mod sites;
 mod summary;
 mod tables;
+mod waiting;
 
 use std::borrow::Cow;
 use std::io;
@@ -26,6 +27,7 @@ pub(crate) use series::series;
 pub(crate) use sites::sites;
 pub(crate) use summary::{phases, summary};
 pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
+pub(crate) use waiting::waiting;
 
 /// What is done with each row; its error ends the table.
 pub(crate) type TakeRow<'t> = dyn FnMut(&[Value]) -> io::Result<()> + 't;

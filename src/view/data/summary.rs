@@ -4,7 +4,7 @@ use std::io;
 
 use gyan_results::{
     CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, PhaseSummary,
-    PvarSummary, SamplesSummary, Statistic, Summary, Traffic,
+    PvarSummary, SamplesSummary, Statistic, Summary, Traffic, WaitingSummary,
 };
 
 use super::{Data, TakeRow, classes, element, machine, word};
@@ -54,6 +54,7 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
         table.samples(&summary.samples)?;
         table.calls(&summary.calls)?;
         table.watched(watched)?;
+        table.waiting(&summary.waiting)?;
         table.messages(&summary.messages)?;
         for event in &summary.events {
             let (name, object) = (Some(event.name.as_str()), event.object.as_deref());
@@ -263,6 +264,25 @@ impl<'a> Table<'a, '_> {
                 let about =
                     About { kind: "call site", name, object: Some(&place), ..about("hits") };
                 self.statistic(about, Some(site.hits))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums over ranks.
+    fn waiting(&mut self, functions: &[WaitingSummary]) -> io::Result<()> {
+        for of in functions {
+            let about = |measure| About {
+                kind: "waiting",
+                name: Some(of.function.as_str()),
+                measure,
+                ..About::default()
+            };
+            self.sum(about("calls"), of.calls)?;
+            self.sum(about("time_s"), of.time_s)?;
+            self.sum(about("waiting_s"), of.waiting_s)?;
+            if let Some(error) = of.waiting_error_s {
+                self.sum(about("waiting_error_s"), error)?;
             }
         }
         Ok(())

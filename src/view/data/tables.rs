@@ -9,7 +9,7 @@ use std::io;
 
 use gyan_results::{
     Call, Element, End, Number, Overhead, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
-    Resources,
+    Resources, Sites, Waiting,
 };
 
 use super::series::each_interval;
@@ -152,6 +152,46 @@ pub(crate) const TABLES: &[Table] = &[
             required("bytes", Kind::Integer).about("their bytes; exact"),
         ],
         rows: peers,
+    },
+    Table {
+        name: "sites",
+        about: "rank, function and place in the program that called it",
+        columns: &[
+            FUNCTION,
+            column("object", Kind::Text)
+                .about("file of the place; null for code in no file and for places that are not known"),
+            column("address", Kind::Integer).about(
+                "where the call returns to, as in the symbol table of the object; null when that is not known",
+            ),
+            column("name", Kind::Text).about("name of code that is in no file, where its maker tells"),
+            required("count", Kind::Integer).about("calls: an estimate, unless count_error is 0"),
+            column("count_error", Kind::Double)
+                .about("standard error of count; null when it is not known"),
+            TIMED,
+            required("time_s", Kind::Double)
+                .about("seconds in the calls: an estimate, unless time_error_s is 0"),
+            TIME_ERROR,
+            required("time_max_s", Kind::Double).about("seconds of the longest call that was timed"),
+            column("bytes", Kind::Integer)
+                .about("bytes handed to MPI: an estimate like the time; null where they are not counted"),
+        ],
+        rows: sites,
+    },
+    Table {
+        name: "waiting",
+        about: "rank and call of a synchronising collective that was timed on every rank of its communicator",
+        columns: &[
+            FUNCTION,
+            required("communicator", Kind::Text).about("its name in MPI, or its size in words"),
+            required("members", Kind::Text)
+                .about("hash of its ranks in MPI_COMM_WORLD: the same on all of them"),
+            required("ordinal", Kind::Integer)
+                .about("which of the communicators with these members, from 0"),
+            required("call", Kind::Integer)
+                .about("number of the call on the communicator, from 0: the same on all of its ranks"),
+            required("time_ns", Kind::Integer).about("how long it took in ns; within 0.8 %"),
+        ],
+        rows: waiting,
     },
     Table {
         name: VARIABLES,
@@ -341,6 +381,38 @@ fn peers(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+fn sites(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
+    let Some(Sites { sites, addresses, load_map }) = &profile.sites else { return Ok(()) };
+    sites.iter().try_for_each(|site| {
+        let code = site.call.and_then(|at| addresses.get(at));
+        let object = code.and_then(|code| load_map.get(code.object?));
+        take(&cells![
+            &site.function,
+            object.map(|object| &object.path),
+            code.map(|code| code.address),
+            code.and_then(|code| code.name.as_ref()),
+            site.calls,
+            site.calls_error,
+            site.timed,
+            site.time_s,
+            site.time_error_s,
+            site.time_max_s,
+            site.bytes,
+        ])
+    })
+}
+
+fn waiting(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
+    profile.waiting.iter().try_for_each(|of| {
+        let Waiting { function, communicator, members, ordinal, level, .. } = of;
+        let known = (0..).zip(of.durations()).filter_map(|(block, ns)| Some((block, ns?)));
+        known.into_iter().try_for_each(|(block, ns)| {
+            let call = Waiting::timed_call(*level, block);
+            take(&cells![function, communicator, members, u64::from(*ordinal), call, ns])
+        })
+    })
 }
 
 fn phases(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {

@@ -17,7 +17,7 @@ use gyan_results::{
 use super::headings::{library_and_job, title};
 use super::limits::some_of;
 use super::value::{Amount, Unit, Value, integer, line, seconds, share};
-use super::{Section, View, machine, plural, queues, sites, watch};
+use super::{Section, View, machine, plural, queues, sites, waiting, watch};
 use crate::symbols::sites::CallSites;
 use crate::symbols::stacks::Watched;
 use calls::{Whole, calls};
@@ -43,6 +43,7 @@ pub(crate) fn report<'a>(
     sections.extend(hosts::table(summary, all));
     sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
     sections.extend(called.and_then(|called| sites::first(called, all)));
+    sections.extend(waiting::sentences(summary));
     sections.extend(watch::sites(watched, remarks, all));
     sections.push(coverage(&summary.coverage, all));
     sections.push(cost(summary, all));

@@ -11,3 +11,4 @@ mod phases;
 mod sessions;
 mod sites;
 mod traffic;
+mod waiting;

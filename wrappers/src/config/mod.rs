@@ -45,6 +45,8 @@ pub(crate) struct Config {
     pub(crate) watch: Option<WatchFor>,
     /// Whether timed calls note where they come from.
     pub(crate) sites: bool,
+    /// Whether synchronising collectives are divided into waiting and transfer.
+    pub(crate) waiting: bool,
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
@@ -86,6 +88,7 @@ impl Default for Config {
             series_bytes: 1 << 20,
             watch: None,
             sites: true,
+            waiting: true,
             events: EventsFrom::default(),
             elements: 64,
             objects: 64,
@@ -377,6 +380,16 @@ pub(crate) const TABLE: &[Setting] = &[
         meaning: "note where in the program the timed calls come from: `on` or `off`",
         set: |config, value| {
             config.sites = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_WAITING",
+        default: "on",
+        meaning: "`off`: the time of barriers and other collectives that no rank leaves before all have come is not \
+                  divided into waiting and transfer",
+        set: |config, value| {
+            config.waiting = switch(value)?;
             Ok(())
         },
     },

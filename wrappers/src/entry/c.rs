@@ -22,6 +22,7 @@ use crate::entry::requests::Prepared;
 use crate::mpi::functions::*;
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives;
+use crate::observe::waiting;
 use crate::sys::symbols::{Next, c_name};
 
 macro_rules! entry_points {
@@ -45,6 +46,12 @@ macro_rules! entry_points {
 }
 
 macro_rules! skeleton {
+    // The entrance leaves a call to the compiler in which ranks wait for each other, to be timed.
+    ($chapter:ident $name:ident [samples waits $on:tt] ( $($arg:ident : $type:ident),* )) => {
+        fast! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
+        fast_entrance! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ), then counted }
+        counted! { ( $($arg : $type),* ) |_| {} }
+    };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name $known ( $($arg : $type),* ) |_| {}; Effect::Nothing }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
@@ -56,15 +63,9 @@ macro_rules! skeleton {
             moves! { ( $($arg $type)* ) $formula ( $($on)* ) }
         }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ), then counted }
-
-        #[cfg(target_arch = "x86_64")]
-        extern "C-unwind" fn counted($($arg: $type),*) -> Int {
-            gate::forward(
-                gate::enter_counted(),
-                ledger::alone(),
-                || forward::<false>(true, $($arg),*),
-                |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) },
-            )
+        counted! {
+            ( $($arg : $type),* )
+            |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) }
         }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) prepares $formula:ident ( $($on:ident),* )) => {
@@ -112,6 +113,28 @@ macro_rules! slow_entrance {
         noting! { $known #[cfg_attr(not(test), unsafe(no_mangle))] $name ( $($arg : $type),* ) }
     };
 }
+
+/// What an entrance goes on as that has counted the call.
+macro_rules! counted {
+    (( $($arg:ident : $type:ident),* ) $moved:expr) => {
+        #[cfg(target_arch = "x86_64")]
+        extern "C-unwind" fn counted($($arg: $type),*) -> Int {
+            let next = || forward::<false>(true, $($arg),*);
+            gate::forward(gate::enter_counted(), ledger::alone(), next, $moved)
+        }
+    };
+}
+
+/// Forwards a call by `$next`, and times it when all ranks time it that wait for each other in it.
+macro_rules! waits_in {
+    ([samples waits ($on:ident)] $alone:ident $function:tt $next:expr) => {
+        waiting::around($alone, $function, Argument::word($on), $next)
+    };
+    ($known:tt $alone:ident $function:tt $next:expr) => {
+        $next()
+    };
+}
+pub(super) use waits_in;
 
 /// The function `called`, with a fast path, and what it needs.
 macro_rules! fast {
@@ -163,7 +186,7 @@ macro_rules! fast {
         #[inline]
         fn forward<const WATCHED: bool>(alone: bool $(, $arg: $type)*) -> Int {
             if !WATCHED {
-                return next()($($arg),*);
+                return waits_in! { $known alone $function || next()($($arg),*) };
             }
             let words = [$(Argument::word($arg)),*];
             // SAFETY: the arguments of this call, which are those of the row.
@@ -171,7 +194,7 @@ macro_rules! fast {
             let watched = ENTRY.receives.and_then(|receives| {
                 receives::before(alone, $function, receives, arguments)
             });
-            let result = next()($($arg),*);
+            let result = waits_in! { $known alone $function || next()($($arg),*) };
             receives::after(watched, arguments, result == 0);
             result
         }
@@ -195,6 +218,9 @@ macro_rules! fast_entrance {
 /// compiler, this has the fast path, as has what notes the callers of receives.
 macro_rules! other {
     ([samples $($fact:tt)*] $arguments:tt) => {
+        other! { [$($fact)*] $arguments }
+    };
+    ([waits $on:tt $($fact:tt)*] $arguments:tt) => {
         other! { [$($fact)*] $arguments }
     };
     ([] ( $($arg:ident : $type:ident),* )) => {
@@ -221,6 +247,7 @@ macro_rules! entry {
             effect: $effect,
             samples: samples! { $known },
             receives: receives! { ( $($arg)* ) $known },
+            waits: waits! { ( $($arg)* ) $known },
         };
     };
 }
@@ -230,6 +257,9 @@ pub(super) use entry;
 /// that is wanted.
 macro_rules! noting {
     ([samples $($fact:tt)*] $($rest:tt)*) => {
+        noting! { [$($fact)*] $($rest)* }
+    };
+    ([waits $on:tt $($fact:tt)*] $($rest:tt)*) => {
         noting! { [$($fact)*] $($rest)* }
     };
     ([] #[$attribute:meta] $name:ident ( $($arg:ident : $type:ident),* )) => {

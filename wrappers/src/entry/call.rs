@@ -16,6 +16,7 @@ use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{Function, Kind, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
+use crate::observe::waiting;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
@@ -34,6 +35,8 @@ pub(super) struct Entry {
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
+    /// The place of the communicator on which ranks wait for each other in it.
+    pub(super) waits: Option<u8>,
 }
 
 /// How many words the routine in Fortran of a row with arguments of these `types` is passed.
@@ -57,6 +60,23 @@ impl Entry {
             return None;
         }
         receives::before(scope.is_alone(), self.function, self.receives?, arguments)
+    }
+}
+
+impl Entry {
+    /// The communicator on which ranks wait for each other in a call.
+    #[inline]
+    fn waits_on(&self, arguments: Arguments) -> Option<usize> {
+        arguments.at(self.waits?).comm()
+    }
+
+    /// Whether a call on any path but the fastest is to be timed because all ranks time it.
+    #[inline]
+    fn due(&self, scope: &Scope, arguments: Arguments) -> Option<waiting::Due> {
+        if self.waits.is_none() || !scope.is_of_program() {
+            return None;
+        }
+        waiting::due(scope.is_alone(), self.function, self.waits_on(arguments)?)
     }
 }
 
@@ -174,10 +194,11 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     // Looked up while no time is taken.
     entry.next.get(entry.name);
     let watched = entry.watched(&scope, arguments);
-    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let due = entry.due(&scope, arguments);
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     // SAFETY: the caller's.
     let result = unsafe { forward(entry, words) };
-    let noted = Stopwatch::stop(stopwatch.as_ref(), caller);
+    let noted = Stopwatch::stop(stopwatch, caller);
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0, noted);
     result
@@ -195,19 +216,26 @@ unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Optio
         return None;
     }
     let function = entry.function;
-    // SAFETY: the caller's.
-    let next = || unsafe { forward(entry, words) };
+    let on = entry.waits_on(arguments);
+    let next = |alone| {
+        // SAFETY: the caller's.
+        let next = || unsafe { forward(entry, words) };
+        match on {
+            Some(comm) => waiting::around(alone, function, comm, next),
+            None => next(),
+        }
+    };
     let moved = |ledger: &Ledger| {
         if let Effect::Moves(moved) = entry.effect {
             ledger.moved(function, moved(arguments, &mut |sent| ledger.sent(sent)));
         }
     };
     match gate::fast(function) {
-        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), next, moved)),
+        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), || next(true), moved)),
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
-            Some(gate::forward(inside, ledger, next, moved))
+            Some(gate::forward(inside, ledger, || next(false), moved))
         }
         Fast::None => None,
     }
@@ -258,13 +286,14 @@ pub(super) unsafe fn from_fortran(
         clear_stack();
     }
     let watched = entry.watched(&scope, arguments);
-    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
+    let due = entry.due(&scope, arguments);
+    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     let in_fortran = gate::InFortran::enter();
     // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
     drop(in_fortran);
-    let noted = Stopwatch::stop(stopwatch.as_ref(), caller);
+    let noted = Stopwatch::stop(stopwatch, caller);
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     receives::after(watched, arguments, succeeded);

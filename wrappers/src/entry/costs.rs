@@ -8,14 +8,14 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::mem;
 
-use super::c::{entry, fast};
+use super::c::{entry, fast, waits_in};
 use super::call::{self, Effect, Entry, words_from_fortran};
 use super::entrance::entrance;
 use super::words::as_words;
 use crate::calls::budget::Costs;
 use crate::calls::gate::{self, Fast};
 use crate::calls::ledger::{self, NO_FUNCTION};
-use crate::mpi::functions::{Argument, Handle, Int, Name, receives, samples};
+use crate::mpi::functions::{Argument, Handle, Int, Name, receives, samples, waits};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives;
 use crate::sys::clock;

@@ -104,13 +104,13 @@ mod tests {
     use std::mem;
     use std::panic::{catch_unwind, resume_unwind};
 
-    use super::super::c::{entry, fast};
+    use super::super::c::{entry, fast, waits_in};
     use super::super::call::{Effect, Entry, words_from_fortran};
     use super::super::words::as_words;
     use crate::calls::gate::{self, Fast};
     use crate::calls::ledger::{self, NO_FUNCTION};
     use crate::calls::thread;
-    use crate::mpi::functions::{Argument, Int, Name, receives, samples};
+    use crate::mpi::functions::{Argument, Int, Name, receives, samples, waits};
     use crate::mpi::handles::{Arguments, Language};
     use crate::observe::receives;
     use crate::sys::fork::in_a_copy;

@@ -8,6 +8,7 @@ use crate::calls::gate::Scope;
 use crate::calls::ledger::Ledger;
 use crate::calls::sites::{self, Noted};
 use crate::mpi::functions::Function;
+use crate::observe::waiting::Due;
 use crate::run;
 use crate::sys::clock;
 
@@ -16,46 +17,76 @@ const MEASURED_EVERY: u64 = 16;
 
 /// Runs while a call is timed.
 pub(crate) struct Stopwatch {
-    ledger: &'static Ledger,
+    /// Where the call counts that the budget chose.
+    ledger: Option<&'static Ledger>,
     function: Function,
+    /// The call is one that all ranks time.
+    due: Option<Due>,
     begun: u64,
 }
 
 impl Stopwatch {
-    /// Starts when the call is to be timed. `samples`: variables are sampled at such calls.
+    /// Starts when the call is to be timed, or is `due` besides. `samples`: variables are sampled at such
+    /// calls.
     #[inline]
-    pub(crate) fn start(scope: &Scope, function: Function, samples: bool) -> Option<Stopwatch> {
-        let ledger = scope.times()?;
-        let mut begun = clock::now();
-        let samples = samples && run::is_sample_due(begun);
-        // Not where it would be in the way of a measurement that was prepared.
-        if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
-            begun = look(samples, begun);
+    pub(crate) fn start(
+        scope: &Scope,
+        function: Function,
+        samples: bool,
+        due: Option<Due>,
+    ) -> Option<Stopwatch> {
+        let ledger = scope.times();
+        if ledger.is_none() && due.is_none() {
+            return None;
         }
-        Some(Stopwatch { ledger, function, begun })
+        let mut begun = clock::now();
+        if let Some(ledger) = ledger {
+            let samples = samples && run::is_sample_due(begun);
+            // Not where it would be in the way of a measurement that was prepared.
+            if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
+                begun = look(samples, begun);
+            }
+        }
+        Some(Stopwatch { ledger, function, due, begun })
     }
 
     /// The call has returned, to go on at `caller` in the program, if that is known (else 0).
     #[inline]
-    pub(crate) fn stop(stopwatch: Option<&Stopwatch>, caller: usize) -> Option<Noted> {
-        let &Stopwatch { ledger, function, begun } = stopwatch?;
+    pub(crate) fn stop(stopwatch: Option<Stopwatch>, caller: usize) -> Option<Noted> {
+        let Stopwatch { ledger, function, due, begun } = stopwatch?;
         let ended = clock::now();
-        let timed = ledger.timed(budget(), function, begun, ended);
-        let noted = (timed.number > 0)
-            .then(|| sites::note(ledger, function, caller, (timed.ticks, timed.weight)))
-            .flatten();
-        let looked = noted.is_some_and(|noted| noted.looked);
-        if timed.looked {
-            budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
-        } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2
-            && !budget().is_unlimited()
-            && !looked
-        {
-            // Never the first, for which memory is got.
-            budget().learn_after(clock::now().wrapping_sub(ended) as f64);
+        let noted = ledger.and_then(|ledger| timed(ledger, function, caller, begun, ended));
+        if let Some(due) = due {
+            due.took(ended.wrapping_sub(begun));
         }
         noted
     }
+}
+
+/// Takes in the time of a call that the budget chose, and where it came from.
+#[inline]
+fn timed(
+    ledger: &'static Ledger,
+    function: Function,
+    caller: usize,
+    begun: u64,
+    ended: u64,
+) -> Option<Noted> {
+    let timed = ledger.timed(budget(), function, begun, ended);
+    let noted = (timed.number > 0)
+        .then(|| sites::note(ledger, function, caller, (timed.ticks, timed.weight)))
+        .flatten();
+    let looked = noted.is_some_and(|noted| noted.looked);
+    if timed.looked {
+        budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
+    } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2
+        && !budget().is_unlimited()
+        && !looked
+    {
+        // Never the first, for which memory is got.
+        budget().learn_after(clock::now().wrapping_sub(ended) as f64);
+    }
+    noted
 }
 
 /// Samples variables, and writes down what is known, when either is due. When that is done.

@@ -117,6 +117,16 @@ impl Passed {
         self.integer().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
     }
 
+    /// A communicator, which C passes by value and Fortran by address; of one that is an `int` the upper half
+    /// of the word is undefined.
+    #[inline]
+    pub(crate) fn comm(self) -> Option<usize> {
+        match self.language {
+            Language::C => Some(self.word),
+            Language::Fortran => inquiry()?.comm(self.integer()?),
+        }
+    }
+
     /// The handle at an address that the call has for it.
     pub(crate) fn handle(self, kind: Kind) -> Option<usize> {
         let mpi = inquiry()?;

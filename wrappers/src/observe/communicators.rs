@@ -7,9 +7,6 @@
 //!
 //! Does not know what its users note at a communicator.
 
-// Until its users are there.
-#![allow(dead_code)]
-
 use std::collections::BTreeMap;
 use std::ptr;
 use std::sync::atomic::{

@@ -8,3 +8,4 @@ pub(crate) mod phases;
 pub(crate) mod pvars;
 pub(crate) mod queues;
 pub(crate) mod receives;
+pub(crate) mod waiting;

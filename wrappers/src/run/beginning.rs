@@ -26,6 +26,7 @@ use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
+use crate::observe::waiting;
 use crate::profile::job::{self, Job};
 use crate::profile::reduce;
 use crate::run::cvars;
@@ -204,6 +205,7 @@ impl Beginning {
         if is_world && config.peers {
             ledger::count_peers(size);
         }
+        waiting::begin(config.waiting);
         if let Ok(Some(mpit)) = &mpit {
             let excluded = |index| config.wanted.exclusions.has_index(index);
             let missing =

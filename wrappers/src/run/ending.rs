@@ -27,6 +27,7 @@ use crate::observe::communicators;
 use crate::observe::phases::Whole;
 use crate::observe::pvars::{Findings, Look, Sampler};
 use crate::observe::receives;
+use crate::observe::waiting;
 use crate::profile::keeper::NotWritten;
 use crate::profile::output;
 use crate::profile::reduce::{self, Home, Outcome};
@@ -255,7 +256,7 @@ impl Run {
     fn profile(
         &mut self,
         ended: Instant,
-        coverage: Coverage,
+        mut coverage: Coverage,
         end: End,
         warnings: Vec<String>,
     ) -> RankProfile {
@@ -288,6 +289,7 @@ impl Run {
         if ledger::is_shared() {
             all.push("more than 255 threads called MPI: calls of the others are not timed".into());
         }
+        coverage.objects.extend(waiting::left_out());
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
         let ends = end.how != Ending::Running;
@@ -324,6 +326,7 @@ impl Run {
             machine: self.surroundings.machine(),
             resources: Some(self.surroundings.resources()),
             sites,
+            waiting: waiting::described(),
             messages: self.earlier.messages.clone(),
             events: self.earlier.events.clone(),
             coverage,

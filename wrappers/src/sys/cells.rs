@@ -31,6 +31,20 @@ impl Whole {
         self.set(self.get().wrapping_add(number));
     }
 
+    /// One more, as for [`add`](Self::add); the number before.
+    #[inline]
+    pub(crate) fn next(&self) -> u64 {
+        let number = self.get();
+        self.set(number.wrapping_add(1));
+        number
+    }
+
+    /// One more, whoever else does; the number before.
+    #[inline]
+    pub(crate) fn next_shared(&self) -> u64 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+
     /// Sets bits, whoever else does.
     pub(crate) fn or(&self, bits: u64) {
         self.0.fetch_or(bits, Ordering::Relaxed);

@@ -8,6 +8,8 @@
 //!
 //! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations,
 //!   where a program meets what others did;
+//! - `waits(comm)`: nobody leaves a call before all ranks of the communicator have come (6.13, and what the
+//!   data of such a call depends on);
 //! - what it has to do with receives, and with which of its arguments, see [`Receives`];
 //!
 //! and after that
@@ -120,6 +122,9 @@ macro_rules! receives {
     ($arguments:tt [samples $($fact:tt)*]) => {
         receives! { $arguments [$($fact)*] }
     };
+    ($arguments:tt [waits $on:tt $($fact:tt)*]) => {
+        receives! { $arguments [$($fact)*] }
+    };
     ($arguments:tt []) => {
         None
     };
@@ -130,6 +135,22 @@ macro_rules! receives {
     }};
 }
 pub(crate) use receives;
+
+/// The place of the communicator on which all ranks wait for each other, by what a row says in brackets.
+macro_rules! waits {
+    ($arguments:tt [samples $($fact:tt)*]) => {
+        waits! { $arguments [$($fact)*] }
+    };
+    (( $($arg:ident)* ) [waits ( $on:ident ) $($fact:tt)*]) => {{
+        #[allow(non_camel_case_types, dead_code)]
+        enum Place { $($arg),* }
+        Some(Place::$on as u8)
+    }};
+    ($arguments:tt $known:tt) => {
+        None
+    };
+}
+pub(crate) use waits;
 
 /// What a function has to do with receives, by the places of its arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -99,10 +99,7 @@ impl Then {
 /// The communicator, as `objects` knows it.
 #[inline]
 pub(super) fn comm(argument: Passed) -> Option<usize> {
-    match argument.language {
-        Language::C => Some(argument.word & COMM_BITS.load(Ordering::Relaxed)),
-        Language::Fortran => inquiry()?.comm(argument.integer()?),
-    }
+    Some(argument.comm()? & COMM_BITS.load(Ordering::Relaxed))
 }
 
 pub(super) fn source_and_tag(arguments: Arguments, posted: Posted) -> (Option<i32>, Option<i32>) {

@@ -1,0 +1,418 @@
+//! Waiting and transfer over ranks, call by call: of each call that was timed the time of all ranks together, and
+//! the shortest, with the rank that has it: that which came last. In whole nanoseconds, so that the order
+//! of the ranks does not matter.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::merge::{Lowest, Merge, merge_fields};
+use super::ranks::RankSet;
+use crate::{
+    CallSummary, CommunicatorWaiting, LastRank, Number, Waiting, WaitingSummary, collected, sort_by,
+};
+
+/// Functions on communicators that are compared: those of the largest.
+const ROWS_AT_MOST: usize = 256;
+/// Ranks that are named.
+const LAST_AT_MOST: usize = 4;
+
+/// One row for each function and communicator.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(super) struct Waits(BTreeMap<Key, Row>);
+
+/// The same on all ranks of a communicator; the largest come first.
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+struct Key {
+    size: Reverse<u32>,
+    members: String,
+    ordinal: u32,
+    function: String,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Row {
+    communicator: Lowest<String>,
+    ranks: RankSet,
+    calls: u64,
+    timed: Timed,
+}
+
+merge_fields! {
+    Row { communicator, ranks, calls, timed }
+}
+
+/// The calls that were timed, at the highest level of all ranks.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+struct Timed {
+    level: u32,
+    calls: Vec<Call>,
+}
+
+/// One call on the ranks that timed it.
+#[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
+struct Call {
+    ranks: u32,
+    sum_ns: u64,
+    min_ns: u64,
+    /// The lowest rank that has the minimum.
+    last: u32,
+}
+
+impl Waits {
+    /// Makes this what one rank says.
+    #[inline]
+    pub(super) fn set(&mut self, waiting: &[Waiting], rank: u32) {
+        self.0 = collected(waiting.iter().map(|waiting| Row::of(waiting, rank)));
+    }
+
+    /// `calls`: what is known of the functions besides.
+    #[inline]
+    pub(super) fn finish(self, calls: &[CallSummary]) -> Vec<WaitingSummary> {
+        let mut functions: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
+        for (key, row) in self.0 {
+            let function = key.function.clone();
+            if let Some(compared) = row.compared(key) {
+                functions.entry(function).or_default().push(compared);
+            }
+        }
+        let mut summaries: Vec<WaitingSummary> = functions
+            .into_iter()
+            .map(|(function, rows)| {
+                let call = calls.iter().find(|call| call.name == function);
+                summary(function, rows, call)
+            })
+            .collect();
+        sort_by(&mut summaries, |one, other| other.waiting_s.total_cmp(&one.waiting_s));
+        summaries
+    }
+}
+
+impl Merge for Waits {
+    fn absorb(&mut self, other: &Waits) {
+        self.0.absorb(&other.0);
+        // What is left is the same in whichever order rows go, and whatever comes later of those.
+        while self.0.len() > ROWS_AT_MOST {
+            self.0.pop_last();
+        }
+    }
+}
+
+impl Row {
+    fn of(waiting: &Waiting, rank: u32) -> (Key, Row) {
+        let Waiting { function, communicator, members, ordinal, size, calls, level, times_ns: _ } =
+            waiting;
+        let key = Key {
+            size: Reverse(*size),
+            members: members.clone(),
+            ordinal: *ordinal,
+            function: function.clone(),
+        };
+        let call = |ns: Option<u64>| {
+            let call = |ns| Call { ranks: 1, sum_ns: ns, min_ns: ns, last: rank };
+            ns.map(call).unwrap_or_default()
+        };
+        let row = Row {
+            communicator: Lowest { rank, said: communicator.clone() },
+            ranks: RankSet::of(rank),
+            calls: *calls,
+            timed: Timed { level: *level, calls: waiting.durations().map(call).collect() },
+        };
+        (key, row)
+    }
+}
+
+impl Timed {
+    fn thin_to(&mut self, level: u32) {
+        while self.level < level && !self.calls.is_empty() {
+            Waiting::thin(&mut self.calls, self.level);
+            self.level += 1;
+        }
+        self.level = self.level.max(level);
+    }
+}
+
+impl Merge for Timed {
+    fn absorb(&mut self, other: &Timed) {
+        self.thin_to(other.level);
+        let mut thinned = Timed::default();
+        let others = if other.level < self.level {
+            thinned.clone_from(other);
+            thinned.thin_to(self.level);
+            &thinned.calls
+        } else {
+            &other.calls
+        };
+        if self.calls.len() < others.len() {
+            self.calls.resize(others.len(), Call::default());
+        }
+        for (own, other) in self.calls.iter_mut().zip(others) {
+            own.absorb(other);
+        }
+    }
+}
+
+impl Merge for Call {
+    #[inline]
+    fn absorb(&mut self, other: &Call) {
+        if other.ranks == 0 {
+            return;
+        }
+        let first = |call: &Call| (call.min_ns, call.last);
+        if self.ranks == 0 || first(other) < first(self) {
+            (self.min_ns, self.last) = first(other);
+        }
+        self.ranks += other.ranks;
+        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
+    }
+}
+
+/// A row with what the calls that all ranks timed tell of all calls.
+struct Compared {
+    summary: CommunicatorWaiting,
+    missing: bool,
+    /// By the rank that came last: to how many of the calls that were timed on every rank, and seconds that
+    /// the others waited for it, in all calls.
+    last: BTreeMap<u32, (u64, f64)>,
+}
+
+impl Row {
+    /// None when nothing was timed on more than one rank.
+    fn compared(self, key: Key) -> Option<Compared> {
+        let Row { communicator, ranks, calls, timed } = self;
+        let on = u32::try_from(ranks.len()).ok().filter(|on| *on > 1)?;
+        let common = || timed.calls.iter().filter(|call| call.ranks == on);
+        let waited = |call: &Call| {
+            u128::from(call.sum_ns).saturating_sub(u128::from(call.min_ns) * u128::from(on))
+        };
+        let compared = common().count() as u64;
+        let time: u128 = common().map(|call| u128::from(call.sum_ns)).sum();
+        let waiting: u128 = common().map(waited).sum();
+        if compared == 0 {
+            return None;
+        }
+        // Each call stands for so many, each with a part of the time on all ranks.
+        let each = calls as f64 / (compared as f64 * f64::from(on));
+        let seconds = |ns: u128| ns as f64 * 1e-9 * each;
+        let share = if time == 0 { 0.0 } else { waiting as f64 / time as f64 };
+        let rest = |call: &Call| waited(call) as f64 - share * call.sum_ns as f64;
+        let squares: f64 = common().map(|call| rest(call) * rest(call)).sum();
+        let is_all = u128::from(calls) <= u128::from(compared) * u128::from(on);
+        let error = if is_all {
+            Some(0.0)
+        } else {
+            let fewer = (compared > 1).then(|| compared as f64 / (compared - 1) as f64);
+            fewer.map(|fewer| (squares * fewer * (1.0 - 1.0 / each)).sqrt() * 1e-9 * each)
+        };
+        let mut last: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
+        for call in common() {
+            let (times, waiting) = last.entry(call.last).or_default();
+            *times += 1;
+            *waiting += seconds(waited(call));
+        }
+        let summary = CommunicatorWaiting {
+            communicator: communicator.said,
+            members: key.members,
+            ordinal: key.ordinal,
+            size: key.size.0,
+            ranks: ranks.to_string(),
+            calls,
+            compared,
+            time_s: seconds(time),
+            waiting_s: seconds(waiting),
+            waiting_error_s: error,
+            last: most_waited_for(&last, compared),
+        };
+        Some(Compared { missing: u64::from(key.size.0) > ranks.len(), summary, last })
+    }
+}
+
+fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) -> WaitingSummary {
+    let calls = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.summary.calls));
+    let all = match call.map(|call| call.count.sum) {
+        Some(Number::Integer(count)) => u64::try_from(count).unwrap_or(calls),
+        _ => calls,
+    };
+    let calls_not_compared = all.saturating_sub(calls);
+    let total = |of: fn(&CommunicatorWaiting) -> f64| -> f64 {
+        rows.iter().map(|row| of(&row.summary)).sum()
+    };
+    let errors = rows.iter().map(|row| row.summary.waiting_error_s);
+    let squares: Option<f64> = errors.map(|error| error.map(|error| error * error)).sum();
+    let error = squares.map(f64::sqrt);
+    let timed = total(|row| row.time_s);
+    // The time of the function is known better than by the calls that all ranks timed, unless those are all.
+    let known = call.filter(|call| calls_not_compared == 0 && call.time_error_s.is_some());
+    let known = known.and_then(|call| Some(call.time_s.as_ref()?.sum.as_f64()));
+    let scale = match known {
+        Some(known) if error != Some(0.0) && timed > 0.0 => known / timed,
+        _ => 1.0,
+    };
+    let mut last: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
+    for (rank, (times, waiting)) in rows.iter().flat_map(|row| &row.last) {
+        let (all, sum) = last.entry(*rank).or_default();
+        *all += times;
+        *sum += waiting;
+    }
+    let compared = rows.iter().map(|row| row.summary.compared).sum();
+    let mut summary = WaitingSummary {
+        function,
+        calls,
+        calls_not_compared,
+        time_s: timed * scale,
+        waiting_s: total(|row| row.waiting_s) * scale,
+        waiting_error_s: error.map(|error| error * scale),
+        ranks_missing: rows.iter().any(|row| row.missing),
+        last: most_waited_for(&last, compared),
+        communicators: rows.into_iter().map(|row| row.summary).collect(),
+    };
+    for row in &mut summary.communicators {
+        row.time_s *= scale;
+        row.waiting_s *= scale;
+        row.waiting_error_s = row.waiting_error_s.map(|error| error * scale);
+    }
+    sort_by(&mut summary.communicators, |one, other| other.waiting_s.total_cmp(&one.waiting_s));
+    summary
+}
+
+/// The ranks for which others waited longest, of all that came last to one of the calls `compared`.
+fn most_waited_for(last: &BTreeMap<u32, (u64, f64)>, compared: u64) -> Vec<LastRank> {
+    let waiting: f64 = last.values().map(|(_, waiting)| waiting).sum();
+    let share = |part: f64| if waiting > 0.0 { part / waiting } else { 0.0 };
+    let of = |(rank, (times, part)): (&u32, &(u64, f64))| LastRank {
+        rank: *rank,
+        calls_share: *times as f64 / compared.max(1) as f64,
+        waiting_share: share(*part),
+    };
+    let mut ranks: Vec<LastRank> = last.iter().map(of).collect();
+    sort_by(&mut ranks, |one, other| {
+        let order = other.waiting_share.total_cmp(&one.waiting_share);
+        order.then(other.calls_share.total_cmp(&one.calls_share)).then(one.rank.cmp(&other.rank))
+    });
+    ranks.truncate(LAST_AT_MOST);
+    ranks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn profile(function: &str, level: u32, calls: u64, times: &[u64]) -> Waiting {
+        Waiting {
+            function: function.into(),
+            communicator: "MPI_COMM_WORLD".into(),
+            members: "0123456789abcdef".into(),
+            size: 3,
+            calls,
+            level,
+            times_ns: Waiting::written(times.iter().map(|ns| Some(*ns).filter(|ns| *ns > 0))),
+            ..Waiting::default()
+        }
+    }
+
+    fn of(waiting: &[Waiting], rank: u32) -> Waits {
+        let mut waits = Waits::default();
+        waits.set(waiting, rank);
+        waits
+    }
+
+    /// In any order.
+    fn reduced(ranks: &[Waiting]) -> WaitingSummary {
+        let one_by_one = |order: [usize; 3]| {
+            let mut waits = Waits::default();
+            for rank in order.into_iter().filter(|rank| *rank < ranks.len()) {
+                let waiting = std::slice::from_ref(&ranks[rank]);
+                waits.absorb(&of(waiting, u32::try_from(rank).unwrap()));
+            }
+            waits.finish(&[])
+        };
+        let summaries = one_by_one([0, 1, 2]);
+        for order in [[2, 1, 0], [1, 2, 0], [0, 2, 1]] {
+            assert_eq!(one_by_one(order), summaries);
+        }
+        assert_eq!(summaries.len(), 1);
+        summaries.into_iter().next().unwrap()
+    }
+
+    fn is(one: f64, other: f64) -> bool {
+        (one - other).abs() <= 1e-9 * other.abs()
+    }
+
+    #[test]
+    fn what_ranks_take_longer_than_the_one_that_came_last_is_waiting() {
+        // To the first two calls rank 2 comes last, to the third rank 0.
+        let ranks = [[96, 1024, 64], [64, 1024, 128], [32, 64, 80]];
+        let ranks = ranks.map(|times| profile("MPI_Barrier", 0, 3, &times));
+        let summary = reduced(&ranks);
+        assert!(is(summary.time_s, f64::from(192 + 2112 + 272) * 1e-9));
+        assert!(is(summary.waiting_s, f64::from(96 + 1920 + 80) * 1e-9));
+        assert_eq!((summary.calls, summary.waiting_error_s), (9, Some(0.0)));
+        assert_eq!((summary.ranks_missing, summary.calls_not_compared), (false, 0));
+        let [first, second] = summary.last.as_slice() else { panic!("{:?}", summary.last) };
+        assert_eq!((first.rank, second.rank), (2, 0));
+        assert!(is(first.calls_share, 2.0 / 3.0) && is(first.waiting_share, 2016.0 / 2096.0));
+        let row = &summary.communicators[0];
+        assert_eq!((row.ranks.as_str(), row.size, row.compared), ("0-2", 3, 3));
+    }
+
+    #[test]
+    fn calls_that_a_rank_did_not_time_are_left_out_and_what_stands_for_them_is_an_estimate() {
+        let ranks = [[64, 80, 100, 0], [64, 64, 64, 64], [0, 96, 100, 64]];
+        let summary = reduced(&ranks.map(|times| profile("MPI_Barrier", 0, 4, &times)));
+        let row = &summary.communicators[0];
+        assert_eq!((row.compared, row.calls), (2, 12));
+        assert!(is(summary.waiting_s, 2.0 * f64::from(48 + 72) * 1e-9));
+        assert!(summary.waiting_error_s.unwrap() > 0.0);
+    }
+
+    #[test]
+    fn ranks_with_different_levels_share_the_calls_of_the_highest() {
+        let timed = |level: u32, calls: u64, times: &dyn Fn(u64) -> u64| {
+            let number = (0..).map(|block| Waiting::timed_call(level, block));
+            let times: Vec<u64> = number.take_while(|call| *call < calls).map(times).collect();
+            profile("MPI_Allreduce", level, calls, &times)
+        };
+        // 10 ns more than rank 0 at each call.
+        let ranks = [
+            timed(0, 64, &|call| call + 1),
+            timed(2, 64, &|call| call + 11),
+            timed(1, 64, &|call| call + 11),
+        ];
+        let summary = reduced(&ranks);
+        assert_eq!(summary.communicators[0].compared, 16);
+        assert!(is(summary.waiting_s, 64.0 * 20.0 * 1e-9));
+        assert!((summary.last[0].rank, summary.last.len()) == (0, 1));
+    }
+
+    #[test]
+    fn one_rank_is_not_compared_and_with_some_ranks_it_is_said_that_others_are_missing() {
+        let ranks = [[64, 80], [80, 64]].map(|times| profile("MPI_Barrier", 0, 2, &times));
+        let mut waits = of(&ranks[..1], 0);
+        assert!(waits.clone().finish(&[]).is_empty());
+        waits.absorb(&of(&ranks[1..], 1));
+        let summary = waits.finish(&[]).remove(0);
+        assert!(summary.ranks_missing && is(summary.waiting_s, 32e-9));
+    }
+
+    #[test]
+    fn of_too_many_rows_those_of_the_largest_communicators_stay_in_any_order() {
+        let row = |number: u32| Waiting {
+            members: format!("{:016x}", number.wrapping_mul(0x9e37_79b9)),
+            size: 2 + number % 7,
+            ..profile("MPI_Barrier", 0, 1, &[64])
+        };
+        let rows: Vec<Waiting> = (0..1000).map(row).collect();
+        let reduced = |parts: &[&[Waiting]]| {
+            let mut waits = Waits::default();
+            for (rank, part) in (0..).zip(parts) {
+                waits.absorb(&of(part, rank));
+            }
+            waits.0.into_keys().collect::<Vec<Key>>()
+        };
+        let whole = reduced(&[&rows]);
+        assert_eq!(whole.len(), ROWS_AT_MOST);
+        assert!(whole.iter().all(|key| key.size.0 > 6));
+        assert_eq!(reduced(&[&rows[500..], &rows[..300], &rows[300..500], &rows]), whole);
+    }
+}

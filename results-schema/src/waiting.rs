@@ -1,0 +1,260 @@
+//! How long calls of synchronising collectives took: of the same calls on all ranks of a communicator, so that
+//! what is waiting for others can be told from what the call costs when all are there.
+
+use serde::{Deserialize, Serialize};
+
+/// Durations of one function on one communicator that a profile holds at most.
+pub const DURATIONS_AT_MOST: usize = 1024;
+
+/// Calls of one function that no rank leaves before all have come, on one communicator, and how long some
+/// of them took: the same calls on every rank of the communicator.
+///
+/// The calls are numbered from 0 on every rank alike. Of each `2^level` calls in a row that begin at a
+/// multiple of `2^level` one was timed; which one depends on nothing else (`docs/internals.md`).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Waiting {
+    /// The function's name in C.
+    pub function: String,
+    /// The name of the communicator in MPI, or its size in words.
+    pub communicator: String,
+    /// A hash of its ranks in `MPI_COMM_WORLD`, in their order: 16 hexadecimal digits.
+    pub members: String,
+    /// Which of the communicators with these members, from 0 in the order in which they were first used for
+    /// such a call; the last one stands for all from there on.
+    pub ordinal: u32,
+    /// Its number of ranks.
+    pub size: u32,
+    /// The exact number of calls.
+    pub calls: u64,
+    /// One call in `2^level` was timed; 0 for every one.
+    pub level: u32,
+    /// How long they took, in ns, two characters each: the first is the exponent `e`, the second the
+    /// fraction `f`, as places in `A-Za-z0-9-_`; `f` ns where `e` is 0, else `(64 + f) * 2^(e - 1)` ns.
+    /// Exact below 128 ns, and else within 0.8 %. `AA` for a call whose time is not known.
+    pub times_ns: String,
+}
+
+const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+/// Larger ones are some hundred years.
+const EXPONENT_AT_MOST: u32 = 56;
+
+impl Waiting {
+    /// Durations in ns as `times_ns`; none for one that is not known.
+    #[must_use]
+    pub fn written(durations: impl IntoIterator<Item = Option<u64>>) -> String {
+        let digits = durations.into_iter().flat_map(|ns| {
+            let [exponent, fraction] = ns.map_or([0, 0], |ns| split(ns.max(1)));
+            [digit(exponent), digit(fraction)]
+        });
+        digits.collect()
+    }
+
+    /// The durations in ns that are in `times_ns`.
+    pub fn durations(&self) -> impl Iterator<Item = Option<u64>> {
+        let pairs = self.times_ns.as_bytes().chunks_exact(2).take(DURATIONS_AT_MOST);
+        pairs.map(|pair| {
+            let place = |at: usize| {
+                let digit = pair.get(at)?;
+                u64::try_from(DIGITS.iter().position(|known| known == digit)?).ok()
+            };
+            let (exponent, fraction) = (u32::try_from(place(0)?).ok()?, place(1)?);
+            match exponent.checked_sub(1) {
+                None => Some(fraction).filter(|ns| *ns > 0),
+                Some(shift) => Some((64 + fraction) << shift.min(EXPONENT_AT_MOST)),
+            }
+        })
+    }
+
+    /// The number of the call of part `block` of calls that is timed at `level`. It is that of one half
+    /// of the part.
+    #[must_use]
+    pub fn timed_call(level: u32, block: u64) -> u64 {
+        (1..=level).rev().fold(block, |block, level| 2 * block + later_half(level, block))
+    }
+
+    /// Keeps of what was timed at `level` what is timed at the next one.
+    pub fn thin<T: Clone>(timed: &mut Vec<T>, level: u32) {
+        let half = |block: usize| {
+            let later = usize::from(later_half(level + 1, block as u64) == 1);
+            timed.get(2 * block + later).cloned()
+        };
+        *timed = (0..timed.len()).map_while(half).collect();
+    }
+}
+
+/// 0 where of the two halves of part `block` of the calls the first one has the call that is timed, else 1:
+/// so that what is timed has no period that calls of a program could have (splitmix64).
+fn later_half(level: u32, block: u64) -> u64 {
+    let mut bits = block.wrapping_mul(64).wrapping_add(level.into());
+    bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (bits >> 63) & 1
+}
+
+/// The nearest number that can be written: exponent and fraction.
+fn split(ns: u64) -> [u64; 2] {
+    if ns < 64 {
+        return [0, ns];
+    }
+    let shift = (u64::BITS - ns.leading_zeros()).saturating_sub(7);
+    let half = (1_u64 << shift) >> 1;
+    let (shift, parts) = match ns.saturating_add(half) >> shift {
+        128 => (shift + 1, 64),
+        parts => (shift, parts),
+    };
+    if shift > EXPONENT_AT_MOST {
+        return [u64::from(EXPONENT_AT_MOST) + 1, 63];
+    }
+    [u64::from(shift) + 1, parts - 64]
+}
+
+fn digit(place: u64) -> char {
+    let place = usize::try_from(place).unwrap_or(0);
+    DIGITS.get(place).copied().unwrap_or(b'_').into()
+}
+
+/// Of one function over ranks: which part of the time is waiting for the ranks that came last.
+///
+/// Of a call that was timed on all ranks of a communicator, the shortest time is about what it takes once all
+/// have come (transfer); what the others took longer is waiting. The time of all calls is divided as that of those
+/// that were timed is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct WaitingSummary {
+    /// The function's name in C.
+    pub function: String,
+    /// The calls on communicators that are compared, on all ranks together.
+    pub calls: u64,
+    /// The calls that are not: on communicators that a rank or the summary had no room for, or that have one
+    /// rank only.
+    pub calls_not_compared: u64,
+    /// Seconds in `calls`, on all ranks together: waiting and transfer.
+    pub time_s: f64,
+    /// Seconds of that in which ranks waited for others; without ranks that are missing, what it is at least.
+    pub waiting_s: f64,
+    /// The standard error of `waiting_s`; 0 when all calls were timed, none when those that were cannot tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_error_s: Option<f64>,
+    /// Whether ranks are missing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ranks_missing: bool,
+    /// The ranks for which others waited longest.
+    pub last: Vec<LastRank>,
+    /// By communicator, the longest waiting first.
+    pub communicators: Vec<CommunicatorWaiting>,
+}
+
+/// The same of one communicator.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct CommunicatorWaiting {
+    /// Its name, as its lowest rank tells it.
+    pub communicator: String,
+    /// As in the profiles.
+    pub members: String,
+    /// As in the profiles.
+    pub ordinal: u32,
+    /// Its number of ranks.
+    pub size: u32,
+    /// Its ranks in `MPI_COMM_WORLD` that are in here, as `0-3,8`.
+    pub ranks: String,
+    /// The calls, on all ranks together.
+    pub calls: u64,
+    /// How many calls were timed on every rank.
+    pub compared: u64,
+    /// As of the function.
+    pub time_s: f64,
+    /// As of the function.
+    pub waiting_s: f64,
+    /// As of the function.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_error_s: Option<f64>,
+    /// The ranks for which others waited longest.
+    pub last: Vec<LastRank>,
+}
+
+/// A rank that came last to calls.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct LastRank {
+    /// The rank in `MPI_COMM_WORLD`.
+    pub rank: u32,
+    /// To which part of the calls it came last, of those that were timed on every rank.
+    pub calls_share: f64,
+    /// Which part of the waiting was in those.
+    pub waiting_share: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(times_ns: String) -> Vec<Option<u64>> {
+        Waiting { times_ns, ..Waiting::default() }.durations().collect()
+    }
+
+    #[test]
+    fn durations_are_exact_below_128_ns_and_within_one_in_128_above() {
+        for ns in 1..128 {
+            assert_eq!(read(Waiting::written([Some(ns)])), [Some(ns)]);
+        }
+        let mut ns = 128_u64;
+        while ns < u64::MAX / 512 {
+            let there = read(Waiting::written([Some(ns)]))[0].unwrap();
+            assert!(there.abs_diff(ns) <= ns / 128, "{ns} {there}");
+            ns += 1 + ns / 77;
+        }
+        let written = Waiting::written([None, Some(0), Some(u64::MAX), Some(1_000_000)]);
+        assert_eq!(written, "AAAB5_O6");
+        assert_eq!(read(written), [None, Some(1), Some(127 << 56), Some(999_424)]);
+    }
+
+    #[test]
+    fn what_is_no_duration_is_not_known() {
+        assert_eq!(read("A!AB\u{e4}A".into())[..3], [None, Some(1), None]);
+        assert_eq!(read("__".into()), [Some(127 << 56)]);
+        assert_eq!(read("AB".repeat(3000)).len(), DURATIONS_AT_MOST);
+        assert_eq!(read("A".into()), []);
+    }
+
+    #[test]
+    fn the_calls_that_are_timed_are_one_of_each_part_and_of_those_of_the_level_below() {
+        for level in 0..12 {
+            let calls = |level| (0..300_u64).map(move |block| Waiting::timed_call(level, block));
+            for (block, call) in calls(level).enumerate() {
+                assert_eq!(call >> level, block as u64);
+            }
+            if level > 0 {
+                let below: Vec<u64> = calls(level - 1).collect();
+                assert!(calls(level).take(150).all(|call| below.contains(&call)));
+            }
+        }
+        assert!((0..100).all(|call| Waiting::timed_call(0, call) == call));
+    }
+
+    #[test]
+    fn thinning_keeps_the_calls_of_the_next_level() {
+        for calls in [0, 1, 2, 5, 1000] {
+            let mut timed: Vec<u64> = (0..calls).collect();
+            for level in 0..8 {
+                Waiting::thin(&mut timed, level);
+                let of_next = (0..).map(|block| Waiting::timed_call(level + 1, block));
+                let expected: Vec<u64> = of_next.take_while(|call| *call < calls).collect();
+                assert_eq!(timed, expected);
+            }
+        }
+    }
+
+    #[test]
+    fn calls_with_a_period_are_not_always_timed_at_the_same_place_of_it() {
+        let timed = (0..512).map(|block| Waiting::timed_call(5, block) % 4);
+        let mut places = [0; 4];
+        for place in timed {
+            places[usize::try_from(place).unwrap()] += 1;
+        }
+        assert!(places.iter().all(|times| (64..=192).contains(times)), "{places:?}");
+    }
+}

@@ -1,0 +1,66 @@
+//! Waiting and transfer in synchronising collectives: a row for each function and communicator, and one for each
+//! function.
+
+use gyan_results::{LastRank, WaitingSummary};
+
+use super::{Data, TakeRow};
+use crate::view::value::{Value, row};
+use crate::view::{Column, Kind, column, required};
+
+const COLUMNS: [Column; 14] = [
+    required("function", Kind::Text),
+    // Nothing for all of them.
+    column("communicator", Kind::Text),
+    column("members", Kind::Text),
+    column("ordinal", Kind::Integer),
+    column("size", Kind::Integer),
+    column("ranks", Kind::Text),
+    required("calls", Kind::Integer),
+    // How many of the calls were timed on every rank.
+    column("compared", Kind::Integer),
+    required("time_s", Kind::Double),
+    required("waiting_s", Kind::Double),
+    column("waiting_error_s", Kind::Double),
+    required("transfer_s", Kind::Double),
+    // The rank for which others waited longest, and which part of the waiting that was.
+    column("last_rank", Kind::Integer),
+    column("last_waiting_share", Kind::Double),
+];
+
+pub(crate) fn waiting(functions: &[WaitingSummary]) -> Data<'_> {
+    let rows = move |take: &mut TakeRow| {
+        for of in functions {
+            let mut cells = row![&of.function];
+            cells.extend([const { Value::Nothing }; 5]);
+            cells.extend(row![of.calls, Value::Nothing]);
+            cells.extend(times(of.time_s, of.waiting_s, of.waiting_error_s, &of.last));
+            take(&cells)?;
+            for on in &of.communicators {
+                let mut cells = row![&of.function, &on.communicator, &on.members];
+                cells.extend(row![u64::from(on.ordinal), u64::from(on.size), &on.ranks]);
+                cells.extend(row![on.calls, on.compared]);
+                cells.extend(times(on.time_s, on.waiting_s, on.waiting_error_s, &on.last));
+                take(&cells)?;
+            }
+        }
+        Ok(())
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+fn times(
+    time_s: f64,
+    waiting_s: f64,
+    error_s: Option<f64>,
+    last: &[LastRank],
+) -> Vec<Value<'static>> {
+    let last = last.first().filter(|last| last.waiting_share > 0.0);
+    row![
+        time_s,
+        waiting_s,
+        error_s,
+        time_s - waiting_s,
+        last.map_or(Value::Nothing, |last| Value::Rank(last.rank)),
+        last.map(|last| last.waiting_share),
+    ]
+}

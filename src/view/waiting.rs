@@ -1,0 +1,126 @@
+//! Which part of the time in synchronising collectives is waiting, and for whom.
+
+use gyan_results::{CommunicatorWaiting, LastRank, Summary, WaitingSummary};
+
+use super::headings::{library_and_job, title};
+use super::limits::{first_rows, more_rows};
+use super::value::{Amount, Value, line, row, seconds, share};
+use super::{Section, View, cut, numbers, texts};
+
+/// A function is spoken of that takes this share of the time of all ranks, and no more of them.
+const SHARE_AT_LEAST: f64 = 0.01;
+const SENTENCES_AT_MOST: usize = 3;
+/// Of all waiting, what is for one rank when the sentence names it.
+const MOST: f64 = 0.5;
+const LAST_AT_MOST: usize = 2;
+/// Characters of a list of ranks.
+const RANKS_AT_MOST: usize = 16;
+
+pub(crate) fn waiting(summary: &Summary, all: bool) -> View<'_> {
+    let mut subtitle = vec![library_and_job(summary)];
+    subtitle.extend(summary.waiting.iter().map(sentence));
+    View { title: title(summary), subtitle, sections: vec![table(&summary.waiting, all)] }
+}
+
+/// A sentence for each function that takes much of the time.
+pub(super) fn sentences(summary: &Summary) -> Option<Section<'_>> {
+    let elapsed = summary.elapsed_s.as_ref()?.sum.as_f64();
+    let mut much: Vec<&WaitingSummary> =
+        summary.waiting.iter().filter(|of| of.time_s >= SHARE_AT_LEAST * elapsed).collect();
+    much.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
+    much.truncate(SENTENCES_AT_MOST);
+    if much.is_empty() {
+        return None;
+    }
+    let mut notes: Vec<Value> = much.into_iter().map(sentence).collect();
+    notes.push("--waiting shows them by communicator".into());
+    Some(Section::of_notes("Waiting in collectives", notes))
+}
+
+fn sentence(of: &WaitingSummary) -> Value<'_> {
+    let part = (of.calls_not_compared > 0).then(|| line![" in ", of.calls, " calls"]);
+    let waiting = waited(of.waiting_s, of.waiting_error_s, of.ranks_missing);
+    let of_which = line![&of.function, ": ", seconds(of.time_s), part.unwrap_or("".into())];
+    line![of_which, ", of which ", waiting, " is waiting", for_whom(&of.last)]
+}
+
+fn for_whom(last: &[LastRank]) -> Value<'_> {
+    match last.first() {
+        Some(first) if first.waiting_share >= MOST => {
+            line![" for rank ", Value::Rank(first.rank)]
+        }
+        Some(first) if first.waiting_share > 0.0 => {
+            let part = share(first.waiting_share);
+            line![" for several ranks, ", part, " of it for rank ", Value::Rank(first.rank)]
+        }
+        _ => "".into(),
+    }
+}
+
+/// Of ranks that are missing nobody knows how much later they came.
+fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
+    let amount = seconds(waiting_s).estimated(error);
+    Amount { at_least: amount.at_least || ranks_missing, ..amount }
+}
+
+fn table(functions: &[WaitingSummary], all: bool) -> Section<'_> {
+    let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
+    let mut rows: Vec<(&WaitingSummary, &CommunicatorWaiting)> = rows.collect();
+    rows.sort_by(|(_, one), (_, other)| other.waiting_s.total_cmp(&one.waiting_s));
+    let (rows, cut_off) = first_rows(rows, all);
+    let mut notes = more_rows(cut_off);
+    notes.push(
+        "times are those of all ranks together; WAITING is what ranks took longer for a call than the one \
+         that came last, TRANSFER the rest; LAST: for whom most of it was"
+            .into(),
+    );
+    let compared = |(_, on): &(&WaitingSummary, &CommunicatorWaiting)| {
+        on.compared.saturating_mul(on.size.into())
+    };
+    if rows.iter().any(|(_, on)| on.waiting_error_s != Some(0.0)) {
+        let compared = rows.iter().map(compared).fold(0, u64::saturating_add);
+        let calls = rows.iter().map(|(_, on)| on.calls).fold(0, u64::saturating_add);
+        let error = "; ± is the standard error of what the others are estimated by";
+        notes.push(line![compared, " of ", calls, " calls were timed on all ranks", error]);
+    }
+    for of in functions.iter().filter(|of| of.calls_not_compared > 0) {
+        let why = " more calls are not compared: on communicators of one rank or of two groups, or of too many";
+        notes.push(line![&of.function, ": ", of.calls_not_compared, why]);
+    }
+    if functions.iter().any(|of| of.ranks_missing) {
+        notes.push("≥ where ranks are missing, which may have come later than all others".into());
+    }
+    let mut columns = texts(["FUNCTION", "COMMUNICATOR", "RANKS"]);
+    columns.extend(numbers(["CALLS", "TIME", "WAITING", "OF TIME", "TRANSFER"]));
+    columns.extend(texts(["LAST"]));
+    Section {
+        title: "Waiting in synchronising collectives".into(),
+        columns,
+        rows: rows.into_iter().map(|(of, on)| cells(of, on)).collect(),
+        notes,
+    }
+}
+
+fn cells<'a>(of: &'a WaitingSummary, on: &'a CommunicatorWaiting) -> Vec<Value<'a>> {
+    let missing = of.ranks_missing;
+    let waiting = waited(on.waiting_s, on.waiting_error_s, missing);
+    let part = if on.time_s > 0.0 { on.waiting_s / on.time_s } else { 0.0 };
+    let mut last: Vec<Value> = Vec::new();
+    for one in on.last.iter().filter(|one| one.waiting_share > 0.0).take(LAST_AT_MOST) {
+        if !last.is_empty() {
+            last.push(", ".into());
+        }
+        last.push(line![Value::Rank(one.rank), " (", share(one.waiting_share), ")"]);
+    }
+    row![
+        &of.function,
+        &on.communicator,
+        cut(&on.ranks, RANKS_AT_MOST),
+        on.calls,
+        seconds(on.time_s),
+        waiting,
+        share(part),
+        seconds(on.time_s - on.waiting_s),
+        Value::Line(last),
+    ]
+}

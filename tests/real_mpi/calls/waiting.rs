@@ -1,0 +1,256 @@
+//! Waiting in synchronising collectives is what a program sees itself that writes down when each rank called and
+//! returned: however busy the machine is.
+
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+use std::path::Path;
+
+use gyan_results::{CommunicatorWaiting, RankProfile, Reduction, Summary, Waiting, rank_file_name};
+
+use crate::common::{
+    BED, MPICH, MPIS, Mpi, OPENMPI, Outcome, Profiled, gyan, lives, root, run, truth,
+};
+use crate::matrix::{self, Column};
+
+const RANKS: usize = 4;
+/// What lies between the clock that a program reads and gyan's is a few hundred instructions, on each rank. Now and then
+/// the machine does something else there.
+const BETWEEN_NS: f64 = 20_000.0;
+const UNDISTURBED: f64 = 0.95;
+/// How exactly durations are written down.
+const ROUNDING: f64 = 0.01;
+/// What gyan does else at a call is not part of the time that it takes down, but of the program's.
+const NOTHING_ELSE: [(&str, &str); 2] = [("GYAN_LIVE", "off"), ("GYAN_SAMPLE", "none")];
+
+/// When a rank called and when it returned, in ns.
+type Times = Vec<(f64, f64)>;
+/// The calls of all ranks, by function and communicator.
+type Calls = BTreeMap<(String, String), BTreeMap<u32, Times>>;
+
+fn calls(directory: &Path, ranks: usize) -> Calls {
+    let mut calls = Calls::new();
+    for rank in 0..u32::try_from(ranks).unwrap() {
+        for words in truth(directory, rank) {
+            let [function, communicator, begun, ended] = words.as_slice() else {
+                panic!("{words:?}")
+            };
+            let of = calls.entry((function.clone(), communicator.clone())).or_default();
+            let number = |word: &String| word.parse::<f64>().unwrap();
+            of.entry(rank).or_default().push((number(begun), number(ended)));
+        }
+    }
+    calls
+}
+
+/// A call as all ranks saw it, in ns.
+#[derive(Debug, Default)]
+struct Seen {
+    time: f64,
+    /// How long ranks were there before the last one came.
+    waiting: f64,
+    /// How much longer that one took to return, which is not the program's doing.
+    late_return: f64,
+    /// The one that came last, when all others were there for longer than it was.
+    last: Option<u32>,
+}
+
+fn seen(of: &BTreeMap<u32, Times>, call: usize) -> Seen {
+    let times = || of.values().map(|times| times[call]);
+    let came = |(_, times): &(&u32, &Times)| times[call].0;
+    let (last, times_of_last) = of.iter().max_by(|a, b| came(a).total_cmp(&came(b))).unwrap();
+    let (came, returned) = times_of_last[call];
+    let others = of.iter().filter(|(rank, _)| *rank != last).map(|(_, times)| times[call].0);
+    let is_clear = others.fold(f64::INFINITY, |least, begun| least.min(came - begun))
+        > returned - came + BETWEEN_NS;
+    Seen {
+        time: times().map(|(begun, ended)| ended - begun).sum(),
+        waiting: times().map(|(begun, _)| came - begun).sum(),
+        late_return: times().map(|(_, ended)| (returned - ended).max(0.0)).sum(),
+        last: is_clear.then_some(*last),
+    }
+}
+
+fn summary(profiles: &[RankProfile]) -> Summary {
+    let mut reduction = Reduction::default();
+    for profile in profiles {
+        reduction.add(&rank_file_name(profile.rank), profile);
+    }
+    reduction.finish().unwrap()
+}
+
+/// What the summary has, by function and communicator.
+fn found(summary: &Summary) -> BTreeMap<(String, String), &CommunicatorWaiting> {
+    let mut found = BTreeMap::new();
+    for of in &summary.waiting {
+        let total: f64 = of.communicators.iter().map(|on| on.waiting_s).sum();
+        assert!((total - of.waiting_s).abs() <= 1e-9 * total, "{of:?}");
+        assert!(of.waiting_s >= 0.0 && of.time_s >= of.waiting_s, "{of:?}");
+        for on in &of.communicators {
+            assert!(on.waiting_s >= 0.0 && on.time_s >= on.waiting_s, "{on:?}");
+            // mpi4py calls the function for large counts where there is one.
+            let function = of.function.trim_end_matches("_c").to_owned();
+            let before = found.insert((function, on.communicator.clone()), on);
+            assert!(before.is_none(), "{on:?}");
+        }
+    }
+    found
+}
+
+/// How long each rank took for each call, in ns, where every one was timed.
+fn timed(profiles: &[RankProfile], on: &CommunicatorWaiting, function: &str) -> Vec<Vec<f64>> {
+    let is_it = |row: &&Waiting| {
+        row.function.trim_end_matches("_c") == function
+            && (row.members.as_str(), row.ordinal) == (on.members.as_str(), on.ordinal)
+    };
+    let rows = profiles.iter().filter_map(|profile| profile.waiting.iter().find(is_it));
+    rows.map(|row| row.durations().map(|ns| ns.unwrap() as f64).collect()).collect()
+}
+
+/// Whether what gyan found is what the program saw, and what the summary says follows from that.
+fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
+    let summary = summary(profiles);
+    let found = found(&summary);
+    assert_eq!(found.keys().collect::<Vec<_>>(), calls.keys().collect::<Vec<_>>(), "{what}");
+    let (mut all, mut undisturbed) = (0_u32, 0_u32);
+    for (key, on) in found {
+        let of = &calls[&key];
+        let number = of.values().next().unwrap().len();
+        let what = format!("{what} {key:?} {on:?}");
+        assert_eq!(
+            (on.calls, on.waiting_error_s),
+            ((number * of.len()) as u64, Some(0.0)),
+            "{what}"
+        );
+        let timed = timed(profiles, on, &key.0);
+        assert!(timed.len() == of.len() && timed.iter().all(|of| of.len() == number), "{what}");
+        let (mut time_s, mut waiting_s) = (0.0, 0.0);
+        let mut waited_for: BTreeMap<u32, f64> = BTreeMap::new();
+        for call in 0..number {
+            let durations = || timed.iter().map(|of| of[call]);
+            let time: f64 = durations().sum();
+            let shortest = durations().fold(f64::INFINITY, f64::min);
+            let at = durations().position(|duration| duration <= shortest).unwrap();
+            let last = *of.keys().nth(at).unwrap();
+            let waiting = time - shortest * of.len() as f64;
+            (time_s, waiting_s) = (time_s + time * 1e-9, waiting_s + waiting * 1e-9);
+            *waited_for.entry(last).or_default() += waiting * 1e-9;
+            let seen = seen(of, call);
+            // Inside what the program measures.
+            let what = format!("call {call} of {what} {seen:?}");
+            assert!(time <= seen.time * (1.0 + ROUNDING) + 1.0, "{what}");
+            let slack = of.len() as f64 * BETWEEN_NS;
+            let is_time = time >= seen.time * (1.0 - ROUNDING) - slack;
+            let is_waiting = waiting >= 0.95 * seen.waiting - seen.late_return - slack;
+            all += 1;
+            let is_last = seen.last.is_none_or(|rank| rank == last);
+            undisturbed += u32::from(is_time && is_waiting && is_last);
+        }
+        let is = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
+        assert!(is(on.time_s, time_s) && is(on.waiting_s, waiting_s), "{what}");
+        let most = waited_for.values().copied().fold(0.0, f64::max);
+        assert!(is(on.last[0].waiting_share, most / waiting_s), "{what}");
+        assert!(is(waited_for[&on.last[0].rank], most), "{what}");
+    }
+    assert!(
+        f64::from(undisturbed) >= UNDISTURBED * f64::from(all),
+        "{what}: {undisturbed} of {all}"
+    );
+}
+
+fn check(mpi: Mpi, run: &Profiled, what: impl Debug) -> Vec<RankProfile> {
+    let what = format!("{mpi:?} {what:?}");
+    assert_eq!(run.outcome.code, 0, "{what} {}", run.outcome.stderr);
+    let profiles = run.profiles();
+    is_as_seen(&what, &profiles, &calls(run.place(), RANKS));
+    profiles
+}
+
+#[test]
+fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() {
+    for mpi in BED {
+        let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["waiting"], &NOTHING_ELSE), "in C");
+        let summary = summary(&profiles);
+        // Neither groups of two sides nor one rank wait for each other.
+        let barrier = summary.waiting.iter().find(|of| of.function == "MPI_Barrier").unwrap();
+        assert_eq!(barrier.calls_not_compared, 2 * 30 * RANKS as u64, "{mpi:?}");
+    }
+}
+
+#[test]
+fn fortran_and_python_are_seen_too() {
+    for (column, binding) in [(Column::MpifH, &["-DMPIF_H"][..]), (Column::UseMpiF08, &[])] {
+        for mpi in matrix::with(column) {
+            let program = mpi.fortran_program("waiting.F90", binding);
+            check(mpi, &Profiled::preloaded(mpi, RANKS, &program, &[], &NOTHING_ELSE), column);
+        }
+    }
+    let program = root().join("tests/programs/waiting.py").display().to_string();
+    for mpi in matrix::with(Column::Mpi4py) {
+        let python = Path::new("python-mpi4py");
+        check(mpi, &Profiled::preloaded(mpi, RANKS, python, &[&program], &NOTHING_ELSE), "mpi4py");
+    }
+}
+
+/// Fewer are kept of many, the same on every rank, and the rest is estimated.
+#[test]
+fn of_many_calls_every_rank_keeps_the_same_ones() {
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, 2, &["waiting", "5000", "0"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let profiles = run.profiles();
+        let rows = |profile: &RankProfile| {
+            let row = |row: &Waiting| {
+                assert!(row.durations().all(|ns| ns.is_some()), "{mpi:?} {row:?}");
+                let key = (row.function.clone(), row.members.clone(), row.ordinal);
+                (key, (row.calls, row.level, row.times_ns.len()))
+            };
+            profile.waiting.iter().map(row).collect::<BTreeMap<_, _>>()
+        };
+        let all: Vec<_> = profiles.iter().map(rows).collect();
+        for (key, row) in all.iter().flatten() {
+            let same = |rows: &BTreeMap<_, _>| rows.get(key).is_none_or(|other| other == row);
+            assert!(all.iter().all(same), "{mpi:?} {key:?}");
+            assert!(row.0 == 5000 && row.1 >= 3, "{mpi:?} {row:?}");
+        }
+        let bytes = serde_json::to_vec(&profiles[0].waiting).unwrap().len();
+        assert!(bytes < 7000, "{mpi:?}: {bytes}");
+        let summary = summary(&profiles);
+        for on in found(&summary).into_values() {
+            assert!(on.compared >= 100 && on.waiting_error_s.is_some_and(|error| error > 0.0));
+            assert_eq!(on.calls, 5000 * u64::from(on.size), "{mpi:?} {on:?}");
+        }
+    }
+}
+
+#[test]
+fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
+    for mpi in MPIS {
+        let settings = [("GYAN_BUDGET", "none")];
+        let run = Profiled::run(mpi, RANKS, &["waiting", "30", "0.02", "kill"], &settings);
+        assert_ne!(run.outcome.code, 0, "{mpi:?}");
+        let profiles = lives(&run.directory, RANKS);
+        let summary = summary(&profiles);
+        let found = found(&summary);
+        let world = ("MPI_Allreduce".to_owned(), "MPI_COMM_WORLD".to_owned());
+        assert_eq!(found[&world].calls, 30 * RANKS as u64, "{mpi:?}");
+        assert!(found[&world].waiting_s > 0.0 && !summary.waiting[0].ranks_missing, "{mpi:?}");
+    }
+}
+
+fn report(directory: &Path, options: &[&str]) -> Outcome {
+    run(gyan().arg("report").arg(directory).args(options).current_dir(root()))
+}
+
+#[test]
+fn the_report_says_for_whom_others_wait_and_off_is_off() {
+    let run = Profiled::run(OPENMPI, RANKS, &["waiting"], &[]);
+    let text = report(&run.directory, &[]).stdout;
+    assert!(text.contains("is waiting for rank"), "{text}");
+    let text = report(&run.directory, &["--waiting"]).stdout;
+    assert!(text.contains("twin") && text.contains("MPI_Alltoallv"), "{text}");
+    let off = Profiled::run(MPICH, RANKS, &["waiting"], &[("GYAN_WAITING", "off")]);
+    assert!(off.profiles().iter().all(|profile| profile.waiting.is_empty()));
+    let outcome = report(&off.directory, &["--waiting"]);
+    assert_eq!(outcome.code, 2, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("nothing is known of waiting"), "{}", outcome.stderr);
+}

@@ -1,0 +1,373 @@
+//! How long do calls of synchronising collectives take, of the same calls on every rank? Of one call the
+//! shortest time of all ranks is about what it costs once all have come; the rest is waiting.
+//!
+//! Which calls are timed follows from their number on the communicator, not from what the budget decides
+//! on each rank. It becomes rarer as calls become more, so that all of it costs little ([`Waiting`] has which).
+//! Communicators with the same members are told apart by the order of their first calls of this kind, which
+//! is the same on all ranks: nobody leaves such a call before all have come. That holds for one thread.
+
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+
+use gyan_results::{DURATIONS_AT_MOST, ObjectsLeftOut, Waiting};
+
+use super::communicators::{self, Communicator, NOTES};
+use crate::calls::budget::budget;
+use crate::calls::containment::contain;
+use crate::calls::ledger;
+use crate::mpi::abi::inquiry;
+use crate::mpi::functions::{Function, collective};
+use crate::sys::alloc;
+use crate::sys::cells::Whole;
+use crate::sys::clock;
+
+/// Functions on communicators whose calls are followed.
+const TALLIES_AT_MOST: usize = 64;
+/// So many communicators of the same members are kept apart; the last one stands for all further ones,
+/// whose calls come one after the other as those of one communicator.
+const ALIKE_AT_MOST: u32 = 8;
+/// Lists of members that are known at a time.
+const GROUPS_AT_MOST: usize = 4096;
+/// Durations in a profile: two characters each.
+const WRITTEN_AT_MOST: usize = 2048;
+
+/// What is noted at a communicator: its ordinal and 1, and for each function its tally and 1, or one of these.
+const ORDINAL: usize = NOTES - 1;
+const IGNORED: u16 = u16::MAX;
+const NO_ROOM: u16 = u16::MAX - 1;
+
+static ON: AtomicBool = AtomicBool::new(false);
+
+/// By number; the first one stays empty.
+static TALLIES: [OnceLock<Tally>; TALLIES_AT_MOST + 1] =
+    [const { OnceLock::new() }; TALLIES_AT_MOST + 1];
+static KNOWN: Mutex<Known> = Mutex::new(Known { keys: Vec::new(), groups: BTreeMap::new() });
+
+/// Calls on communicators for which there was no room, and on those whose ranks cannot be told.
+static WITHOUT_ROOM: Whole = Whole::new(0);
+static WITHOUT_RANKS: Whole = Whole::new(0);
+
+struct Known {
+    keys: Vec<Key>,
+    /// How many communicators with the same members came.
+    groups: BTreeMap<u64, u32>,
+}
+
+/// What a tally is of.
+#[derive(Clone, Debug)]
+struct Key {
+    function: Function,
+    members: u64,
+    ordinal: u32,
+    size: u32,
+    name: String,
+}
+
+/// The calls of one function on one communicator.
+struct Tally {
+    calls: Whole,
+    /// The number of the next call that is timed.
+    next: Whole,
+    timed: Mutex<Timed>,
+}
+
+#[derive(Clone, Default)]
+struct Timed {
+    level: u32,
+    /// Ticks; 0 for what is not known, or not yet.
+    ticks: Vec<f32>,
+}
+
+/// A call that is to be timed.
+pub(crate) struct Due {
+    tally: &'static Tally,
+    call: u64,
+}
+
+/// Calls are timed from now on, if they are to be.
+pub(crate) fn begin(on: bool) {
+    ON.store(on, Ordering::Relaxed);
+}
+
+/// The program calls `function` on a communicator: none when that call is not to be timed.
+/// `alone`: no other thread calls MPI.
+#[inline]
+pub(crate) fn due(alone: bool, function: Function, comm: usize) -> Option<Due> {
+    if !ON.load(Ordering::Relaxed) {
+        return None;
+    }
+    let Some(communicator) = communicators::of(comm) else {
+        WITHOUT_RANKS.add_shared(1);
+        return None;
+    };
+    let number = usize::from(communicator.note(place(function)));
+    let tally = match TALLIES.get(number).and_then(OnceLock::get) {
+        Some(tally) => tally,
+        None => first_call(communicator, function, comm)?,
+    };
+    let call = if alone { tally.calls.next() } else { tally.calls.next_shared() };
+    if call == tally.next.get() { tally.draw(call) } else { None }
+}
+
+/// Forwards a call by `next`, and times it when it is due.
+#[inline]
+pub(crate) fn around(
+    alone: bool,
+    function: Function,
+    comm: usize,
+    next: impl FnOnce() -> c_int,
+) -> c_int {
+    let Some(due) = due(alone, function, comm) else { return next() };
+    let begun = clock::now();
+    let result = next();
+    due.took(clock::now().wrapping_sub(begun));
+    result
+}
+
+/// Where a function's tally is noted: all such functions are in one chapter.
+#[inline]
+fn place(function: Function) -> usize {
+    function.0.wrapping_sub(collective::MPI_Allgather.0)
+}
+
+/// The first call on a communicator, or one that is not followed.
+#[cold]
+#[inline(never)]
+fn first_call(
+    communicator: &Communicator,
+    function: Function,
+    comm: usize,
+) -> Option<&'static Tally> {
+    if communicator.note(place(function)) == 0 {
+        let number = contain("following a communicator", || numbered(communicator, function, comm));
+        communicator.set_note(place(function), number.unwrap_or(IGNORED));
+    }
+    let number = communicator.note(place(function));
+    if number == NO_ROOM {
+        WITHOUT_ROOM.add_shared(1);
+    }
+    TALLIES.get(usize::from(number))?.get()
+}
+
+/// The number of the tally, made if need be.
+fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16 {
+    // Nobody waits for anybody, or for two groups.
+    if communicator.size() < 2 || communicator.is_inter() {
+        return IGNORED;
+    }
+    let mut known = known();
+    let members = communicator.members();
+    let ordinal = match communicator.note(ORDINAL) {
+        0 => {
+            if known.groups.len() >= GROUPS_AT_MOST && !known.groups.contains_key(&members) {
+                return NO_ROOM;
+            }
+            let came = known.groups.entry(members).or_default();
+            let ordinal = (*came).min(ALIKE_AT_MOST - 1);
+            *came += 1;
+            communicator.set_note(ORDINAL, u16::try_from(ordinal + 1).unwrap_or(NO_ROOM));
+            ordinal
+        }
+        ordinal => u32::from(ordinal) - 1,
+    };
+    let is_it =
+        |key: &Key| (key.function, key.members, key.ordinal) == (function, members, ordinal);
+    if let Some(at) = known.keys.iter().position(is_it) {
+        return u16::try_from(at + 1).unwrap_or(NO_ROOM);
+    }
+    let number = known.keys.len() + 1;
+    let Some(place) = TALLIES.get(number) else { return NO_ROOM };
+    if alloc::is_short() || place.set(Tally::new()).is_err() {
+        return NO_ROOM;
+    }
+    let size = communicator.size();
+    known.keys.push(Key { function, members, ordinal, size, name: name(comm, size, ordinal) });
+    u16::try_from(number).unwrap_or(NO_ROOM)
+}
+
+fn name(comm: usize, size: u32, ordinal: u32) -> String {
+    if ordinal + 1 == ALIKE_AT_MOST {
+        return format!("further communicators of {size} ranks");
+    }
+    let name = inquiry().and_then(|mpi| mpi.comm_name(comm));
+    name.unwrap_or_else(|| format!("communicator of {size} ranks"))
+}
+
+fn known() -> MutexGuard<'static, Known> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Tally {
+    fn new() -> Tally {
+        Tally { calls: Whole::new(0), next: Whole::new(0), timed: Mutex::default() }
+    }
+
+    fn timed(&self) -> MutexGuard<'_, Timed> {
+        self.timed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A call that is the next one to be timed; unless it is left out from now on.
+    #[cold]
+    #[inline(never)]
+    fn draw(&'static self, call: u64) -> Option<Due> {
+        contain("choosing a call", || {
+            let mut timed = self.timed();
+            let is_due = timed.draw(call);
+            self.next.set(Waiting::timed_call(timed.level, (call >> timed.level) + 1));
+            is_due.then_some(Due { tally: self, call })
+        })?
+    }
+}
+
+impl Due {
+    /// The call took so many ticks.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn took(self, ticks: u64) {
+        contain("timing a collective", || self.tally.timed().took(self.call, ticks));
+        let budget = budget();
+        budget.spend_on_timing(budget.timed_ticks());
+    }
+}
+
+impl Timed {
+    /// Whether this call is timed, which is the next one at the level. There is room for it then.
+    fn draw(&mut self, call: u64) -> bool {
+        while call >> self.level >= DURATIONS_AT_MOST as u64 {
+            self.thin();
+        }
+        Waiting::timed_call(self.level, call >> self.level) == call
+    }
+
+    fn thin(&mut self) {
+        Waiting::thin(&mut self.ticks, self.level);
+        self.level += 1;
+    }
+
+    fn took(&mut self, call: u64, ticks: u64) {
+        let Ok(at) = usize::try_from(call >> self.level) else { return };
+        // Another thread may have drawn many since.
+        if at >= DURATIONS_AT_MOST || Waiting::timed_call(self.level, at as u64) != call {
+            return;
+        }
+        if self.ticks.len() <= at {
+            self.ticks.resize(at + 1, 0.0);
+        }
+        if let Some(place) = self.ticks.get_mut(at) {
+            *place = ticks as f32;
+        }
+    }
+
+    /// As the profile has it.
+    fn written(&self) -> String {
+        let ns_per_tick = clock::ns_per_tick();
+        let ns =
+            |ticks: &f32| (*ticks > 0.0).then(|| clock::whole(f64::from(*ticks) * ns_per_tick));
+        Waiting::written(self.ticks.iter().map(ns))
+    }
+}
+
+/// What the profile says: no more durations than there is room for in it, so of those functions with most
+/// of them fewer than there are.
+pub(crate) fn described() -> Vec<Waiting> {
+    let known = known();
+    let tallies = known.keys.iter().zip(TALLIES.iter().skip(1)).filter_map(|(key, tally)| {
+        let tally = tally.get()?;
+        Some((key, tally.calls.get(), tally.timed().clone()))
+    });
+    let mut tallies: Vec<(&Key, u64, Timed)> = tallies.collect();
+    while tallies.iter().map(|(_, _, timed)| timed.ticks.len()).sum::<usize>() > WRITTEN_AT_MOST {
+        let most = tallies.iter_mut().rev().max_by_key(|(_, _, timed)| timed.ticks.len());
+        if let Some((_, _, timed)) = most {
+            timed.thin();
+        }
+    }
+    let described = tallies.into_iter().map(|(key, calls, timed)| Waiting {
+        function: ledger::row(key.function).map_or("", |row| row.name).into(),
+        communicator: key.name.clone(),
+        members: format!("{:016x}", key.members),
+        ordinal: key.ordinal,
+        size: key.size,
+        calls,
+        level: timed.level,
+        times_ns: timed.written(),
+    });
+    described.collect()
+}
+
+/// The calls that are not in there, and why.
+pub(crate) fn left_out() -> Vec<ObjectsLeftOut> {
+    let not = "of a synchronising collective";
+    let reasons = [
+        (&WITHOUT_ROOM, "on more communicators than there is room for"),
+        (&WITHOUT_RANKS, "on communicators whose ranks in MPI_COMM_WORLD are not known"),
+    ];
+    let left_out = reasons.map(|(number, why)| ObjectsLeftOut {
+        what: format!("call {not}"),
+        number: number.get(),
+        reason: format!("not divided into waiting and transfer: {why}"),
+    });
+    left_out.into_iter().filter(|of| of.number > 0).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is known after so many calls, of which each takes its number and 1, and how many were drawn.
+    fn run(calls: u64) -> (Timed, u64) {
+        let (mut timed, mut next, mut drawn) = (Timed::default(), 0, 0);
+        for call in 0..calls {
+            if call == next {
+                if timed.draw(call) {
+                    timed.took(call, call + 1);
+                    drawn += 1;
+                }
+                next = Waiting::timed_call(timed.level, (call >> timed.level) + 1);
+            }
+        }
+        (timed, drawn)
+    }
+
+    #[test]
+    fn every_call_is_timed_until_there_are_too_many_and_then_the_same_of_each_part() {
+        for calls in [0, 1, 1023, 1024, 1025, 1500, 2048, 2049, 5000, 100_000, 1_000_000] {
+            let (timed, drawn) = run(calls);
+            assert!(timed.ticks.len() <= DURATIONS_AT_MOST);
+            if calls <= 1024 {
+                assert_eq!((timed.level, timed.ticks.len() as u64), (0, calls));
+            } else {
+                assert!(timed.ticks.len() >= DURATIONS_AT_MOST / 2, "{calls}");
+                let doublings = (calls as f64 / 1024.0).log2().ceil();
+                assert!(drawn as f64 <= 1024.0 + 520.0 * doublings, "{calls}: {drawn}");
+            }
+            for (block, ticks) in timed.ticks.iter().enumerate() {
+                let call = Waiting::timed_call(timed.level, block as u64);
+                #[allow(clippy::float_cmp)]
+                let is_it = *ticks == (call + 1) as f32;
+                assert!(is_it, "{calls}: {block} is call {call}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_left_out_or_has_not_come_back_is_not_known() {
+        let mut timed = Timed::default();
+        assert!(timed.draw(0) && timed.draw(1) && timed.draw(2));
+        timed.took(2, 70);
+        assert_eq!(timed.ticks, [0.0, 0.0, 70.0]);
+        for call in 3..1024 {
+            assert!(timed.draw(call));
+        }
+        let drawn = timed.draw(1024);
+        assert_eq!((timed.level, drawn), (1, Waiting::timed_call(1, 512) == 1024));
+        // Drawn before, and not of the next level.
+        let gone = (0..4).find(|call| Waiting::timed_call(1, call >> 1) != *call).unwrap();
+        let before = timed.ticks.clone();
+        timed.took(gone, 99);
+        timed.took(u64::MAX, 99);
+        assert_eq!(timed.ticks, before);
+    }
+}
