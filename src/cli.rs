@@ -135,7 +135,10 @@ Examples:
   gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
   gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
+  gyan report --sites gyan-app-1234                   which lines of the program call MPI, and how long
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
+  gyan report --sizes gyan-app-1234                   how large messages are
+  gyan report --peers gyan-app-1234                   who sends how much to whom
   gyan report --machine gyan-app-1234                 the hosts, and what of them the ranks used
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
@@ -163,14 +166,23 @@ pub(crate) struct ReportOptions {
     /// How the sampled variables whose name matches went, on every rank
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) series: Option<String>,
-    /// How long calls took, which values sampled variables had and what callbacks measured of messages,
-    /// of what matches
+    /// How long calls took and how much they moved, which values sampled variables had and what callbacks measured of
+    /// messages, of what matches
     #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
+    /// The places in the program that call MPI: how often, and how long the calls take
+    #[arg(long, group = "part")]
+    pub(crate) sites: bool,
     /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
     /// were called while one was long
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) queues: bool,
+    /// How many bytes calls moved: a histogram of each function, exact
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) sizes: bool,
+    /// Who sends how much to whom: the pairs of ranks with the most bytes; with --all each pair
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) peers: bool,
     /// What the ranks ran on: hosts, processors that ranks may use and share, networks, and the time and memory
     /// that the ranks used
     #[arg(long, group = "part", conflicts_with = "vars")]
@@ -227,7 +239,7 @@ pub(crate) struct ExportOptions {
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Which tables: ranks, calls, times, variables, series, phases, phase_calls [default: variables; all of them
+    /// Which tables: ranks, calls, times, sizes, peers, variables, series, phases, phase_calls [default: variables; all of them
     /// into a directory]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,

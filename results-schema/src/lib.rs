@@ -33,8 +33,10 @@ mod rows;
 mod running;
 #[cfg(feature = "schema")]
 pub mod schema;
+mod sites;
 mod statistics;
 mod summary;
+mod traffic;
 mod values;
 mod variables;
 mod write;
@@ -76,10 +78,15 @@ pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,
 };
+pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
     BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, OverheadSummary,
     Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
+};
+pub use traffic::{
+    DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
+    TrafficKind, TrafficSummary,
 };
 pub use values::{Digest, Values};
 pub use variables::{

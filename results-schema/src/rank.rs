@@ -3,8 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Clock, Datatype, EventCount, InMpi, Machine, Messages, Phase, Resources, Samples, Series,
-    Values, Watch,
+    Clock, Datatype, EventCount, InMpi, Machine, Messages, Peers, Phase, Resources, Samples,
+    Series, Sites, Values, Watch,
 };
 
 /// What one rank of a job saw, from `MPI_Init` to its end.
@@ -39,6 +39,10 @@ pub struct RankProfile {
     /// The time in MPI functions; none when nothing was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpi>,
+    /// What the rank sent to which others; none when that was not counted (`GYAN_PEERS=off`), or without
+    /// `MPI_COMM_WORLD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peers: Option<Peers>,
     /// What happened in each phase, in the order in which they came; empty for a program without.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
@@ -54,6 +58,9 @@ pub struct RankProfile {
     /// What of the host the rank may use, and what it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
+    /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<Sites>,
     /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,
@@ -356,6 +363,14 @@ pub struct Call {
     /// time, up to the last that is not 0. Of the whole run, not of a phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_histogram: Vec<u64>,
+    /// How many calls moved 0 bytes, 1, [2, 4), [4, 8), ... bytes, up to the last that is not 0; exact.
+    /// They are the calls that succeeded; the last of 48 bars has all from 2^46 bytes on. Of the whole run, not of a
+    /// phase, and empty where bytes are not counted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub size_histogram: Vec<u64>,
+    /// The bytes of the calls in each of those bars.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub size_histogram_bytes: Vec<u64>,
 }
 
 /// What the library exports, what was read of it, and what was not and why.

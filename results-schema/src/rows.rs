@@ -100,6 +100,12 @@ pub struct CallSummary {
     /// How many calls on all ranks took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_histogram: Vec<u64>,
+    /// How many calls on all ranks moved 0 bytes, 1, [2, 4), [4, 8), ... bytes; exact.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub size_histogram: Vec<u64>,
+    /// The bytes of the calls in each of those bars.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub size_histogram_bytes: Vec<u64>,
 }
 
 /// What the ranks read of one variable while the program ran. Extremes and means are among the rows

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
     MachineSummary, MessagesSummary, Mpi, PhaseSummary, PlacementSummary, PvarSummary,
-    ResourcesSummary, SamplesSummary, Statistic, Tool, WatchSummary,
+    ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary, WatchSummary,
 };
 
 /// What the ranks of one job saw, as minimum, average and maximum.
@@ -33,6 +33,9 @@ pub struct Summary {
     /// The time in MPI functions, over the ranks that timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,
+    /// Who sends how much to whom: messages, then accesses to memory, where there were any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub peers: Vec<TrafficSummary>,
     /// The ranks of each host, in the order of their names; none when there is one host only.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_host: Vec<HostSummary>,
@@ -64,6 +67,9 @@ pub struct Summary {
     /// What the ranks used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesSummary>,
+    /// Where in the program the timed calls came from; none when no rank noted it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sites: Option<SitesSummary>,
     /// What each source told about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,

@@ -52,8 +52,8 @@ pub(crate) enum When {
     AfterInit,
 }
 
-/// A listing works in forked copies of the process. libfabric's provider for EFA (1.11 has it in Debian 11, and starts it
-/// where there is no such network) ends every process that forks, unless one of these is set.
+/// A listing works in forked copies of the process. libfabric 1.11's provider for EFA, which Debian 11 has, ends every
+/// process that forks, also where there is no such network, unless one of these is set.
 const FORKS: [&str; 2] = ["RDMAV_FORK_SAFE", "FI_EFA_FORK_SAFE"];
 
 /// In which environment it is asked.

@@ -36,6 +36,7 @@ fn error(cell: &Value) -> String {
     match cell {
         Value::Amount(Amount { error: Some(error), number, .. }) => share(error / number.as_f64()),
         Value::Amount(_) => String::new(),
+        Value::Text(text) if text.is_empty() => String::new(),
         _ => "-".to_owned(),
     }
 }

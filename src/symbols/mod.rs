@@ -4,6 +4,7 @@
 //! Nothing in here is an error: an address that has no name is shown as object and offset, and why
 //! is said once for each object.
 
+pub(crate) mod sites;
 pub(crate) mod stacks;
 
 use std::collections::BTreeMap;
@@ -24,6 +25,9 @@ pub(crate) struct Frame {
     /// The source file, as the compiler was told.
     pub(crate) file: Option<String>,
     pub(crate) line: Option<u32>,
+    /// How far into the function the call is, where the line is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) offset: Option<u64>,
     /// Whether the compiler put it into the function of the next frame.
     pub(crate) inlined: bool,
 }
@@ -31,17 +35,26 @@ pub(crate) struct Frame {
 impl Frame {
     /// One of which nothing but the address is known.
     pub(crate) fn nameless(text: &str) -> Frame {
-        Frame { function: text.to_owned(), file: None, line: None, inlined: false }
+        Frame { function: text.to_owned(), file: None, line: None, offset: None, inlined: false }
+    }
+
+    /// What a program calls the code that it made: Python's functions are `py::FUNCTION:FILE`.
+    fn of_perf_map(name: &str) -> Frame {
+        let python = name.strip_prefix("py::").and_then(|name| name.split_once(':'));
+        let (function, file) = python.map_or((name, None), |(name, file)| (name, Some(file)));
+        Frame { file: file.map(str::to_owned), ..Frame::nameless(function) }
     }
 
     /// `halo.c:42 (exchange)`: the file without its folders.
     pub(crate) fn place(&self) -> String {
-        match (&self.file, self.line) {
-            (Some(file), Some(line)) => {
-                let file = file.rsplit('/').next().unwrap_or(file);
-                format!("{file}:{line} ({})", self.function)
-            }
-            _ => self.function.clone(),
+        let file = self.file.as_ref().map(|file| file.rsplit('/').next().unwrap_or(file));
+        match (file, self.line) {
+            (Some(file), Some(line)) => format!("{file}:{line} ({})", self.function),
+            (Some(file), None) => format!("{file} ({})", self.function),
+            _ => match self.offset {
+                Some(offset) => format!("{}+{offset:#x}", self.function),
+                None => self.function.clone(),
+            },
         }
     }
 }
@@ -80,7 +93,13 @@ impl Symbols {
 
     /// What stopped addresses from getting names and lines: at most one sentence an object.
     pub(crate) fn remarks(&self) -> impl Iterator<Item = &str> {
-        self.objects.values().filter_map(|object| object.remark.as_deref())
+        self.remarks_on(|_| true)
+    }
+
+    /// The same of some objects, by path.
+    fn remarks_on(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
+        let objects = self.objects.iter().filter(move |((path, _), _)| wanted(path));
+        objects.filter_map(|(_, object)| object.remark.as_deref())
     }
 }
 
@@ -126,11 +145,12 @@ impl Object {
                 ));
             }
         }
-        let symbol = self.loader.as_ref().and_then(|loader| of_symbol_table(loader, call));
+        if let Some(frame) = self.loader.as_ref().and_then(|loader| of_symbol_table(loader, call)) {
+            return vec![frame];
+        }
         let name =
             Path::new(path).file_name().map_or_else(|| path.into(), |name| name.to_string_lossy());
-        let function = symbol.unwrap_or_else(|| format!("{name}+{return_address:#x}"));
-        vec![Frame { function, file: None, line: None, inlined: false }]
+        vec![Frame::nameless(&format!("{name}+{return_address:#x}"))]
     }
 }
 
@@ -145,6 +165,7 @@ fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
             function,
             file: location.and_then(|location| location.file).map(str::to_owned),
             line: location.and_then(|location| location.line),
+            offset: None,
             inlined: true,
         });
     }
@@ -156,11 +177,16 @@ fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
 
 /// The symbol in front of the address. Without the full table (`strip`) there may be functions without
 /// a symbol after it, so the distance is shown too.
-fn of_symbol_table(loader: &Loader, call: u64) -> Option<String> {
+fn of_symbol_table(loader: &Loader, call: u64) -> Option<Frame> {
     let symbol = loader.find_symbol_info(call)?;
     let name = readable(symbol.name());
     let stripped = loader.get_section_range(b".symtab").is_none();
-    Some(if stripped { format!("{name}+{:#x}", call - symbol.address()) } else { name })
+    let offset = call - symbol.address();
+    Some(if stripped {
+        Frame::nameless(&format!("{name}+{offset:#x}"))
+    } else {
+        Frame { offset: Some(offset), ..Frame::nameless(&name) }
+    })
 }
 
 fn function_name<R: gimli::Reader>(name: &FunctionName<R>) -> Option<String> {
@@ -244,7 +270,7 @@ int main(void) {
     fn frame(function: &str, place: &TempDir, line: u32, inlined: bool) -> Frame {
         let file: PathBuf = place.path().join("program.c");
         let file = Some(file.to_str().unwrap().to_owned());
-        Frame { function: function.into(), file, line: Some(line), inlined }
+        Frame { function: function.into(), file, line: Some(line), offset: None, inlined }
     }
 
     #[test]
@@ -264,8 +290,9 @@ int main(void) {
         let mut symbols = Symbols::default();
         for _ in 0..2 {
             let frames = symbols.frames(&program, None, address);
-            let main = Frame { function: "main".into(), file: None, line: None, inlined: false };
+            let main = Frame { offset: frames[0].offset, ..Frame::nameless("main") };
             assert_eq!(frames, [main]);
+            assert!(frames[0].offset.is_some_and(|offset| offset > 0));
         }
         let remarks: Vec<&str> = symbols.remarks().collect();
         assert_eq!(remarks.len(), 1);

@@ -1,6 +1,8 @@
 //! The call sites of watched receives as functions and lines, and how the program came there.
 
-use gyan_results::{Address, Hit, Statistic, Summary, WatchSiteSummary, WatchSummary};
+use gyan_results::{
+    Address, CodeAddress, Hit, LoadedObject, Statistic, Summary, WatchSiteSummary, WatchSummary,
+};
 use serde::Serialize;
 
 use crate::symbols::{Frame, Symbols};
@@ -68,22 +70,17 @@ fn resolve<'a>(
     site: &'a WatchSiteSummary,
     symbols: &mut Symbols,
 ) -> Site<'a> {
+    let code = |address: &Address| Code::of(address, &watch.load_map);
     let stacks = site.stacks.iter().map(|stack| {
-        let inner = stack.frames.iter().take_while(|address| is_below_program(watch, address));
-        let below = inner.count();
-        // A stack of nothing else is better than none.
-        let below = if below == stack.frames.len() { 0 } else { below };
-        let above =
-            stack.frames.iter().rev().take_while(|address| is_above_program(watch, address));
-        let frames = stack.frames.len().saturating_sub(below + above.count());
-        let frames = stack.frames.iter().skip(below).take(frames);
-        Way { hits: stack.hits, frames: up_to_main(watch, frames, symbols) }
+        let frames: Vec<Code> = stack.frames.iter().map(code).collect();
+        Way { hits: stack.hits, frames: way(&frames, symbols) }
     });
     let stacks: Vec<Way> = stacks.collect();
     // Bindings of the MPI library, of Fortran or C++, may call the receive for the program.
-    let known = stacks.first().filter(|_| is_below_program(watch, &site.call));
+    let call = code(&site.call);
+    let known = stacks.first().filter(|_| call.is_below_program());
     let caller = known.and_then(|way| way.frames.first().cloned());
-    let of_call = || frames_of(watch, &site.call, symbols).into_iter().next();
+    let of_call = || call.frames(symbols).into_iter().next();
     Site {
         function: &site.function,
         caller: caller.or_else(of_call).unwrap_or_else(|| Frame::nameless("?")),
@@ -96,41 +93,68 @@ fn resolve<'a>(
     }
 }
 
-fn frames_of(watch: &WatchSummary, address: &Address, symbols: &mut Symbols) -> Vec<Frame> {
-    let object = address.object.and_then(|object| watch.load_map.get(object));
-    match object {
-        Some(object) => symbols.frames(&object.path, object.build_id.as_deref(), address.address),
-        None => vec![Frame::nameless(&format!("{:#x}", address.address))],
+/// A place in the code.
+#[derive(Clone, Copy)]
+pub(super) struct Code<'a> {
+    pub(super) object: Option<&'a LoadedObject>,
+    address: u64,
+    /// Of code that is in no file.
+    pub(super) name: Option<&'a str>,
+}
+
+impl<'a> Code<'a> {
+    fn of(address: &Address, load_map: &'a [LoadedObject]) -> Code<'a> {
+        let object = address.object.and_then(|object| load_map.get(object));
+        Code { object, address: address.address, name: None }
+    }
+
+    pub(super) fn named(code: &'a CodeAddress, load_map: &'a [LoadedObject]) -> Code<'a> {
+        let object = code.object.and_then(|object| load_map.get(object));
+        Code { object, address: code.address, name: code.name.as_deref() }
+    }
+
+    /// At least one.
+    pub(super) fn frames(self, symbols: &mut Symbols) -> Vec<Frame> {
+        match (self.object, self.name) {
+            (Some(object), _) => {
+                symbols.frames(&object.path, object.build_id.as_deref(), self.address)
+            }
+            (None, Some(name)) => vec![Frame::of_perf_map(name)],
+            (None, None) => vec![Frame::nameless(&format!("{:#x}", self.address))],
+        }
+    }
+
+    /// The name of the file that it is in, without folders.
+    pub(super) fn file(self) -> Option<&'a str> {
+        self.object.map(|object| object.path.rsplit('/').next().unwrap_or_default())
+    }
+
+    /// Whether it is in gyan or in a library of MPI, which have names that begin with `libmpi`.
+    fn is_below_program(self) -> bool {
+        self.is_in(&["libgyan", "libmpi"])
+    }
+
+    /// Whether it is in what starts `main` and threads.
+    fn is_above_program(self) -> bool {
+        self.is_in(&["libc.so", "libc-", "libpthread", "ld-linux"])
+    }
+
+    fn is_in(self, libraries: &[&str]) -> bool {
+        self.file().is_some_and(|name| libraries.iter().any(|library| name.starts_with(library)))
     }
 }
 
-/// Whether the address is in gyan or in a library of MPI, which have names that begin with `libmpi`.
-fn is_below_program(watch: &WatchSummary, address: &Address) -> bool {
-    is_in(watch, address, &["libgyan", "libmpi"])
-}
-
-/// Whether the address is in what starts `main` and threads.
-fn is_above_program(watch: &WatchSummary, address: &Address) -> bool {
-    is_in(watch, address, &["libc.so", "libc-", "libpthread", "ld-linux"])
-}
-
-fn is_in(watch: &WatchSummary, address: &Address, libraries: &[&str]) -> bool {
-    let object = address.object.and_then(|object| watch.load_map.get(object));
-    object.is_some_and(|object| {
-        let name = object.path.rsplit('/').next().unwrap_or_default();
-        libraries.iter().any(|library| name.starts_with(library))
-    })
-}
-
-/// What starts `main` is the C library's, and is not even asked for its names.
-fn up_to_main<'a>(
-    watch: &WatchSummary,
-    addresses: impl Iterator<Item = &'a Address>,
-    symbols: &mut Symbols,
-) -> Vec<Frame> {
+/// A stack without what is below the program and above it. What starts `main` is the C library's, and is not even
+/// asked for its names.
+pub(super) fn way(stack: &[Code], symbols: &mut Symbols) -> Vec<Frame> {
+    let below = stack.iter().take_while(|code| code.is_below_program()).count();
+    // A stack of nothing else is better than none.
+    let below = if below == stack.len() { 0 } else { below };
+    let above = stack.iter().rev().take_while(|code| code.is_above_program()).count();
+    let length = stack.len().saturating_sub(below + above);
     let mut frames = Vec::new();
-    for address in addresses {
-        frames.extend(frames_of(watch, address, symbols));
+    for code in stack.iter().skip(below).take(length) {
+        frames.extend(code.frames(symbols));
         if frames.last().is_some_and(|frame| frame.function == "main") {
             break;
         }

@@ -1,5 +1,5 @@
-//! Histograms with classes that double: how long calls took, which values sampled variables had, and
-//! what callbacks measured of messages.
+//! Histograms with classes that double: how long calls took and how much they moved, which values sampled variables
+//! had, and what callbacks measured of messages.
 
 use gyan_results::{CallSummary, MessageSource, MetricSummary, SamplesSummary, Summary, Traffic};
 use serde::Serialize;
@@ -11,14 +11,13 @@ use super::{Kind, Section, View, column, headings, numbers};
 
 #[derive(Serialize)]
 pub(crate) struct Histogram {
-    /// `call` (seconds of a call), `pvar` (a reading, of a vector the sum over the elements), or
+    /// `call` (seconds of a call), `size` (bytes that a call moved), `pvar` (a reading, of a vector the sum over the elements), or
     /// `message` (a time in seconds or a length, as callbacks of the library told).
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) object: Option<String>,
-    /// Whether the numbers are seconds.
     #[serde(skip)]
-    is_time: bool,
+    unit: Unit,
     /// From the first that is not empty to the last.
     pub(crate) bars: Vec<Bar>,
 }
@@ -29,6 +28,9 @@ pub(crate) struct Bar {
     pub(crate) from: f64,
     pub(crate) below: f64,
     pub(crate) count: u64,
+    /// Of calls by size, what they moved together.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
 }
 
 /// Of the functions and variables of a run whose name matches.
@@ -37,14 +39,14 @@ pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogra
         kind: "call",
         name: call.name.clone(),
         object: None,
-        is_time: true,
+        unit: Unit::Seconds,
         bars: bars(&call.time_histogram, 1e-9),
     };
     let of_samples = |samples: &SamplesSummary| Histogram {
         kind: "pvar",
         name: samples.name.clone(),
         object: samples.object.clone(),
-        is_time: false,
+        unit: Unit::Count,
         bars: bars(&samples.histogram, 1.0),
     };
     let calls = summary.calls.iter().filter(|call| pattern.matches(&call.name)).map(of_call);
@@ -56,7 +58,28 @@ pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogra
         let metrics = metrics.filter(|metric| pattern.matches(metric.metric.name()));
         metrics.map(|metric| of_metric(messages.source, metric))
     });
-    calls.chain(samples).chain(messages).filter(|histogram| !histogram.bars.is_empty()).collect()
+    let sizes = sizes_of(summary).filter(|sizes| pattern.matches(&sizes.name));
+    let all = calls.chain(sizes).chain(samples).chain(messages);
+    all.filter(|histogram| !histogram.bars.is_empty()).collect()
+}
+
+/// How much calls moved, of each function that moved anything, the one that moved most first.
+pub(crate) fn sizes(summary: &Summary) -> Vec<Histogram> {
+    let bytes = |of: &Histogram| of.bars.iter().filter_map(|bar| bar.bytes).sum::<u64>();
+    let mut sizes: Vec<Histogram> = sizes_of(summary).filter(|of| bytes(of) > 0).collect();
+    sizes.sort_by_key(|of| std::cmp::Reverse(bytes(of)));
+    sizes
+}
+
+fn sizes_of(summary: &Summary) -> impl Iterator<Item = Histogram> {
+    summary.calls.iter().map(|call| {
+        let first = call.size_histogram.iter().position(|&count| count > 0).unwrap_or(0);
+        let mut bars = bars(&call.size_histogram, 1.0);
+        for (bar, bytes) in bars.iter_mut().zip(call.size_histogram_bytes.iter().skip(first)) {
+            bar.bytes = Some(*bytes);
+        }
+        Histogram { kind: "size", name: call.name.clone(), object: None, unit: Unit::Bytes, bars }
+    })
 }
 
 fn of_metric(source: MessageSource, metric: &MetricSummary) -> Histogram {
@@ -69,7 +92,7 @@ fn of_metric(source: MessageSource, metric: &MetricSummary) -> Histogram {
             Traffic::Program => source.to_owned(),
             Traffic::Collectives => format!("{source}, collectives"),
         }),
-        is_time,
+        unit: if is_time { Unit::Seconds } else { Unit::Count },
         bars: bars(&metric.histogram, if is_time { 1e-9 } else { 1.0 }),
     }
 }
@@ -80,6 +103,7 @@ pub(super) fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
         from: if at == 0 { 0.0 } else { unit * 2_f64.powi(at - 1) },
         below: unit * 2_f64.powi(at),
         count,
+        bytes: None,
     });
     bars.collect()
 }
@@ -93,24 +117,36 @@ pub(crate) fn histogram<'a>(summary: &'a Summary, histograms: &'a [Histogram]) -
 }
 
 fn section(histogram: &Histogram) -> Section<'_> {
-    let unit = if histogram.is_time { Unit::Seconds } else { Unit::Count };
+    let unit = histogram.unit;
     let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
     let longest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
-    let rows = histogram.bars.iter().map(|bar| {
+    // Sizes are few, and far from each other.
+    let shown = histogram.bars.iter().filter(|bar| bar.count > 0 || histogram.kind != "size");
+    let rows = shown.map(|bar| {
         let part = share(bar.count as f64 / total as f64);
         let length = Value::Plot(Plot::Bar { part: bar.count, longest });
-        row![unit.double(bar.from), unit.double(bar.below), bar.count, part, length]
+        let mut cells = row![unit.double(bar.from), unit.double(bar.below), bar.count, part];
+        cells.extend(bar.bytes.map(|bytes| Unit::Bytes.double(bytes as f64).into()));
+        cells.push(length);
+        cells
     });
     let counted = match histogram.kind {
-        "call" => "CALLS",
+        "call" | "size" => "CALLS",
         "message" => "MESSAGES",
         _ => "READINGS",
     };
     let mut columns = numbers(["FROM", "BELOW", counted, "SHARE"]);
+    if histogram.kind == "size" {
+        columns.extend(numbers(["BYTES"]));
+    }
     columns.push(column("", Kind::Text));
     let name = histogram.name.as_str();
     let title = match &histogram.object {
         Some(object) => line![name, " (", object, ")"],
+        None if histogram.kind == "size" => {
+            let bytes: u64 = histogram.bars.iter().filter_map(|bar| bar.bytes).sum();
+            line![name, ": ", Unit::Bytes.double(bytes as f64), " in ", total, " calls"]
+        }
         None => name.into(),
     };
     Section { title, columns, rows: rows.collect(), notes: Vec::new() }

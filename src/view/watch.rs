@@ -79,7 +79,7 @@ fn sites_of<'a>(watched: &'a Watched, all: bool) -> Section<'a> {
 }
 
 /// File, line and function; names of C++ can be longer than a line.
-fn place(frame: &Frame, all: bool) -> String {
+pub(super) fn place(frame: &Frame, all: bool) -> String {
     let function = name(frame, all);
     Frame { function, ..frame.clone() }.place()
 }
@@ -93,12 +93,22 @@ pub(super) fn stacks<'a>(watched: &'a [Watched], all: bool) -> Vec<Section<'a>> 
     let sites = watched.iter().flat_map(|watched| &watched.sites);
     let sites = sites.filter(|site| !site.stacks.is_empty());
     let at_most = if all { usize::MAX } else { STACKS_AT_MOST };
-    sites.take(at_most).flat_map(|site| stacks_of(site, all)).collect()
+    let of_site = |site: &'a Site| {
+        ways(site.function, &place(&site.caller, all), site.stacks_taken, &site.stacks, all)
+    };
+    sites.take(at_most).flat_map(of_site).collect()
 }
 
-fn stacks_of<'a>(site: &'a Site, all: bool) -> Vec<Section<'a>> {
-    let ways = if all { site.stacks.len() } else { 1 };
-    let other = site.stacks.len() - ways.min(site.stacks.len());
+/// How the program came to a call of `function` at `caller`, where the stack was looked at `taken` times.
+pub(super) fn ways<'a>(
+    function: &'a str,
+    caller: &str,
+    taken: u64,
+    stacks: &'a [Way],
+    all: bool,
+) -> Vec<Section<'a>> {
+    let ways = if all { stacks.len() } else { 1 };
+    let other = stacks.len() - ways.min(stacks.len());
     let more = |what: &'static str, number: usize, after: &'static str| {
         let plural = plural(number as u64);
         line![number, " more ", what, plural, after, "; --all shows them"]
@@ -121,14 +131,13 @@ fn stacks_of<'a>(site: &'a Site, all: bool) -> Vec<Section<'a>> {
             };
             row![line![name(frame, all), inlined], place]
         };
-        let caller = place(&site.caller, all);
-        let of = line![way.hits, " of ", site.stacks_taken, " stacks that were looked at"];
+        let of = line![way.hits, " of ", taken, " stacks that were looked at"];
         Section {
-            title: line![site.function, " at ", caller, ": ", of],
+            title: line![function, " at ", caller.to_owned(), ": ", of],
             columns: texts(["FUNCTION", "LINE"]),
             rows: way.frames.iter().take(frames).map(row).collect(),
             notes,
         }
     };
-    site.stacks.iter().take(ways).enumerate().map(stack).collect()
+    stacks.iter().take(ways).enumerate().map(stack).collect()
 }

@@ -36,7 +36,7 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
     let mut directories: Vec<(PathBuf, Option<TempDir>)> =
         FIXTURES.iter().map(|name| (root().join("tests/fixtures").join(name), None)).collect();
     let made = TempDir::new().unwrap();
-    for mut profile in profiles(&directories[1].0) {
+    for mut profile in newer_profiles() {
         let pvars = profile["pvars"].as_array_mut().unwrap();
         pvars[0]["start"] = json!([ABOVE_DOUBLES]);
         pvars[1]["end"] = json!({
@@ -57,6 +57,21 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
     }
     directories.push((made.path().to_owned(), Some(made)));
     directories
+}
+
+/// The profiles of a fixture with what came later.
+fn newer_profiles() -> Vec<Value> {
+    let mut profiles = profiles(&root().join("tests/fixtures").join(FIXTURES[1]));
+    for profile in &mut profiles {
+        profile["peers"] = json!({
+            "messages": [{"rank": 1, "number": 3, "bytes": 24}, {"rank": null, "number": 1, "bytes": 0}],
+            "accesses": [{"rank": 0, "number": 5, "bytes": 40}]
+        });
+        let call = &mut profile["calls"][1];
+        call["size_histogram"] = json!([2, 0, 0, 0, 7, 1]);
+        call["size_histogram_bytes"] = json!([0, 0, 0, 0, 56, 16]);
+    }
+    profiles
 }
 
 fn expected_variables(profile: &Value) -> Vec<Row> {
@@ -211,6 +226,39 @@ fn expected_times(profile: &Value) -> Vec<Row> {
     rows
 }
 
+fn expected_sizes(profile: &Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for call in list(profile, "calls") {
+        for (at, count) in list(call, "size_histogram").iter().enumerate() {
+            let mut row = Row::new();
+            row.insert("function".into(), call["name"].clone());
+            row.insert("from_bytes".into(), if at == 0 { 0 } else { 1 << (at - 1) }.into());
+            row.insert("below_bytes".into(), (1 << at).into());
+            row.insert("count".into(), count.clone());
+            row.insert("bytes".into(), call["size_histogram_bytes"][at].clone());
+            if *count != json!(0) {
+                rows.push(keyed(profile, row));
+            }
+        }
+    }
+    rows
+}
+
+fn expected_peers(profile: &Value) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for kind in ["messages", "accesses"] {
+        for peer in list(&profile["peers"], kind) {
+            let mut row = Row::new();
+            row.insert("kind".into(), kind.into());
+            for (column, key) in [("peer", "rank"), ("number", "number"), ("bytes", "bytes")] {
+                row.insert(column.into(), peer[key].clone());
+            }
+            rows.push(keyed(profile, row));
+        }
+    }
+    rows
+}
+
 fn expected_series(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     let series = &profile["series"];
@@ -260,6 +308,8 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
         "ranks" => vec![row(profile, profile, RANK)],
         "calls" => rows(profile, "calls", CALL),
         "times" => expected_times(profile),
+        "sizes" => expected_sizes(profile),
+        "peers" => expected_peers(profile),
         "variables" => expected_variables(profile),
         "series" => expected_series(profile),
         "phases" => rows(profile, "phases", PHASE),
@@ -269,8 +319,8 @@ fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
     profiles.iter().flat_map(of).collect()
 }
 
-const TABLES: [&str; 7] =
-    ["ranks", "calls", "times", "variables", "series", "phases", "phase_calls"];
+const TABLES: [&str; 9] =
+    ["ranks", "calls", "times", "sizes", "peers", "variables", "series", "phases", "phase_calls"];
 
 /// Each table of each fixture: the options for it, and its rows.
 fn each_table(mut test: impl FnMut(&Path, &[&str], Vec<Row>)) {
@@ -461,8 +511,12 @@ rows = {table: duckdb.sql(f'select count(*) from {table} join ranks using (job, 
 joined = duckdb.sql('select count(*), sum(count), sum(elapsed_s) from calls join ranks using (job, rank, host)')
 say('duckdb', rows, *joined.fetchall()[0])";
     let Some(python) = readers() else { return };
-    let (directory, _keep) = directories().into_iter().nth(1).unwrap();
-    let profiles = profiles(&directory);
+    let profiles = newer_profiles();
+    let made = TempDir::new().unwrap();
+    let directory = made.path();
+    for (rank, profile) in (0..).zip(&profiles) {
+        fs::write(directory.join(rank_file_name(rank)), profile.to_string()).unwrap();
+    }
     let rows: BTreeMap<String, usize> =
         TABLES.map(|table| (table.to_owned(), expected(table, &profiles).len())).into();
     assert!(rows.values().all(|rows| *rows > 0), "{rows:?}");
@@ -475,7 +529,7 @@ say('duckdb', rows, *joined.fetchall()[0])";
     }
     for format in ["parquet", "csv", "jsonl"] {
         let place = TempDir::new().unwrap();
-        let said = exported(&directory, format, &["-o", place.path().to_str().unwrap()]);
+        let said = exported(directory, format, &["-o", place.path().to_str().unwrap()]);
         assert!(said.starts_with("4 profiles exported to "), "{said}");
         let files = fs::read_dir(place.path()).unwrap();
         let mut files: Vec<String> =

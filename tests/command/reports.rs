@@ -12,8 +12,12 @@ use crate::golden::is_golden;
 /// A run of gyan before it timed calls, and one with times, samples, series and phases.
 const OLD: &str = "tests/fixtures/gyan.rank-1";
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
+/// One with call sites.
+const SITES: &str = "tests/fixtures/gyan.rank-1-sites";
 /// One with watched receives, and with all that callbacks tell of messages.
 const QUEUES: &str = "tests/fixtures/gyan.rank-1-queues";
+/// `tests/programs/halo_exchange.c` on four ranks with what it sends.
+const TRAFFIC: &str = "tests/fixtures/gyan.rank-1-traffic";
 
 /// The reports of the committed fixtures, in each of their forms.
 #[test]
@@ -41,6 +45,16 @@ fn reports_are_the_golden_ones() {
         ("queues.csv", QUEUES, &["--queues", "--format", "csv"]),
         ("queues.json", QUEUES, &["--queues", "--format", "json"]),
         ("queues-variables.txt", RUNNING, &["--queues"]),
+        ("peers.txt", TRAFFIC, &["--peers"]),
+        ("peers.csv", TRAFFIC, &["--peers", "--format", "csv"]),
+        ("sizes.txt", TRAFFIC, &["--sizes"]),
+        ("sizes.csv", TRAFFIC, &["--sizes", "--format", "csv"]),
+        ("sites.txt", SITES, &["--sites"]),
+        ("sites-all.txt", SITES, &["--sites", "--all"]),
+        ("sites.md", SITES, &["--sites", "--format", "markdown"]),
+        ("sites.csv", SITES, &["--sites", "--format", "csv"]),
+        ("sites.json", SITES, &["--sites", "--format", "json"]),
+        ("sites-first.txt", SITES, &[]),
         ("queues-histogram.txt", QUEUES, &["--histogram", "T_IN_*"]),
     ] {
         // A name behind --phase would be the directory.
@@ -192,6 +206,7 @@ fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
         (OLD, &["--phase"][..], &["the program has no phases", "gyan_phase_begin"][..]),
         (OLD, &["--series", "*"], &["kept no series", "gyan run --series 100ms"]),
         (OLD, &["--histogram", "*"], &["no call that was timed"]),
+        (OLD, &["--sites"], &["no call sites are known", "GYAN_SITES=off"]),
         (OLD, &["--queues"], &["nothing is known of queues", "gyan run --watch"]),
         (RUNNING, &["--phase", "nosuch"], &["no phase matches", "step/exchange"]),
         (RUNNING, &["--series", "nosuch"], &["no sampled variable matches", "mpool"]),

@@ -208,6 +208,14 @@ pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
 }
 
 /// What is known of the calls of one function.
+/// The bars of its sizes that are not empty: number of the bar, calls, bytes.
+pub(crate) fn bars(call: &Call) -> Vec<[u64; 3]> {
+    let Call { size_histogram, size_histogram_bytes, .. } = call;
+    assert_eq!(size_histogram.len(), size_histogram_bytes.len());
+    let bars = (0..).zip(size_histogram).zip(size_histogram_bytes);
+    bars.map(|((bar, calls), bytes)| [bar, *calls, *bytes]).filter(|bar| bar[1] > 0).collect()
+}
+
 pub(crate) fn call<'a>(profile: &'a RankProfile, name: &str) -> &'a Call {
     let found = profile.calls.iter().find(|call| call.name == name);
     found.unwrap_or_else(|| panic!("rank {} has no call of {name}", profile.rank))

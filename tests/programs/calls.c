@@ -1,7 +1,7 @@
 /* Calls functions of every chapter of the standard, and keeps its own account of them: how often,
  * and how many bytes this rank contributes to each. 4 ranks.
- * Expect: in truth.<rank>, lines `<function> <calls> <bytes>`, which the profile equals, for all
- * functions; `-` where bytes are not counted. With -DNO_FILES without MPI-IO. */
+ * Expect: in truth.<rank>, lines `<function> <calls> <bytes>` and, for each bar of sizes that is not empty, ` <bar>
+ * <calls> <bytes>`, which the profile equals, for all functions; `-` where bytes are not counted. With -DNO_FILES without MPI-IO. */
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 static struct {
     const char *name;
-    long calls, bytes;
+    long calls, bytes, bar_calls[48], bar_bytes[48];
 } account[400];
 static int known;
 
@@ -23,8 +23,14 @@ static void note(const char *name, long bytes)
     account[i].calls++;
     if (bytes < 0)
         account[i].bytes = -1;
-    else
+    else {
+        int bar = 0;
+        while (bytes >> bar)
+            bar++;
         account[i].bytes += bytes;
+        account[i].bar_calls[bar]++;
+        account[i].bar_bytes[bar] += bytes;
+    }
 }
 
 /* A call whose bytes are not counted, and one that contributes so many bytes. */
@@ -68,7 +74,7 @@ static void point_to_point(void)
     MOVE(16, MPI_Sendrecv_replace, out, 2, MPI_DOUBLE, right, 6, left, 6, MPI_COMM_WORLD, &status);
     CALL(MPI_Send_init, out, N, MPI_DOUBLE, right, 7, MPI_COMM_WORLD, &r[0]);
     CALL(MPI_Recv_init, in, N, MPI_DOUBLE, left, 7, MPI_COMM_WORLD, &r[1]);
-    CALL(MPI_Startall, 2, r);
+    MOVE(N * 8, MPI_Startall, 2, r);
     CALL(MPI_Waitall, 2, r, MPI_STATUSES_IGNORE);
     CALL(MPI_Request_free, &r[0]);
     CALL(MPI_Request_free, &r[1]);
@@ -299,7 +305,11 @@ int main(int argc, char **argv)
     FILE *truth = fopen(path, "w");
     for (i = 0; i < known; i++) {
         fprintf(truth, "%s %ld ", account[i].name, account[i].calls);
-        fprintf(truth, account[i].bytes < 0 ? "-\n" : "%ld\n", account[i].bytes);
+        fprintf(truth, account[i].bytes < 0 ? "-" : "%ld", account[i].bytes);
+        for (int bar = 0; bar < 48; bar++)
+            if (account[i].bar_calls[bar])
+                fprintf(truth, " %d %ld %ld", bar, account[i].bar_calls[bar], account[i].bar_bytes[bar]);
+        fputc('\n', truth);
     }
     return fclose(truth);
 }

@@ -7,10 +7,11 @@ use serde::de::value::{Error, StrDeserializer};
 use super::InPlace;
 use super::text::Text;
 use crate::{
-    Call, Cgroup, Class, Clock, Coverage, CvarSetting, Datatype, End, Ending, EventCount, InMpi,
-    Job, Machine, MessageMetric, MessageSource, Messages, Metric, Mpi, ObjectsLeftOut, Overhead,
-    PeerQueues, Phase, PhasePvar, Pvar, RankProfile, Resources, SampledSum, Samples, Series,
-    SeriesColumn, Skipped, StateShare, Tool, Traffic, Watch,
+    Call, Cgroup, Class, Clock, CodeAddress, Coverage, CvarSetting, Datatype, End, Ending,
+    EventCount, InMpi, Job, LoadedObject, Machine, MessageMetric, MessageSource, Messages, Metric,
+    Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase, PhasePvar, Pvar,
+    RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn, Site, SiteStack, Sites,
+    Skipped, StateShare, Tool, Traffic, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -47,8 +48,9 @@ macro_rules! fields {
 
 fields! {
     RankProfile {
-        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?], phases[?],
-        series[?], watch[?], machine[?], resources[?], messages[?], events[?], coverage, clock[?], warnings, overhead,
+        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?],
+        peers[?], phases[?], series[?], watch[?], sites[?], machine[?], resources[?], messages[?],
+        events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
@@ -61,7 +63,12 @@ fields! {
     Samples { n, min, mean, max, sum[?], histogram, states[?] }
     SampledSum { min, mean, max }
     StateShare { state, share }
-    Call { name, count, bytes[?], timed[?], time_s[?], time_error_s[?], time_max_s[?], time_histogram[?] }
+    Call {
+        name, count, bytes[?], timed[?], time_s[?], time_error_s[?], time_max_s[?], time_histogram[?],
+        size_histogram[?], size_histogram_bytes[?],
+    }
+    Peers { messages, accesses[?] }
+    PeerTraffic { rank, number, bytes }
     InMpi { time_s, time_error_s[?], share }
     Phase { name, entries, time_s, calls, stretches, stretches_read, pvars }
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
@@ -71,6 +78,14 @@ fields! {
         processors, cgroup[?], user_s, system_s, voluntary_switches, involuntary_switches, minor_faults,
         major_faults, peak_memory_bytes, start_peak_memory_bytes,
     }
+    Sites { sites, addresses, load_map }
+    Site {
+        function, call, calls, calls_error[?], timed, time_s, time_error_s[?], time_max_s, bytes[?],
+        stacks_taken, stacks,
+    }
+    SiteStack { hits, calls, time_s, frames }
+    CodeAddress { object, address, name[?] }
+    LoadedObject { path, build_id[?] }
     Messages { source, metrics, peers, without_peer, lost }
     MessageMetric { metric, traffic, n, sum, max, histogram }
     PeerQueues {

@@ -17,12 +17,15 @@ pub(super) struct CallReduction {
     time_variance: f64,
     time_max_s: Option<Statistics>,
     time_histogram: Vec<u64>,
+    size_histogram: Vec<u64>,
+    size_histogram_bytes: Vec<u64>,
     absence: Absence,
 }
 
 merge_fields! {
     CallReduction {
-        count, bytes, timed, time_s, time_variance, time_max_s, time_histogram, absence,
+        count, bytes, timed, time_s, time_variance, time_max_s, time_histogram, size_histogram,
+        size_histogram_bytes, absence,
     }
 }
 
@@ -40,10 +43,22 @@ impl CallReduction {
     fn set(&mut self, call: &Call, rank: u32) {
         let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
         let double = |number: f64| Statistics::of(Number::Double(number), rank);
-        let Call { name: _, count, bytes, timed, time_s, time_error_s, time_max_s, time_histogram } =
-            call;
+        let Call {
+            name: _,
+            count,
+            bytes,
+            timed,
+            time_s,
+            time_error_s,
+            time_max_s,
+            time_histogram,
+            size_histogram,
+            size_histogram_bytes,
+        } = call;
         let error = time_s.map_or(0.0, |_| time_error_s.unwrap_or(f64::NAN));
         self.time_histogram.clone_from(time_histogram);
+        self.size_histogram.clone_from(size_histogram);
+        self.size_histogram_bytes.clone_from(size_histogram_bytes);
         *self = CallReduction {
             count: integer(*count),
             bytes: bytes.map(integer),
@@ -52,6 +67,8 @@ impl CallReduction {
             time_variance: error * error,
             time_max_s: time_max_s.map(double),
             time_histogram: std::mem::take(&mut self.time_histogram),
+            size_histogram: std::mem::take(&mut self.size_histogram),
+            size_histogram_bytes: std::mem::take(&mut self.size_histogram_bytes),
             absence: Absence::default(),
         };
     }
@@ -66,6 +83,8 @@ impl CallReduction {
             time_variance,
             time_max_s,
             time_histogram,
+            size_histogram,
+            size_histogram_bytes,
             absence,
         } = self;
         let absent = reduced.saturating_sub(count.ranks());
@@ -81,6 +100,8 @@ impl CallReduction {
             time_s,
             time_max_s: time_max_s.and_then(|longest| longest.finish()),
             time_histogram,
+            size_histogram,
+            size_histogram_bytes,
         })
     }
 }

@@ -45,6 +45,10 @@ impl HostReduction {
         }
     }
 
+    pub(super) fn ranks(&self) -> impl Iterator<Item = u32> {
+        self.ranks.iter()
+    }
+
     fn finish(self, host: String) -> HostSummary {
         let HostReduction {
             ranks,

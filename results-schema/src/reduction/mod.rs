@@ -14,11 +14,14 @@ mod machine;
 mod merge;
 mod messages;
 mod phases;
+mod places;
 mod pvars;
 mod ranks;
+mod sites;
 mod sorted;
 #[cfg(test)]
 mod tests;
+mod traffic;
 mod watch;
 
 use std::cmp::Ordering;
@@ -42,6 +45,8 @@ use merge::{Merge, merge_fields};
 use messages::{Events, MessagesReduction, Sources};
 use phases::PhaseReduction;
 use pvars::Pvars;
+use sites::SitesReduction;
+use traffic::Traffic;
 use watch::Watches;
 
 /// The profiles seen so far, by job.
@@ -59,12 +64,14 @@ struct JobReduction {
     libraries: BTreeMap<Mpi, u64>,
     elapsed_s: Statistics,
     in_mpi: Option<InMpiReduction>,
+    peers: Traffic,
     pvars: Pvars,
     calls: Rows<CallReduction>,
     phases: Rows<PhaseReduction>,
     watches: Watches,
     machines: Machines,
     resources: ResourcesReduction,
+    sites: SitesReduction,
     messages: Sources,
     events: Events,
     skipped: BTreeMap<Skipped, u64>,
@@ -149,8 +156,8 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, pvars, calls, phases, watches, machines, resources,
-        messages, events,
+        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches, sites,
+        machines, resources, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
 }
@@ -180,11 +187,13 @@ impl JobReduction {
             pvars,
             calls,
             in_mpi,
+            peers: _,
             phases,
             series: _,
             watch,
             machine: _,
             resources,
+            sites,
             messages,
             events,
             coverage,
@@ -204,6 +213,7 @@ impl JobReduction {
         set_counts(&mut self.libraries, std::slice::from_ref(mpi));
         self.elapsed_s = Statistics::of(Number::Double(job.elapsed_s), rank);
         self.in_mpi = in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
+        self.peers = Traffic::of(profile);
         self.pvars.clear();
         for pvar in pvars {
             pvar.readings(&mut |reading| {
@@ -219,6 +229,8 @@ impl JobReduction {
         self.machines.set(profile);
         let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
         self.resources = resources.unwrap_or_default();
+        self.sites =
+            sites.as_ref().map(|sites| SitesReduction::of(sites, rank)).unwrap_or_default();
         self.messages = MessagesReduction::of_rank(messages, rank);
         self.events = Events::of(events, rank);
         let Coverage { exported: _, sampled: _, skipped, objects, events, advice } = coverage;
@@ -263,10 +275,12 @@ impl JobReduction {
             mut libraries,
             elapsed_s,
             in_mpi,
+            peers,
             pvars,
             calls,
             phases,
             watches,
+            sites,
             machines,
             resources,
             messages,
@@ -306,6 +320,7 @@ impl JobReduction {
             Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
         });
         let messages = messages.into_iter();
+        let peers = peers.finish(&hosts);
         let machines = machines.finish();
         let placements = placements(&hosts, &machines);
         let by_host = hosts::finish(hosts);
@@ -329,6 +344,7 @@ impl JobReduction {
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
             by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
             in_mpi,
+            peers,
             pvars,
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
             samples,
@@ -337,6 +353,7 @@ impl JobReduction {
             machines,
             placements,
             resources: resources.finish(),
+            sites: sites.finish(),
             messages: messages.map(|(source, one)| one.finish(source)).collect(),
             events: events.finish(),
             coverage: CoverageSummary {

@@ -27,6 +27,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         },
         end: End { how: Ending::Finalize, code: 0 },
         cvars: Vec::new(),
+        peers: None,
         pvars: vec![Pvar {
             name: "messages".into(),
             class: Class::Counter,
@@ -51,6 +52,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         watch: None,
         machine: None,
         resources: None,
+        sites: None,
         messages: Vec::new(),
         events: Vec::new(),
         clock: None,

@@ -1,13 +1,12 @@
-//! Watched receives over ranks: call sites are the same when they are at the same place in the same
-//! file, wherever it was loaded. Which sites and stacks there are is not the same of every rank.
+//! Watched receives over ranks. Which sites and stacks there are is not the same of every rank.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::json;
 use super::merge::{Merge, merge_fields};
+use super::places::{Objects, Place, load_map};
 use crate::{
     Address, Hit, LoadedObject, Number, Stack, Statistics, Watch, WatchSite, WatchSiteSummary,
     WatchSummary, collected, sort_by,
@@ -34,14 +33,6 @@ struct WatchReduction {
     max: Statistics,
     sites: BTreeMap<(String, Place), SiteReduction>,
     hits_elsewhere: u64,
-}
-
-/// A place in the code, without the load map of a rank.
-#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-struct Place {
-    #[serde(with = "json")]
-    object: Option<LoadedObject>,
-    address: u64,
 }
 
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -86,10 +77,8 @@ impl Watches {
             load_map,
         } = watch;
         let integer = |number: u64| Statistics::of(Number::Integer(number.into()), rank);
-        let place = |address: &Address| {
-            let object = address.object.and_then(|object| load_map.get(object));
-            Place { object: object.cloned(), address: address.address }
-        };
+        let objects = Objects::of(load_map);
+        let place = |address: &Address| objects.place(address);
         let site = |site: &WatchSite| {
             let WatchSite { function, call, hits, sum, worst, stacks_taken, stacks } = site;
             let stack =
@@ -127,9 +116,7 @@ impl WatchReduction {
         let WatchReduction { receives, not_compared, hits, max, sites, hits_elsewhere } = self;
         let stacks = sites.values().flat_map(|site| site.stacks.keys().flatten());
         let places = sites.keys().map(|(_, place)| place).chain(stacks);
-        let objects: BTreeSet<&LoadedObject> =
-            collected(places.filter_map(|place| place.object.as_ref()));
-        let load_map: Vec<LoadedObject> = objects.into_iter().cloned().collect();
+        let load_map = load_map(places);
         let mut sites: Vec<WatchSiteSummary> = sites
             .into_iter()
             .filter_map(|((function, place), site)| site.finish(function, &place, &load_map))
@@ -185,13 +172,5 @@ impl SiteReduction {
             stacks_taken,
             stacks,
         })
-    }
-}
-
-impl Place {
-    /// `load_map` is sorted.
-    fn in_map(&self, load_map: &[LoadedObject]) -> Address {
-        let object = self.object.as_ref().and_then(|object| load_map.binary_search(object).ok());
-        Address { object, address: self.address }
     }
 }

@@ -14,7 +14,7 @@ use crate::format::ReportFormat as Format;
 use crate::input::packed;
 use crate::input::source::Source;
 use crate::launch::keepers;
-use crate::symbols::stacks;
+use crate::symbols::{sites, stacks};
 use crate::view::data::{self, Data, Machines, Queues};
 use crate::view::{self, View};
 use crate::{DONE, INCOMPLETE, output, render};
@@ -49,18 +49,50 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         }
         let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
         print(format, &view, data, |out| write_json(out, &histograms))?;
+    } else if options.sizes {
+        let sizes = view::sizes(&summary);
+        if sizes.is_empty() {
+            return Err(Error::new(
+                directory.display(),
+                "nothing is known of the sizes of messages",
+                "no function that moves data was called, or the profiles are of an older gyan",
+            ));
+        }
+        let (view, data) = (view::histogram(&summary, &sizes), data::histograms(&sizes));
+        print(format, &view, data, |out| write_json(out, &sizes))?;
+    } else if options.peers {
+        if summary.peers.is_empty() {
+            return Err(Error::new(
+                directory.display(),
+                "nothing is known of peers",
+                "no message was sent from rank to rank, or GYAN_PEERS was off",
+            ));
+        }
+        let (view, data) = (view::peers(&summary, all), data::peers(&summary));
+        print(format, &view, data, |out| write_json(out, &summary.peers))?;
     } else if let Some(name) = phase {
         keep_phases(directory, &mut summary, name)?;
         let view = view::phases(&summary, !name.is_empty(), all);
         let data = data::phases(&summary.phases);
         print(format, &view, data, |out| write_json(out, &summary.phases))?;
+    } else if options.sites {
+        let Some(found) = sites::call_sites(&summary) else {
+            return Err(Error::new(
+                directory.display(),
+                "no call sites are known",
+                "run it again, with calls that are timed and without GYAN_SITES=off",
+            ));
+        };
+        let view = view::sites(&summary, &found, all);
+        print(format, &view, data::sites(&found), |out| write_json(out, &found))?;
     } else if options.queues {
         queues(directory, &summary, format, all)?;
     } else if options.machine {
         machine(directory, &summary, format, all)?;
     } else {
         let (watched, remarks) = stacks::watched(&summary);
-        let view = view::report(&summary, (&watched, &remarks), all);
+        let called = sites::call_sites(&summary);
+        let view = view::report(&summary, (&watched, &remarks), called.as_ref(), all);
         let data = data::summary(&summary, &watched);
         print(format, &view, data, |mut out| write_summary(&mut out, &summary))?;
     }
@@ -70,7 +102,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
 /// What a run is printed with that has ended just now.
 pub(crate) fn first_screen(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     let (watched, remarks) = stacks::watched(summary);
-    render::table(out, &view::report(summary, (&watched, &remarks), false))
+    let called = sites::call_sites(summary);
+    render::table(out, &view::report(summary, (&watched, &remarks), called.as_ref(), false))
 }
 
 /// Prints `view` for people; for programs the rows of `data`, or what `json` writes.
@@ -147,6 +180,9 @@ fn keep(summary: &mut Summary, glob: &str) -> Result<(), Error> {
     summary.pvars.retain(|pvar| pattern.matches(&pvar.name));
     summary.calls.retain(|call| pattern.matches(&call.name));
     summary.samples.retain(|samples| pattern.matches(&samples.name));
+    if let Some(sites) = &mut summary.sites {
+        sites.sites.retain(|site| pattern.matches(&site.function));
+    }
     for phase in &mut summary.phases {
         phase.pvars.retain(|pvar| pattern.matches(&pvar.name));
         phase.calls.retain(|call| pattern.matches(&call.name));

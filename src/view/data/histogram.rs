@@ -4,13 +4,14 @@ use super::{Data, TakeRow};
 use crate::view::value::cells;
 use crate::view::{Column, Histogram, Kind, column, required};
 
-const COLUMNS: [Column; 6] = [
+const COLUMNS: [Column; 7] = [
     required("kind", Kind::Text),
     required("name", Kind::Text),
     column("object", Kind::Text),
     required("from", Kind::Double),
     required("below", Kind::Double),
     required("count", Kind::Integer),
+    column("bytes", Kind::Integer),
 ];
 
 pub(crate) fn histograms(histograms: &[Histogram]) -> Data<'_> {
@@ -19,7 +20,8 @@ pub(crate) fn histograms(histograms: &[Histogram]) -> Data<'_> {
             let (name, object) = (&histogram.name, histogram.object.as_ref());
             let mut bars = histogram.bars.iter();
             bars.try_for_each(|bar| {
-                take(&cells![histogram.kind, name, object, bar.from, bar.below, bar.count])
+                let (from, below) = (bar.from, bar.below);
+                take(&cells![histogram.kind, name, object, from, below, bar.count, bar.bytes])
             })
         })
     };

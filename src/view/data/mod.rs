@@ -3,8 +3,10 @@
 
 mod histogram;
 mod machine;
+mod peers;
 mod queues;
 mod series;
+mod sites;
 mod summary;
 mod tables;
 
@@ -18,8 +20,10 @@ use super::{Column, Kind, column, required};
 
 pub(crate) use histogram::histograms;
 pub(crate) use machine::{Machines, machine};
+pub(crate) use peers::peers;
 pub(crate) use queues::{Queues, queues};
 pub(crate) use series::series;
+pub(crate) use sites::sites;
 pub(crate) use summary::{phases, summary};
 pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
 

@@ -229,6 +229,8 @@ impl<'a> Table<'a, '_> {
                 time_error_s,
                 time_max_s,
                 time_histogram: _,
+                size_histogram: _,
+                size_histogram_bytes: _,
             } = call;
             let name = Some(name.as_str());
             let about = |measure| About { kind: "call", name, measure, ..About::default() };

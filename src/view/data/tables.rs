@@ -8,7 +8,8 @@ use std::collections::BTreeMap;
 use std::io;
 
 use gyan_results::{
-    Call, Element, End, Number, Overhead, Phase, Pvar, RankProfile, Readings, Resources,
+    Call, Element, End, Number, Overhead, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
+    Resources,
 };
 
 use super::series::each_interval;
@@ -128,6 +129,29 @@ pub(crate) const TABLES: &[Table] = &[
             required("count", Kind::Integer).about("calls: an estimate like the time"),
         ],
         rows: times,
+    },
+    Table {
+        name: "sizes",
+        about: "rank, function and bar of the histogram of how many bytes its calls moved",
+        columns: &[
+            FUNCTION,
+            required("from_bytes", Kind::Integer).about("bytes that the calls moved at least"),
+            required("below_bytes", Kind::Integer).about("bytes that none of them moved"),
+            required("count", Kind::Integer).about("calls that succeeded; exact"),
+            required("bytes", Kind::Integer).about("bytes that they moved; exact"),
+        ],
+        rows: sizes,
+    },
+    Table {
+        name: "peers",
+        about: "rank, peer and way in which data gets there",
+        columns: &[
+            required("kind", Kind::Text).about("messages, or accesses to memory (one-sided)"),
+            column("peer", Kind::Integer).about("its rank in MPI_COMM_WORLD; null for all others"),
+            required("number", Kind::Integer).about("messages or accesses; exact"),
+            required("bytes", Kind::Integer).about("their bytes; exact"),
+        ],
+        rows: peers,
     },
     Table {
         name: VARIABLES,
@@ -274,8 +298,18 @@ fn used(resources: Option<&Resources>) -> [Value<'_>; 10] {
 }
 
 fn call(call: &Call) -> [Value<'_>; 7] {
-    let Call { name, count, bytes, timed, time_s, time_error_s, time_max_s, time_histogram: _ } =
-        call;
+    let Call {
+        name,
+        count,
+        bytes,
+        timed,
+        time_s,
+        time_error_s,
+        time_max_s,
+        time_histogram: _,
+        size_histogram: _,
+        size_histogram_bytes: _,
+    } = call;
     cells![name, *count, *bytes, *time_s, *time_error_s, *timed, *time_max_s]
 }
 
@@ -285,6 +319,28 @@ fn times(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
             .iter()
             .try_for_each(|bar| take(&cells![&call.name, bar.from, bar.below, bar.count]))
     })
+}
+
+fn sizes(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
+    profile.calls.iter().try_for_each(|call| {
+        let bars = (0..).zip(&call.size_histogram).zip(&call.size_histogram_bytes);
+        let mut bars = bars.filter(|((_, count), _)| **count > 0);
+        bars.try_for_each(|((bar, count), bytes)| {
+            let below = 1_u64 << bar;
+            let from = if bar == 0 { 0 } else { below / 2 };
+            take(&cells![&call.name, from, below, *count, *bytes])
+        })
+    })
+}
+
+fn peers(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
+    let Some(Peers { messages, accesses }) = &profile.peers else { return Ok(()) };
+    for (kind, rows) in [("messages", messages), ("accesses", accesses)] {
+        for &PeerTraffic { rank, number, bytes } in rows {
+            take(&cells![kind, rank.map(Value::Rank), number, bytes])?;
+        }
+    }
+    Ok(())
 }
 
 fn phases(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {

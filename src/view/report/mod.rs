@@ -17,7 +17,8 @@ use gyan_results::{
 use super::headings::{library_and_job, title};
 use super::limits::some_of;
 use super::value::{Amount, Unit, Value, integer, line, seconds, share};
-use super::{Section, View, machine, plural, queues, watch};
+use super::{Section, View, machine, plural, queues, sites, watch};
+use crate::symbols::sites::CallSites;
 use crate::symbols::stacks::Watched;
 use calls::{Whole, calls};
 use cost::cost;
@@ -30,6 +31,7 @@ pub(crate) use phases::phases;
 pub(crate) fn report<'a>(
     summary: &'a Summary,
     (watched, remarks): (&'a [Watched], &'a [String]),
+    called: Option<&'a CallSites>,
     all: bool,
 ) -> View<'a> {
     let whole = Whole::run(summary);
@@ -40,6 +42,7 @@ pub(crate) fn report<'a>(
     }
     sections.extend(hosts::table(summary, all));
     sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
+    sections.extend(called.and_then(|called| sites::first(called, all)));
     sections.extend(watch::sites(watched, remarks, all));
     sections.push(coverage(&summary.coverage, all));
     sections.push(cost(summary, all));

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{BED, MPIS, OPENMPI, Profiled, counts, libgyan, receives};
+use crate::common::{BED, MPIS, OPENMPI, Profiled, bars, counts, libgyan, receives};
 
 #[test]
 fn every_receive_of_the_standard_is_counted_exactly() {
@@ -38,15 +38,21 @@ fn every_call_and_its_bytes_are_counted_exactly() {
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
         let profiles = run.profiles();
         for profile in &profiles {
-            let found: BTreeMap<String, (u64, Option<u64>)> = profile
+            let found: BTreeMap<&str, _> = profile
                 .calls
                 .iter()
-                .map(|call| (call.name.clone(), (call.count, call.bytes)))
+                .map(|call| (call.name.as_str(), (call.count, call.bytes, bars(call))))
                 .collect();
             let truth = run.truth(profile.rank);
-            let expected: BTreeMap<String, (u64, Option<u64>)> = truth
+            let number = |word: &String| word.parse::<u64>().unwrap();
+            let expected: BTreeMap<&str, _> = truth
                 .iter()
-                .map(|line| (line[0].clone(), (line[1].parse().unwrap(), line[2].parse().ok())))
+                .map(|line| {
+                    let bars = line[3..].chunks(3).map(|bar| [0, 1, 2].map(|at| number(&bar[at])));
+                    let numbers =
+                        (number(&line[1]), line[2].parse().ok(), bars.collect::<Vec<_>>());
+                    (line[0].as_str(), numbers)
+                })
                 .collect();
             assert!(expected.len() > 100);
             assert_eq!(found, expected, "{mpi:?} rank {}", profile.rank);

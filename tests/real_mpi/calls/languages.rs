@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use gyan_results::RankProfile;
+use gyan_results::{PeerTraffic, Peers, RankProfile};
 use tempfile::TempDir;
 
-use crate::common::{BED, MPIS, Mpi, command, counts, libgyan, profiles, run};
+use crate::common::{BED, MPIS, Mpi, bars, command, counts, libgyan, profiles, run};
 use crate::matrix::{self, Column};
 
 /// Where Fortran is.
@@ -261,6 +261,15 @@ fn receives_in_python_are_counted_once() {
     for mpi in with_python() {
         for (way, matched) in [("mprobe", true), ("no-mprobe", false)] {
             for profile in profiled(mpi, 3, &["python-mpi4py", &program, way]) {
+                // 6 are pickled, 10 of 4 bytes.
+                let right = (profile.rank + 1) % 3;
+                let peers = profile.peers.as_ref().map(|peers| peers.messages.as_slice());
+                let Some([PeerTraffic { rank: Some(to), number: 16, bytes }]) = peers else {
+                    panic!("{mpi:?} {peers:?}");
+                };
+                assert!(*to == right && *bytes > 40, "{mpi:?} {peers:?}");
+                let of = |name: &str| profile.calls.iter().find(|call| call.name.starts_with(name));
+                assert_eq!(of("MPI_Sendrecv").map(bars), Some(vec![[3, 2, 8]]), "{mpi:?}");
                 let expected = python_receives(profile.rank, matched);
                 assert_receives(&profile, &expected, &format!("{mpi:?} {way}"));
             }
@@ -381,7 +390,13 @@ fn bytes_and_objects_are_seen_through_fortran() {
                     let call = profile.calls.iter().find(|call| call.name == name);
                     let call = call.unwrap_or_else(|| panic!("{what}: no {name}"));
                     assert_eq!((call.count, call.bytes), (count, bytes), "{what} {name}");
+                    if name == "MPI_Send" {
+                        assert_eq!(bars(call), [[0, 1, 0], [7, 1, 64]], "{what}");
+                    }
                 }
+                let to = |bytes| PeerTraffic { rank: Some(1 - profile.rank), number: 1, bytes };
+                let expected = Peers { messages: vec![to(64)], accesses: vec![to(8)] };
+                assert_eq!(profile.peers.as_ref(), Some(&expected), "{what}");
                 if mpi.name.starts_with("openmpi") {
                     let name = "pml_ob1_unexpected_msgq_length";
                     let of_name = profile.pvars.iter().filter(|pvar| pvar.name == name);

@@ -9,3 +9,5 @@ mod languages;
 mod native;
 mod phases;
 mod sessions;
+mod sites;
+mod traffic;

@@ -40,6 +40,9 @@ const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
 const SNAPSHOTS: f64 = 0.15;
 const SNAPSHOTS_AT_MOST: f64 = 0.005;
+/// The part of the budget that is for stacks of call sites, and their share of the time without a budget.
+const STACKS: f64 = 0.05;
+const STACKS_AT_MOST: f64 = 0.005;
 /// How much a new measurement of a cost counts against the earlier ones.
 const NOVELTY: f64 = 1.0 / 8.0;
 /// What takes so many times as long as before was interrupted.
@@ -248,6 +251,12 @@ impl Budget {
         let credit = BESIDE_AT_FIRST * share * clock::ticks(CREDIT_S);
         let has_credit = self.beside.get() as f64 + cost < credit;
         if has_credit { 0.0 } else { apart(cost, share * SNAPSHOTS) }
+    }
+
+    /// Ticks that are to lie between two looks at stacks of call sites, of which one takes `cost`.
+    pub(crate) fn between_stacks(&self, cost: f64) -> f64 {
+        let share = if self.is_unlimited() { STACKS_AT_MOST } else { self.share.get() * STACKS };
+        apart(cost, share)
     }
 
     /// Ticks that gyan spent in wrappers, when `counted` calls were counted and `timed` of them timed.

@@ -294,10 +294,15 @@ impl Timing {
         self.timed.get()
     }
 
+    /// For how many calls the one stands that is timed now.
+    pub(crate) fn weight(&self) -> f64 {
+        weight(self.spacing.get())
+    }
+
     /// Call number `call`, from 1, took `ticks`. How many calls were made since the last that was timed,
     /// this one left out.
     pub(crate) fn take(&self, call: u64, ticks: f64, ns_per_tick: f64) -> u64 {
-        let weight = weight(self.spacing.get());
+        let weight = self.weight();
         let now = &self.now;
         let mean = now.mean.get();
         let is_first = now.timed.get() == 0;

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::longjmp;
+use crate::calls::sites::Noted;
 use crate::calls::thread::{self, Here};
+use crate::calls::traffic::Sent;
 use crate::mpi::functions::Function;
 
 /// Before the first initialisation: nothing is known of this process.
@@ -200,21 +202,17 @@ pub(crate) extern "C" fn unwound(
     CONTINUE_UNWIND
 }
 
-/// Forwards a call of the program that is counted, once, and counts its bytes.
+/// Forwards a call of the program that is counted, once; when it has succeeded, `moved` counts what it moved.
 #[inline]
 pub(crate) fn forward<T>(
     inside: T,
     ledger: &Ledger,
-    function: Function,
     next: impl FnOnce() -> c_int,
-    bytes: impl FnOnce() -> u64,
+    moved: impl FnOnce(&Ledger),
 ) -> c_int {
     let result = next();
     if result == 0 {
-        let bytes = bytes();
-        if bytes != 0 {
-            ledger.add_bytes(function, bytes);
-        }
+        moved(ledger);
     }
     drop(inside);
     result
@@ -389,10 +387,18 @@ impl Scope {
         self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
     }
 
-    /// Counts `bytes` of the call.
-    pub(crate) fn moved(&self, bytes: u64) {
-        if let Some(ledger) = self.ledger() {
-            ledger.add_bytes_slowly(self.function, bytes);
+    /// The call has succeeded, which was `noted` when it was timed, and sent as `send` says; that gives the bytes that it
+    /// moved.
+    pub(crate) fn moved(
+        &self,
+        noted: Option<Noted>,
+        send: impl FnOnce(&mut dyn FnMut(Sent)) -> u64,
+    ) {
+        let Some(ledger) = self.ledger() else { return };
+        let bytes = send(&mut |sent| ledger.sent_slowly(sent));
+        ledger.moved_slowly(self.function, bytes);
+        if let Some(noted) = noted {
+            noted.moved(bytes);
         }
     }
 }

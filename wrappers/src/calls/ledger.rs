@@ -1,4 +1,4 @@
-//! What is known so far: the exact number of calls of each function, the bytes that they moved, and
+//! What is known so far: the exact number of calls of each function, what they moved and to whom, and
 //! how long those took that were timed.
 //!
 //! One thread at a time: plain additions to one ledger. `MPI_THREAD_MULTIPLE`: every thread has a
@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::BTreeMap;
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::calls::budget::{Budget, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
+use crate::calls::sites::Sites;
+use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
 use crate::mpi::functions::{Function, LEN, functions};
 use crate::sys::alloc;
 use crate::sys::cells::Whole;
@@ -42,12 +45,12 @@ struct Account {
     calls: Whole,
     /// How many calls come before the next one that is timed.
     left: Whole,
-    bytes: Whole,
+    sizes: Later<Sizes>,
 }
 
 impl Account {
     const fn new() -> Account {
-        Account { calls: Whole::new(0), left: Whole::new(0), bytes: Whole::new(0) }
+        Account { calls: Whole::new(0), left: Whole::new(0), sizes: Later::new() }
     }
 
     fn is_due(&self) -> bool {
@@ -57,6 +60,13 @@ impl Account {
     /// Times the call before which there are `calls`, or the next one when there are more already.
     fn set_due(&self, calls: u64) {
         self.left.set(calls.saturating_sub(self.calls.get()));
+    }
+
+    fn sizes(&self) -> Option<&Sizes> {
+        if alloc::is_short() {
+            return self.sizes.get();
+        }
+        Some(self.sizes.get_or_make(Sizes::new))
     }
 
     fn count(&self) {
@@ -69,6 +79,10 @@ impl Account {
 pub(crate) struct Ledger {
     accounts: [Account; ROWS],
     timings: [Later<Timing>; ROWS],
+    /// What went to each peer, in each way.
+    peers: [Later<Peers>; Way::ALL.len()],
+    /// Where the timed calls come from.
+    pub(crate) sites: Later<Sites>,
     /// A bit for each function that was called.
     called: [Whole; WORDS],
     random: Whole,
@@ -84,12 +98,16 @@ pub(crate) struct Ledger {
 
 /// The phase that the program is in, by number.
 static PHASE: Whole = Whole::new(0);
+/// How many ranks `MPI_COMM_WORLD` has; 0 when peers are not counted.
+static PEERS: Whole = Whole::new(0);
 
 impl Ledger {
     const fn new() -> Ledger {
         Ledger {
             accounts: [const { Account::new() }; ROWS],
             timings: [const { Later::new() }; ROWS],
+            peers: [const { Later::new() }; Way::ALL.len()],
+            sites: Later::new(),
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
             shared: AtomicBool::new(false),
@@ -124,10 +142,45 @@ impl Ledger {
         true
     }
 
+    /// Counts a call that succeeded and moved so many bytes, or none, on the fast path.
     #[inline]
-    pub(crate) fn add_bytes(&self, function: Function, bytes: u64) {
-        if let Some(account) = self.accounts.get(function.0) {
-            account.bytes.add(bytes);
+    pub(crate) fn moved(&self, function: Function, bytes: u64) {
+        let Some(account) = self.accounts.get(function.0) else { return };
+        match account.sizes.get() {
+            Some(sizes) => sizes.add(bytes, false),
+            None => self.moved_slowly(function, bytes),
+        }
+    }
+
+    /// The same on another path.
+    #[cold]
+    pub(crate) fn moved_slowly(&self, function: Function, bytes: u64) {
+        let sizes = self.accounts.get(function.0).and_then(Account::sizes);
+        if let Some(sizes) = sizes {
+            sizes.add(bytes, self.is_shared());
+        }
+    }
+
+    /// Counts what goes to a peer, on the fast path.
+    #[inline]
+    pub(crate) fn sent(&self, sent: Sent) {
+        match self.peers.get(sent.way as usize).and_then(Later::get) {
+            Some(peers) => peers.add(sent, false),
+            None => self.sent_slowly(sent),
+        }
+    }
+
+    /// The same on another path.
+    #[cold]
+    pub(crate) fn sent_slowly(&self, sent: Sent) {
+        let Some(peers) = self.peers.get(sent.way as usize) else { return };
+        let peers = if alloc::is_short() {
+            peers.get()
+        } else {
+            Some(peers.get_or_make(|| Peers::new(usize::try_from(PEERS.get()).unwrap_or(0))))
+        };
+        if let Some(peers) = peers {
+            peers.add(sent, self.is_shared());
         }
     }
 
@@ -138,11 +191,6 @@ impl Ledger {
             self.note(function);
         }
         if self.is_shared() { account.calls.add_shared(1) } else { account.count() }
-    }
-
-    pub(crate) fn add_bytes_slowly(&self, function: Function, bytes: u64) {
-        let Some(account) = self.accounts.get(function.0) else { return };
-        if self.is_shared() { account.bytes.add_shared(bytes) } else { account.bytes.add(bytes) }
     }
 
     pub(crate) fn is_shared(&self) -> bool {
@@ -182,7 +230,7 @@ impl Ledger {
     }
 
     /// A number in [0, 1).
-    fn random(&self) -> f64 {
+    pub(crate) fn random(&self) -> f64 {
         let seed = match self.random.get() {
             0 => clock::now(),
             seed => seed,
@@ -210,18 +258,19 @@ impl Ledger {
         let (Some(account), Some(timing)) = (self.accounts.get(function.0), self.timing(function))
         else {
             self.put_off(function);
-            return Timed { number: 0, looked: false };
+            return Timed::NOT;
         };
         if timing.warms_up() {
             budget.spend_on_timing(budget.timed_ticks());
-            return Timed { number: 0, looked: false };
+            return Timed::NOT;
         }
         let call = account.calls.get() + 1;
         let ticks = ended.wrapping_sub(begun) as f64 - budget.between();
+        let weight = timing.weight();
         let counted = timing.take(call, ticks, clock::ns_per_tick());
-        let number = timing.timed();
+        let timed = Timed { number: timing.timed(), looked: false, ticks, weight };
         if budget.is_unlimited() {
-            return Timed { number, looked: false };
+            return timed;
         }
         let spent = budget.spend_on_calls(counted);
         let limited = self.limited.load(Ordering::Relaxed);
@@ -235,7 +284,7 @@ impl Ledger {
         if looked {
             self.look(budget, function, ended);
         }
-        Timed { number, looked }
+        Timed { looked, ..timed }
     }
 
     /// Looks at all functions, in a call of one: how often they are called, how much their times vary, and
@@ -358,6 +407,13 @@ pub(crate) struct Timed {
     pub(crate) number: u64,
     /// Whether all functions were looked at besides.
     pub(crate) looked: bool,
+    pub(crate) ticks: f64,
+    /// For how many calls it stands.
+    pub(crate) weight: f64,
+}
+
+impl Timed {
+    const NOT: Timed = Timed { number: 0, looked: false, ticks: 0.0, weight: 0.0 };
 }
 
 pub(crate) static ALONE: Ledger = Ledger::new();
@@ -388,6 +444,16 @@ pub(crate) fn time(function: Function, begun: u64, ended: u64) {
 /// The program goes on in phase number `phase`; each ledger learns that at its [`Ledger::change_phase`].
 pub(crate) fn enter_phase(phase: usize) {
     PHASE.set(phase as u64);
+}
+
+/// From now on messages are counted by their peers in an `MPI_COMM_WORLD` of so many ranks; 0: not at all.
+pub(crate) fn count_peers(size: u32) {
+    PEERS.set(size.into());
+}
+
+#[inline]
+pub(crate) fn counts_peers() -> bool {
+    PEERS.get() != 0
 }
 
 /// Counts a call that starts or ends MPI, whoever else counts.
@@ -433,10 +499,9 @@ pub(crate) struct Calls {
 
 /// What is known of the functions that were called, each over all threads.
 pub(crate) fn calls() -> Vec<(Function, Calls)> {
-    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut all: Vec<(Function, Calls)> = Vec::new();
     let now = clock::now();
-    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
+    each(|ledger| {
         let unseen = now.saturating_sub(ledger.looked.get()) as f64;
         for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
             let Some(account) = ledger.accounts.get(function.0) else { continue };
@@ -444,7 +509,7 @@ pub(crate) fn calls() -> Vec<(Function, Calls)> {
             let timing = ledger.known_timing(function);
             let calls = Calls {
                 count,
-                bytes: account.bytes.get(),
+                bytes: account.sizes.get().map_or(0, Sizes::bytes),
                 times: timing.map(|timing| timing.times(count, unseen)).unwrap_or_default(),
                 max: timing.map_or(0.0, Timing::take_max),
             };
@@ -453,7 +518,7 @@ pub(crate) fn calls() -> Vec<(Function, Calls)> {
                 None => all.push((function, calls)),
             }
         }
-    }
+    });
     all
 }
 
@@ -476,19 +541,56 @@ impl Calls {
     }
 }
 
+/// Does something with each ledger.
+pub(crate) fn each(mut work: impl FnMut(&'static Ledger)) {
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
+        work(ledger);
+    }
+}
+
+/// How many calls of a function moved 0, 1, 2 to 3, 4 to 7 and so on bytes, and how many in all, over all
+/// threads: with as many bars as [`traffic::BARS`](crate::calls::traffic::BARS).
+pub(crate) fn sizes(function: Function) -> Vec<(u64, u64)> {
+    let mut sum = vec![(0, 0); BARS];
+    each(|ledger| {
+        let Some(sizes) = ledger.accounts.get(function.0).and_then(|account| account.sizes.get())
+        else {
+            return;
+        };
+        for (sum, bar) in sum.iter_mut().zip(sizes.bars()) {
+            *sum = (sum.0 + bar.0, sum.1 + bar.1);
+        }
+    });
+    sum
+}
+
+/// Messages and bytes to each peer, by its rank in `MPI_COMM_WORLD`, over all threads. None for all others,
+/// which come last.
+pub(crate) fn peers(way: Way) -> Vec<(Option<u32>, u64, u64)> {
+    let mut sum: BTreeMap<(bool, Option<u32>), (u64, u64)> = BTreeMap::new();
+    each(|ledger| {
+        let Some(peers) = ledger.peers.get(way as usize).and_then(Later::get) else { return };
+        for (rank, messages, bytes) in peers.rows() {
+            let known = sum.entry((rank.is_none(), rank)).or_default();
+            *known = (known.0 + messages, known.1 + bytes);
+        }
+    });
+    sum.into_iter().map(|((_, rank), (messages, bytes))| (rank, messages, bytes)).collect()
+}
+
 /// Estimated numbers of calls of a function by the time that they took, over all threads: up to the
 /// last bar that is not 0.
 pub(crate) fn histogram(function: Function) -> Vec<u64> {
-    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     let mut sum: Vec<f64> = Vec::new();
-    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
-        let Some(timing) = ledger.known_timing(function) else { continue };
+    each(|ledger| {
+        let Some(timing) = ledger.known_timing(function) else { return };
         let bars = timing.histogram(ledger.calls(function));
         sum.resize(bars.len(), 0.0);
         for (sum, bar) in sum.iter_mut().zip(bars) {
             *sum += bar;
         }
-    }
+    });
     while sum.last().is_some_and(|bar| *bar < 0.5) {
         sum.pop();
     }
@@ -533,7 +635,7 @@ mod tests {
                     let ledger = new_ledger();
                     for _ in 0..1000 {
                         ledger.count_slowly(MPI_Isend);
-                        ledger.add_bytes_slowly(MPI_Isend, 8);
+                        ledger.moved_slowly(MPI_Isend, 8);
                     }
                 });
             }

@@ -2,10 +2,14 @@
 //!
 //! Does not know what the program's arguments mean, and reads no variable.
 
+pub(crate) mod addresses;
 pub(crate) mod budget;
 pub(crate) mod containment;
 pub(crate) mod estimate;
 pub(crate) mod gate;
 pub(crate) mod ledger;
 pub(crate) mod longjmp;
+pub(crate) mod sites;
+pub(crate) mod stacks;
 pub(crate) mod thread;
+pub(crate) mod traffic;

@@ -4,6 +4,7 @@
 use super::*;
 use crate::calls::budget::Costs;
 use crate::calls::estimate::Known;
+use crate::calls::sites::Sites;
 use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Recv, MPI_Test};
 use crate::sys::fork::in_a_copy;
 
@@ -293,4 +294,60 @@ fn a_phase_has_knowledge_of_its_own() {
     // Each phase is predicted by its own mean, so that hardly anything is left to chance.
     assert_eq!(parts.len(), 40);
     assert!(parts.iter().skip(2).all(|part| (0.99..1.01).contains(part)), "{parts:?}");
+}
+
+/// Three places call a function: the first takes always the same time, the second not, the third is rare. What is
+/// said of each holds within two standard errors as often as it should, and they add up.
+#[test]
+fn sites_have_their_share_of_the_calls_and_of_the_time_within_the_stated_error() {
+    const RUNS: u64 = 200;
+    const CALLS: u64 = 40_000;
+    let mut right = [[0_u64; 2]; 3];
+    for seed in 1..=RUNS {
+        let mut process = Process::new(BUDGET, seed);
+        let mut random = fastrand::Rng::with_seed(seed ^ 0x5eed);
+        let sites = Sites::leaked();
+        let mut truth = [(0_u64, 0.0); 3];
+        for _ in 0..CALLS {
+            let (site, seconds) = match random.u32(0..100) {
+                0..=64 => (0, 400e-9),
+                65..=94 if random.u32(0..10) == 0 => (1, 4e-6),
+                65..=94 => (1, 200e-9),
+                _ => (2, 1e-6 + 1e-6 * random.f64()),
+            };
+            process.now += clock::ticks(BETWEEN_S);
+            let (begun, took) = (clock::whole(process.now), clock::whole(clock::ticks(seconds)));
+            if process.ledger.is_due(MPI_Isend) {
+                let timed = process.ledger.timed(&process.budget, MPI_Isend, begun, begun + took);
+                if timed.number > 0 {
+                    sites.take((MPI_Isend, site + 1), timed.ticks, timed.weight);
+                }
+            }
+            process.ledger.count_slowly(MPI_Isend);
+            process.now += took as f64;
+            truth[site].0 += 1;
+            truth[site].1 += took as f64;
+        }
+        let times = process.times(MPI_Isend);
+        assert!(times.timed < CALLS / 2, "{}", times.timed);
+        let longest = process.ledger.known_timing(MPI_Isend).unwrap().take_max();
+        let known = times.known(CALLS, longest, process.elapsed());
+        let call = gyan_results::Call {
+            count: CALLS,
+            timed: times.timed,
+            time_s: Some(clock::seconds(known.total)),
+            time_error_s: known.error.map(clock::seconds),
+            ..gyan_results::Call::default()
+        };
+        let found = sites.described(&call);
+        assert_eq!(found.iter().map(|site| site.calls).sum::<u64>(), CALLS);
+        for ((site, (calls, ticks)), right) in found.iter().zip(truth).zip(&mut right) {
+            let is_within = |found: f64, truth: f64, error: Option<f64>| {
+                u64::from(error.is_some_and(|error| (found - truth).abs() <= 2.0 * error))
+            };
+            right[0] += is_within(site.calls as f64, calls as f64, site.calls_error);
+            right[1] += is_within(site.time_s, clock::seconds(ticks), site.time_error_s);
+        }
+    }
+    assert!(right.iter().flatten().all(|right| *right >= RUNS * 9 / 10), "{right:?}");
 }

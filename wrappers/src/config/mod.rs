@@ -43,9 +43,13 @@ pub(crate) struct Config {
     pub(crate) series_bytes: usize,
     /// The variable that is compared at receives, and with what.
     pub(crate) watch: Option<WatchFor>,
+    /// Whether timed calls note where they come from.
+    pub(crate) sites: bool,
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
+    /// Whether messages are counted by their peers.
+    pub(crate) peers: bool,
     /// Whether the profile says what the host is.
     pub(crate) machine: bool,
     pub(crate) notices: Notices,
@@ -81,9 +85,11 @@ impl Default for Config {
             series: None,
             series_bytes: 1 << 20,
             watch: None,
+            sites: true,
             events: EventsFrom::default(),
             elements: 64,
             objects: 64,
+            peers: true,
             machine: true,
             notices: Notices::All,
             cvars: Vec::new(),
@@ -366,6 +372,15 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_SITES",
+        default: "on",
+        meaning: "note where in the program the timed calls come from: `on` or `off`",
+        set: |config, value| {
+            config.sites = switch(value)?;
+            Ok(())
+        },
+    },
+    Setting {
         name: "GYAN_EVENTS",
         default: "off",
         meaning: "be called by the MPI library at each message, where it can: `peruse`, `mpi_t` (events of \
@@ -391,6 +406,15 @@ pub(crate) const TABLE: &[Setting] = &[
                   they are gone",
         set: |config, value| {
             config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
+            Ok(())
+        },
+    },
+    Setting {
+        name: "GYAN_PEERS",
+        default: "on",
+        meaning: "`off`: messages are not counted by the rank that they go to",
+        set: |config, value| {
+            config.peers = switch(value)?;
             Ok(())
         },
     },

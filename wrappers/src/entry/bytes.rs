@@ -8,13 +8,62 @@
 
 use std::marker::PhantomData;
 
+use crate::calls::ledger;
+use crate::calls::traffic::{ELSEWHERE, Sent, Way};
+use crate::entry::requests::{Prepared, Ready, Started};
 use crate::mpi::abi::{Inquiry, known_inquiry as inquiry};
 use crate::mpi::functions::{
     Aint, Argument, Comm, Count, Datatype, Datatypes, Int, Ints, PerDestination, PerRank,
-    PerRankAtRoot, PerSource, Pointer,
+    PerRankAtRoot, PerSource, Pointer, Request, Requests, Win,
 };
 use crate::mpi::handles::{Language, Passed};
+use crate::observe::communicators::{self, Communicator};
 use crate::sys::peek::{element, word};
+
+/// What a formula gives: what a call hands to MPI.
+pub(crate) trait Moves {
+    /// Shows what goes to one peer. The bytes of all.
+    fn show(self, send: &mut impl FnMut(Sent)) -> u64;
+}
+
+impl Moves for u64 {
+    #[inline]
+    fn show(self, _: &mut impl FnMut(Sent)) -> u64 {
+        self
+    }
+}
+
+/// A message to a peer, or an access to its memory.
+#[derive(Clone, Copy)]
+pub(crate) struct Moved {
+    pub(crate) bytes: u64,
+    pub(crate) way: Way,
+    /// As in [`Sent`]; none when that is nobody, or not to be counted.
+    pub(crate) to: Option<u32>,
+}
+
+impl Moved {
+    pub(crate) fn nowhere(bytes: u64) -> Moved {
+        Moved { bytes, way: Way::Message, to: None }
+    }
+
+    /// So many messages, with `bytes` in all.
+    #[inline]
+    pub(crate) fn sent(self, messages: u64, bytes: u64) -> Option<Sent> {
+        let Moved { bytes: _, way, to } = self;
+        to.map(|to| Sent { way, to, messages, bytes })
+    }
+}
+
+impl Moves for Moved {
+    #[inline]
+    fn show(self, send: &mut impl FnMut(Sent)) -> u64 {
+        if let Some(sent) = self.sent(1, self.bytes) {
+            send(sent);
+        }
+        self.bytes
+    }
+}
 
 /// An argument as a formula sees it.
 pub(crate) trait Given: Argument {
@@ -150,7 +199,25 @@ macro_rules! handle {
         })*
     };
 }
-handle!(Comm comm, Datatype datatype);
+handle!(Comm comm, Datatype datatype, Win win);
+
+/// Where an argument lies that is read later.
+macro_rules! passed {
+    ($($type:ident),*) => {
+        $(impl Given for $type {
+            type Value = Passed;
+
+            unsafe fn in_c(word: usize) -> Passed {
+                Passed { language: Language::C, word }
+            }
+
+            unsafe fn in_fortran(word: usize) -> Passed {
+                Passed { language: Language::Fortran, word }
+            }
+        })*
+    };
+}
+passed!(Request, Requests);
 
 impl Given for Pointer {
     type Value = Buffer;
@@ -264,16 +331,77 @@ fn too_many() -> u64 {
     u64::MAX
 }
 
-/// A message to `dest` (3.2), or an access to the memory of `dest` (12.3).
+/// A message to `dest` (3.2).
 #[inline(never)]
-pub(crate) fn message(count: i64, datatype: usize, dest: i64) -> u64 {
-    if is_proc_null(dest) { 0 } else { elements(count, datatype) }
+pub(crate) fn message(count: i64, datatype: usize, dest: i64, comm: usize) -> Moved {
+    if is_proc_null(dest) {
+        return Moved::nowhere(0);
+    }
+    let to = peer(dest, comm, communicators::of);
+    Moved { bytes: elements(count, datatype), way: Way::Message, to }
 }
 
-/// One element that goes to `dest` and comes back (12.3.4).
+/// An access to the memory of `target` (12.3).
 #[inline(never)]
-pub(crate) fn item(datatype: usize, dest: i64) -> u64 {
-    message(1, datatype, dest)
+pub(crate) fn access(count: i64, datatype: usize, target: i64, win: usize) -> Moved {
+    if is_proc_null(target) {
+        return Moved::nowhere(0);
+    }
+    let to = peer(target, win, communicators::of_window);
+    Moved { bytes: elements(count, datatype), way: Way::Access, to }
+}
+
+/// What a rank of a communicator or window is in `MPI_COMM_WORLD`; none when peers are not counted.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn peer(rank: i64, handle: usize, of: fn(usize) -> Option<&'static Communicator>) -> Option<u32> {
+    if !ledger::counts_peers() {
+        return None;
+    }
+    let object = if handle == NONE { None } else { of(handle) };
+    let rank = object.and_then(|object| object.rank_in_world(u32::try_from(rank).ok()?));
+    Some(rank.unwrap_or(ELSEWHERE))
+}
+
+/// One element that goes to `target` and comes back (12.3.4).
+#[inline(never)]
+pub(crate) fn item(datatype: usize, target: i64, win: usize) -> Moved {
+    access(1, datatype, target, win)
+}
+
+/// A message in partitions of `count` elements (4.2.1).
+pub(crate) fn partitioned(count: i64, datatype: usize, dest: i64, comm: usize) -> Prepared {
+    Prepared::partitioned(message(count, datatype, dest, comm))
+}
+
+/// What was prepared for a request (3.9).
+pub(crate) fn started(request: Passed) -> Started {
+    Started { requests: request, count: 1 }
+}
+
+/// The same of many.
+pub(crate) fn started_all(count: i64, requests: Passed) -> Started {
+    Started { requests, count: usize::try_from(count).unwrap_or(0) }
+}
+
+/// One partition of a message (4.2.2).
+pub(crate) fn ready(request: Passed) -> Ready {
+    ready_list(1, request)
+}
+
+/// Partitions `low` to `high`, both included.
+pub(crate) fn ready_range(low: i64, high: i64, request: Passed) -> Ready {
+    ready_list(high.saturating_sub(low).saturating_add(1), request)
+}
+
+/// So many of them.
+pub(crate) fn ready_list(length: i64, request: Passed) -> Ready {
+    let Passed { language, word } = request;
+    let request = match language {
+        Language::C => word,
+        Language::Fortran => request.request(0).unwrap_or(NONE),
+    };
+    Ready { language, request, partitions: u64::try_from(length).unwrap_or(0) }
 }
 
 #[allow(clippy::inline_always)]
@@ -290,7 +418,7 @@ fn is_root_group(root: i64) -> bool {
 /// The message, on every rank (6.4).
 #[inline(never)]
 pub(crate) fn broadcast(count: i64, datatype: usize, root: i64) -> u64 {
-    message(count, datatype, root)
+    if is_proc_null(root) { 0 } else { elements(count, datatype) }
 }
 
 /// What a rank contributes to a reduction (6.9.1).

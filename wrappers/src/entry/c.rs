@@ -1,22 +1,23 @@
 //! The C entry points.
 //!
 //! Two skeletons. Most functions: find the next definition, forward the caller's arguments to it
-//! once, count the call and its bytes, return its result; with a fast path for the program's calls.
-//! Functions by which objects come and go have none. `C-unwind`, because a C++ error handler may
+//! once, count the call and what it moves, return its result; with a fast path for the program's calls.
+//! Functions by which objects come and go, or operations are prepared, have none. `C-unwind`, because a C++ error handler may
 //! throw through it.
 
 use std::ffi::c_void;
 use std::mem;
 use std::ptr;
 
-use super::call::{Effect, Entry, moves, object_change, words_from_fortran};
+use super::call::{Effect, Entry, formula, moves, object_change, prepares, words_from_fortran};
 use super::caller::noting_caller;
 use super::entrance::entrance;
 use super::words::as_words;
 use crate::calls::gate::{self, Fast};
 use crate::calls::ledger;
-use crate::entry::bytes::{self, Given, Typed};
+use crate::entry::bytes::{self, Given, Moves, Typed};
 use crate::entry::effects;
+use crate::entry::requests::Prepared;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
 use crate::mpi::handles::{Arguments, Language};
@@ -45,14 +46,13 @@ macro_rules! entry_points {
 
 macro_rules! skeleton {
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* )) => {
-        fast! { ($chapter::$name) $name $known ( $($arg : $type),* ) || 0; Effect::Nothing }
+        fast! { ($chapter::$name) $name $known ( $($arg : $type),* ) |_| {}; Effect::Nothing }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) moves $formula:ident ( $($on:ident),* )) => {
         fast! {
             ($chapter::$name) $name $known ( $($arg : $type),* )
-            // SAFETY: asked after the call succeeded.
-            || unsafe { bytes::$formula($($on.given()),*) };
+            |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) };
             moves! { ( $($arg $type)* ) $formula ( $($on)* ) }
         }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ), then counted }
@@ -62,25 +62,45 @@ macro_rules! skeleton {
             gate::forward(
                 gate::enter_counted(),
                 ledger::alone(),
-                $chapter::$name,
                 || forward::<false>(true, $($arg),*),
-                // SAFETY: asked after the call succeeded.
-                || unsafe { bytes::$formula($($on.given()),*) },
+                |ledger| by_formula! { ledger $chapter::$name, $formula ( $($on),* ) },
             )
+        }
+    };
+    ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) prepares $formula:ident ( $($on:ident),* )) => {
+        slow_entrance! {
+            ($chapter::$name) $name $known ( $($arg : $type),* )
+            prepares! { ( $($arg $type)* ) $formula ( $($on)* ) }
         }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) completes $what:ident ( $($on:ident),* )) => {
         fast! {
-            ($chapter::$name) $name $known ( $($arg : $type),* ) || 0;
+            ($chapter::$name) $name $known ( $($arg : $type),* ) |_| {};
             Effect::Completes(object_change! { ( $($arg)* ) completes $what ( $($on)* ) })
         }
         fast_entrance! { ($chapter::$name) $name $known ( $($arg : $type),* ) }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:ident $what:ident ( $($on:ident),* )) => {
-        entry! {
-            ($chapter::$name) $name $known ( $($arg : $type),* ) ptr::null_mut();
+        slow_entrance! {
+            ($chapter::$name) $name $known ( $($arg : $type),* )
             Effect::Changes(object_change! { ( $($arg)* ) $effect $what ( $($on)* ) })
         }
+    };
+}
+
+/// Counts what a call moved that succeeded.
+macro_rules! by_formula {
+    ($ledger:ident $function:expr, $formula:ident ( $($on:ident),* )) => {{
+        // SAFETY: asked after the call succeeded.
+        let moved = unsafe { bytes::$formula($($on.given()),*) };
+        $ledger.moved($function, moved.show(&mut |sent| $ledger.sent(sent)));
+    }};
+}
+
+/// The function that programs call, of a row without a fast path.
+macro_rules! slow_entrance {
+    ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:expr) => {
+        entry! { $function $name $known ( $($arg : $type),* ) ptr::null_mut(); $effect }
 
         as_words! { fn slow($($arg: $type),*) -> Int => from_c(ENTRY) }
 
@@ -95,7 +115,7 @@ macro_rules! skeleton {
 
 /// The function `called`, with a fast path, and what it needs.
 macro_rules! fast {
-    ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $bytes:expr; $effect:expr) => {
+    ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $moved:expr; $effect:expr) => {
         entry! { $function $name $known ( $($arg : $type),* ) at_first as *mut _; $effect }
 
         as_words! {
@@ -112,7 +132,7 @@ macro_rules! fast {
             match gate::fast($function) {
                 Fast::Alone(inside) => {
                     let next = || forward::<WATCHED>(true, $($arg),*);
-                    gate::forward(inside, ledger::alone(), $function, next, $bytes)
+                    gate::forward(inside, ledger::alone(), next, $moved)
                 }
                 Fast::Thread => threaded::<WATCHED>($($arg),*),
                 Fast::None => slow($($arg),*),
@@ -129,7 +149,7 @@ macro_rules! fast {
             let Some(inside) = gate::enter_thread($function) else { return slow($($arg),*) };
             let ledger = inside.ledger;
             let next = || forward::<WATCHED>(false, $($arg),*);
-            gate::forward(inside, ledger, $function, next, $bytes)
+            gate::forward(inside, ledger, next, $moved)
         }
 
         #[inline]
@@ -225,6 +245,11 @@ macro_rules! noting {
             fn $name($($arg: $type),*) -> Int, plain, watched
         }
 
+        // The entrance has taken what goes the fast path. What it calls finds where the call returns to.
+        #[cfg(target_arch = "x86_64")]
+        use slow as plain;
+
+        #[cfg(not(target_arch = "x86_64"))]
         extern "C-unwind" fn plain($($arg: $type),*) -> Int {
             called::<false>($($arg),*)
         }

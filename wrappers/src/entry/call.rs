@@ -4,11 +4,14 @@
 use std::ffi::{CStr, c_int};
 use std::mem;
 
-use super::{missing, spelling};
+use super::{missing, requests, spelling};
 use crate::calls::gate::{self, Fast, Scope};
-use crate::calls::ledger;
+use crate::calls::ledger::{self, Ledger};
+use crate::calls::sites::Noted;
+use crate::calls::traffic::Sent;
 use crate::entry::effects::Change;
 use crate::entry::lifecycle::start_late;
+use crate::entry::requests::Prepared;
 use crate::entry::stopwatch::Stopwatch;
 use crate::mpi::functions::{Function, Kind, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
@@ -61,19 +64,20 @@ impl Entry {
 #[derive(Clone, Copy)]
 pub(super) enum Effect {
     Nothing,
-    /// The bytes of a call that succeeded.
-    Moves(fn(Arguments) -> u64),
+    /// Shows what goes to each peer in a call that succeeded, and gives its bytes.
+    Moves(fn(Arguments, &mut dyn FnMut(Sent)) -> u64),
+    /// What an operation will move that it makes a request for.
+    Prepares(fn(Arguments) -> Option<Prepared>),
     /// What changes when the call succeeds.
     Changes(fn(&Scope, Arguments) -> Change),
     /// What may have changed whether it succeeds or not.
     Completes(fn(&Scope, Arguments) -> Change),
 }
 
-/// The effect of a row that `moves` bytes.
-macro_rules! moves {
-    (( $($arg:ident $type:ident)* ) $formula:ident ( $($on:ident)* )) => {
-        Effect::Moves(|arguments| {
-            let Some([$($arg),*]) = arguments.all() else { return 0 };
+/// What a formula of a row gives.
+macro_rules! formula {
+    ($arguments:ident ( $($arg:ident $type:ident)* ) $formula:ident ( $($on:ident)* )) => {
+        $arguments.all().map(|[$($arg),*]| {
             $(
                 #[allow(unused_variables)]
                 let $arg = Typed::<$type>::new($arg);
@@ -83,7 +87,29 @@ macro_rules! moves {
         })
     };
 }
+pub(super) use formula;
+
+/// The effect of a row that `moves` bytes.
+macro_rules! moves {
+    ($arguments:tt $formula:ident $on:tt) => {
+        Effect::Moves(|arguments, send| {
+            let moved = formula! { arguments $arguments $formula $on };
+            moved.map_or(0, |moved| moved.show(&mut |sent| send(sent)))
+        })
+    };
+}
 pub(super) use moves;
+
+/// The effect of a row that `prepares` an operation.
+macro_rules! prepares {
+    ($arguments:tt $formula:ident $on:tt) => {
+        Effect::Prepares(|arguments| {
+            let prepared = formula! { arguments $arguments $formula $on };
+            prepared.map(Prepared::from)
+        })
+    };
+}
+pub(super) use prepares;
 
 /// The function of a row by which objects come or go, or requests complete.
 macro_rules! object_change {
@@ -100,15 +126,28 @@ pub(super) use object_change;
 impl Effect {
     fn before(self, scope: &Scope, arguments: Arguments) -> Change {
         match self {
-            Effect::Nothing | Effect::Moves(_) => Change::Nothing,
+            Effect::Nothing | Effect::Moves(_) | Effect::Prepares(_) => Change::Nothing,
             Effect::Changes(change) | Effect::Completes(change) => change(scope, arguments),
         }
     }
 
-    fn after(self, scope: &Scope, arguments: Arguments, change: Change, succeeded: bool) {
+    fn after(
+        self,
+        scope: &Scope,
+        arguments: Arguments,
+        change: Change,
+        succeeded: bool,
+        noted: Option<Noted>,
+    ) {
         match self {
-            Effect::Moves(bytes) if succeeded && scope.is_of_program() => {
-                scope.moved(bytes(arguments));
+            Effect::Moves(moved) if succeeded => {
+                scope.moved(noted, |send| moved(arguments, send));
+            }
+            Effect::Prepares(operation) if succeeded && scope.is_of_program() => {
+                // In each row that prepares one the request is the last argument.
+                if let (Some(operation), Some(request)) = (operation(arguments), arguments.last()) {
+                    requests::prepared(request, operation);
+                }
             }
             Effect::Changes(_) if succeeded => change.happened(),
             Effect::Completes(_) => change.happened(),
@@ -117,13 +156,13 @@ impl Effect {
     }
 }
 
-/// Forwards a call from C, once, and counts it.
+/// Forwards a call from C, once, and counts it. `caller`: where it returns to; 0 where that is not known.
 ///
 /// # Safety
 ///
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
+pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_int {
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::C, words) };
     // SAFETY: the caller's.
@@ -138,9 +177,9 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples);
     // SAFETY: the caller's.
     let result = unsafe { forward(entry, words) };
-    Stopwatch::stop(stopwatch.as_ref());
+    let noted = Stopwatch::stop(stopwatch.as_ref(), caller);
     receives::after(watched, arguments, result == 0);
-    entry.effect.after(&scope, arguments, change, result == 0);
+    entry.effect.after(&scope, arguments, change, result == 0, noted);
     result
 }
 
@@ -151,19 +190,24 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
 /// `words` are the arguments with which the program has called this entry point.
 #[inline]
 unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
-    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_)) {
+    if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
+    {
         return None;
     }
     let function = entry.function;
     // SAFETY: the caller's.
     let next = || unsafe { forward(entry, words) };
-    let bytes = || if let Effect::Moves(bytes) = entry.effect { bytes(arguments) } else { 0 };
+    let moved = |ledger: &Ledger| {
+        if let Effect::Moves(moved) = entry.effect {
+            ledger.moved(function, moved(arguments, &mut |sent| ledger.sent(sent)));
+        }
+    };
     match gate::fast(function) {
-        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), function, next, bytes)),
+        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), next, moved)),
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
-            Some(gate::forward(inside, ledger, function, next, bytes))
+            Some(gate::forward(inside, ledger, next, moved))
         }
         Fast::None => None,
     }
@@ -184,13 +228,18 @@ pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
 }
 
 /// Forwards a call from Fortran, once, and counts it. The words: as many arguments as the row has,
-/// ierr, and the length of each string. `spelling`: of the routine's name.
+/// ierr, and the length of each string. `spelling`: of the routine's name; `caller` as of [`from_c`].
 ///
 /// # Safety
 ///
 /// `words` are the arguments with which the program has called this entry point.
 #[inline(never)]
-pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: usize) {
+pub(super) unsafe fn from_fortran(
+    entry: &Entry,
+    words: &mut [usize],
+    spelling: usize,
+    caller: usize,
+) {
     let next = spelling::next_or_end(entry, spelling);
     // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;
@@ -215,11 +264,11 @@ pub(super) unsafe fn from_fortran(entry: &Entry, words: &mut [usize], spelling: 
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
     drop(in_fortran);
-    Stopwatch::stop(stopwatch.as_ref());
+    let noted = Stopwatch::stop(stopwatch.as_ref(), caller);
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
     receives::after(watched, arguments, succeeded);
-    entry.effect.after(&scope, arguments, change, succeeded);
+    entry.effect.after(&scope, arguments, change, succeeded, noted);
 }
 
 /// Zeroes the stack that the next function will use. MPICH 4's `mpi_file_open_` converts a handle that

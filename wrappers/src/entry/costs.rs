@@ -23,7 +23,7 @@ use crate::sys::symbols::{Address, Next, c_name};
 
 fast! {
     NO_FUNCTION nothing [] (a: Handle, b: Handle, c: Handle, d: Handle, e: Handle, f: Handle, g: Handle)
-    || 0; Effect::Nothing
+    |_| {}; Effect::Nothing
 }
 
 const BATCHES: usize = 6;
@@ -44,6 +44,10 @@ extern "C-unwind" fn nothing(
     0
 }
 
+#[cfg(target_arch = "x86_64")]
+use slow as other;
+
+#[cfg(not(target_arch = "x86_64"))]
 extern "C-unwind" fn other(
     a: Handle,
     b: Handle,

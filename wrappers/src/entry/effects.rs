@@ -8,7 +8,9 @@ use std::sync::Mutex;
 
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
+use crate::entry::requests;
 use crate::mpi::handles::{Kind, Language, Passed};
+use crate::observe::communicators;
 use crate::observe::objects;
 use crate::run;
 
@@ -59,7 +61,13 @@ macro_rules! creates {
 
         /// Rows that free one: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
-            use super::{Passed, Change, Kind, Scope};
+            use super::{Passed, Change, Kind, Scope, requests};
+
+            pub(crate) fn request(_: &Scope, at: Passed) -> Change {
+                requests::freed(at);
+                Change::Nothing
+            }
+
             $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
                 if scope.is_of_program() {
                     super::goes(Kind::$kind, at);
@@ -161,13 +169,27 @@ fn completed_request(language: Language, request: usize) {
 }
 
 fn comes(kind: Kind, handle: usize) {
+    // That of one whose end was not seen.
+    forget(kind, handle);
     let Some(looks) = objects::comes(kind) else { return };
     contain("taking in an object", || {
         run::with_run(|run| run.object_comes(kind, handle, looks));
     });
 }
 
+/// The handle is no longer that of the object that had it.
+fn forget(kind: Kind, handle: usize) {
+    contain("forgetting an object", || match kind {
+        Kind::Comm => communicators::goes(handle),
+        Kind::Win => communicators::window_goes(handle),
+        Kind::File => {}
+    });
+}
+
 fn goes(kind: Kind, at: Passed) {
+    if let Some(handle) = at.handle(kind) {
+        forget(kind, handle);
+    }
     if !objects::matters(kind) {
         return;
     }

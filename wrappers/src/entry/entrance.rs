@@ -119,7 +119,7 @@ mod tests {
     /// An entry point `entered` that no call of which is to be timed, and what lies beside it.
     macro_rules! entered {
         ($name:ident ($($arg:ident),*)) => {
-            fast! { NO_FUNCTION $name [] ($($arg: Int),*) || 0; Effect::Nothing }
+            fast! { NO_FUNCTION $name [] ($($arg: Int),*) |_| {}; Effect::Nothing }
 
             extern "C-unwind" fn other($($arg: Int),*) -> Int {
                 called::<false>($($arg),*)

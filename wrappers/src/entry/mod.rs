@@ -18,6 +18,7 @@ mod fortran;
 pub(crate) mod lifecycle;
 mod missing;
 mod phases;
+mod requests;
 mod spelling;
 mod stopwatch;
 mod words;

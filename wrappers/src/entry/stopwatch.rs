@@ -6,6 +6,7 @@ use crate::calls::budget::budget;
 use crate::calls::containment::contain;
 use crate::calls::gate::Scope;
 use crate::calls::ledger::Ledger;
+use crate::calls::sites::{self, Noted};
 use crate::mpi::functions::Function;
 use crate::run;
 use crate::sys::clock;
@@ -34,18 +35,26 @@ impl Stopwatch {
         Some(Stopwatch { ledger, function, begun })
     }
 
-    /// The call has returned.
+    /// The call has returned, to go on at `caller` in the program, if that is known (else 0).
     #[inline]
-    pub(crate) fn stop(stopwatch: Option<&Stopwatch>) {
-        let Some(&Stopwatch { ledger, function, begun }) = stopwatch else { return };
+    pub(crate) fn stop(stopwatch: Option<&Stopwatch>, caller: usize) -> Option<Noted> {
+        let &Stopwatch { ledger, function, begun } = stopwatch?;
         let ended = clock::now();
         let timed = ledger.timed(budget(), function, begun, ended);
+        let noted = (timed.number > 0)
+            .then(|| sites::note(ledger, function, caller, (timed.ticks, timed.weight)))
+            .flatten();
+        let looked = noted.is_some_and(|noted| noted.looked);
         if timed.looked {
             budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
-        } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2 && !budget().is_unlimited() {
+        } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2
+            && !budget().is_unlimited()
+            && !looked
+        {
             // Never the first, for which memory is got.
             budget().learn_after(clock::now().wrapping_sub(ended) as f64);
         }
+        noted
     }
 }
 

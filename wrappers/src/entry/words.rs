@@ -39,7 +39,7 @@ macro_rules! as_words {
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
         extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
             // SAFETY: the arguments of this call.
-            unsafe { $crate::entry::call::$then(&$entry, &mut [$(Argument::word($arg)),*] $(, $spelling)?) }
+            unsafe { $crate::entry::words::$then(&$entry, &mut [$(Argument::word($arg)),*] $(, $spelling)?) }
         }
     };
 }
@@ -47,9 +47,37 @@ macro_rules! as_words {
 pub(super) use as_words;
 
 // A library for one MPI has routines in Fortran of its own.
-#[cfg(target_arch = "x86_64")]
 #[cfg_attr(feature = "static", allow(unused_imports))]
 pub(super) use laid::{forward, from_c, from_fortran};
+
+/// Where a call returns to is found on the stack when it is needed.
+#[cfg(not(target_arch = "x86_64"))]
+mod laid {
+    use std::ffi::c_int;
+
+    pub(in crate::entry) use super::super::call::forward;
+    use super::super::call::{self, Entry};
+
+    /// # Safety
+    ///
+    /// As of [`call::from_c`].
+    pub(in crate::entry) unsafe fn from_c(entry: &Entry, words: &[usize]) -> c_int {
+        // SAFETY: the caller's.
+        unsafe { call::from_c(entry, words, 0) }
+    }
+
+    /// # Safety
+    ///
+    /// As of [`call::from_fortran`].
+    pub(in crate::entry) unsafe fn from_fortran(
+        entry: &Entry,
+        words: &mut [usize],
+        spelling: usize,
+    ) {
+        // SAFETY: the caller's.
+        unsafe { call::from_fortran(entry, words, spelling, 0) }
+    }
+}
 
 #[cfg(target_arch = "x86_64")]
 mod laid {
@@ -85,6 +113,7 @@ mod laid {
                     "mov rdi, r10",
                     "mov rsi, rsp",
                     "mov edx, r11d",
+                    "mov rcx, rax",
                     "push rax",
                     ".cfi_adjust_cfa_offset 8",
                     ".cfi_offset 16, -56",
@@ -112,11 +141,11 @@ mod laid {
     lay!(forward c_uncounted);
     lay!(from_fortran fortran);
 
-    extern "C-unwind" fn c(entry: &Entry, words: *const usize) -> c_int {
+    extern "C-unwind" fn c(entry: &Entry, words: *const usize, _: usize, caller: usize) -> c_int {
         // SAFETY: the function has as many arguments, and `lay` has put them there.
         let words = unsafe { slice::from_raw_parts(words, entry.arguments.len()) };
         // SAFETY: the arguments of this call.
-        unsafe { call::from_c(entry, words) }
+        unsafe { call::from_c(entry, words, caller) }
     }
 
     extern "C-unwind" fn c_uncounted(entry: &Entry, words: *const usize) -> c_int {
@@ -126,10 +155,10 @@ mod laid {
         unsafe { call::forward(entry, words) }
     }
 
-    extern "C-unwind" fn fortran(entry: &Entry, words: *mut usize, spelling: usize) {
+    extern "C-unwind" fn fortran(entry: &Entry, words: *mut usize, spelling: usize, caller: usize) {
         // SAFETY: as in `c`; what lies on the stack belongs to the called function (3.2.3).
         let words = unsafe { slice::from_raw_parts_mut(words, entry.words_from_fortran) };
         // SAFETY: the arguments of this call.
-        unsafe { call::from_fortran(entry, words, spelling) }
+        unsafe { call::from_fortran(entry, words, spelling, caller) }
     }
 }

@@ -87,6 +87,11 @@ impl<'a> Arguments<'a> {
         Some(words.map(|word| Passed { language: self.language, word }))
     }
 
+    pub(crate) fn last(self) -> Option<Passed> {
+        let word = *self.words.last()?;
+        Some(Passed { language: self.language, word })
+    }
+
     #[inline]
     pub(crate) fn at(self, place: u8) -> Passed {
         let word = self.words.get(usize::from(place)).copied().unwrap_or(0);

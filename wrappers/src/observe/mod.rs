@@ -2,6 +2,7 @@
 //!
 //! Does not decide when the run begins and ends, and writes no file.
 
+pub(crate) mod communicators;
 pub(crate) mod objects;
 pub(crate) mod phases;
 pub(crate) mod pvars;

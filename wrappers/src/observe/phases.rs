@@ -206,9 +206,21 @@ impl Phases {
             }
         }
         let time = in_mpi(&whole, &known);
-        let calls = described(&whole, &known).map(|(function, call)| Call {
-            time_histogram: if call.timed > 0 { ledger::histogram(function) } else { Vec::new() },
-            ..call
+        let calls = described(&whole, &known).map(|(function, call)| {
+            let mut sizes = if call.bytes.is_some() { ledger::sizes(function) } else { Vec::new() };
+            let last = sizes.iter().rposition(|(calls, _)| *calls > 0);
+            sizes.truncate(last.map_or(0, |last| last + 1));
+            let (size_histogram, size_histogram_bytes) = sizes.into_iter().unzip();
+            Call {
+                time_histogram: if call.timed > 0 {
+                    ledger::histogram(function)
+                } else {
+                    Vec::new()
+                },
+                size_histogram,
+                size_histogram_bytes,
+                ..call
+            }
         });
         Whole { calls: calls.collect(), time }
     }
@@ -311,6 +323,8 @@ fn described(
             time_error_s: known.and_then(|known| known.error).map(clock::seconds),
             time_max_s: known.map(|_| clock::seconds(calls.max)),
             time_histogram: Vec::new(),
+            size_histogram: Vec::new(),
+            size_histogram_bytes: Vec::new(),
         };
         (calls.count > 0).then_some((function, call))
     })

@@ -15,12 +15,15 @@ use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
+use crate::calls::ledger;
+use crate::calls::sites;
 use crate::config::{Config, Notices};
 use crate::mpi::abi::{self, Library};
 use crate::mpi::functions::Pointer;
 use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
+use crate::observe::communicators;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
 use crate::profile::job::{self, Job};
@@ -197,6 +200,10 @@ impl Beginning {
         let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
+        communicators::begin(is_world.then(|| library.handle(library.abi.comm_world)).flatten());
+        if is_world && config.peers {
+            ledger::count_peers(size);
+        }
         if let Ok(Some(mpit)) = &mpit {
             let excluded = |index| config.wanted.exclusions.has_index(index);
             let missing =
@@ -256,6 +263,9 @@ impl Beginning {
         run.overhead.init_s += (self.own + begun.elapsed()).as_secs_f64();
         watch_exit();
         SAMPLE_DUE.set(if run.sampler.is_some() { 0 } else { u64::MAX });
+        if run.config.sites {
+            sites::begin();
+        }
         gate::open(threaded);
         let measuring = Instant::now();
         budget().learn(costs());

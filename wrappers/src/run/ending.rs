@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gyan_results::{
     Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
-    PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
+    PeerTraffic, Peers, PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
 };
 
 use super::in_front;
@@ -19,8 +19,11 @@ use crate::calls::containment::contain;
 use crate::calls::gate;
 use crate::calls::ledger;
 use crate::calls::longjmp;
+use crate::calls::sites;
 use crate::calls::thread;
+use crate::calls::traffic::Way;
 use crate::config::{Notices, Reduce};
+use crate::observe::communicators;
 use crate::observe::phases::Whole;
 use crate::observe::pvars::{Findings, Look, Sampler};
 use crate::observe::receives;
@@ -82,6 +85,16 @@ extern "C-unwind" fn exits(code: c_int, _argument: *mut c_void) {
             }
         });
     });
+}
+
+/// What went to each peer; none when that is not counted.
+fn peers() -> Option<Peers> {
+    let rows = |way| {
+        let row = |(rank, number, bytes)| PeerTraffic { rank, number, bytes };
+        ledger::peers(way).into_iter().map(row).collect()
+    };
+    ledger::counts_peers()
+        .then(|| Peers { messages: rows(Way::Message), accesses: rows(Way::Access) })
 }
 
 impl Run {
@@ -148,6 +161,7 @@ impl Run {
     /// Ends it and writes the profile. What is left for another start.
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
+        communicators::end();
         let ended = Instant::now();
         if !self.is_memory_enough() {
             return Kept { mpit: None, run: None };
@@ -276,6 +290,8 @@ impl Run {
         }
         let names = |comm| self.names.get(&comm).cloned();
         let watch = self.config.watch.as_ref().and_then(|_| receives::described(&names));
+        let ends = end.how != Ending::Running;
+        let sites = self.config.sites.then(|| sites::described(&calls, ends)).flatten();
         let time_s = clock::seconds(time.total);
         let in_mpi = InMpi {
             time_s,
@@ -301,11 +317,13 @@ impl Run {
             pvars: self.earlier.pvars.clone(),
             in_mpi: (sees_all && calls.iter().any(|call| call.timed > 0)).then_some(in_mpi),
             calls,
+            peers: peers(),
             phases: self.phases.described(&self.earlier.phases),
             series: self.earlier.series.clone(),
             watch,
             machine: self.surroundings.machine(),
             resources: Some(self.surroundings.resources()),
+            sites,
             messages: self.earlier.messages.clone(),
             events: self.earlier.events.clone(),
             coverage,

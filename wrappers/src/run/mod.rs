@@ -20,11 +20,14 @@ use gyan_results::{CvarSetting, End, Ending, Overhead};
 
 use crate::calls::budget::budget;
 use crate::calls::budget::objects::Cost;
+use crate::calls::ledger;
+use crate::calls::sites;
 use crate::calls::thread;
 use crate::config::Config;
 use crate::mpi::abi::Library;
 use crate::mpi::handles::Kind;
 use crate::mpi::tool::Mpit;
+use crate::observe::communicators;
 use crate::observe::phases::{self, Phases};
 use crate::observe::pvars::{Look, Sampler};
 use crate::profile::job::Job;
@@ -180,6 +183,10 @@ impl Run {
             (self.rank, self.size) = (rank, size);
             (_, self.thread_level) = thread_level(&self.library);
         }
+        communicators::begin(self.library.handle(self.library.abi.comm_world));
+        if self.config.peers {
+            ledger::count_peers(self.size);
+        }
         let begun = clock::now();
         self.sampled(|sampler, library, config| {
             sampler.world_comes(library, &mut config.wanted);
@@ -191,6 +198,7 @@ impl Run {
     /// The world model ends while sessions are in use.
     pub(crate) fn world_goes(&mut self) {
         self.reduces = false;
+        communicators::end();
         let begun = clock::now();
         self.sampled(|sampler, _, _| sampler.world_goes());
         budget().spent(clock::now().wrapping_sub(begun));
@@ -257,6 +265,7 @@ impl Run {
                 guard::inside_if(guards, change)
             });
             self.phases.go_on(next.phase, now, read);
+            sites::resume(self.config.sites && !self.phases.is_off());
             if next.must_read {
                 SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
             }

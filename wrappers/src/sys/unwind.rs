@@ -49,6 +49,10 @@ extern "C-unwind" fn take(context: *mut c_void, frames: *mut c_void) -> c_int {
     let Some(frame) = frames.into.get_mut(frames.len) else { return URC_END_OF_STACK };
     // SAFETY: the context of a frame, which the unwinder passes.
     *frame = unsafe { _Unwind_GetIP(context) };
+    // Nothing calls the outermost one.
+    if *frame == 0 {
+        return URC_END_OF_STACK;
+    }
     frames.len += 1;
     0
 }

@@ -240,7 +240,17 @@ impl Inquiry {
         } else {
             functions.comm_group
         };
-        let mut peers = ask(of_peers, comm, 0)?;
+        self.group_in(world, ask(of_peers, comm, 0)?)
+    }
+
+    /// The same of a window.
+    pub(crate) fn win_ranks_in(&self, world: usize, win: usize) -> Option<Vec<u32>> {
+        self.group_in(world, ask(self.functions.win_get_group, win, 0)?)
+    }
+
+    /// The same of a group, which is freed.
+    fn group_in(&self, world: usize, mut peers: usize) -> Option<Vec<u32>> {
+        let functions = &self.functions;
         let mut all = ask(functions.comm_group, world, 0)?;
         let ranks = self.translated(peers, all);
         (functions.group_free?)(&raw mut peers);

@@ -128,6 +128,8 @@ arguments! {
     File(Handle) Same;
     /// `MPI_Request`.
     Request(Handle) Same;
+    /// One or more of them that a formula reads.
+    Requests(Pointer) Same;
     /// A string; Fortran passes its length behind the other arguments.
     Text(Pointer) Same;
     /// An array of `int` that a formula reads.

@@ -12,8 +12,10 @@
 //!
 //! and after that
 //!
-//! - `moves formula(...)`: how many bytes a call hands to MPI, by a function of `bytes`;
-//! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes;
+//! - `moves formula(...)`: how many bytes a call hands to MPI and to whom, by a function of `bytes`;
+//! - `prepares formula(...)`: the same of the operation that the request at the last place stands for, each time that it
+//!   is started;
+//! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes, or a request goes;
 //! - `begins comm(...)`: a communicator comes when the request completes;
 //! - `completes one(...)`, `completes many(...)`: a request completes;
 //! - `ends with(...)`: the program is ended, with a code.

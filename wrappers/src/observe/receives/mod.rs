@@ -6,7 +6,6 @@
 //! little else. A hit is counted by where its call returns to; the stack is looked at as the budget
 //! allows.
 
-mod addresses;
 mod arguments;
 mod sites;
 
@@ -16,8 +15,10 @@ use std::sync::{Mutex, PoisonError};
 use gyan_results::Watch;
 use wildmatch::WildMatch;
 
+use crate::calls::addresses;
 use crate::calls::budget::{self, budget};
 use crate::calls::containment;
+use crate::calls::stacks;
 use crate::calls::thread;
 use crate::config::WatchFor;
 use crate::mpi::functions::{Function, Posted, Receives};
@@ -224,12 +225,8 @@ fn happened(Watched { noted, then }: Watched, arguments: Arguments) {
 #[inline(never)]
 fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
     let begun = clock::now();
-    let noted_by_entry = thread::here().caller.get();
-    let address = if noted_by_entry == 0 || addresses::is_passed_over(noted_by_entry) {
-        sites::found_on_stack()
-    } else {
-        noted_by_entry
-    };
+    // As its entry point has noted it.
+    let address = stacks::place_of(thread::here().caller.get());
     let mut looked = false;
     let may_look = || {
         looked = budget().is_unlimited() || budget().allows(begun, LAST_STACK.get(), STACK.get());

@@ -5,18 +5,13 @@
 
 use gyan_results::{Hit, Stack, Watch, WatchSite, sort_by};
 
-use super::addresses::{self, Map};
+use crate::calls::addresses::Map;
 use crate::calls::ledger;
+use crate::calls::stacks::Stacks;
 use crate::mpi::functions::Function;
 use crate::sys::fixed_map::FixedMap;
-use crate::sys::unwind;
 
 const SITES_AT_MOST: usize = 256;
-/// Different stacks that are kept of a site.
-const STACKS: usize = 4;
-const FRAMES: usize = 32;
-/// Frames of gyan and of the MPI library, which come before the program's.
-const INNER_FRAMES: usize = 16;
 
 pub(super) struct Sites {
     variable: String,
@@ -38,8 +33,7 @@ struct Site {
     hits: u64,
     sum: u64,
     worst: Worst,
-    stacks_taken: u64,
-    stacks: [Frames; STACKS],
+    stacks: Stacks,
 }
 
 /// The hit with the largest value.
@@ -60,13 +54,6 @@ pub(super) struct Worst {
 pub(super) struct Noted {
     site: usize,
     hits: u64,
-}
-
-#[derive(Clone, Copy)]
-struct Frames {
-    hits: u64,
-    len: usize,
-    addresses: [usize; FRAMES],
 }
 
 impl Sites {
@@ -107,7 +94,7 @@ impl Sites {
         site.hits += 1;
         site.sum = site.sum.saturating_add(value);
         if site.hits == 1 || may_look() {
-            site.look();
+            site.stacks.look(1.0, 0.0);
         }
         (value > site.worst.value).then(|| {
             site.worst = Worst { value, ..Worst::default() };
@@ -161,11 +148,10 @@ impl Sites {
             let worst = &site.worst;
             let mut stacks: Vec<Stack> = site
                 .stacks
-                .iter()
-                .filter(|stack| stack.hits > 0)
+                .known()
                 .map(|stack| Stack {
-                    hits: stack.hits,
-                    frames: stack.known().iter().map(|frame| map.address(*frame)).collect(),
+                    hits: stack.hits.get(),
+                    frames: stack.frames().map(|frame| map.address(frame)).collect(),
                 })
                 .collect();
             sort_by(&mut stacks, |one, other| other.hits.cmp(&one.hits));
@@ -181,7 +167,7 @@ impl Sites {
                     communicator: worst.name.clone().or_else(|| worst.comm.and_then(names)),
                     longest_from: worst.longest_from,
                 },
-                stacks_taken: site.stacks_taken,
+                stacks_taken: site.stacks.taken(),
                 stacks,
             });
         }
@@ -201,49 +187,8 @@ impl Worst {
 
 impl Site {
     fn new(call: Call) -> Site {
-        Site {
-            call,
-            hits: 0,
-            sum: 0,
-            worst: Worst::default(),
-            stacks_taken: 0,
-            stacks: [Frames { hits: 0, len: 0, addresses: [0; FRAMES] }; STACKS],
-        }
+        Site { call, hits: 0, sum: 0, worst: Worst::default(), stacks: Stacks::new() }
     }
-
-    /// Looks at the stack.
-    fn look(&mut self) {
-        let mut all = [0; INNER_FRAMES + FRAMES];
-        let len = unwind::callers(&mut all);
-        let all = all.get(..len).unwrap_or_default();
-        let outer = all.iter().position(|frame| !addresses::is_passed_over(*frame));
-        let frames = outer.and_then(|outer| all.get(outer..)).unwrap_or_default();
-        let frames = frames.get(..FRAMES).unwrap_or(frames);
-        self.stacks_taken += 1;
-        let known = self.stacks.iter_mut().find(|stack| stack.hits == 0 || stack.known() == frames);
-        let Some(stack) = known else { return };
-        stack.hits += 1;
-        stack.len = frames.len();
-        for (to, from) in stack.addresses.iter_mut().zip(frames) {
-            *to = *from;
-        }
-    }
-}
-
-impl Frames {
-    fn known(&self) -> &[usize] {
-        self.addresses.get(..self.len).unwrap_or_default()
-    }
-}
-
-/// The call of the program that leads here, when its entry point has not noted it: the first that is
-/// neither gyan's nor the MPI library's.
-#[cold]
-pub(super) fn found_on_stack() -> usize {
-    let mut frames = [0; INNER_FRAMES];
-    let len = unwind::callers(&mut frames);
-    let mut frames = frames.iter().take(len);
-    frames.find(|frame| !addresses::is_passed_over(**frame)).copied().unwrap_or(0)
 }
 
 #[cfg(test)]

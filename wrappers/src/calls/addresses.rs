@@ -16,9 +16,11 @@ const OF_MPI: &[&str] = &["libmpi", "libompi"];
 
 /// Ranges of code that is not the program's.
 static PASSED_OVER: OnceLock<Vec<Range<usize>>> = OnceLock::new();
+/// Where the program's own file is.
+static PROGRAM: OnceLock<Range<usize>> = OnceLock::new();
 
 /// Looks where gyan and the MPI library are, which stay there.
-pub(super) fn prepare() {
+pub(crate) fn prepare() {
     PASSED_OVER.get_or_init(|| {
         let mut ranges = Vec::new();
         elf_objects::each(&mut |object| {
@@ -33,20 +35,35 @@ pub(super) fn prepare() {
 }
 
 /// Whether an address is in gyan or in the MPI library.
-pub(super) fn is_passed_over(address: usize) -> bool {
+pub(crate) fn is_passed_over(address: usize) -> bool {
     let ranges = PASSED_OVER.get().map(Vec::as_slice).unwrap_or_default();
     ranges.iter().any(|range| range.contains(&address))
 }
 
+/// Whether an address is in the program's own file.
+pub(crate) fn is_of_program(address: usize) -> bool {
+    let find = || {
+        let mut program = 0..0;
+        // The loader names it first, without a name.
+        elf_objects::each(&mut |object| {
+            if program.is_empty() && object.name.is_empty() {
+                program = object.range();
+            }
+        });
+        program
+    };
+    PROGRAM.get_or_init(find).contains(&address)
+}
+
 /// The objects that are loaded, and where.
-pub(super) struct Map {
+pub(crate) struct Map {
     objects: Vec<(Range<usize>, usize, LoadedObject)>,
     /// Those that were asked for.
     used: Vec<LoadedObject>,
 }
 
 impl Map {
-    pub(super) fn now() -> Map {
+    pub(crate) fn now() -> Map {
         let mut objects = Vec::new();
         elf_objects::each(&mut |object| {
             let build_id = object.build_id();
@@ -63,7 +80,7 @@ impl Map {
         Map { objects, used: Vec::new() }
     }
 
-    pub(super) fn address(&mut self, address: usize) -> Address {
+    pub(crate) fn address(&mut self, address: usize) -> Address {
         let mut objects = self.objects.iter();
         let Some((_, base, object)) = objects.find(|(range, ..)| range.contains(&address)) else {
             return Address { object: None, address: address as u64 };
@@ -76,7 +93,7 @@ impl Map {
         Address { object: Some(at), address: address.wrapping_sub(*base) as u64 }
     }
 
-    pub(super) fn used(self) -> Vec<LoadedObject> {
+    pub(crate) fn used(self) -> Vec<LoadedObject> {
         self.used
     }
 }

@@ -1,0 +1,125 @@
+//! Where in the program the time in MPI is spent: call sites with what their calls took, in a rank profile
+//! and over ranks.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{LoadedObject, Statistic};
+
+/// The places in the program that call MPI, as far as their calls were timed.
+///
+/// The sites of a function add up to its number of calls, its time and its bytes; how these are shared
+/// between the sites is an estimate from the calls that were timed, and exact when all were.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Sites {
+    /// The sites, the one with the most time first.
+    pub sites: Vec<Site>,
+    /// The addresses that sites and stacks name by their place in this list.
+    pub addresses: Vec<CodeAddress>,
+    /// The objects that were loaded and that addresses are in.
+    pub load_map: Vec<LoadedObject>,
+}
+
+/// The calls of one function from one place.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Site {
+    /// The function that is called, by its name in C.
+    pub function: String,
+    /// The address that the call returns to; none for the calls from sites that were too many to keep apart,
+    /// or whose place is not known.
+    pub call: Option<usize>,
+    /// The number of calls, an estimate.
+    pub calls: u64,
+    /// The standard error of `calls`; 0 when every call was timed, none when those that were cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_error: Option<f64>,
+    /// How many calls were timed: at least so many there were.
+    pub timed: u64,
+    /// Seconds in the calls, an estimate.
+    pub time_s: f64,
+    /// The standard error of `time_s`; none when the calls that were timed cannot tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_s: Option<f64>,
+    /// Seconds of the longest call that was timed.
+    pub time_max_s: f64,
+    /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// At how many of the timed calls the stack was looked at, as the budget allowed.
+    pub stacks_taken: u64,
+    /// The stacks that were seen, the one with the most time first; not more than a few.
+    pub stacks: Vec<SiteStack>,
+}
+
+/// The calls in each other that led to a site.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct SiteStack {
+    /// At how many of the calls whose stack was looked at it was this one.
+    pub hits: u64,
+    /// How many of the site's calls it stands for, an estimate.
+    pub calls: u64,
+    /// Seconds of the site's time that it stands for, an estimate.
+    pub time_s: f64,
+    /// The addresses that the calls return to, the innermost first, without those in gyan and in the MPI
+    /// library.
+    pub frames: Vec<usize>,
+}
+
+/// A place in the code.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct CodeAddress {
+    /// The object, by its place in the load map; none for code that belongs to no file.
+    pub object: Option<usize>,
+    /// The address as in the symbol table of the object; without an object that in the process, and 0 in a
+    /// summary when the code has a name.
+    pub address: u64,
+    /// What made code that belongs to no file calls it, in the map that it wrote for `perf`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+/// The call sites of all ranks. The same place in the same file is one site, wherever it was loaded.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SitesSummary {
+    /// The sites, the one with the most time on all ranks first.
+    pub sites: Vec<SiteSummary>,
+    /// The addresses that sites and stacks name by their place in this list.
+    pub addresses: Vec<CodeAddress>,
+    /// The objects that addresses are in.
+    pub load_map: Vec<LoadedObject>,
+}
+
+/// The calls of one function from one place, over the ranks that made one there.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SiteSummary {
+    /// The function that is called, by its name in C.
+    pub function: String,
+    /// The address that the call returns to; none for sites that were too many to keep apart.
+    pub call: Option<usize>,
+    /// The number of calls, an estimate.
+    pub calls: Statistic,
+    /// The standard error of the sum of `calls`; none when a rank cannot tell its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub calls_error: Option<f64>,
+    /// How many calls were timed, on all ranks.
+    pub timed: u64,
+    /// Seconds in the calls, an estimate.
+    pub time_s: Statistic,
+    /// The standard error of the sum of `time_s`; none when a rank cannot tell its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_error_s: Option<f64>,
+    /// Seconds of the longest call that was timed.
+    pub time_max_s: Statistic,
+    /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Statistic>,
+    /// At how many of the timed calls the stack was looked at, on all ranks.
+    pub stacks_taken: u64,
+    /// The stacks that were seen, the one with the most time first.
+    pub stacks: Vec<SiteStack>,
+}

@@ -1,0 +1,228 @@
+//! The call sites of MPI functions as functions and lines of the program: a call that a library makes belongs to
+//! the place in the program that called the library.
+
+use std::collections::BTreeMap;
+
+use gyan_results::{SiteSummary, SitesSummary, Summary};
+use serde::Serialize;
+
+use super::stacks::{Code, Way, way};
+use super::{Frame, Symbols};
+
+/// A place in the program from which a function of MPI is called, by itself or through libraries. All numbers
+/// are those of all ranks together unless said.
+#[derive(Serialize)]
+pub(crate) struct CallSite<'a> {
+    /// The function of MPI.
+    pub(crate) function: &'a str,
+    /// The function of the program that calls it; none for all places that were not kept apart.
+    pub(crate) caller: Option<Frame>,
+    /// The functions that the caller was inlined into, the innermost first.
+    pub(crate) inlined_into: Vec<Frame>,
+    /// The functions of libraries between the two, the innermost first, and the files that they are in.
+    pub(crate) via: Vec<Library>,
+    pub(crate) calls: f64,
+    /// The standard error; none where it is not known.
+    pub(crate) calls_error: Option<f64>,
+    pub(crate) timed: u64,
+    pub(crate) time_s: f64,
+    pub(crate) time_error_s: Option<f64>,
+    /// The time as a share of that of all ranks.
+    pub(crate) share: Option<f64>,
+    pub(crate) mean_s: f64,
+    /// The longest call that was timed.
+    pub(crate) time_max_s: f64,
+    pub(crate) bytes: Option<f64>,
+    /// The rank that spent the most time there, and how much.
+    pub(crate) worst_rank: u32,
+    pub(crate) worst_time_s: f64,
+    pub(crate) stacks_taken: u64,
+    /// How the program came there, the way with the most time first.
+    pub(crate) stacks: Vec<Way>,
+}
+
+/// A function of a library on the way from the program to MPI.
+#[derive(Clone, Eq, PartialEq, Serialize)]
+pub(crate) struct Library {
+    pub(crate) frame: Frame,
+    pub(crate) object: Option<String>,
+}
+
+/// All call sites of a run, the one with the most time first.
+#[derive(Serialize)]
+pub(crate) struct CallSites<'a> {
+    pub(crate) sites: Vec<CallSite<'a>>,
+    /// What stopped places from getting names.
+    pub(crate) remarks: Vec<String>,
+}
+
+/// The call sites, when any were noted.
+pub(crate) fn call_sites(summary: &Summary) -> Option<CallSites<'_>> {
+    let sites = summary.sites.as_ref()?;
+    let codes: Vec<Code> =
+        sites.addresses.iter().map(|code| Code::named(code, &sites.load_map)).collect();
+    let elapsed_s = summary.elapsed_s.as_ref().map(|elapsed| elapsed.sum.as_f64());
+    let mut resolver = Resolver { codes, symbols: Symbols::default(), elapsed_s };
+    let mut rows: Vec<CallSite> =
+        sites.sites.iter().flat_map(|site| resolver.split(site)).collect();
+    rows.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
+    let mut remarks: Vec<String> =
+        resolver.symbols.remarks_on(is_program).map(str::to_owned).collect();
+    remarks.extend(about_python(sites));
+    Some(CallSites { sites: rows, remarks })
+}
+
+/// Libraries have `.so` in their names, programs have not.
+fn is_program(path: &str) -> bool {
+    !path.rsplit('/').next().unwrap_or_default().contains(".so")
+}
+
+/// How to see functions of Python, where there are some and none has a name.
+fn about_python(sites: &SitesSummary) -> Option<String> {
+    let is_python = |path: &str| {
+        let file = path.rsplit('/').next().unwrap_or_default();
+        file.starts_with("python") || file.starts_with("libpython")
+    };
+    let runs = sites.load_map.iter().any(|object| is_python(&object.path));
+    let named = sites.addresses.iter().any(|code| code.name.is_some());
+    (runs && !named).then(|| {
+        "of Python the functions of the interpreter are shown; run the program with python -X perf \
+         (3.12 or later) to see its own"
+            .to_owned()
+    })
+}
+
+struct Resolver<'a> {
+    /// By their place in the summary.
+    codes: Vec<Code<'a>>,
+    symbols: Symbols,
+    elapsed_s: Option<f64>,
+}
+
+/// The stacks of a site that come from one place in the program.
+#[derive(Default)]
+struct Group<'a> {
+    /// The frames up to that place, the innermost first.
+    inner: Vec<Code<'a>>,
+    hits: u64,
+    calls: u64,
+    time_s: f64,
+    stacks: Vec<Way>,
+}
+
+impl<'a> Resolver<'a> {
+    /// A site as it is, or by the places in the program that its stacks come from.
+    fn split(&mut self, site: &'a SiteSummary) -> Vec<CallSite<'a>> {
+        let code = |at: &usize| self.codes.get(*at).copied();
+        let call = site.call.as_ref().and_then(code);
+        let is_own = call.is_none_or(is_of_program);
+        // By the place in the program, if there is one.
+        let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
+        for stack in &site.stacks {
+            let frames: Vec<Code> = stack.frames.iter().filter_map(code).collect();
+            // A function of Python is called by the interpreter, which may be the program's.
+            let named = frames.iter().position(|code| code.name.is_some());
+            let outer = named.or_else(|| frames.iter().position(|code| is_of_program(*code)));
+            let outer = outer.filter(|_| !is_own);
+            let place = outer.and_then(|outer| stack.frames.get(outer)).copied();
+            let group = groups.entry(place).or_insert_with(|| Group {
+                inner: match outer {
+                    Some(outer) => frames.get(..=outer).unwrap_or_default().to_vec(),
+                    None => call.into_iter().collect(),
+                },
+                ..Group::default()
+            });
+            group.hits += stack.hits;
+            group.calls += stack.calls;
+            group.time_s += stack.time_s;
+            group.stacks.push(Way { hits: stack.hits, frames: way(&frames, &mut self.symbols) });
+        }
+        // What stacks do not tell belongs to the call itself.
+        let (calls, time_s) = (site.calls.sum.as_f64(), site.time_s.sum.as_f64());
+        let known_calls: u64 = groups.values().map(|group| group.calls).sum();
+        let known_s: f64 = groups.values().map(|group| group.time_s).sum();
+        if is_own || calls - known_calls as f64 >= 1.0 || groups.is_empty() {
+            let group = groups
+                .entry(None)
+                .or_insert_with(|| Group { inner: call.into_iter().collect(), ..Group::default() });
+            group.time_s += (time_s - known_s).max(0.0);
+        }
+        let number = groups.len();
+        let groups = groups.into_iter();
+        let rows = groups.map(|(place, group)| {
+            // With one place all of the site is its.
+            let (of_calls, of_time) = match (number, place) {
+                (1, _) => (1.0, 1.0),
+                (_, Some(_)) => (part(group.calls as f64, calls), part(group.time_s, time_s)),
+                (_, None) => {
+                    let rest = group.calls as f64 + (calls - known_calls as f64);
+                    (part(rest, calls), part(group.time_s, time_s))
+                }
+            };
+            self.row(site, group, of_calls, of_time)
+        });
+        rows.collect()
+    }
+
+    /// A part of a site.
+    fn row(
+        &mut self,
+        site: &'a SiteSummary,
+        group: Group,
+        of_calls: f64,
+        of_time: f64,
+    ) -> CallSite<'a> {
+        let Group { inner, hits: _, calls: _, time_s: _, stacks } = group;
+        let (place, libraries) = match inner.split_last() {
+            Some((place, libraries)) => (Some(*place), libraries),
+            None => (None, [].as_slice()),
+        };
+        let mut frames = place.map(|place| place.frames(&mut self.symbols)).into_iter().flatten();
+        let caller = frames.next();
+        let inlined_into: Vec<Frame> = frames.collect();
+        let via = libraries.iter().flat_map(|code| {
+            let object = code.file().map(str::to_owned);
+            let frames = code.frames(&mut self.symbols).into_iter();
+            frames.map(move |frame| Library { frame, object: object.clone() })
+        });
+        let via = via.collect();
+        // Which stacks were looked at was drawn, unless all were.
+        let looks = site.stacks_taken;
+        let (calls, time_s) = (site.calls.sum.as_f64(), site.time_s.sum.as_f64());
+        let is_drawn = (looks as f64) < calls;
+        let error = |error: Option<f64>, whole: f64, part: f64| {
+            let drawn = if is_drawn { part * (1.0 - part) / (looks as f64).max(1.0) } else { 0.0 };
+            error.map(|error| (part * part * error * error + whole * whole * drawn).sqrt())
+        };
+        let own_calls = calls * of_calls;
+        let own_s = time_s * of_time;
+        CallSite {
+            function: &site.function,
+            caller,
+            inlined_into,
+            via,
+            calls: own_calls,
+            calls_error: error(site.calls_error, calls, of_calls),
+            timed: site.timed,
+            time_s: own_s,
+            time_error_s: error(site.time_error_s, time_s, of_time),
+            share: self.elapsed_s.filter(|elapsed| *elapsed > 0.0).map(|elapsed| own_s / elapsed),
+            mean_s: if own_calls > 0.0 { own_s / own_calls } else { 0.0 },
+            time_max_s: site.time_max_s.max.as_f64(),
+            bytes: site.bytes.as_ref().map(|bytes| bytes.sum.as_f64() * of_calls),
+            worst_rank: site.time_s.max_rank,
+            worst_time_s: site.time_s.max.as_f64() * of_time,
+            stacks_taken: looks,
+            stacks,
+        }
+    }
+}
+
+/// Code that a program makes at run time is its own when it has a name.
+fn is_of_program(code: Code) -> bool {
+    code.object.map_or(code.name.is_some(), |object| is_program(&object.path))
+}
+
+fn part(part: f64, whole: f64) -> f64 {
+    if whole > 0.0 { (part / whole).clamp(0.0, 1.0) } else { 0.0 }
+}

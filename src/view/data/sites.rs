@@ -1,0 +1,63 @@
+//! Call sites, one row each.
+
+use super::Data;
+use crate::symbols::sites::CallSites;
+use crate::view::value::{Value, cells};
+use crate::view::{Column, Kind, column, required};
+
+const COLUMNS: [Column; 18] = [
+    required("function", Kind::Text),
+    // The function of the program, and where it is.
+    column("caller", Kind::Text),
+    column("file", Kind::Text),
+    column("line", Kind::Integer),
+    // The functions between it and MPI, the innermost first: what it was inlined into, and those of libraries.
+    column("inlined_into", Kind::Text),
+    column("via", Kind::Text),
+    required("calls", Kind::Double),
+    column("calls_error", Kind::Double),
+    required("timed", Kind::Integer),
+    required("time_s", Kind::Double),
+    column("time_error_s", Kind::Double),
+    column("share", Kind::Double),
+    required("mean_s", Kind::Double),
+    required("time_max_s", Kind::Double),
+    column("bytes", Kind::Double),
+    required("worst_rank", Kind::Integer),
+    required("worst_time_s", Kind::Double),
+    required("stacks_taken", Kind::Integer),
+];
+
+pub(crate) fn sites<'a>(found: &'a CallSites<'a>) -> Data<'a> {
+    let rows = move |take: &mut super::TakeRow| {
+        found.sites.iter().try_for_each(|site| {
+            let caller = site.caller.as_ref();
+            let line = caller.and_then(|caller| caller.line).map(u64::from);
+            let inlined: Vec<String> =
+                site.inlined_into.iter().map(|frame| frame.place()).collect();
+            let via: Vec<String> = site.via.iter().map(|library| library.frame.place()).collect();
+            let joined = |names: Vec<String>| (!names.is_empty()).then(|| names.join(" < "));
+            take(&cells![
+                site.function,
+                caller.map(|caller| &caller.function),
+                caller.and_then(|caller| caller.file.as_ref()),
+                line,
+                joined(inlined),
+                joined(via),
+                site.calls,
+                site.calls_error,
+                site.timed,
+                site.time_s,
+                site.time_error_s,
+                site.share,
+                site.mean_s,
+                site.time_max_s,
+                site.bytes,
+                Value::Rank(site.worst_rank),
+                site.worst_time_s,
+                site.stacks_taken,
+            ])
+        })
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}

@@ -1,0 +1,334 @@
+//! Where in the program are calls made? Against programs whose lines say it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gyan_results::{RankProfile, SiteStack};
+use serde_json::Value;
+
+use crate::common::{BED, Mpi, Profiled, gyan, root, run, target};
+
+const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
+const FLAGS: [&str; 3] = ["-O2", "-g", "-fomit-frame-pointer"];
+
+fn by_name(name: &str) -> Mpi {
+    BED.into_iter().find(|mpi| mpi.name == name).unwrap()
+}
+
+fn four() -> [Mpi; 4] {
+    ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(by_name)
+}
+
+/// The program and its library, compiled with more flags.
+fn compiled(mpi: Mpi, flags: &[&str]) -> PathBuf {
+    let library = mpi.compiled("sites", &[&["-shared", "-fPIC", "-DLIBRARY"], flags].concat());
+    // Libraries have that in their names.
+    let place = target().join("test-programs").join(format!("sites-{}", mpi.name));
+    fs::create_dir_all(&place).unwrap();
+    let named = place.join("libwrapper.so");
+    // Not while another test runs with it.
+    let new = place.join(format!("{}.new", std::process::id()));
+    fs::copy(library, &new).unwrap();
+    fs::rename(&new, &named).unwrap();
+    mpi.compiled("sites", &[flags, &[named.to_str().unwrap()]].concat())
+}
+
+/// The line of the program that has this comment.
+fn line(source: &str, comment: &str) -> u64 {
+    let text = fs::read_to_string(root().join("tests/programs").join(source)).unwrap();
+    let found: Vec<usize> = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.contains(comment))
+        .map(|(at, _)| at)
+        .collect();
+    let [at] = found.as_slice() else { panic!("{comment}: {found:?}") };
+    *at as u64 + 1
+}
+
+/// The rows of `gyan report --sites`.
+fn rows(directory: &Path) -> Vec<Value> {
+    let outcome = run(gyan().args(["report", "--sites", "--format", "json"]).arg(directory));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    let report: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    report["sites"].as_array().unwrap().clone()
+}
+
+/// Function, line, function of the program, calls.
+fn found(rows: &[Value]) -> Vec<(String, u64, String, u64)> {
+    let mut found: Vec<_> = rows
+        .iter()
+        .map(|row| {
+            let caller = &row["caller"];
+            let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+            let calls = row["calls"].as_f64().unwrap() as u64;
+            (
+                text(&row["function"]),
+                caller["line"].as_u64().unwrap_or(0),
+                text(&caller["function"]),
+                calls,
+            )
+        })
+        .collect();
+    found.sort();
+    found
+}
+
+/// What sites say of a function is what the function has.
+fn add_up(profile: &RankProfile, what: &str) {
+    let sites = profile.sites.as_ref().unwrap_or_else(|| panic!("{what}: no sites"));
+    let mut seen = 0;
+    for call in &profile.calls {
+        let of_call: Vec<_> =
+            sites.sites.iter().filter(|site| site.function == call.name).collect();
+        if of_call.is_empty() {
+            continue;
+        }
+        seen += 1;
+        let what = format!("{what} {} {of_call:?}", call.name);
+        assert_eq!(of_call.iter().map(|site| site.calls).sum::<u64>(), call.count, "{what}");
+        let time: f64 = of_call.iter().map(|site| site.time_s).sum();
+        let expected = call.time_s.unwrap();
+        assert!((time - expected).abs() <= 1e-9 * expected.max(1e-9), "{expected} {what}");
+        if let Some(bytes) = call.bytes {
+            assert_eq!(
+                of_call.iter().map(|site| site.bytes.unwrap()).sum::<u64>(),
+                bytes,
+                "{what}"
+            );
+        }
+        for site in of_call {
+            assert!(site.timed <= site.calls, "{what}");
+            let of_stacks = |of: fn(&SiteStack) -> u64| site.stacks.iter().map(of).sum::<u64>();
+            assert!(of_stacks(|stack| stack.calls) <= site.calls, "{what}");
+            assert!(of_stacks(|stack| stack.hits) <= site.stacks_taken, "{what}");
+        }
+    }
+    assert!(seen > 0, "{what}");
+}
+
+#[test]
+fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
+    for mpi in four() {
+        let program = compiled(mpi, &FLAGS);
+        let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            add_up(&profile, mpi.name);
+            let errors = profile.sites.unwrap().sites.into_iter();
+            let mut errors = errors.flat_map(|site| [site.calls_error, site.time_error_s]);
+            assert!(errors.all(|error| error == Some(0.0)), "{mpi:?}");
+        }
+        let rows = rows(&run.directory);
+        let at = |comment| line("sites.c", comment);
+        let swap = at("inlined: swap");
+        let expected = [
+            ("MPI_Allreduce", at("through: once 24"), "main", 24),
+            ("MPI_Allreduce", at("through: twice 20"), "main", 20),
+            ("MPI_Comm_rank", at("site: rank 2"), "main", 2),
+            ("MPI_Recv", at("site: receive 4"), "messages", 4),
+            ("MPI_Recv", at("site: wait 10"), "messages", 10),
+            ("MPI_Send", at("site: send 4"), "messages", 4),
+            ("MPI_Send", at("site: late 10"), "messages", 10),
+            ("MPI_Sendrecv", swap, "swap", 40),
+            ("MPI_Sendrecv", swap, "swap", 60),
+        ];
+        let expected: Vec<_> = expected
+            .map(|(name, line, caller, calls)| (name.to_owned(), line, caller.to_owned(), calls))
+            .into();
+        assert_eq!(found(&rows), expected, "{mpi:?}");
+        for (calls, bytes, into, comment) in
+            [(60.0, 6000.0, "near", "into: near"), (40.0, 40000.0, "far", "into: far")]
+        {
+            let is_row = |row: &&Value| row["function"] == "MPI_Sendrecv" && row["calls"] == calls;
+            let row = rows.iter().find(is_row).unwrap();
+            let inlined_into = row["inlined_into"].as_array().unwrap();
+            let [into_frame] = inlined_into.as_slice() else { panic!("{mpi:?} {row}") };
+            assert_eq!(
+                (&into_frame["function"], &into_frame["line"]),
+                (&into.into(), &at(comment).into())
+            );
+            assert_eq!(row["bytes"], bytes, "{mpi:?}");
+        }
+        // Through one function of the library, and through two.
+        for (comment, via) in [("through: once 24", 1), ("through: twice 20", 2)] {
+            let row = rows.iter().find(|row| row["caller"]["line"] == at(comment)).unwrap();
+            let names: Vec<&Value> = row["via"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|one| &one["frame"]["function"])
+                .collect();
+            let expected = ["library_sum", "library_twice"];
+            assert_eq!(names, expected[..via], "{mpi:?} {row}");
+            assert_eq!(row["via"][0]["object"], "libwrapper.so", "{mpi:?} {row}");
+        }
+        // One second was slept there, and there is nothing else to wait for in the other.
+        let time = |comment| {
+            let row = rows.iter().find(|row| row["caller"]["line"] == at(comment));
+            row.unwrap()["time_s"].as_f64().unwrap()
+        };
+        assert!(time("site: wait 10") > time("site: receive 4"), "{mpi:?} {rows:?}");
+    }
+}
+
+fn report(directory: &Path) -> String {
+    let outcome = run(gyan().args(["report", "--sites"]).arg(directory));
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    outcome.stdout
+}
+
+#[test]
+fn sites_of_calls_of_which_some_are_timed_add_up_to_their_functions() {
+    for mpi in four() {
+        for arguments in [&["pingpong", "1"][..], &["receive", "1"], &["receive", "1", "multiple"]]
+        {
+            let program = mpi.compiled("bench_calls", &["-g"]);
+            let run = Profiled::preloaded(mpi, 2, &program, arguments, &[]);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            for profile in run.profiles() {
+                add_up(&profile, &format!("{} {arguments:?}", mpi.name));
+            }
+            let rows = rows(&run.directory);
+            let receives: Vec<&Value> =
+                rows.iter().filter(|row| row["function"] == "MPI_Recv").collect();
+            // From the lines that call it, and nowhere else.
+            let lines = if arguments[0] == "receive" { 1 } else { 2 };
+            assert_eq!(receives.len(), lines, "{mpi:?} {arguments:?} {receives:?}");
+            assert!(receives.iter().all(|row| row["caller"]["function"] == arguments[0]));
+        }
+    }
+}
+
+#[test]
+fn calls_in_fortran_belong_to_the_statement() {
+    for source in ["fortran_mpif.f", "fortran_use_mpi.f90", "fortran_use_mpi_f08.f90"] {
+        for mpi in ["openmpi4", "mpich4"].map(by_name) {
+            let program = mpi.fortran_program(source, &["-g"]);
+            let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            for profile in run.profiles() {
+                add_up(&profile, source);
+            }
+            let rows = found(&rows(&run.directory));
+            let of = |name: &str| -> Vec<_> {
+                let rows = rows.iter().filter(|row| row.0 == name);
+                rows.map(|(_, line, function, calls)| (*line, function.as_str(), *calls)).collect()
+            };
+            let what = format!("{mpi:?} {source} {rows:?}");
+            let text = fs::read_to_string(root().join("tests/programs").join(source)).unwrap();
+            let lines: Vec<&str> = text.lines().collect();
+            // The compiler gives a statement the line that it ends in.
+            let is_in = |line: u64, word: &str| {
+                let mut at = usize::try_from(line).unwrap() - 1;
+                while lines[at].starts_with("     &") || lines[at - 1].ends_with('&') {
+                    at -= 1;
+                }
+                lines[at].to_uppercase().contains(word)
+            };
+            for (name, calls) in [("MPI_Irecv", 6), ("MPI_Sendrecv", 4), ("MPI_Recv_init", 2)] {
+                let sites = of(name);
+                let [(line, function, found)] = sites.as_slice() else { panic!("{name} {what}") };
+                assert_eq!((*function, *found), ("receives", calls), "{name} {what}");
+                assert!(is_in(*line, &name.to_uppercase()), "{name} {what}");
+            }
+            // Four and the rank in a loop, and one more.
+            let mut receives: Vec<u64> = of("MPI_Recv").iter().map(|row| row.2).collect();
+            receives.sort_unstable();
+            assert_eq!(receives, [2, 9], "{what}");
+            assert!(of("MPI_Recv").iter().all(|row| is_in(row.0, "MPI_RECV")), "{what}");
+        }
+    }
+}
+
+#[test]
+fn calls_of_python_come_from_the_interpreter_and_the_report_says_how_to_see_more() {
+    let script = root().join("tests/programs/receives.py");
+    for mpi in four() {
+        let words = ["-u", script.to_str().unwrap()];
+        let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &words, &[NO_LIMIT]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            add_up(&profile, mpi.name);
+        }
+        let all = rows(&run.directory);
+        let is_receive = |row: &&Value| row["function"].as_str().unwrap().starts_with("MPI_Irecv");
+        let receives: Vec<&Value> = all.iter().filter(is_receive).collect();
+        assert!(!receives.is_empty(), "{mpi:?} {all:?}");
+        for row in receives {
+            let via = row["via"].as_array().unwrap().iter();
+            let mut objects = via.filter_map(|one| one["object"].as_str());
+            assert!(objects.any(|object| object.starts_with("MPI.")), "{mpi:?} {row}");
+        }
+        let report = report(&run.directory);
+        assert!(report.contains("run the program with python -X perf"), "{mpi:?} {report}");
+    }
+}
+
+/// As Python's are.
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
+    for mpi in four() {
+        let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &FLAGS), &["made"], &[NO_LIMIT]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let rows = rows(&run.directory);
+        // Each process has it at an address of its own.
+        let barriers: Vec<&Value> =
+            rows.iter().filter(|row| row["function"] == "MPI_Barrier").collect();
+        let [row] = barriers.as_slice() else { panic!("{mpi:?} {barriers:?}") };
+        let caller = (&row["caller"]["function"], &row["caller"]["file"]);
+        assert_eq!(caller, (&"compute".into(), &"/somewhere/model.py".into()), "{mpi:?}");
+        assert_eq!(row["calls"], 12.0, "{mpi:?}");
+        assert_eq!(row["via"][0]["frame"]["function"], "library_barrier", "{mpi:?}");
+        assert!(report(&run.directory).contains("model.py (compute)"), "{mpi:?}");
+    }
+}
+
+#[test]
+fn without_debug_information_functions_are_named_and_one_sentence_says_why() {
+    let mpi = four()[0];
+    let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &["-O2"]), &[], &[]);
+    assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+    let report = report(&run.directory);
+    assert!(
+        report.lines().any(|line| line.contains(" messages") && line.contains("+0x")),
+        "{report}"
+    );
+    assert_eq!(report.matches("compile with -g").count(), 1, "{report}");
+}
+
+#[test]
+fn sites_can_be_left_out() {
+    let mpi = four()[0];
+    let run = Profiled::run(mpi, 2, &["halo_exchange", "100", "50"], &[("GYAN_SITES", "off")]);
+    assert!(run.profiles().iter().all(|profile| profile.sites.is_none()));
+    let outcome = crate::common::run(gyan().args(["report", "--sites"]).arg(&run.directory));
+    assert_eq!(outcome.code, 2);
+    assert!(outcome.stderr.contains("no call sites are known"), "{}", outcome.stderr);
+}
+
+/// What `scripts/quickstart` runs, compiled as it does.
+#[test]
+fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
+    let script = fs::read_to_string(root().join("scripts/quickstart")).unwrap();
+    assert!(script.contains("mpicc -O2 -g -w"), "{script}");
+    for mpi in four() {
+        let program = mpi.compiled("halo_exchange", &["-O2", "-g"]);
+        let run = Profiled::preloaded(mpi, 4, &program, &["1200", "300"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            add_up(&profile, mpi.name);
+            let sites = serde_json::to_string(&profile.sites).unwrap();
+            assert!(sites.len() < 6000, "{mpi:?}: {}", sites.len());
+        }
+        let line = line("halo_exchange.c", "MPI_Waitall(");
+        let place = format!("halo_exchange.c:{line} (main)");
+        let report = report(&run.directory);
+        let first = report.lines().skip_while(|line| !line.starts_with("FUNCTION")).nth(1);
+        assert!(first.unwrap().contains(&place), "{mpi:?} {report}");
+        let whole = crate::common::run(gyan().arg("report").arg(&run.directory)).stdout;
+        assert!(whole.contains(&place), "{mpi:?} {whole}");
+    }
+}

@@ -1,0 +1,91 @@
+//! Who sends how much to whom: exact, in every mode and over every kind of communicator.
+
+use std::collections::BTreeMap;
+
+use gyan_results::{PeerTraffic, Peers, RankProfile};
+
+use crate::common::{BED, MPIS, Mpi, Profiled, bars, call, libgyan, lives};
+
+/// What each rank should have sent, by way and rank, and the sizes of what it started.
+type Truth = (BTreeMap<(String, u32), (u64, u64)>, Vec<(String, [u64; 3])>);
+
+fn program(mpi: Mpi) -> std::path::PathBuf {
+    // Its device has no partitioned communication.
+    let options: &[&str] = if mpi.name == "mpich-pvars" { &["-DNO_PARTITIONED"] } else { &[] };
+    mpi.compiled("traffic", options)
+}
+
+fn truth(run: &Profiled, rank: u32) -> Truth {
+    let (mut peers, mut sizes) = Truth::default();
+    for line in run.truth(rank) {
+        let number = |at: usize| line[at].parse::<u64>().unwrap();
+        if line[0] == "size" {
+            sizes.push((line[1].clone(), [2, 3, 4].map(number)));
+        } else {
+            let to = u32::try_from(number(1)).unwrap();
+            peers.insert((line[0].clone(), to), (number(2), number(3)));
+        }
+    }
+    (peers, sizes)
+}
+
+fn assert_true(run: &Profiled, profile: &RankProfile, mpi: Mpi) {
+    let (peers, sizes) = truth(run, profile.rank);
+    let what = format!("{mpi:?} rank {}", profile.rank);
+    let Some(Peers { messages, accesses }) = &profile.peers else { panic!("{what}: no peers") };
+    let row = |way: &str, row: &PeerTraffic| {
+        ((way.to_owned(), row.rank.unwrap_or(u32::MAX)), (row.number, row.bytes))
+    };
+    let messages = messages.iter().map(|of| row("message", of));
+    let accesses = accesses.iter().map(|of| row("access", of));
+    assert_eq!(messages.chain(accesses).collect::<BTreeMap<_, _>>(), peers, "{what}");
+    let mut found: Vec<(String, [u64; 3])> = Vec::new();
+    for (name, _) in &sizes {
+        if !found.iter().any(|(known, _)| known == name) {
+            found.extend(bars(call(profile, name)).into_iter().map(|bar| (name.clone(), bar)));
+        }
+    }
+    let sorted = |mut list: Vec<(String, [u64; 3])>| {
+        list.sort();
+        list
+    };
+    assert_eq!(sorted(found), sorted(sizes), "{what}");
+}
+
+fn run(mpi: Mpi, arguments: &[&str]) -> Profiled {
+    let libgyan = libgyan().display().to_string();
+    Profiled::run_file(mpi, 4, &program(mpi), arguments, &[("LD_PRELOAD", libgyan.as_str())])
+}
+
+#[test]
+fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
+    for mpi in BED {
+        for arguments in [&[][..], &["threads"]] {
+            let run = run(mpi, arguments);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            for profile in run.profiles() {
+                assert_true(&run, &profile, mpi);
+            }
+        }
+    }
+}
+
+#[test]
+fn peers_of_ranks_that_are_killed_are_known() {
+    for mpi in MPIS {
+        let run = run(mpi, &["killed"]);
+        // What was known last may be older than the last call.
+        for profile in lives(&run.directory, 4) {
+            let (expected, _) = truth(&run, profile.rank);
+            let Some(Peers { messages, accesses }) = &profile.peers else { panic!("{mpi:?}") };
+            for (way, rows) in [("message", messages), ("access", accesses)] {
+                for row in rows {
+                    let (number, bytes) = expected[&(way.to_owned(), row.rank.unwrap())];
+                    assert!(row.number <= number && row.bytes <= bytes, "{mpi:?} {way} {row:?}");
+                }
+            }
+            let send = call(&profile, "MPI_Send");
+            assert_eq!(bars(send).iter().map(|bar| bar[2]).sum::<u64>(), send.bytes.unwrap());
+        }
+    }
+}

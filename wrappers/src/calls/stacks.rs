@@ -1,0 +1,140 @@
+//! Which calls lead to this one? The stacks of one call site, as far as they differ, each with how much it
+//! stands for. Written by one thread at a time, while others may read.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::calls::addresses;
+use crate::sys::cells::{Real, Whole};
+use crate::sys::unwind;
+
+/// Different stacks that are kept of a site.
+pub(crate) const STACKS: usize = 4;
+const FRAMES: usize = 32;
+/// Frames of gyan and of the MPI library, which come before the program's.
+const INNER_FRAMES: usize = 16;
+
+/// The stacks of a site, and how often one was looked at.
+pub(crate) struct Stacks {
+    taken: Whole,
+    known: [Stack; STACKS],
+    /// What all looks stand for, also those whose stack is not kept.
+    all: Weight,
+}
+
+/// One stack.
+pub(crate) struct Stack {
+    pub(crate) hits: Whole,
+    pub(crate) weight: Weight,
+    /// 0 until the addresses are there, which then stay.
+    len: AtomicUsize,
+    addresses: [Whole; FRAMES],
+}
+
+/// How many calls a stack stands for, and for how many ticks.
+pub(crate) struct Weight {
+    pub(crate) calls: Real,
+    pub(crate) ticks: Real,
+}
+
+impl Weight {
+    const fn new() -> Weight {
+        Weight { calls: Real::new(0.0), ticks: Real::new(0.0) }
+    }
+
+    fn add(&self, calls: f64, ticks: f64) {
+        self.calls.add(calls);
+        self.ticks.add(ticks);
+    }
+}
+
+impl Stacks {
+    pub(crate) fn new() -> Stacks {
+        Stacks { taken: Whole::new(0), known: [const { Stack::new() }; STACKS], all: Weight::new() }
+    }
+
+    /// How often the stack was looked at.
+    pub(crate) fn taken(&self) -> u64 {
+        self.taken.get()
+    }
+
+    pub(crate) fn known(&self) -> impl Iterator<Item = &Stack> {
+        self.known.iter().filter(|stack| stack.len() > 0)
+    }
+
+    pub(crate) fn all(&self) -> &Weight {
+        &self.all
+    }
+
+    /// Looks at the stack, which stands for so many calls and ticks.
+    pub(crate) fn look(&self, calls: f64, ticks: f64) {
+        let mut all = [0; INNER_FRAMES + FRAMES];
+        let len = unwind::callers(&mut all);
+        let all = all.get(..len).unwrap_or_default();
+        let outer = all.iter().position(|frame| !addresses::is_passed_over(*frame));
+        let frames = outer.and_then(|outer| all.get(outer..)).unwrap_or_default();
+        let frames = frames.get(..FRAMES).unwrap_or(frames);
+        self.taken.add(1);
+        self.all.add(calls, ticks);
+        if frames.is_empty() {
+            return;
+        }
+        let known = self.known.iter().find(|stack| stack.len() == 0 || stack.is(frames));
+        if let Some(stack) = known {
+            stack.take(frames, calls, ticks);
+        }
+    }
+}
+
+impl Stack {
+    const fn new() -> Stack {
+        Stack {
+            hits: Whole::new(0),
+            weight: Weight::new(),
+            len: AtomicUsize::new(0),
+            addresses: [const { Whole::new(0) }; FRAMES],
+        }
+    }
+
+    fn len(&self) -> usize {
+        // Pairs with the Release in `take`.
+        self.len.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn frames(&self) -> impl Iterator<Item = usize> {
+        let words = self.addresses.iter().take(self.len());
+        words.map(|word| usize::try_from(word.get()).unwrap_or(0))
+    }
+
+    fn is(&self, frames: &[usize]) -> bool {
+        self.frames().eq(frames.iter().copied())
+    }
+
+    fn take(&self, frames: &[usize], calls: f64, ticks: f64) {
+        if self.len() == 0 {
+            for (to, from) in self.addresses.iter().zip(frames) {
+                to.set(*from as u64);
+            }
+            self.len.store(frames.len(), Ordering::Release);
+        }
+        self.hits.add(1);
+        self.weight.add(calls, ticks);
+    }
+}
+
+/// The call of the program that leads here, when its entry point does not know it: the first that is
+/// neither gyan's nor the MPI library's. 0 when there is none.
+#[cold]
+pub(crate) fn found_on_stack() -> usize {
+    let mut frames = [0; INNER_FRAMES];
+    let len = unwind::callers(&mut frames);
+    let mut frames = frames.iter().take(len);
+    frames.find(|frame| !addresses::is_passed_over(**frame)).copied().unwrap_or(0)
+}
+
+/// The place of a call of the program that returns to `address`.
+#[inline]
+pub(crate) fn place_of(address: usize) -> usize {
+    if address == 0 || addresses::is_passed_over(address) { found_on_stack() } else { address }
+}

@@ -1,0 +1,214 @@
+//! What do calls move, and to whom? Exact: every call that succeeds is counted here, on the fast path as on
+//! any other.
+//!
+//! Of a function that moves bytes the calls are counted by their size: a bar for each power of two, with the
+//! number of calls and their bytes. The bytes of the function are the sum of its bars. Of each peer the
+//! messages and their bytes are counted, and apart from them the accesses to its memory.
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sys::cells::Whole;
+
+/// A bar for calls of no bytes, then for those of 1, 2 to 3, 4 to 7 and so on; the last has all above.
+pub(crate) const BARS: usize = 48;
+/// As many ranks as have a row each. In a larger job a rank has rows for the first peers that it meets.
+const ROWS_AT_MOST: usize = 4096;
+const HASHED_ROWS: usize = 1024;
+/// How many places are looked at for the row of a peer among those.
+const PROBES: usize = 16;
+
+/// Calls, or messages, and their bytes.
+pub(crate) struct Amount {
+    number: Whole,
+    bytes: Whole,
+}
+
+impl Amount {
+    const fn new() -> Amount {
+        Amount { number: Whole::new(0), bytes: Whole::new(0) }
+    }
+
+    #[inline]
+    fn add(&self, number: u64, bytes: u64, shared: bool) {
+        if shared {
+            self.number.add_shared(number);
+            self.bytes.add_shared(bytes);
+        } else {
+            self.number.add(number);
+            self.bytes.add(bytes);
+        }
+    }
+
+    fn get(&self) -> (u64, u64) {
+        (self.number.get(), self.bytes.get())
+    }
+}
+
+/// The calls of one function by their bytes.
+pub(crate) struct Sizes([Amount; BARS]);
+
+impl Sizes {
+    pub(crate) fn new() -> Sizes {
+        Sizes([const { Amount::new() }; BARS])
+    }
+
+    /// A call of so many bytes; `shared`: other threads count here, too.
+    #[inline]
+    pub(crate) fn add(&self, bytes: u64, shared: bool) {
+        let bar = (u64::BITS - bytes.leading_zeros()) as usize;
+        if let Some(bar) = self.0.get(bar.min(BARS - 1)) {
+            bar.add(1, bytes, shared);
+        }
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.0.iter().fold(0, |sum, bar| sum.wrapping_add(bar.bytes.get()))
+    }
+
+    /// Calls and bytes in each bar.
+    pub(crate) fn bars(&self) -> impl Iterator<Item = (u64, u64)> {
+        self.0.iter().map(Amount::get)
+    }
+}
+
+/// How data gets to a peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Way {
+    /// In messages from one process to another (MPI 4.1, chapters 3 and 4).
+    Message = 0,
+    /// By accesses to its memory (chapter 12).
+    Access = 1,
+}
+
+impl Way {
+    pub(crate) const ALL: [Way; 2] = [Way::Message, Way::Access];
+}
+
+/// What a call sends to one peer.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Sent {
+    pub(crate) way: Way,
+    /// Its rank in `MPI_COMM_WORLD`, or [`ELSEWHERE`].
+    pub(crate) to: u32,
+    pub(crate) messages: u64,
+    pub(crate) bytes: u64,
+}
+
+/// No rank in `MPI_COMM_WORLD`: of another world, or not known.
+pub(crate) const ELSEWHERE: u32 = u32::MAX;
+
+/// What went to each peer.
+pub(crate) struct Peers {
+    rows: Box<[Amount]>,
+    /// Which rank has each row, plus 1; empty when each rank has its own.
+    ranks: Box<[AtomicU64]>,
+    others: Amount,
+}
+
+impl Peers {
+    /// For a world of `size` ranks.
+    pub(crate) fn new(size: usize) -> Peers {
+        let (rows, hashed) =
+            if size <= ROWS_AT_MOST { (size, 0) } else { (HASHED_ROWS, HASHED_ROWS) };
+        Peers {
+            rows: (0..rows).map(|_| Amount::new()).collect(),
+            ranks: (0..hashed).map(|_| AtomicU64::new(0)).collect(),
+            others: Amount::new(),
+        }
+    }
+
+    #[inline]
+    pub(crate) fn add(&self, sent: Sent, shared: bool) {
+        let row = if self.ranks.is_empty() {
+            self.rows.get(sent.to as usize)
+        } else {
+            self.hashed(sent.to)
+        };
+        row.unwrap_or(&self.others).add(sent.messages, sent.bytes, shared);
+    }
+
+    /// The row of a rank in a job with more of them than rows, which it gets now if it has none.
+    fn hashed(&self, rank: u32) -> Option<&Amount> {
+        if rank == ELSEWHERE {
+            return None;
+        }
+        let key = u64::from(rank) + 1;
+        // The golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
+        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        (first..first + PROBES).find_map(|place| {
+            let place = place % HASHED_ROWS;
+            let (relaxed, rank) = (Ordering::Relaxed, self.ranks.get(place)?);
+            let found = rank.load(relaxed) == key
+                || match rank.compare_exchange(0, key, relaxed, relaxed) {
+                    Ok(_) => true,
+                    Err(other) => other == key,
+                };
+            found.then(|| self.rows.get(place))?
+        })
+    }
+
+    /// Rank, messages and bytes of each peer, in no order; without a rank all others.
+    pub(crate) fn rows(&self) -> impl Iterator<Item = (Option<u32>, u64, u64)> {
+        let rank = |place: usize| match self.ranks.get(place) {
+            None => u32::try_from(place).ok(),
+            Some(rank) => u32::try_from(rank.load(Ordering::Relaxed)).ok()?.checked_sub(1),
+        };
+        let rows = self.rows.iter().enumerate().map(move |(place, row)| (rank(place), row.get()));
+        let all = rows.chain(std::iter::once((None, self.others.get())));
+        all.map(|(rank, (messages, bytes))| (rank, messages, bytes))
+            .filter(|(_, messages, bytes)| (*messages, *bytes) != (0, 0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(to: u32, bytes: u64) -> Sent {
+        Sent { way: Way::Message, to, messages: 1, bytes }
+    }
+
+    #[test]
+    fn a_call_is_in_the_bar_of_its_power_of_two() {
+        let sizes = Sizes::new();
+        for bytes in [0, 1, 2, 3, 4, 1 << 20, (1 << 20) + 5, 1 << 50] {
+            sizes.add(bytes, false);
+        }
+        let bars: Vec<_> = sizes.bars().enumerate().filter(|(_, bar)| bar.0 > 0).collect();
+        let mega = (21, (2, (1 << 21) + 5));
+        assert_eq!(
+            bars,
+            [(0, (1, 0)), (1, (1, 1)), (2, (2, 5)), (3, (1, 4)), mega, (47, (1, 1 << 50))]
+        );
+        assert_eq!(sizes.bytes(), 1 + 5 + 4 + (1 << 21) + 5 + (1 << 50));
+    }
+
+    #[test]
+    fn each_rank_has_a_row_and_those_elsewhere_share_one() {
+        let peers = Peers::new(4);
+        for (to, bytes) in [(0, 10), (3, 1), (3, 2), (4, 5), (ELSEWHERE, 7)] {
+            peers.add(sent(to, bytes), to == 3);
+        }
+        let rows: Vec<_> = peers.rows().collect();
+        assert_eq!(rows, [(Some(0), 1, 10), (Some(3), 2, 3), (None, 2, 12)]);
+    }
+
+    #[test]
+    fn in_a_large_job_the_first_peers_have_rows_and_nothing_is_lost() {
+        let peers = Peers::new(1_000_000);
+        for to in 0..5000_u32 {
+            peers.add(sent(7 * to, 3), false);
+            peers.add(sent(7 * to, 3), true);
+        }
+        let rows: Vec<_> = peers.rows().collect();
+        let (own, others): (Vec<_>, Vec<_>) = rows.iter().partition(|(rank, ..)| rank.is_some());
+        assert!(own.len() > HASHED_ROWS * 9 / 10, "{}", own.len());
+        assert!(own.iter().all(|(rank, messages, bytes)| {
+            rank.unwrap() % 7 == 0 && (*messages, *bytes) == (2, 6)
+        }));
+        assert_eq!(others.len(), 1);
+        assert_eq!(rows.iter().map(|(_, messages, _)| messages).sum::<u64>(), 10_000);
+    }
+}

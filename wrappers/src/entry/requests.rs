@@ -1,0 +1,130 @@
+//! What do persistent and partitioned operations move when they are started? What the call that prepared them
+//! said is remembered for the request (MPI 4.1, 3.9, 4.2, 6.13).
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::calls::traffic::{Sent, Way};
+use crate::entry::bytes::{Moved, Moves};
+use crate::mpi::abi::inquiry;
+use crate::mpi::handles::{Language, Passed};
+use crate::sys::alloc;
+use crate::sys::cells::Whole;
+use crate::sys::lookup::Lookup;
+
+/// What moves when an operation is started.
+#[derive(Clone, Copy)]
+pub(crate) struct Prepared {
+    started: Moved,
+    /// What one partition moves when it is ready.
+    partition: u64,
+}
+
+impl From<u64> for Prepared {
+    fn from(bytes: u64) -> Prepared {
+        Prepared { started: Moved::nowhere(bytes), partition: 0 }
+    }
+}
+
+impl From<Moved> for Prepared {
+    fn from(started: Moved) -> Prepared {
+        Prepared { started, partition: 0 }
+    }
+}
+
+impl Prepared {
+    /// A message, partitions of which move `bytes` each.
+    pub(crate) fn partitioned(partition: Moved) -> Prepared {
+        Prepared { started: Moved { bytes: 0, ..partition }, partition: partition.bytes }
+    }
+}
+
+/// The same where it stays.
+struct Kept {
+    started: Whole,
+    partition: Whole,
+    to: Whole,
+}
+
+static REQUESTS: Lookup<Kept> = Lookup::new();
+/// Those of requests that were freed.
+static FREE: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+
+/// A request as the program holds it. Fortran's are numbers of their own where those of C are pointers.
+fn key(language: Language, request: usize) -> usize {
+    const FORTRAN: usize = 1 << (usize::BITS - 2);
+    let is_int = inquiry().is_some_and(|mpi| mpi.abi.handle_bytes == size_of::<u32>());
+    match language {
+        _ if is_int => request & 0xffff_ffff,
+        Language::C => request,
+        Language::Fortran => request | FORTRAN,
+    }
+}
+
+/// The call has succeeded that made a request for an operation.
+#[cold]
+pub(super) fn prepared(at: Passed, prepared: Prepared) {
+    let Some(request) = at.request(0) else { return };
+    if alloc::is_short() {
+        return;
+    }
+    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+    let kept = free.pop().unwrap_or_else(|| {
+        let [started, partition, to] = [const { Whole::new(0) }; 3];
+        Box::leak(Box::new(Kept { started, partition, to }))
+    });
+    drop(free);
+    kept.started.set(prepared.started.bytes);
+    kept.partition.set(prepared.partition);
+    kept.to.set(prepared.started.to.map_or(u64::MAX, u64::from));
+    REQUESTS.put(key(at.language, request), kept);
+}
+
+/// A request is about to be freed.
+#[cold]
+pub(crate) fn freed(at: Passed) {
+    let Some(request) = at.request(0) else { return };
+    if let Some(kept) = REQUESTS.take(key(at.language, request)) {
+        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+    }
+}
+
+fn find(language: Language, request: usize) -> Option<Prepared> {
+    let kept = REQUESTS.get(key(language, request))?;
+    let to = u32::try_from(kept.to.get()).ok();
+    // Only messages are prepared for one peer.
+    let started = Moved { way: Way::Message, to, bytes: kept.started.get() };
+    Some(Prepared { started, partition: kept.partition.get() })
+}
+
+/// Requests that are started.
+pub(crate) struct Started {
+    pub(crate) requests: Passed,
+    pub(crate) count: usize,
+}
+
+impl Moves for Started {
+    fn show(self, send: &mut impl FnMut(Sent)) -> u64 {
+        let Started { requests, count } = self;
+        let all = (0..count).map_while(|at| requests.request(at));
+        let known = all.filter_map(|request| find(requests.language, request));
+        known.fold(0, |sum: u64, prepared| sum.saturating_add(prepared.started.show(send)))
+    }
+}
+
+/// Partitions of a request that are ready.
+pub(crate) struct Ready {
+    pub(crate) language: Language,
+    pub(crate) request: usize,
+    pub(crate) partitions: u64,
+}
+
+impl Moves for Ready {
+    fn show(self, send: &mut impl FnMut(Sent)) -> u64 {
+        let Ready { language, request, partitions } = self;
+        let Some(Prepared { started, partition }) = find(language, request) else { return 0 };
+        let bytes = partition.saturating_mul(partitions);
+        // The message was counted when it was started.
+        started.sent(0, bytes).map(send);
+        bytes
+    }
+}
