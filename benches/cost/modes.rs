@@ -68,6 +68,7 @@ pub(super) fn running() -> Vec<Mode> {
         Mode::gyan("gyan", &[]),
         Mode::gyan(UNLIMITED, &[("GYAN_BUDGET", "none")]),
         Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),
+        Mode::gyan("gyan, `GYAN_SITES=off`", &[("GYAN_SITES", "off")]),
     ]
 }
 

@@ -116,7 +116,7 @@ impl SitesReduction {
         let mut sites: Vec<SiteSummary> = self
             .0
             .into_iter()
-            .filter_map(|((function, place), site)| site.finish(function, place, &places))
+            .filter_map(|((function, place), site)| site.finish(function, place.as_ref(), &places))
             .collect();
         sort_by(&mut sites, |one, other| {
             other.time_s.sum.as_f64().total_cmp(&one.time_s.sum.as_f64())
@@ -131,7 +131,7 @@ impl SiteReduction {
     fn finish(
         self,
         function: String,
-        place: Option<Place>,
+        place: Option<&Place>,
         places: &[Place],
     ) -> Option<SiteSummary> {
         let SiteReduction {
@@ -160,7 +160,7 @@ impl SiteReduction {
         let error = |variance: f64| Some(variance.sqrt()).filter(|error| error.is_finite());
         Some(SiteSummary {
             function,
-            call: place.as_ref().and_then(at),
+            call: place.and_then(at),
             calls: calls.finish()?,
             calls_error: error(calls_variance),
             timed,

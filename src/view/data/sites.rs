@@ -1,6 +1,7 @@
 //! Call sites, one row each.
 
 use super::Data;
+use crate::symbols::Frame;
 use crate::symbols::sites::CallSites;
 use crate::view::value::{Value, cells};
 use crate::view::{Column, Kind, column, required};
@@ -33,8 +34,7 @@ pub(crate) fn sites<'a>(found: &'a CallSites<'a>) -> Data<'a> {
         found.sites.iter().try_for_each(|site| {
             let caller = site.caller.as_ref();
             let line = caller.and_then(|caller| caller.line).map(u64::from);
-            let inlined: Vec<String> =
-                site.inlined_into.iter().map(|frame| frame.place()).collect();
+            let inlined: Vec<String> = site.inlined_into.iter().map(Frame::place).collect();
             let via: Vec<String> = site.via.iter().map(|library| library.frame.place()).collect();
             let joined = |names: Vec<String>| (!names.is_empty()).then(|| names.join(" < "));
             take(&cells![

@@ -9,22 +9,21 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::BTreeMap;
+mod shares;
+
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 
-use gyan_results::sort_by;
-use gyan_results::{Call, CodeAddress, Site as SiteOfProfile, SiteStack, Sites as SitesOfProfile};
-
-use crate::calls::addresses::{self, Map};
+use crate::calls::addresses;
 use crate::calls::budget::{self, budget};
-use crate::calls::ledger::{self, Ledger, NO_FUNCTION};
+use crate::calls::ledger::Ledger;
 use crate::calls::stacks::{self, Stacks};
 use crate::mpi::functions::Function;
 use crate::sys::alloc;
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
 use crate::sys::later::Later;
-use crate::sys::perf_map::Names;
+
+pub(crate) use shares::described;
 
 /// Sites that a thread keeps apart, and as many of a profile.
 const SITES_AT_MOST: usize = 256;
@@ -35,8 +34,6 @@ const ROOM: usize = SITES_AT_MOST + ELSEWHERE_AT_MOST;
 const SLOTS: usize = 512;
 /// Stands for all places that are not kept apart.
 const ELSEWHERE: usize = 0;
-/// The variance is known when it is made up of so many calls of about the same length.
-const ENOUGH: f64 = 5.0;
 
 /// Whether sites are noted.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -57,9 +54,9 @@ pub(crate) fn resume(on: bool) {
 
 /// The sites of one ledger.
 pub(crate) struct Sites {
-    /// Where in `sites` the site is that belongs here by its hash, and 1; 0 for none.
+    /// Where in `all` the site is that belongs here by its hash, and 1; 0 for none.
     slots: Box<[AtomicU16]>,
-    sites: Box<[Site]>,
+    all: Box<[Site]>,
     len: AtomicUsize,
     /// How many calls were timed since the last look at a stack that was not the first of its site.
     since: Whole,
@@ -165,7 +162,7 @@ impl Sites {
     fn new() -> Sites {
         Sites {
             slots: (0..SLOTS).map(|_| AtomicU16::new(0)).collect(),
-            sites: (0..ROOM).map(|_| Site::new()).collect(),
+            all: (0..ROOM).map(|_| Site::new()).collect(),
             len: AtomicUsize::new(0),
             since: Whole::new(0),
             until: Whole::new(0),
@@ -214,7 +211,7 @@ impl Sites {
             let Some(at) = usize::from(slot.load(Ordering::Relaxed)).checked_sub(1) else {
                 return Err(Some(slot));
             };
-            if let Some(site) = self.sites.get(at)
+            if let Some(site) = self.all.get(at)
                 && site.address.get() == address as u64
                 && site.function.get() == function.0 as u64
             {
@@ -231,7 +228,7 @@ impl Sites {
         address: usize,
     ) -> Option<&'static Site> {
         let at = self.len.load(Ordering::Relaxed);
-        let site = self.sites.get(at)?;
+        let site = self.all.get(at)?;
         site.function.set(function.0 as u64);
         site.address.set(address as u64);
         site.foreign.set(u64::from(!addresses::is_of_program(address)));
@@ -242,7 +239,7 @@ impl Sites {
     }
 
     fn known(&self) -> impl Iterator<Item = &Site> {
-        self.sites.iter().take(self.len.load(Ordering::Acquire))
+        self.all.iter().take(self.len.load(Ordering::Acquire))
     }
 
     /// Whether the stack of the call that was just timed is to be looked at: for how many timed calls it stands
@@ -305,283 +302,6 @@ impl Sums {
     }
 }
 
-/// A site over all threads.
-#[derive(Clone, Debug, Default)]
-struct Sum {
-    timed: u64,
-    ticks: f64,
-    others: f64,
-    other_ticks: f64,
-    others_variance: f64,
-    variance: f64,
-    covariance: f64,
-    squares: f64,
-    bytes: u64,
-    other_bytes: f64,
-    max: f64,
-    stacks_taken: u64,
-    /// By their frames: hits, calls and ticks.
-    stacks: BTreeMap<Vec<usize>, (u64, f64, f64)>,
-    /// Calls and ticks of all looks.
-    looks: (f64, f64),
-}
-
-impl Sum {
-    fn add_site(&mut self, site: &Site) {
-        let Sums {
-            timed,
-            ticks,
-            others,
-            other_ticks,
-            others_variance,
-            variance,
-            covariance,
-            squares,
-            bytes,
-            other_bytes,
-        } = &site.sum;
-        let mut sum = Sum {
-            timed: timed.get(),
-            ticks: ticks.get(),
-            others: others.get(),
-            other_ticks: other_ticks.get(),
-            others_variance: others_variance.get(),
-            variance: variance.get(),
-            covariance: covariance.get(),
-            squares: squares.get(),
-            bytes: bytes.get(),
-            other_bytes: other_bytes.get(),
-            max: site.max.get(),
-            ..Sum::default()
-        };
-        if let Some(stacks) = site.stacks.get() {
-            sum.stacks_taken = stacks.taken();
-            sum.looks = (stacks.all().calls.get(), stacks.all().ticks.get());
-            for stack in stacks.known() {
-                let weight = (stack.hits.get(), stack.weight.calls.get(), stack.weight.ticks.get());
-                sum.stacks.insert(stack.frames().collect(), weight);
-            }
-        }
-        self.add(sum);
-    }
-
-    fn add(&mut self, other: Sum) {
-        self.timed += other.timed;
-        self.ticks += other.ticks;
-        self.others += other.others;
-        self.other_ticks += other.other_ticks;
-        self.others_variance += other.others_variance;
-        self.variance += other.variance;
-        self.covariance += other.covariance;
-        self.squares += other.squares;
-        self.bytes = self.bytes.saturating_add(other.bytes);
-        self.other_bytes += other.other_bytes;
-        self.max = self.max.max(other.max);
-        self.stacks_taken += other.stacks_taken;
-        self.looks.0 += other.looks.0;
-        self.looks.1 += other.looks.1;
-        for (frames, (hits, calls, ticks)) in other.stacks {
-            let known = self.stacks.entry(frames).or_default();
-            known.0 += hits;
-            known.1 += calls;
-            known.2 += ticks;
-        }
-    }
-}
-
-/// All sites of all threads, by function and address.
-fn sums() -> BTreeMap<(usize, usize), Sum> {
-    let mut sums: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
-    ledger::each(|ledger| {
-        for site in ledger.sites.get().iter().flat_map(|sites| sites.known()) {
-            let number = |word: &Whole| usize::try_from(word.get()).unwrap_or(0);
-            let key = (number(&site.function), number(&site.address));
-            if key.0 != NO_FUNCTION.0 && site.sum.timed.get() > 0 {
-                sums.entry(key).or_default().add_site(site);
-            }
-        }
-    });
-    // Threads may have different ones.
-    let mut by_time: Vec<_> =
-        sums.iter().map(|(key, sum)| (sum.ticks + sum.other_ticks, *key)).collect();
-    sort_by(&mut by_time, |one, other| other.0.total_cmp(&one.0));
-    for (_, key) in by_time.iter().filter(|(_, key)| key.1 != ELSEWHERE).skip(SITES_AT_MOST) {
-        if let Some(sum) = sums.remove(key) {
-            let elsewhere = sums.entry((key.0, ELSEWHERE)).or_default();
-            elsewhere.add(Sum { stacks: BTreeMap::new(), ..sum });
-        }
-    }
-    sums
-}
-
-/// As the profile has them; `calls` is what it says of the functions. `ends`: not while the program goes on, when
-/// names of code that is in no file are not worth their time.
-pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
-    let sums = sums();
-    let mut places = Places { map: Map::now(), known: BTreeMap::new(), addresses: Vec::new() };
-    let mut sites: Vec<SiteOfProfile> = Vec::new();
-    let mut by_name: BTreeMap<&str, Vec<(usize, &Sum)>> = BTreeMap::new();
-    for ((function, address), sum) in &sums {
-        let name = ledger::row(Function(*function)).map_or("", |row| row.name);
-        by_name.entry(name).or_default().push((*address, sum));
-    }
-    for call in calls {
-        if let Some(sums) = by_name.get(call.name.as_str()) {
-            sites.extend(of_call(call, sums, &mut places));
-        }
-    }
-    sort_by(&mut sites, |one, other| other.time_s.total_cmp(&one.time_s));
-    let Places { map, mut addresses, .. } = places;
-    let is_made = addresses.iter().any(|code| code.object.is_none());
-    if let Some(names) = (ends && is_made).then(Names::read).flatten() {
-        for code in addresses.iter_mut().filter(|code| code.object.is_none()) {
-            code.name = names.of(code.address).map(str::to_owned);
-        }
-    }
-    (!sites.is_empty()).then(|| SitesOfProfile { sites, addresses, load_map: map.used() })
-}
-
-/// The addresses of a profile, each once.
-struct Places {
-    map: Map,
-    known: BTreeMap<usize, usize>,
-    addresses: Vec<CodeAddress>,
-}
-
-impl Places {
-    fn at(&mut self, address: usize) -> usize {
-        *self.known.entry(address).or_insert_with(|| {
-            let found = self.map.address(address);
-            let code = CodeAddress { object: found.object, address: found.address, name: None };
-            self.addresses.push(code);
-            self.addresses.len() - 1
-        })
-    }
-}
-
-/// The sites of one function, of which the profile says `call`.
-fn of_call(call: &Call, sums: &[(usize, &Sum)], places: &mut Places) -> Vec<SiteOfProfile> {
-    let Some(time_s) = call.time_s else { return Vec::new() };
-    let certain: Vec<(f64, f64)> =
-        sums.iter().map(|(_, sum)| (sum.timed as f64, sum.others)).collect();
-    let calls = whole(&shared(call.count as f64, &certain));
-    let times: Vec<(f64, f64)> = sums
-        .iter()
-        .map(|(_, sum)| (clock::seconds(sum.ticks), clock::seconds(sum.other_ticks)))
-        .collect();
-    let times = shared(time_s, &times);
-    let bytes = call.bytes.map(|bytes| {
-        let moved = sums.iter().map(|(_, sum)| (sum.bytes as f64, sum.other_bytes));
-        whole(&shared(bytes as f64, &moved.collect::<Vec<_>>()))
-    });
-    let mut all = Sum::default();
-    for (_, sum) in sums {
-        all.add(Sum { stacks: BTreeMap::new(), ..(*sum).clone() });
-    }
-    let is_exact = all.timed >= call.count;
-    let mean = clock::ticks(time_s) / call.count.max(1) as f64;
-    let rows = sums.iter().zip(calls).zip(times).enumerate();
-    rows.map(|(at, (((address, sum), calls), time_s))| {
-        let (calls_error, time_error_s) = if is_exact {
-            (Some(0.0), Some(0.0))
-        } else {
-            (sum.calls_error(&all), sum.time_error_s(&all, mean, call.time_error_s))
-        };
-        SiteOfProfile {
-            function: call.name.clone(),
-            call: (*address != ELSEWHERE).then(|| places.at(*address)),
-            calls,
-            calls_error,
-            timed: sum.timed,
-            time_s,
-            time_error_s,
-            time_max_s: clock::seconds(sum.max),
-            bytes: bytes.as_ref().and_then(|bytes| bytes.get(at)).copied(),
-            stacks_taken: sum.stacks_taken,
-            stacks: sum.stacks(calls, time_s, places),
-        }
-    })
-    .collect()
-}
-
-impl Sum {
-    /// The standard error of the number of calls, of which the number in `all` sites is known: that of a share,
-    /// by what each call adds to the difference from it (Cochran 1977, 6.3).
-    fn calls_error(&self, all: &Sum) -> Option<f64> {
-        let share = part(self.others, all.others);
-        let elsewhere = all.others_variance - self.others_variance;
-        let other = 1.0 - share;
-        let variance = self.others_variance * other * other + elsewhere.max(0.0) * share * share;
-        (all.timed as f64 >= ENOUGH).then(|| variance.sqrt())
-    }
-
-    /// The standard error of the time, where the function's is `of_function` and its calls take `mean` ticks on
-    /// average. The function's is estimated by the differences of its calls from their mean, so of a site with a
-    /// share of it each call adds its time, if it is one of the site's, less that share of the mean.
-    fn time_error_s(&self, all: &Sum, mean: f64, of_function: Option<f64>) -> Option<f64> {
-        let share = part(self.other_ticks, all.other_ticks);
-        let expected = share * mean;
-        let own = self.variance - 2.0 * expected * self.covariance;
-        let variance = (own + expected * expected * all.others_variance).max(0.0);
-        let effective = self.variance * self.variance / self.squares;
-        let of_function = share * of_function?;
-        // With one site there is nothing to share. Not when `effective` is no number, either.
-        if share >= 1.0 {
-            return Some(of_function);
-        }
-        (effective >= ENOUGH)
-            .then(|| clock::seconds(variance.sqrt() * (1.0 + 1.5 / effective)).max(of_function))
-    }
-
-    /// The stacks, the most time first, each with its share of so many calls and so much time.
-    fn stacks(&self, calls: u64, time_s: f64, places: &mut Places) -> Vec<SiteStack> {
-        let mut stacks: Vec<_> = self.stacks.iter().collect();
-        sort_by(&mut stacks, |(_, one), (_, other)| other.2.total_cmp(&one.2));
-        stacks.truncate(stacks::STACKS);
-        let of_calls = stacks.iter().map(|(_, of)| calls as f64 * part(of.1, self.looks.0));
-        let of_calls = whole(&of_calls.collect::<Vec<_>>());
-        let stacks = stacks.into_iter().zip(of_calls);
-        let stacks = stacks.map(|((frames, (hits, _, ticks)), calls)| SiteStack {
-            hits: *hits,
-            calls,
-            time_s: time_s * part(*ticks, self.looks.1),
-            frames: frames.iter().map(|frame| places.at(*frame)).collect(),
-        });
-        stacks.collect()
-    }
-}
-
-fn part(part: f64, whole: f64) -> f64 {
-    if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
-}
-
-/// Shares `total` between sites: each has so much for sure, and of the rest a part in proportion to an estimate.
-fn shared(total: f64, sites: &[(f64, f64)]) -> Vec<f64> {
-    let certain: f64 = sites.iter().map(|(certain, _)| certain).sum();
-    let rest: f64 = sites.iter().map(|(_, rest)| rest).sum();
-    let of_site = |(own, estimate): &(f64, f64)| {
-        if total >= certain && rest > 0.0 {
-            own + (total - certain) * estimate / rest
-        } else if certain > 0.0 {
-            total * own / certain
-        } else {
-            total / sites.len() as f64
-        }
-    };
-    sites.iter().map(of_site).collect()
-}
-
-/// Whole numbers that add up as the numbers do: none is smaller than a whole number that is not larger.
-fn whole(numbers: &[f64]) -> Vec<u64> {
-    let (mut sum, mut before) = (0.0, 0);
-    let next = |number: &f64| {
-        sum += number;
-        let now = clock::whole(f64::round(sum));
-        now - std::mem::replace(&mut before, now)
-    };
-    numbers.iter().map(next).collect()
-}
-
 #[cfg(test)]
 impl Sites {
     pub(crate) fn leaked() -> &'static Sites {
@@ -592,18 +312,6 @@ impl Sites {
     pub(crate) fn take(&'static self, call: (Function, usize), ticks: f64, weight: f64) {
         let site = self.site(call.0, call.1).unwrap();
         site.sum.take(ticks, weight);
-    }
-
-    /// The sites of a function of which the profile says `call`, by address.
-    pub(crate) fn described(&self, call: &Call) -> Vec<SiteOfProfile> {
-        let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
-        for site in self.known() {
-            let address = usize::try_from(site.address.get()).unwrap();
-            sums.entry(address).or_default().add_site(site);
-        }
-        let sums: Vec<(usize, &Sum)> = sums.iter().map(|(address, sum)| (*address, sum)).collect();
-        let mut places = Places { map: Map::now(), known: BTreeMap::new(), addresses: Vec::new() };
-        of_call(call, &sums, &mut places)
     }
 }
 
@@ -634,36 +342,5 @@ mod tests {
         let elsewhere = (SITES_AT_MOST / 2 + 50) as u64;
         assert_eq!(of(MPI_Recv, true), [2 * elsewhere]);
         assert_eq!(of(MPI_Isend, true), [elsewhere]);
-    }
-
-    #[test]
-    fn what_is_shared_adds_up_and_nobody_gets_less_than_is_sure() {
-        let sites = [(3.0, 0.4), (0.0, 7.1), (5.0, 0.0)];
-        let parts = shared(20.0, &sites);
-        assert!((parts.iter().sum::<f64>() - 20.0).abs() < 1e-12, "{parts:?}");
-        assert!(parts.iter().zip(sites).all(|(part, (sure, _))| *part >= sure), "{parts:?}");
-        let numbers = whole(&parts);
-        assert_eq!(numbers.iter().sum::<u64>(), 20);
-        assert!(numbers.iter().zip(sites).all(|(part, (sure, _))| *part as f64 >= sure));
-        // Less than is sure, because what was timed while gyan was switched off is no part of it.
-        let parts = shared(4.0, &sites);
-        assert!((parts.iter().sum::<f64>() - 4.0).abs() < 1e-12, "{parts:?}");
-        // Nothing was timed but calls that took no time.
-        assert_eq!(shared(6.0, &[(0.0, 0.0), (0.0, 0.0)]), [3.0, 3.0]);
-        assert_eq!(shared(1.0, &[]), [0.0; 0]);
-    }
-
-    #[test]
-    fn with_every_call_timed_a_site_has_what_it_had() {
-        let sites = Sites::leaked();
-        for _ in 0..3 {
-            sites.take((MPI_Recv, 5), clock::ticks(1e-6), 1.0);
-        }
-        sites.take((MPI_Recv, 6), clock::ticks(7e-6), 1.0);
-        let call = Call { count: 4, timed: 4, time_s: Some(10e-6), ..Call::default() };
-        let found = sites.described(&call);
-        let known: Vec<_> = found.iter().map(|site| (site.calls, site.calls_error)).collect();
-        assert_eq!(known, [(3, Some(0.0)), (1, Some(0.0))]);
-        assert!((found[0].time_s - 3e-6).abs() < 1e-12, "{found:?}");
     }
 }
