@@ -151,6 +151,9 @@ fn the_largest_sample_of_a_queue_outlives_the_process() {
     assert_eq!(largest, Number::Integer(7));
     assert_eq!(counts(first)["MPI_Recv"], 6, "the call of the last sample is not over");
     assert!(call(first, "MPI_Recv").time_s.is_some());
+    let sites = first.sites.iter().flat_map(|sites| &sites.sites);
+    let receives = sites.filter(|site| site.function == "MPI_Recv").map(|site| site.calls);
+    assert_eq!(receives.sum::<u64>(), 6, "where they were called");
     // Also what is not sampled.
     assert!(first.pvars.iter().all(|pvar| pvar.end.is_some()), "{:?}", first.pvars);
 }

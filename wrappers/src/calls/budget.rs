@@ -75,6 +75,8 @@ pub(crate) struct Budget {
     beside: Whole,
     /// Variables that are sampled.
     variables: Whole,
+    /// Threads that time calls, as far as they have ledgers of their own.
+    threads: Whole,
 }
 
 static BUDGET: Budget = Budget::new();
@@ -99,6 +101,7 @@ impl Budget {
             timing: Whole::new(0),
             beside: Whole::new(0),
             variables: Whole::new(0),
+            threads: Whole::new(0),
         }
     }
 
@@ -127,6 +130,14 @@ impl Budget {
     /// The number of variables that are sampled.
     pub(crate) fn set_variables(&self, number: usize) {
         self.variables.set(number as u64);
+    }
+
+    pub(crate) fn set_threads(&self, number: u64) {
+        self.threads.set(number);
+    }
+
+    pub(crate) fn threads(&self) -> u64 {
+        self.threads.get().max(1)
     }
 
     #[inline]

@@ -299,7 +299,7 @@ impl Ledger {
         for (_, calls, timing) in self.timings(within) {
             active += f64::from(u8::from(timing.look(calls, ticks, memory)));
         }
-        let allowance = budget.for_calls(now) / threads() as f64;
+        let allowance = budget.for_calls(now) / budget.threads() as f64;
         let was_limited = self.limited.swap(allowance.is_finite(), Ordering::Relaxed);
         if allowance.is_finite() {
             self.allot(budget, within, allowance, active);
@@ -427,8 +427,6 @@ pub(crate) fn leaked() -> &'static Ledger {
 /// For threads that come when there is no memory for ledgers of their own.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
-/// How many ledgers there are of threads.
-static THREADS: Whole = Whole::new(0);
 
 /// The ledger while only one thread calls MPI.
 #[inline]
@@ -478,7 +476,7 @@ pub(crate) fn new_ledger() -> &'static Ledger {
         _ => {
             let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
             ledgers.push(ledger);
-            THREADS.set(ledgers.len() as u64);
+            budget().set_threads(ledgers.len() as u64);
             // The last one is shared from its first use on, so that no thread ever adds to it
             // without the lock.
             ledger.shared.store(ledgers.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
@@ -601,7 +599,7 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
 
 /// How many threads have called MPI, as far as they have ledgers of their own.
 pub(crate) fn threads() -> u64 {
-    THREADS.get().max(1)
+    budget().threads()
 }
 
 /// Whether more threads than that have called, so that calls of some are not timed.
