@@ -10,7 +10,7 @@ use super::{Section, View, cut, numbers, texts};
 /// A function is spoken of that takes this share of the time of all ranks, and no more of them.
 const SHARE_AT_LEAST: f64 = 0.01;
 const SENTENCES_AT_MOST: usize = 3;
-/// Of all waiting, what is for one rank when the sentence names it.
+/// Of all waiting, what is for one rank when the sentence names only that; and twice as much as for any other.
 const MOST: f64 = 0.5;
 const LAST_AT_MOST: usize = 2;
 /// Characters of a list of ranks.
@@ -45,8 +45,9 @@ fn sentence(of: &WaitingSummary) -> Value<'_> {
 }
 
 fn for_whom(last: &[LastRank]) -> Value<'_> {
+    let next = last.get(1).map_or(0.0, |next| next.waiting_share);
     match last.first() {
-        Some(first) if first.waiting_share >= MOST => {
+        Some(first) if first.waiting_share >= MOST.max(2.0 * next) => {
             line![" for rank ", Value::Rank(first.rank)]
         }
         Some(first) if first.waiting_share > 0.0 => {

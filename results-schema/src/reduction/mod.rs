@@ -320,13 +320,6 @@ impl JobReduction {
         let calls = calls.finish();
         let calls: Vec<CallSummary> =
             calls.filter_map(|(name, call)| call.finish(name, reduced)).collect();
-        let skipped = skipped.into_iter().map(|(skipped, ranks)| {
-            let Skipped { index, name, reason } = skipped;
-            SkippedSummary { index, name, reason, ranks }
-        });
-        let objects = objects.into_iter().filter_map(|((reason, what), number)| {
-            Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
-        });
         let messages = messages.into_iter();
         let peers = peers.finish(&hosts);
         let machines = machines.finish();
@@ -368,8 +361,8 @@ impl JobReduction {
             coverage: CoverageSummary {
                 exported,
                 sampled,
-                skipped: skipped.collect(),
-                objects: objects.collect(),
+                skipped: skipped.into_iter().map(not_read).collect(),
+                objects: objects.into_iter().filter_map(not_followed).collect(),
                 events: missing_events.into_iter().collect(),
                 advice: advice.into_iter().collect(),
             },
@@ -378,6 +371,17 @@ impl JobReduction {
             warnings: warnings.into_iter().map(|(text, ranks)| Warning { text, ranks }).collect(),
         })
     }
+}
+
+fn not_read((skipped, ranks): (Skipped, u64)) -> SkippedSummary {
+    let Skipped { index, name, reason } = skipped;
+    SkippedSummary { index, name, reason, ranks }
+}
+
+fn not_followed(
+    ((reason, what), number): ((String, String), Statistics),
+) -> Option<ObjectsLeftOutSummary> {
+    Some(ObjectsLeftOutSummary { what, number: number.finish()?, reason })
 }
 
 impl General {

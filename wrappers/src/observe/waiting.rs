@@ -33,20 +33,21 @@ const GROUPS_AT_MOST: usize = 4096;
 /// Durations in a profile: two characters each.
 const WRITTEN_AT_MOST: usize = 2048;
 
-/// What is noted at a communicator: its ordinal and 1, and for each function its tally and 1, or one of these.
+/// What is noted at a communicator: for each function the number of its tally, and its ordinal and 1.
 const ORDINAL: usize = NOTES - 1;
-const IGNORED: u16 = u16::MAX;
-const NO_ROOM: u16 = u16::MAX - 1;
+/// The numbers of tallies of which no call is timed: for communicators on which nobody waits, and those for which
+/// there is no room; and the first of the others. The tally with number 0 is never there.
+const IGNORED: u16 = 1;
+const NO_ROOM: u16 = 2;
+const FIRST: usize = 3;
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// By number; the first one stays empty.
-static TALLIES: [OnceLock<Tally>; TALLIES_AT_MOST + 1] =
-    [const { OnceLock::new() }; TALLIES_AT_MOST + 1];
+static TALLIES: [OnceLock<Tally>; FIRST + TALLIES_AT_MOST] =
+    [const { OnceLock::new() }; FIRST + TALLIES_AT_MOST];
 static KNOWN: Mutex<Known> = Mutex::new(Known { keys: Vec::new(), groups: BTreeMap::new() });
 
-/// Calls on communicators for which there was no room, and on those whose ranks cannot be told.
-static WITHOUT_ROOM: Whole = Whole::new(0);
+/// Calls on communicators whose ranks cannot be told.
 static WITHOUT_RANKS: Whole = Whole::new(0);
 
 struct Known {
@@ -68,7 +69,7 @@ struct Key {
 /// The calls of one function on one communicator.
 struct Tally {
     calls: Whole,
-    /// The number of the next call that is timed.
+    /// The number of the next call that is timed; the largest of all for none.
     next: Whole,
     timed: Mutex<Timed>,
 }
@@ -88,6 +89,9 @@ pub(crate) struct Due {
 
 /// Calls are timed from now on, if they are to be.
 pub(crate) fn begin(on: bool) {
+    for tally in TALLIES.iter().take(FIRST).skip(1) {
+        tally.get_or_init(|| Tally::new(u64::MAX));
+    }
     ON.store(on, Ordering::Relaxed);
 }
 
@@ -132,7 +136,7 @@ fn place(function: Function) -> usize {
     function.0.wrapping_sub(collective::MPI_Allgather.0)
 }
 
-/// The first call on a communicator, or one that is not followed.
+/// The first call on a communicator.
 #[cold]
 #[inline(never)]
 fn first_call(
@@ -140,14 +144,9 @@ fn first_call(
     function: Function,
     comm: usize,
 ) -> Option<&'static Tally> {
-    if communicator.note(place(function)) == 0 {
-        let number = contain("following a communicator", || numbered(communicator, function, comm));
-        communicator.set_note(place(function), number.unwrap_or(IGNORED));
-    }
-    let number = communicator.note(place(function));
-    if number == NO_ROOM {
-        WITHOUT_ROOM.add_shared(1);
-    }
+    let number = contain("following a communicator", || numbered(communicator, function, comm));
+    let number = number.unwrap_or(IGNORED);
+    communicator.set_note(place(function), number);
     TALLIES.get(usize::from(number))?.get()
 }
 
@@ -175,11 +174,11 @@ fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16
     let is_it =
         |key: &Key| (key.function, key.members, key.ordinal) == (function, members, ordinal);
     if let Some(at) = known.keys.iter().position(is_it) {
-        return u16::try_from(at + 1).unwrap_or(NO_ROOM);
+        return u16::try_from(FIRST + at).unwrap_or(NO_ROOM);
     }
-    let number = known.keys.len() + 1;
+    let number = FIRST + known.keys.len();
     let Some(place) = TALLIES.get(number) else { return NO_ROOM };
-    if alloc::is_short() || place.set(Tally::new()).is_err() {
+    if alloc::is_short() || place.set(Tally::new(0)).is_err() {
         return NO_ROOM;
     }
     let size = communicator.size();
@@ -200,8 +199,8 @@ fn known() -> MutexGuard<'static, Known> {
 }
 
 impl Tally {
-    fn new() -> Tally {
-        Tally { calls: Whole::new(0), next: Whole::new(0), timed: Mutex::default() }
+    fn new(next: u64) -> Tally {
+        Tally { calls: Whole::new(0), next: Whole::new(next), timed: Mutex::default() }
     }
 
     fn timed(&self) -> MutexGuard<'_, Timed> {
@@ -273,7 +272,7 @@ impl Timed {
 /// of them fewer than there are.
 pub(crate) fn described() -> Vec<Waiting> {
     let known = known();
-    let tallies = known.keys.iter().zip(TALLIES.iter().skip(1)).filter_map(|(key, tally)| {
+    let tallies = known.keys.iter().zip(TALLIES.iter().skip(FIRST)).filter_map(|(key, tally)| {
         let tally = tally.get()?;
         Some((key, tally.calls.get(), tally.timed().clone()))
     });
@@ -300,13 +299,17 @@ pub(crate) fn described() -> Vec<Waiting> {
 /// The calls that are not in there, and why.
 pub(crate) fn left_out() -> Vec<ObjectsLeftOut> {
     let not = "of a synchronising collective";
+    let without_room = TALLIES.get(usize::from(NO_ROOM)).and_then(OnceLock::get);
     let reasons = [
-        (&WITHOUT_ROOM, "on more communicators than there is room for"),
-        (&WITHOUT_RANKS, "on communicators whose ranks in MPI_COMM_WORLD are not known"),
+        (
+            without_room.map_or(0, |tally| tally.calls.get()),
+            "on more communicators than there is room for",
+        ),
+        (WITHOUT_RANKS.get(), "on communicators whose ranks in MPI_COMM_WORLD are not known"),
     ];
     let left_out = reasons.map(|(number, why)| ObjectsLeftOut {
         what: format!("call {not}"),
-        number: number.get(),
+        number,
         reason: format!("not divided into waiting and transfer: {why}"),
     });
     left_out.into_iter().filter(|of| of.number > 0).collect()
