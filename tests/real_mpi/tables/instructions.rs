@@ -22,14 +22,14 @@ const FUNCTIONS: [(&str, &str); 16] = [
     ("MPI_Iprobe", "receives"),
     ("MPI_Wait", "completes"),
     ("MPI_Waitall", "completes"),
-    ("MPI_Barrier", "nothing"),
+    ("MPI_Barrier", "ranks wait"),
     ("MPI_Comm_rank", "nothing"),
     ("MPI_Send", "moves bytes: `message`"),
     ("MPI_Isend", "moves bytes: `message`; an argument on the stack"),
     ("MPI_Sendrecv", "receives; moves bytes: `message`; six arguments on the stack"),
     ("MPI_Bcast", "moves bytes: `broadcast`"),
-    ("MPI_Allreduce", "moves bytes: `elements`"),
-    ("MPI_Alltoall", "moves bytes: `to_all`; an argument on the stack"),
+    ("MPI_Allreduce", "ranks wait; moves bytes: `elements`"),
+    ("MPI_Alltoall", "ranks wait; moves bytes: `to_all`; an argument on the stack"),
 ];
 
 /// What the calls of each function took.
