@@ -86,6 +86,6 @@ fn the_profile_of_hpcc_reads_sensibly() {
     let functions = lines.iter().filter(|line| line.starts_with("MPI_")).count();
     assert!(functions > 5, "{}", outcome.stderr);
     assert!(lines.iter().any(|line| line.starts_with("in MPI: ")), "{}", outcome.stderr);
-    // Two of them, on a busy machine, say that the budget was exceeded and why.
-    assert!(lines.len() < 50, "more than a screen:\n{}", outcome.stderr);
+    // Six of them, on a busy machine, say that the budget was exceeded and why, and who waits for whom.
+    assert!(lines.len() < 72, "more than a screen:\n{}", outcome.stderr);
 }

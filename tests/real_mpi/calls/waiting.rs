@@ -168,7 +168,7 @@ fn check(mpi: Mpi, run: &Profiled, what: impl Debug) -> Vec<RankProfile> {
 #[test]
 fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() {
     for mpi in BED {
-        let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["waiting"], &NOTHING_ELSE), "in C");
+        let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["delays"], &NOTHING_ELSE), "in C");
         let summary = summary(&profiles);
         // Neither groups of two sides nor one rank wait for each other.
         let barrier = summary.waiting.iter().find(|of| of.function == "MPI_Barrier").unwrap();
@@ -180,11 +180,11 @@ fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() 
 fn fortran_and_python_are_seen_too() {
     for (column, binding) in [(Column::MpifH, &["-DMPIF_H"][..]), (Column::UseMpiF08, &[])] {
         for mpi in matrix::with(column) {
-            let program = mpi.fortran_program("waiting.F90", binding);
+            let program = mpi.fortran_program("delays.F90", binding);
             check(mpi, &Profiled::preloaded(mpi, RANKS, &program, &[], &NOTHING_ELSE), column);
         }
     }
-    let program = root().join("tests/programs/waiting.py").display().to_string();
+    let program = root().join("tests/programs/delays.py").display().to_string();
     for mpi in matrix::with(Column::Mpi4py) {
         let python = Path::new("python-mpi4py");
         check(mpi, &Profiled::preloaded(mpi, RANKS, python, &[&program], &NOTHING_ELSE), "mpi4py");
@@ -195,7 +195,7 @@ fn fortran_and_python_are_seen_too() {
 #[test]
 fn of_many_calls_every_rank_keeps_the_same_ones() {
     for mpi in MPIS {
-        let run = Profiled::run(mpi, 2, &["waiting", "5000", "0"], &[]);
+        let run = Profiled::run(mpi, 2, &["delays", "5000", "0"], &[]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
         let profiles = run.profiles();
         let rows = |profile: &RankProfile| {
@@ -226,7 +226,7 @@ fn of_many_calls_every_rank_keeps_the_same_ones() {
 fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
     for mpi in MPIS {
         let settings = [("GYAN_BUDGET", "none")];
-        let run = Profiled::run(mpi, RANKS, &["waiting", "30", "0.02", "kill"], &settings);
+        let run = Profiled::run(mpi, RANKS, &["delays", "30", "0.02", "kill"], &settings);
         assert_ne!(run.outcome.code, 0, "{mpi:?}");
         let profiles = lives(&run.directory, RANKS);
         let summary = summary(&profiles);
@@ -243,12 +243,12 @@ fn report(directory: &Path, options: &[&str]) -> Outcome {
 
 #[test]
 fn the_report_says_for_whom_others_wait_and_off_is_off() {
-    let run = Profiled::run(OPENMPI, RANKS, &["waiting"], &[]);
+    let run = Profiled::run(OPENMPI, RANKS, &["delays"], &[]);
     let text = report(&run.directory, &[]).stdout;
     assert!(text.contains("is waiting for rank"), "{text}");
     let text = report(&run.directory, &["--waiting"]).stdout;
     assert!(text.contains("twin") && text.contains("MPI_Alltoallv"), "{text}");
-    let off = Profiled::run(MPICH, RANKS, &["waiting"], &[("GYAN_WAITING", "off")]);
+    let off = Profiled::run(MPICH, RANKS, &["delays"], &[("GYAN_WAITING", "off")]);
     assert!(off.profiles().iter().all(|profile| profile.waiting.is_empty()));
     let outcome = report(&off.directory, &["--waiting"]);
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);

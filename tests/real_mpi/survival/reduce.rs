@@ -68,7 +68,7 @@ fn the_summary_is_the_one_that_the_files_give() {
             (2, "phases", None, &[BOTH, ("GYAN_BUDGET", "none"), ("GYAN_SERIES", "1ms")]),
             (2, "unexpected", Some("-"), &[BOTH, ("GYAN_WATCH", "umq>0")]),
             (7, "receives", None, &[BOTH]),
-            (3, "waiting", None, &[BOTH]),
+            (3, "delays", None, &[BOTH]),
             (8, "receives", None, &[BOTH, ("GYAN_BUDGET", "none")]),
         ] {
             let argument: Vec<&str> = argument.into_iter().collect();

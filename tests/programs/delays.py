@@ -1,4 +1,4 @@
-"""As waiting.c, by mpi4py: the last rank comes late to each tenth of 30 calls of two functions on MPI_COMM_WORLD and a
+"""As delays.c, by mpi4py: the last rank comes late to each tenth of 30 calls of two functions on MPI_COMM_WORLD and a
 duplicate of it."""
 import time
 from array import array

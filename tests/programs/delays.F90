@@ -1,6 +1,6 @@
-! As waiting.c, by one of Fortran's bindings: MPIF_H, or mpi_f08 without it. The last rank comes late to each
+! As delays.c, by one of Fortran's bindings: MPIF_H, or mpi_f08 without it. The last rank comes late to each
 ! tenth of 30 calls of three functions on MPI_COMM_WORLD and a duplicate of it.
-program waiting
+program delays
 #ifdef MPIF_H
   implicit none
   include 'mpif.h'
