@@ -74,6 +74,8 @@ impl Stacks {
         let all = all.get(..len).unwrap_or_default();
         let outer = all.iter().position(|frame| !addresses::is_passed_over(*frame));
         let frames = outer.and_then(|outer| all.get(outer..)).unwrap_or_default();
+        // Nothing calls the outermost one.
+        let frames = frames.strip_suffix(&[0]).unwrap_or(frames);
         let frames = frames.get(..FRAMES).unwrap_or(frames);
         self.taken.add(1);
         self.all.add(calls, ticks);

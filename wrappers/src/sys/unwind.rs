@@ -30,7 +30,7 @@ unsafe extern "C-unwind" {
 }
 
 /// Where the calls that lead here return to, the innermost first; how many of them were written.
-/// Allocates nothing. Where the stack cannot be unwound further, it ends.
+/// Allocates nothing. After the outermost there is one at 0, unless the stack could not be unwound so far.
 pub(crate) fn callers(into: &mut [usize]) -> usize {
     let mut frames = Frames { into, len: 0 };
     // SAFETY: `take` gets back the pointer to `frames`, which outlives the walk.
@@ -49,10 +49,6 @@ extern "C-unwind" fn take(context: *mut c_void, frames: *mut c_void) -> c_int {
     let Some(frame) = frames.into.get_mut(frames.len) else { return URC_END_OF_STACK };
     // SAFETY: the context of a frame, which the unwinder passes.
     *frame = unsafe { _Unwind_GetIP(context) };
-    // Nothing calls the outermost one.
-    if *frame == 0 {
-        return URC_END_OF_STACK;
-    }
     frames.len += 1;
     0
 }
