@@ -243,9 +243,10 @@ fn report(directory: &Path, options: &[&str]) -> Outcome {
 
 #[test]
 fn the_report_says_for_whom_others_wait_and_off_is_off() {
-    let run = Profiled::run(OPENMPI, RANKS, &["delays"], &[]);
+    let run = Profiled::run(OPENMPI, RANKS, &["delays", "30", "0.05"], &[]);
     let text = report(&run.directory, &[]).stdout;
-    assert!(text.contains("is waiting for rank"), "{text}");
+    // For rank 3, or on a busy machine for several.
+    assert!(text.contains("is waiting for "), "{text}");
     let text = report(&run.directory, &["--waiting"]).stdout;
     assert!(text.contains("twin") && text.contains("MPI_Alltoallv"), "{text}");
     let off = Profiled::run(MPICH, RANKS, &["delays"], &[("GYAN_WAITING", "off")]);
