@@ -94,8 +94,13 @@ const fn calls(
     }
 }
 
+/// The same with and without what follows messages.
+const fn parts(measurement: Measurement) -> Measurement {
+    Measurement { modes: modes::parts, mpis: DEBIANS, ..measurement }
+}
+
 /// All of them, in the order of the table.
-pub(super) const ALL: [Measurement; 25] = [
+pub(super) const ALL: [Measurement; 30] = [
     calls("receive", 1, &["receive", "1.2"], &[RECEIVE]),
     calls(
         "receive-multiple",
@@ -113,12 +118,7 @@ pub(super) const ALL: [Measurement; 25] = [
         &["iprobe", "1.2"],
         &[lower("`MPI_Iprobe` that finds nothing, a call", "ns", Source::Printed(1))],
     ),
-    calls(
-        "barrier",
-        1,
-        &["barrier", "1.2"],
-        &[lower("`MPI_Barrier` of one rank, a call", "ns", Source::Printed(1))],
-    ),
+    calls("barrier", 1, &["barrier", "1.2"], &[BARRIER]),
     calls(
         "pingpong",
         2,
@@ -129,6 +129,11 @@ pub(super) const ALL: [Measurement; 25] = [
         ],
     ),
     calls("rate", 2, &["rate", "1.2"], &[RATE]),
+    parts(calls("parts-receive", 1, &["receive", "1.2"], &[RECEIVE])),
+    parts(calls("parts-barrier", 1, &["barrier", "1.2"], &[BARRIER])),
+    parts(calls("parts-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG])),
+    parts(calls("parts-rate", 2, &["rate", "1.2"], &[RATE])),
+    halo("parts-halo", &["1200", "1000"], modes::parts, HALO),
     watch("watch", 1, &["receive", "1.2"], &[RECEIVE]),
     watch("watch-pingpong", 2, &["pingpong", "1.2"], &[PINGPONG]),
     peruse("peruse", &["pingpong", "1.2"], &[PINGPONG]),
@@ -199,6 +204,7 @@ pub(super) const ALL: [Measurement; 25] = [
 ];
 
 const RECEIVE: Figure = lower("`MPI_Recv` from `MPI_PROC_NULL`, a call", "ns", Source::Printed(1));
+const BARRIER: Figure = lower("`MPI_Barrier` of one rank, a call", "ns", Source::Printed(1));
 const RATE: Figure = Figure {
     what: "8-byte messages, 64 receives outstanding",
     unit: "M/s",

@@ -68,8 +68,18 @@ pub(super) fn running() -> Vec<Mode> {
         Mode::gyan("gyan", &[]),
         Mode::gyan(UNLIMITED, &[("GYAN_BUDGET", "none")]),
         Mode::gyan("gyan, `GYAN_PVARS=-*`", &[("GYAN_PVARS", "-*")]),
-        Mode::gyan("gyan, `GYAN_SITES=off`", &[("GYAN_SITES", "off")]),
     ]
+}
+
+/// What each part costs that follows messages: with all of them, without each, and without any.
+pub(super) fn parts() -> Vec<Mode> {
+    const PARTS: [(&str, &str); 3] =
+        [("GYAN_PEERS", "off"), ("GYAN_SITES", "off"), ("GYAN_WAITING", "off")];
+    let with = [Mode::gyan("gyan", &[]), Mode::bare("bare", &[]), Mode::gyan("gyan again", &[])];
+    let without =
+        PARTS.map(|(name, off)| Mode::gyan(&format!("gyan, `{name}={off}`"), &[(name, off)]));
+    let none = Mode::gyan("gyan, all three off", &PARTS);
+    with.into_iter().chain(without).chain([none]).collect()
 }
 
 /// What gyan says at its default budget, and what it says when every call is timed.

@@ -164,7 +164,7 @@ impl Ledger {
     /// Counts what goes to a peer, on the fast path.
     #[inline]
     pub(crate) fn sent(&self, sent: Sent) {
-        match self.peers.get(sent.way as usize).and_then(Later::get) {
+        match self.peers.get(sent.way() as usize).and_then(Later::get) {
             Some(peers) => peers.add(sent, false),
             None => self.sent_slowly(sent),
         }
@@ -173,7 +173,7 @@ impl Ledger {
     /// The same on another path.
     #[cold]
     pub(crate) fn sent_slowly(&self, sent: Sent) {
-        let Some(peers) = self.peers.get(sent.way as usize) else { return };
+        let Some(peers) = self.peers.get(sent.way() as usize) else { return };
         let peers = if alloc::is_short() {
             peers.get()
         } else {

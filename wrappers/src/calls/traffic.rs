@@ -10,6 +10,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::sys::cells::Whole;
+use crate::sys::lookup::spread;
 
 /// A bar for calls of no bytes, then for those of 1, 2 to 3, 4 to 7 and so on; the last has all above.
 pub(crate) const BARS: usize = 48;
@@ -86,47 +87,93 @@ impl Way {
     pub(crate) const ALL: [Way; 2] = [Way::Message, Way::Access];
 }
 
-/// What a call sends to one peer.
+/// What a call sends to one peer. Two words, so that it stays in registers on the fast path.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Sent {
-    pub(crate) way: Way,
-    /// Its rank in `MPI_COMM_WORLD`, or [`ELSEWHERE`].
-    pub(crate) to: u32,
-    pub(crate) messages: u64,
     pub(crate) bytes: u64,
+    /// The peer, with bits for how: see [`MORE`] and [`ACCESS`].
+    how: u64,
 }
 
+/// The message was counted before: these bytes are more of it.
+const MORE: u64 = 1 << 32;
+/// By [`Way::Access`].
+const ACCESS: u64 = 1 << 33;
+
+impl Sent {
+    /// To a rank in `MPI_COMM_WORLD`, [`ELSEWHERE`] or [`NOBODY`].
+    #[inline]
+    pub(crate) fn to(to: u32, way: Way, bytes: u64) -> Sent {
+        let access = if way == Way::Access { ACCESS } else { 0 };
+        Sent { bytes, how: u64::from(to) | access }
+    }
+
+    /// To nobody, or to whom is not to be counted.
+    #[inline]
+    pub(crate) fn to_nobody(bytes: u64) -> Sent {
+        Sent::to(NOBODY, Way::Message, bytes)
+    }
+
+    /// Bytes of a message that was counted before.
+    pub(crate) fn more(self, bytes: u64) -> Sent {
+        Sent { bytes, how: self.how | MORE }
+    }
+
+    #[allow(clippy::cast_possible_truncation)]
+    #[inline]
+    pub(crate) fn peer(self) -> u32 {
+        self.how as u32
+    }
+
+    #[inline]
+    pub(crate) fn way(self) -> Way {
+        if self.how & ACCESS == 0 { Way::Message } else { Way::Access }
+    }
+
+    #[inline]
+    fn messages(self) -> u64 {
+        u64::from(self.how & MORE == 0)
+    }
+}
+
+/// No peer.
+pub(crate) const NOBODY: u32 = u32::MAX - 1;
 /// No rank in `MPI_COMM_WORLD`: of another world, or not known.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
 /// What went to each peer.
 pub(crate) struct Peers {
-    rows: Box<[Amount]>,
-    /// Which rank has each row, plus 1; empty when each rank has its own.
-    ranks: Box<[AtomicU64]>,
+    /// By rank; empty when there are too many of them.
+    dense: Box<[Amount]>,
+    /// Then these, each with which rank has it, plus 1.
+    hashed: Box<[(AtomicU64, Amount)]>,
     others: Amount,
 }
 
 impl Peers {
     /// For a world of `size` ranks.
     pub(crate) fn new(size: usize) -> Peers {
-        let (rows, hashed) =
-            if size <= ROWS_AT_MOST { (size, 0) } else { (HASHED_ROWS, HASHED_ROWS) };
+        let (dense, hashed) = if size <= ROWS_AT_MOST { (size, 0) } else { (0, HASHED_ROWS) };
         Peers {
-            rows: (0..rows).map(|_| Amount::new()).collect(),
-            ranks: (0..hashed).map(|_| AtomicU64::new(0)).collect(),
+            dense: (0..dense).map(|_| Amount::new()).collect(),
+            hashed: (0..hashed).map(|_| (AtomicU64::new(0), Amount::new())).collect(),
             others: Amount::new(),
         }
     }
 
     #[inline]
     pub(crate) fn add(&self, sent: Sent, shared: bool) {
-        let row = if self.ranks.is_empty() {
-            self.rows.get(sent.to as usize)
-        } else {
-            self.hashed(sent.to)
+        let row = match self.dense.get(sent.peer() as usize) {
+            Some(row) => row,
+            None => self.other(sent.peer()),
         };
-        row.unwrap_or(&self.others).add(sent.messages, sent.bytes, shared);
+        row.add(sent.messages(), sent.bytes, shared);
+    }
+
+    /// The row for a rank that has none of its own by its number.
+    #[inline(never)]
+    fn other(&self, rank: u32) -> &Amount {
+        self.hashed(rank).unwrap_or(&self.others)
     }
 
     /// The row of a rank in a job with more of them than rows, which it gets now if it has none.
@@ -135,30 +182,30 @@ impl Peers {
             return None;
         }
         let key = u64::from(rank) + 1;
-        // The golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
-        let first = (key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32) as usize;
+        let first = (spread(rank as usize) >> 32) as usize;
         (first..first + PROBES).find_map(|place| {
-            let place = place % HASHED_ROWS;
-            let (relaxed, rank) = (Ordering::Relaxed, self.ranks.get(place)?);
+            let (relaxed, (rank, row)) = (Ordering::Relaxed, self.hashed.get(place % HASHED_ROWS)?);
             let found = rank.load(relaxed) == key
                 || match rank.compare_exchange(0, key, relaxed, relaxed) {
                     Ok(_) => true,
                     Err(other) => other == key,
                 };
-            found.then(|| self.rows.get(place))?
+            found.then_some(row)
         })
     }
 
     /// Rank, messages and bytes of each peer, in no order; without a rank all others.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Option<u32>, u64, u64)> {
-        let rank = |place: usize| match self.ranks.get(place) {
-            None => u32::try_from(place).ok(),
-            Some(rank) => u32::try_from(rank.load(Ordering::Relaxed)).ok()?.checked_sub(1),
-        };
-        let rows = self.rows.iter().enumerate().map(move |(place, row)| (rank(place), row.get()));
-        let all = rows.chain(std::iter::once((None, self.others.get())));
-        all.map(|(rank, (messages, bytes))| (rank, messages, bytes))
-            .filter(|(_, messages, bytes)| (*messages, *bytes) != (0, 0))
+        let dense =
+            self.dense.iter().enumerate().map(|(rank, row)| (u32::try_from(rank).ok(), row));
+        let rank =
+            |key: &AtomicU64| u32::try_from(key.load(Ordering::Relaxed)).ok()?.checked_sub(1);
+        let hashed = self.hashed.iter().map(move |(key, row)| (rank(key), row));
+        let others = std::iter::once((None, &self.others));
+        dense.chain(hashed).chain(others).filter_map(|(rank, row)| {
+            let (messages, bytes) = row.get();
+            ((messages, bytes) != (0, 0)).then_some((rank, messages, bytes))
+        })
     }
 }
 
@@ -167,7 +214,7 @@ mod tests {
     use super::*;
 
     fn sent(to: u32, bytes: u64) -> Sent {
-        Sent { way: Way::Message, to, messages: 1, bytes }
+        Sent::to(to, Way::Message, bytes)
     }
 
     #[test]

@@ -9,7 +9,7 @@
 use std::marker::PhantomData;
 
 use crate::calls::ledger;
-use crate::calls::traffic::{ELSEWHERE, Sent, Way};
+use crate::calls::traffic::{ELSEWHERE, NOBODY, Sent, Way};
 use crate::entry::requests::{Prepared, Ready, Started};
 use crate::mpi::abi::{Inquiry, known_inquiry as inquiry};
 use crate::mpi::functions::{
@@ -33,33 +33,11 @@ impl Moves for u64 {
     }
 }
 
-/// A message to a peer, or an access to its memory.
-#[derive(Clone, Copy)]
-pub(crate) struct Moved {
-    pub(crate) bytes: u64,
-    pub(crate) way: Way,
-    /// As in [`Sent`]; none when that is nobody, or not to be counted.
-    pub(crate) to: Option<u32>,
-}
-
-impl Moved {
-    pub(crate) fn nowhere(bytes: u64) -> Moved {
-        Moved { bytes, way: Way::Message, to: None }
-    }
-
-    /// So many messages, with `bytes` in all.
-    #[inline]
-    pub(crate) fn sent(self, messages: u64, bytes: u64) -> Option<Sent> {
-        let Moved { bytes: _, way, to } = self;
-        to.map(|to| Sent { way, to, messages, bytes })
-    }
-}
-
-impl Moves for Moved {
+impl Moves for Sent {
     #[inline]
     fn show(self, send: &mut impl FnMut(Sent)) -> u64 {
-        if let Some(sent) = self.sent(1, self.bytes) {
-            send(sent);
+        if self.peer() != NOBODY {
+            send(self);
         }
         self.bytes
     }
@@ -333,39 +311,41 @@ fn too_many() -> u64 {
 
 /// A message to `dest` (3.2).
 #[inline(never)]
-pub(crate) fn message(count: i64, datatype: usize, dest: i64, comm: usize) -> Moved {
-    if is_proc_null(dest) {
-        return Moved::nowhere(0);
-    }
-    let to = peer(dest, comm, communicators::of);
-    Moved { bytes: elements(count, datatype), way: Way::Message, to }
+pub(crate) fn message(count: i64, datatype: usize, dest: i64, comm: usize) -> Sent {
+    to_peer(Way::Message, elements(count, datatype), dest, comm, communicators::of)
 }
 
 /// An access to the memory of `target` (12.3).
 #[inline(never)]
-pub(crate) fn access(count: i64, datatype: usize, target: i64, win: usize) -> Moved {
-    if is_proc_null(target) {
-        return Moved::nowhere(0);
-    }
-    let to = peer(target, win, communicators::of_window);
-    Moved { bytes: elements(count, datatype), way: Way::Access, to }
+pub(crate) fn access(count: i64, datatype: usize, target: i64, win: usize) -> Sent {
+    to_peer(Way::Access, elements(count, datatype), target, win, communicators::of_window)
 }
 
-/// What a rank of a communicator or window is in `MPI_COMM_WORLD`; none when peers are not counted.
+/// Bytes to a rank of a communicator or window.
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn peer(rank: i64, handle: usize, of: fn(usize) -> Option<&'static Communicator>) -> Option<u32> {
+fn to_peer(
+    way: Way,
+    bytes: u64,
+    rank: i64,
+    handle: usize,
+    of: fn(usize) -> Option<&'static Communicator>,
+) -> Sent {
+    if is_proc_null(rank) {
+        return Sent::to_nobody(0);
+    }
     if !ledger::counts_peers() {
-        return None;
+        return Sent::to_nobody(bytes);
     }
     let object = if handle == NONE { None } else { of(handle) };
-    let rank = object.and_then(|object| object.rank_in_world(u32::try_from(rank).ok()?));
-    Some(rank.unwrap_or(ELSEWHERE))
+    let to = object.and_then(|object| object.rank_in_world(u32::try_from(rank).ok()?));
+    let to = to.unwrap_or(ELSEWHERE);
+    Sent::to(to, way, bytes)
 }
 
 /// One element that goes to `target` and comes back (12.3.4).
 #[inline(never)]
-pub(crate) fn item(datatype: usize, target: i64, win: usize) -> Moved {
+pub(crate) fn item(datatype: usize, target: i64, win: usize) -> Sent {
     access(1, datatype, target, win)
 }
 

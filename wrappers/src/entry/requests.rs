@@ -3,8 +3,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::calls::traffic::{Sent, Way};
-use crate::entry::bytes::{Moved, Moves};
+use crate::calls::traffic::{NOBODY, Sent, Way};
+use crate::entry::bytes::Moves;
 use crate::mpi::abi::inquiry;
 use crate::mpi::handles::{Language, Passed};
 use crate::sys::alloc;
@@ -14,27 +14,28 @@ use crate::sys::lookup::Lookup;
 /// What moves when an operation is started.
 #[derive(Clone, Copy)]
 pub(crate) struct Prepared {
-    started: Moved,
+    started: Sent,
     /// What one partition moves when it is ready.
     partition: u64,
 }
 
 impl From<u64> for Prepared {
     fn from(bytes: u64) -> Prepared {
-        Prepared { started: Moved::nowhere(bytes), partition: 0 }
+        Prepared { started: Sent::to_nobody(bytes), partition: 0 }
     }
 }
 
-impl From<Moved> for Prepared {
-    fn from(started: Moved) -> Prepared {
+impl From<Sent> for Prepared {
+    fn from(started: Sent) -> Prepared {
         Prepared { started, partition: 0 }
     }
 }
 
 impl Prepared {
     /// A message, partitions of which move `bytes` each.
-    pub(crate) fn partitioned(partition: Moved) -> Prepared {
-        Prepared { started: Moved { bytes: 0, ..partition }, partition: partition.bytes }
+    pub(crate) fn partitioned(partition: Sent) -> Prepared {
+        let started = Sent::to(partition.peer(), Way::Message, 0);
+        Prepared { started, partition: partition.bytes }
     }
 }
 
@@ -75,7 +76,7 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     drop(free);
     kept.started.set(prepared.started.bytes);
     kept.partition.set(prepared.partition);
-    kept.to.set(prepared.started.to.map_or(u64::MAX, u64::from));
+    kept.to.set(prepared.started.peer().into());
     REQUESTS.put(key(at.language, request), kept);
 }
 
@@ -90,9 +91,9 @@ pub(crate) fn freed(at: Passed) {
 
 fn find(language: Language, request: usize) -> Option<Prepared> {
     let kept = REQUESTS.get(key(language, request))?;
-    let to = u32::try_from(kept.to.get()).ok();
+    let to = u32::try_from(kept.to.get()).unwrap_or(NOBODY);
     // Only messages are prepared for one peer.
-    let started = Moved { way: Way::Message, to, bytes: kept.started.get() };
+    let started = Sent::to(to, Way::Message, kept.started.get());
     Some(Prepared { started, partition: kept.partition.get() })
 }
 
@@ -124,7 +125,6 @@ impl Moves for Ready {
         let Some(Prepared { started, partition }) = find(language, request) else { return 0 };
         let bytes = partition.saturating_mul(partitions);
         // The message was counted when it was started.
-        started.sent(0, bytes).map(send);
-        bytes
+        started.more(bytes).show(send)
     }
 }

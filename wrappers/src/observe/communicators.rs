@@ -17,6 +17,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use crate::calls::traffic::ELSEWHERE;
 use crate::mpi::abi::{Inquiry, inquiry};
 use crate::sys::alloc;
+use crate::sys::lookup::spread;
 
 /// Communicators that are alive at a time; the ranks in the lists of all of them together.
 const ENTRIES_AT_MOST: usize = 1 << 14;
@@ -145,11 +146,11 @@ pub(crate) fn window_goes(word: usize) {
     table().goes(word & BITS.load(Ordering::Relaxed) | WINDOW);
 }
 
-/// Where a communicator is at hand. The handles of one library differ in a few bits, low or high.
+/// Where a communicator is at hand.
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
 fn place(handle: usize) -> usize {
-    ((handle as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (u64::BITS - AT_HAND_BITS)) as usize
+    (spread(handle) >> (u64::BITS - AT_HAND_BITS)) as usize
 }
 
 fn table() -> MutexGuard<'static, Table> {

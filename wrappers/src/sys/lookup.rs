@@ -11,6 +11,14 @@ const PLACES: usize = 8;
 const BUCKETS_AT_FIRST: usize = 16;
 const BUCKETS_AT_MOST: usize = 1 << 18;
 
+/// A key over all bits, the highest ones most: times the golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
+/// Handles of one library differ in a few bits only, low or high.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn spread(key: usize) -> u64 {
+    (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
 /// Values by key, which stay where they are for ever. More room is made when it is needed.
 pub(crate) struct Lookup<T: 'static> {
     now: AtomicPtr<Buckets<T>>,
@@ -86,9 +94,7 @@ impl<T: Sync + 'static> Lookup<T> {
 impl<T: Sync + 'static> Buckets<T> {
     #[inline]
     fn bucket(&self, key: usize) -> Option<&Bucket<T>> {
-        // The golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
-        let hash = (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
-        self.0.get(hash as usize & (self.0.len() - 1))
+        self.0.get((spread(key) >> 32) as usize & (self.0.len() - 1))
     }
 
     fn put(&self, key: usize, value: &'static T) -> bool {
