@@ -13,8 +13,10 @@
 
 mod datatype;
 mod diagnosis;
+mod findings;
 mod hosts;
 mod in_place;
+mod knobs;
 mod live;
 mod machine;
 mod messages;
@@ -44,8 +46,10 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
+pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
     LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live, write_live,
 };

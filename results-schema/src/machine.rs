@@ -100,6 +100,10 @@ pub struct Resources {
     pub voluntary_switches: u64,
     /// How often the kernel took its processor from a thread, since `MPI_Init`.
     pub involuntary_switches: u64,
+    /// Seconds for which its first thread was ready to run and had no processor, as the kernel's scheduler counts
+    /// them (proc(5), `/proc/PID/schedstat`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_wait_s: Option<f64>,
     /// Page faults without input or output, since `MPI_Init`.
     pub minor_faults: u64,
     /// Page faults that had to read, since `MPI_Init`.
@@ -194,6 +198,9 @@ pub struct ResourcesSummary {
     pub voluntary_switches: Statistic,
     /// How often the kernel took its processor from a thread.
     pub involuntary_switches: Statistic,
+    /// Seconds for which the first thread was ready to run and had no processor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processor_wait_s: Option<Statistic>,
     /// Page faults without input or output.
     pub minor_faults: Statistic,
     /// Page faults that had to read.

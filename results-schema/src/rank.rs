@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Clock, Datatype, EventCount, InMpi, Machine, Messages, Peers, Phase, Resources, Samples,
+    Clock, Datatype, EventCount, InMpi, Knob, Machine, Messages, Peers, Phase, Resources, Samples,
     Series, Sites, Values, Waiting, Watch,
 };
 
@@ -32,6 +32,9 @@ pub struct RankProfile {
     /// Control variables and their values; on rank 0 alone, which speaks for the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,
+    /// Those of the control variables that findings rest on which the library has, set or not; on rank 0 only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knobs: Vec<Knob>,
     /// The performance variables that were read.
     pub pvars: Vec<Pvar>,
     /// The MPI functions that the program called, with their exact counts.

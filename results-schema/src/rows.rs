@@ -153,6 +153,9 @@ pub struct PhaseSummary {
     pub entries: Statistic,
     /// Seconds in it, without the phases inside it.
     pub time_s: Statistic,
+    /// Seconds of those in MPI functions that were timed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_mpi_s: Option<Statistic>,
     /// One row for each function that a rank called in it.
     pub calls: Vec<CallSummary>,
     /// How often it was gone on with, on all ranks.

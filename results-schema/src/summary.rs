@@ -3,9 +3,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    CallSummary, Clock, CvarSetting, Ending, EventSummary, HostDifference, HostSummary, Job,
-    MachineSummary, MessagesSummary, Mpi, PhaseSummary, PlacementSummary, PvarSummary,
-    ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary,
+    CallSummary, Clock, CvarSetting, Efficiencies, Ending, EventSummary, Finding, HostDifference,
+    HostSummary, Job, Knob, MachineSummary, MessagesSummary, Mpi, PhaseSummary, PlacementSummary,
+    PvarSummary, ResourcesSummary, SamplesSummary, SitesSummary, Statistic, Tool, TrafficSummary,
     WaitingSummary, WatchSummary,
 };
 
@@ -34,6 +34,12 @@ pub struct Summary {
     /// The time in MPI functions, over the ranks that timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,
+    /// How well the time of the ranks was used. Not in files of a run: `gyan report` works it out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efficiencies: Option<Efficiencies>,
+    /// What is worth knowing, by the seconds at stake. Not in files of a run: `gyan report` finds it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub findings: Vec<Finding>,
     /// Who sends how much to whom: messages, then accesses to memory, where there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<TrafficSummary>,
@@ -46,6 +52,9 @@ pub struct Summary {
     /// Control variables and their values, as rank 0 tells them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,
+    /// The values of those that findings rest on, set or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub knobs: Vec<Knob>,
     /// One row for each variable, class, object, element and measure.
     pub pvars: Vec<PvarSummary>,
     /// One row for each MPI function that a rank called.

@@ -192,7 +192,7 @@ fn used(resources: &ResourcesSummary) -> Section<'_> {
 }
 
 /// Each number over the ranks.
-fn measures(resources: &ResourcesSummary) -> [(&'static str, Unit, Option<&Statistic>); 9] {
+fn measures(resources: &ResourcesSummary) -> [(&'static str, Unit, Option<&Statistic>); 10] {
     let ResourcesSummary {
         processors,
         memory_limit_bytes,
@@ -200,6 +200,7 @@ fn measures(resources: &ResourcesSummary) -> [(&'static str, Unit, Option<&Stati
         system_s,
         voluntary_switches,
         involuntary_switches,
+        processor_wait_s,
         minor_faults,
         major_faults,
         peak_memory_bytes,
@@ -210,6 +211,7 @@ fn measures(resources: &ResourcesSummary) -> [(&'static str, Unit, Option<&Stati
         ("time in the kernel", Unit::Seconds, Some(system_s)),
         ("gave up its processor", Unit::Count, Some(voluntary_switches)),
         ("lost its processor", Unit::Count, Some(involuntary_switches)),
+        ("wanted a processor", Unit::Seconds, processor_wait_s.as_ref()),
         ("page faults", Unit::Count, Some(minor_faults)),
         ("page faults that read", Unit::Count, Some(major_faults)),
         ("peak memory", Unit::Bytes, Some(peak_memory_bytes)),

@@ -67,6 +67,7 @@ fn resources(processors: &str, rank: u32) -> Resources {
         minor_faults: 4000,
         major_faults: 0,
         peak_memory_bytes: (24 << 20) + (u64::from(rank) << 18),
+        processor_wait_s: Some(0.25),
         start_peak_memory_bytes: 5 << 20,
     }
 }

@@ -8,8 +8,8 @@ use super::InPlace;
 use super::text::Text;
 use crate::{
     Call, Cgroup, Class, Clock, CodeAddress, Coverage, CvarSetting, Datatype, End, Ending,
-    EventCount, InMpi, Job, LoadedObject, Machine, MessageMetric, MessageSource, Messages, Metric,
-    Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase, PhasePvar, Pvar,
+    EventCount, InMpi, Job, Knob, LoadedObject, Machine, MessageMetric, MessageSource, Messages,
+    Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase, PhasePvar, Pvar,
     RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn, Site, SiteStack, Sites,
     Skipped, StateShare, Tool, Traffic, Waiting, Watch,
 };
@@ -48,7 +48,7 @@ macro_rules! fields {
 
 fields! {
     RankProfile {
-        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], pvars, calls, in_mpi[?],
+        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], knobs[?], pvars, calls, in_mpi[?],
         peers[?], phases[?], series[?], watch[?], waiting[?], sites[?], machine[?], resources[?],
         messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
@@ -75,8 +75,8 @@ fields! {
     Series { interval_s, end_s, columns }
     SeriesColumn { name, class, object, min, mean, max }
     Resources {
-        processors, cgroup[?], user_s, system_s, voluntary_switches, involuntary_switches, minor_faults,
-        major_faults, peak_memory_bytes, start_peak_memory_bytes,
+        processors, cgroup[?], user_s, system_s, voluntary_switches, involuntary_switches, processor_wait_s[?],
+        minor_faults, major_faults, peak_memory_bytes, start_peak_memory_bytes,
     }
     Sites { sites, addresses, load_map }
     Site {
@@ -128,4 +128,4 @@ macro_rules! by_serde {
         }
     )+};
 }
-by_serde!(CvarSetting, Watch, Machine, Cgroup);
+by_serde!(CvarSetting, Knob, Watch, Machine, Cgroup);

@@ -242,6 +242,7 @@ pub(super) struct ResourcesReduction {
     system_s: Statistics,
     voluntary_switches: Statistics,
     involuntary_switches: Statistics,
+    processor_wait_s: Statistics,
     minor_faults: Statistics,
     major_faults: Statistics,
     peak_memory_bytes: Statistics,
@@ -250,7 +251,7 @@ pub(super) struct ResourcesReduction {
 merge_fields! {
     ResourcesReduction {
         processors, memory_limit_bytes, user_s, system_s, voluntary_switches, involuntary_switches,
-        minor_faults, major_faults, peak_memory_bytes,
+        processor_wait_s, minor_faults, major_faults, peak_memory_bytes,
     }
 }
 
@@ -263,6 +264,7 @@ impl ResourcesReduction {
             system_s,
             voluntary_switches,
             involuntary_switches,
+            processor_wait_s,
             minor_faults,
             major_faults,
             peak_memory_bytes,
@@ -279,6 +281,7 @@ impl ResourcesReduction {
             system_s: double(*system_s),
             voluntary_switches: integer(*voluntary_switches),
             involuntary_switches: integer(*involuntary_switches),
+            processor_wait_s: processor_wait_s.map(double).unwrap_or_default(),
             minor_faults: integer(*minor_faults),
             major_faults: integer(*major_faults),
             peak_memory_bytes: integer(*peak_memory_bytes),
@@ -293,6 +296,7 @@ impl ResourcesReduction {
             system_s: self.system_s.finish()?,
             voluntary_switches: self.voluntary_switches.finish()?,
             involuntary_switches: self.involuntary_switches.finish()?,
+            processor_wait_s: self.processor_wait_s.finish(),
             minor_faults: self.minor_faults.finish()?,
             major_faults: self.major_faults.finish()?,
             peak_memory_bytes: self.peak_memory_bytes.finish()?,

@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job,
+    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, Knob,
     LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
     SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
@@ -95,6 +95,7 @@ struct General {
     mpi: Mpi,
     #[serde(with = "json")]
     cvars: Vec<CvarSetting>,
+    knobs: Vec<Knob>,
     size: u32,
     files: Files,
     ended_badly: BTreeMap<u32, BadEnding>,
@@ -187,6 +188,7 @@ impl JobReduction {
             mpi,
             end: _,
             cvars: _,
+            knobs: _,
             pvars,
             calls,
             in_mpi,
@@ -303,6 +305,7 @@ impl JobReduction {
             job,
             mpi,
             cvars,
+            knobs,
             size,
             files,
             ended_badly,
@@ -331,7 +334,10 @@ impl JobReduction {
             tool: Tool::gyan(),
             job,
             mpi,
+            efficiencies: None,
+            findings: Vec::new(),
             cvars,
+            knobs,
             hosts: by_host.iter().map(|host| host.host.clone()).collect(),
             ranks: Ranks {
                 expected: size,
@@ -393,6 +399,7 @@ impl General {
             job,
             mpi,
             cvars,
+            knobs,
             size,
             files,
             ended_badly,
@@ -406,6 +413,7 @@ impl General {
             mpi.clone_from(&profile.mpi);
         }
         cvars.clone_from(&profile.cvars);
+        knobs.clone_from(&profile.knobs);
         *size = profile.size;
         files.set(profile.rank, file);
         ended_badly.clear();
@@ -430,6 +438,7 @@ impl Merge for General {
             job,
             mpi,
             cvars,
+            knobs,
             size,
             files,
             ended_badly,
@@ -444,6 +453,7 @@ impl Merge for General {
             self.job.clone_from(job);
             self.mpi.clone_from(mpi);
             self.cvars.clone_from(cvars);
+            self.knobs.clone_from(knobs);
         }
         self.job.elapsed_s = elapsed_s;
         self.size = self.size.max(*size);

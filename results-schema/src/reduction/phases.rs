@@ -14,6 +14,7 @@ pub(super) struct PhaseReduction {
     place: Place,
     entries: Statistics,
     time_s: Statistics,
+    in_mpi_s: Statistics,
     stretches: u64,
     stretches_read: u64,
     calls: Rows<CallReduction>,
@@ -32,7 +33,7 @@ impl Merge for Place {
 }
 
 merge_fields! {
-    PhaseReduction { place, entries, time_s, stretches, stretches_read, calls, pvars, absence }
+    PhaseReduction { place, entries, time_s, in_mpi_s, stretches, stretches_read, calls, pvars, absence }
 }
 
 impl PhaseReduction {
@@ -57,6 +58,8 @@ impl PhaseReduction {
         self.place = Place(place, rank);
         self.entries = Statistics::of(Number::Integer((*entries).into()), rank);
         self.time_s = Statistics::of(Number::Double(*time_s), rank);
+        let in_mpi_s = calls.iter().filter_map(|call| call.time_s).sum();
+        self.in_mpi_s = Statistics::of(Number::Double(in_mpi_s), rank);
         self.stretches = *stretches;
         self.stretches_read = *stretches_read;
         CallReduction::of_rank(&mut self.calls, calls, rank);
@@ -78,6 +81,7 @@ impl PhaseReduction {
             place: _,
             entries,
             time_s,
+            in_mpi_s,
             stretches,
             stretches_read,
             calls,
@@ -92,6 +96,7 @@ impl PhaseReduction {
             name,
             entries: absence.finish(entries, absent)?,
             time_s: absence.finish(time_s, absent)?,
+            in_mpi_s: absence.finish(in_mpi_s, absent),
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
             stretches,
             stretches_read,

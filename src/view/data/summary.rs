@@ -114,6 +114,7 @@ impl<'a> Table<'a, '_> {
                 name: _,
                 entries,
                 time_s,
+                in_mpi_s,
                 calls,
                 stretches,
                 stretches_read,
@@ -123,6 +124,7 @@ impl<'a> Table<'a, '_> {
             let about = |measure| About { kind: "phase", measure, ..About::default() };
             self.statistic(about("entries"), Some(entries))?;
             self.statistic(about("time_s"), Some(time_s))?;
+            self.statistic(about("in_mpi_s"), in_mpi_s.as_ref())?;
             self.sum(about("stretches"), *stretches)?;
             self.sum(about("stretches_read"), *stretches_read)?;
             self.pvars(pvars)?;

@@ -105,6 +105,8 @@ pub(crate) const TABLES: &[Table] = &[
                 .about("how often a thread gave up its processor since MPI_Init; exact"),
             column("involuntary_switches", Kind::Integer)
                 .about("how often a thread lost its processor since MPI_Init; exact"),
+            column("processor_wait_s", Kind::Double)
+                .about("seconds for which the first thread was ready to run and had no processor, by the kernel"),
             column("minor_faults", Kind::Integer)
                 .about("page faults since MPI_Init that did not read; exact"),
             column("major_faults", Kind::Integer).about("page faults since MPI_Init that read; exact"),
@@ -308,8 +310,8 @@ fn ranks(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
 }
 
 /// What a rank may use and what it used; nothing of gyan before it asked for that.
-fn used(resources: Option<&Resources>) -> [Value<'_>; 10] {
-    let Some(resources) = resources else { return [const { Value::Nothing }; 10] };
+fn used(resources: Option<&Resources>) -> [Value<'_>; 11] {
+    let Some(resources) = resources else { return [const { Value::Nothing }; 11] };
     let Resources {
         processors,
         cgroup,
@@ -317,6 +319,7 @@ fn used(resources: Option<&Resources>) -> [Value<'_>; 10] {
         system_s,
         voluntary_switches,
         involuntary_switches,
+        processor_wait_s,
         minor_faults,
         major_faults,
         peak_memory_bytes,
@@ -331,6 +334,7 @@ fn used(resources: Option<&Resources>) -> [Value<'_>; 10] {
         *system_s,
         *voluntary_switches,
         *involuntary_switches,
+        *processor_wait_s,
         *minor_faults,
         *major_faults,
         *peak_memory_bytes,

@@ -5,7 +5,7 @@ use std::ffi::c_int;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use gyan_results::{CvarSetting, Moment, Overhead};
+use gyan_results::{Moment, Overhead};
 
 use super::ending::watch_exit;
 use super::in_front;
@@ -29,7 +29,7 @@ use crate::observe::pvars::{self, Limits, Sampler};
 use crate::observe::waiting;
 use crate::profile::job::{self, Job};
 use crate::profile::reduce;
-use crate::run::cvars;
+use crate::run::cvars::{self, Recorded};
 use crate::run::listing;
 use crate::sys::alloc;
 use crate::sys::clock;
@@ -44,7 +44,7 @@ pub(crate) struct Beginning {
     pub(crate) config: Config,
     library: Library,
     pub(crate) mpit: Result<Option<Mpit>, String>,
-    cvars: Vec<CvarSetting>,
+    cvars: Recorded,
     early_names: Vec<Option<String>>,
     late: bool,
     begun: Instant,
@@ -134,7 +134,7 @@ impl Beginning {
                     cvars::write_and_record(mpit, &library, &settings, &mut config)
                 })
             }
-            _ => Vec::new(),
+            _ => Recorded::default(),
         };
         Some(Beginning {
             config,

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use gyan_results::{CvarSetting, Datatype, Item, Values, collected, value_text};
+use gyan_results::{CvarSetting, Datatype, Item, Knob, Values, collected, is_knob, value_text};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{self, Config, RecordCvars};
@@ -41,6 +41,14 @@ pub(crate) struct Setting {
     by: &'static str,
     /// The variable of the environment that was set; none when it is still to be written.
     environment: Option<String>,
+}
+
+/// What a run says of the control variables.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Recorded {
+    /// Those that are set, or all, as the user wants it.
+    pub(crate) cvars: Vec<CvarSetting>,
+    pub(crate) knobs: Vec<Knob>,
 }
 
 /// Checks what the user asked for, and sets what the library will read from its environment. To be
@@ -111,26 +119,28 @@ pub(crate) fn write_and_record(
     library: &Library,
     settings: &[Setting],
     config: &mut Config,
-) -> Vec<CvarSetting> {
+) -> Recorded {
     let api = &mpit.api;
     let wanted = config.cvars_record;
     let records = config::may_be_first_rank() && wanted != RecordCvars::None;
     if settings.is_empty() && !records {
-        return Vec::new();
+        return Recorded::default();
     }
     let origins =
         if records && wanted == RecordCvars::Changed { origins(library) } else { BTreeMap::new() };
     let late = library.is_initialized();
     let names = names(api);
     let files = if records { parameter_files(library, api, &names) } else { BTreeMap::new() };
-    let mut recorded = Vec::new();
+    let mut recorded = Recorded::default();
     for (index, name) in names {
         let setting = settings.iter().find(|setting| setting.name == name);
         let origin = match setting {
             Some(setting) => Some(setting.by.to_owned()),
             None => origins.get(&name).or_else(|| files.get(&name)).cloned(),
         };
-        if origin.is_none() && !(records && wanted == RecordCvars::All) {
+        let is_knob = records && is_knob(&name);
+        let is_recorded = origin.is_some() || records && wanted == RecordCvars::All;
+        if !is_knob && !is_recorded {
             continue;
         }
         let to_write = setting.filter(|setting| setting.environment.is_none());
@@ -148,12 +158,14 @@ pub(crate) fn write_and_record(
             let Setting { by, value: asked, .. } = setting;
             config.warnings.push(format!("{by}: {name}={asked}: the library has {value}"));
         }
-        recorded.push(CvarSetting {
-            value: value.map(|(value, _)| value),
-            set_by: origin,
-            requested: setting.map(|setting| setting.value.clone()),
-            name,
-        });
+        let value = value.map(|(value, _)| value);
+        if is_knob && let Some(value) = value.clone() {
+            recorded.knobs.push(Knob { name: name.clone(), value });
+        }
+        if is_recorded {
+            let requested = setting.map(|setting| setting.value.clone());
+            recorded.cvars.push(CvarSetting { value, set_by: origin, requested, name });
+        }
     }
     recorded
 }

@@ -31,6 +31,7 @@ use crate::observe::waiting;
 use crate::profile::keeper::NotWritten;
 use crate::profile::output;
 use crate::profile::reduce::{self, Home, Outcome};
+use crate::run::cvars::Recorded;
 use crate::sys::alloc;
 use crate::sys::at_exit;
 use crate::sys::clock;
@@ -300,6 +301,8 @@ impl Run {
             time_error_s: time.error.map(clock::seconds),
             share: share(time_s, elapsed_s),
         };
+        let Recorded { cvars, knobs } =
+            if self.rank == 0 { self.cvars.clone() } else { Recorded::default() };
         RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),
@@ -315,7 +318,8 @@ impl Run {
             pid: self.job.pid,
             mpi: self.library.described(self.thread_level),
             end,
-            cvars: if self.rank == 0 { self.cvars.clone() } else { Vec::new() },
+            cvars,
+            knobs,
             pvars: self.earlier.pvars.clone(),
             in_mpi: (sees_all && calls.iter().any(|call| call.timed > 0)).then_some(in_mpi),
             calls,

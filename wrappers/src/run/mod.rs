@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use gyan_results::{CvarSetting, End, Ending, Overhead};
+use gyan_results::{End, Ending, Overhead};
 
 use crate::calls::budget::budget;
 use crate::calls::budget::objects::Cost;
@@ -31,6 +31,7 @@ use crate::observe::communicators;
 use crate::observe::phases::{self, Phases};
 use crate::observe::pvars::{Look, Sampler};
 use crate::profile::job::Job;
+use crate::run::cvars::Recorded;
 use crate::sys::alloc;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
@@ -66,7 +67,7 @@ pub(crate) struct Run {
     rank: u32,
     size: u32,
     thread_level: &'static str,
-    cvars: Vec<CvarSetting>,
+    cvars: Recorded,
     sampler: Option<Sampler>,
     /// Why there is no sampler.
     without_sampler: Option<String>,

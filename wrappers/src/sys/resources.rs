@@ -19,6 +19,7 @@ pub(crate) struct Usage {
     system_s: f64,
     voluntary_switches: u64,
     involuntary_switches: u64,
+    processor_wait_s: Option<f64>,
     minor_faults: u64,
     major_faults: u64,
     peak_memory_bytes: u64,
@@ -38,6 +39,7 @@ impl Usage {
             system_s: seconds(usage.ru_stime),
             voluntary_switches: number(usage.ru_nvcsw),
             involuntary_switches: number(usage.ru_nivcsw),
+            processor_wait_s: processor_wait(Path::new("/")),
             minor_faults: number(usage.ru_minflt),
             major_faults: number(usage.ru_majflt),
             // ru_maxrss is not below that of the launcher, out of which the process came by exec.
@@ -52,6 +54,13 @@ fn peak_memory(root: &Path) -> Option<u64> {
     let status = text(&root.join("proc/self/status"))?;
     let (number, _) = field(&status, "VmHWM")?.split_once(' ')?;
     number.parse::<u64>().ok()?.checked_mul(1024)
+}
+
+/// Seconds for which the first thread was ready to run and had no processor: nanoseconds, the second of three numbers.
+fn processor_wait(root: &Path) -> Option<f64> {
+    let text = text(&root.join("proc/self/schedstat"))?;
+    let wait_ns: u64 = text.split_whitespace().nth(1)?.parse().ok()?;
+    Some(wait_ns as f64 * 1e-9)
 }
 
 /// What a process may use, and what it had used at the start.
@@ -80,6 +89,10 @@ impl Allowed {
             involuntary_switches: now
                 .involuntary_switches
                 .saturating_sub(start.involuntary_switches),
+            processor_wait_s: now
+                .processor_wait_s
+                .zip(start.processor_wait_s)
+                .map(|(now, start)| microseconds(now - start)),
             minor_faults: now.minor_faults.saturating_sub(start.minor_faults),
             major_faults: now.major_faults.saturating_sub(start.major_faults),
             peak_memory_bytes: now.peak_memory_bytes,

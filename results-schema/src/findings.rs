@@ -1,0 +1,126 @@
+//! What a run says of itself: efficiencies, and findings with what is at stake and what to do.
+
+use serde::{Deserialize, Serialize};
+
+/// How well the time of the ranks was used (POP, Performance Optimisation and Productivity, "Standard Metrics").
+///
+/// With the time T of the run and the time U that a rank spends outside MPI: the load balance is mean U / max U, the
+/// communication efficiency max U / T, and the parallel efficiency their product, mean U / T.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Efficiencies {
+    /// 1 when each rank has the same work.
+    pub load_balance: f64,
+    /// 1 when the rank with the most work spends no time in MPI.
+    pub communication: f64,
+    /// The part of the time of all ranks that is spent outside MPI.
+    pub parallel: f64,
+    /// The standard error of `parallel`, where the time in MPI is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub parallel_error: Option<f64>,
+    /// The rank with the most time outside MPI.
+    pub busiest_rank: u32,
+    /// The same of each phase.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseEfficiencies>,
+}
+
+/// The efficiencies in one phase.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PhaseEfficiencies {
+    /// Its name; empty for what was outside all phases.
+    pub phase: String,
+    /// As of the run.
+    pub load_balance: f64,
+    /// As of the run.
+    pub communication: f64,
+    /// As of the run.
+    pub parallel: f64,
+}
+
+/// What a person who knows MPI would say of a run.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Finding {
+    /// The rule that found it, such as `oversubscribed`; never changes its meaning.
+    pub id: String,
+    /// In one line.
+    pub title: String,
+    /// Seconds of all ranks together that it is about, at most; none for what is about the measurement.
+    pub at_stake_s: Option<f64>,
+    /// The same as a part of the time of all ranks.
+    pub at_stake_share: Option<f64>,
+    /// Who can do something about it.
+    pub acts: Actor,
+    /// The numbers that it rests on.
+    pub evidence: Vec<Evidence>,
+    /// What to do, the best first.
+    pub advice: Vec<Advice>,
+    /// The number that moves when the advice is right.
+    pub witness: String,
+    /// The functions that it is about.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub functions: Vec<String>,
+    /// The ranks that it is about, where it is not about all.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranks: Vec<u32>,
+}
+
+/// Who can do something about a finding.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Actor {
+    /// Who writes the program.
+    Program,
+    /// Who starts the run.
+    Run,
+    /// Who runs the machine.
+    System,
+    /// Who reads the numbers: it is about them.
+    Measurement,
+}
+
+/// A number that a finding rests on.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Evidence {
+    /// Of what.
+    pub what: String,
+    /// The number.
+    pub value: f64,
+    /// What it is in: `s`, `bytes`, or empty for a number or a ratio.
+    pub unit: String,
+    /// How well it is known.
+    pub known: Knowledge,
+    /// Its standard error, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    /// The command that shows it, without the run.
+    pub shown_by: String,
+}
+
+/// How well a number is known.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Knowledge {
+    /// Counted or read.
+    Exact,
+    /// From some of the calls.
+    Sampled,
+    /// Derived from other numbers by a model.
+    Estimated,
+}
+
+/// What to do about a finding.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Advice {
+    /// In words.
+    pub text: String,
+    /// The command that tries it, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+}
