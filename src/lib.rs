@@ -19,6 +19,7 @@
 mod cli;
 mod commands;
 mod error;
+mod findings;
 mod format;
 pub mod input;
 mod launch;

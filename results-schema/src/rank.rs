@@ -126,6 +126,9 @@ pub struct Mpi {
     pub standard: String,
     /// The first line of `MPI_Get_library_version`.
     pub library: String,
+    /// What MPICH and its descendants were built with, such as `ch4:ofi`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<String>,
     /// The file that it was loaded from.
     pub library_path: String,
     /// What `MPI_Query_thread` gave, such as `MPI_THREAD_SINGLE`.

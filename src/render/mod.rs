@@ -5,7 +5,7 @@ mod cells;
 mod csv;
 mod json;
 mod markdown;
-mod numbers;
+pub(crate) mod numbers;
 mod parquet;
 mod plot;
 mod table;

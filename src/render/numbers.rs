@@ -1,6 +1,6 @@
 //! How numbers read.
 
-pub(super) fn integer(number: i128) -> String {
+pub(crate) fn integer(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
     format!("{sign}{}", grouped(number.unsigned_abs()))
 }
@@ -19,7 +19,7 @@ fn grouped(integer: u128) -> String {
 }
 
 /// As many digits as mean something to a reader.
-pub(super) fn double(double: f64) -> String {
+pub(crate) fn double(double: f64) -> String {
     let size = double.abs();
     // Whole: a mean of equal counts is one of them.
     if double.fract() == 0.0 && size < 1e15 {
@@ -48,7 +48,7 @@ pub(super) fn double(double: f64) -> String {
     }
 }
 
-pub(super) fn seconds(seconds: f64) -> String {
+pub(crate) fn seconds(seconds: f64) -> String {
     let size = seconds.abs();
     let (scaled, unit) = match size {
         0.0 => return "0 s".into(),
@@ -66,7 +66,7 @@ pub(super) fn seconds(seconds: f64) -> String {
 }
 
 /// Bytes, in the unit that fits.
-pub(super) fn bytes(bytes: f64) -> String {
+pub(crate) fn bytes(bytes: f64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let mut scaled = bytes;
     let mut unit = "B";
@@ -86,7 +86,7 @@ pub(super) fn bytes(bytes: f64) -> String {
 }
 
 /// A part of a whole, as a percentage.
-pub(super) fn share(share: f64) -> String {
+pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         0.0 => "0 %".into(),

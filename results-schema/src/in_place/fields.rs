@@ -54,7 +54,7 @@ fields! {
     }
     Tool { name, version }
     Job { id, command, started, elapsed_s }
-    Mpi { abi, standard, library, library_path, thread_level }
+    Mpi { abi, standard, library, device[?], library_path, thread_level }
     End { how, code }
     Pvar {
         name, class, behaves_as[?], datatype, bind, object, verbosity, continuous, readonly, atomic,

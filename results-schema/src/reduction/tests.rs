@@ -22,6 +22,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
             abi: "openmpi".into(),
             standard: "3.1".into(),
             library: "Open MPI v4.1.4".into(),
+            device: None,
             library_path: "/usr/lib/libmpi.so.40".into(),
             thread_level: "MPI_THREAD_SINGLE".into(),
         },

@@ -18,6 +18,7 @@ pub(crate) struct Library {
     object: Object,
     /// The first line of `MPI_Get_library_version`.
     description: String,
+    device: Option<String>,
     pub(crate) implementation: Implementation,
     pub(crate) version: Version,
     /// The version of the standard.
@@ -36,6 +37,7 @@ impl Library {
         let mut library = Library {
             abi,
             description: String::new(),
+            device: None,
             implementation: Implementation::Other,
             version: (0, 0, 0),
             standard: (0, 0),
@@ -47,7 +49,9 @@ impl Library {
             .filter_map(|(datatype, constant)| Some((*datatype, library.handle(*constant)?)))
             .collect();
         library.standard = library.get_version().ok_or("MPI_Get_version failed")?;
-        library.description = library.get_library_version().unwrap_or_default();
+        let version = library.get_library_version().unwrap_or_default();
+        library.description = version.lines().next().unwrap_or_default().trim().to_owned();
+        library.device = version.lines().find_map(device);
         (library.implementation, library.version) = identify(&library.description);
         Ok(library)
     }
@@ -63,6 +67,7 @@ impl Library {
             abi: self.abi.name.into(),
             standard: format!("{}.{}", self.standard.0, self.standard.1),
             library: self.description.clone(),
+            device: self.device.clone(),
             library_path: self.path(),
             thread_level: thread_level.into(),
         }
@@ -196,9 +201,14 @@ impl Library {
         if function(text.as_mut_ptr().cast(), &raw mut length) != 0 {
             return None;
         }
-        let text = CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy();
-        Some(text.lines().next().unwrap_or_default().trim().to_owned())
+        Some(CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().into_owned())
     }
+}
+
+/// What MPICH and its descendants were built with, in a line of their version.
+fn device(line: &str) -> Option<String> {
+    let (label, device) = line.split_once(':')?;
+    label.trim_end().ends_with("Device").then(|| device.trim().to_owned())
 }
 
 /// `MPI_Initialized`, whatever the library: false for a process without one.

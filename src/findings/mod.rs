@@ -1,0 +1,102 @@
+//! What costs time, why, and what to do about it? Rules look at a summary; what they find is ranked by the seconds at
+//! stake.
+//!
+//! Each rule is a row of `rules::RULES`. It speaks only where its data are there and where more than 1 % of the run is at
+//! stake, and more than the error of that estimate. Efficiencies are those of POP.
+
+#![forbid(unsafe_code)]
+
+mod efficiencies;
+mod knobs;
+pub(crate) mod rules;
+mod run;
+
+use std::collections::BTreeMap;
+
+use gyan_results::{Finding, Summary};
+
+use rules::{Found, RULES, Rule};
+use run::Run;
+
+/// Less of the run is not worth anybody's time.
+const LEAST_SHARE: f64 = 0.01;
+
+/// Fills in the efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
+pub(crate) fn find(summary: &mut Summary, places: &BTreeMap<String, String>) {
+    let run = Run::new(summary, places);
+    let mut findings: Vec<Finding> = Vec::new();
+    for rule in RULES {
+        for found in (rule.look)(&run) {
+            findings.extend(rule.finding(&run, found));
+        }
+    }
+    let findings = ranked(findings);
+    let efficiencies = run.efficiencies;
+    summary.efficiencies = efficiencies;
+    summary.findings = findings;
+}
+
+impl Rule {
+    /// None where too little is at stake.
+    fn finding(&self, run: &Run, found: Found) -> Option<Finding> {
+        let Found { title, at_stake, evidence, advice, functions, ranks } = found;
+        if let Some(at_stake) = at_stake {
+            let least_s = at_stake.error.max(LEAST_SHARE * run.total_s);
+            if at_stake.seconds <= least_s {
+                return None;
+            }
+        }
+        let at_stake_s = at_stake.map(|at_stake| at_stake.seconds.min(run.total_s));
+        Some(Finding {
+            id: self.id.to_owned(),
+            title,
+            at_stake_s,
+            at_stake_share: at_stake_s.map(|seconds| run.share(seconds)),
+            acts: self.acts,
+            evidence,
+            advice,
+            witness: self.witness.to_owned(),
+            functions,
+            ranks,
+        })
+    }
+}
+
+/// Without those that others explain better, the most seconds first; then what has none.
+fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
+    let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
+    let is_explained = |finding: &Finding| {
+        let rule = RULES.iter().find(|rule| rule.id == finding.id);
+        let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
+        findings.iter().any(|other| {
+            // Half of it is most of it.
+            yields_to.contains(&other.id.as_str()) && stake(other) >= 0.5 * stake(finding)
+        })
+    };
+    let explained: Vec<bool> = findings.iter().map(is_explained).collect();
+    let mut explained = explained.into_iter();
+    let mut findings = findings;
+    findings.retain(|_| explained.next() != Some(true));
+    findings.sort_by(|one, other| stake(other).total_cmp(&stake(one)));
+    findings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_have_names_of_their_own_and_yield_to_others_that_exist() {
+        let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        for (at, rule) in RULES.iter().enumerate() {
+            assert!(!ids[..at].contains(&rule.id), "{}", rule.id);
+            assert!(rule.id.chars().all(|sign| sign.is_ascii_lowercase() || sign == '-'));
+            for other in rule.yields_to {
+                assert!(ids.contains(other) && *other != rule.id, "{}: {other}", rule.id);
+            }
+            let texts =
+                [rule.needs, rule.when, rule.means, rule.wrong_when, rule.witness, rule.source];
+            assert!(texts.iter().all(|text| text.len() > 10), "{}", rule.id);
+        }
+    }
+}

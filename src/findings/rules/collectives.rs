@@ -1,0 +1,344 @@
+//! How work is shared out, and what collectives cost.
+
+use gyan_results::{Actor, WaitingSummary};
+
+use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use crate::findings::knobs::{command, say};
+use crate::findings::run::{Family, Run, Time, estimated, exact, taken, time_of};
+use crate::render::numbers::{bytes, double, seconds};
+
+/// POP calls an efficiency below this worth a look.
+const GOOD: f64 = 0.8;
+
+pub(super) const IMBALANCE: Rule = Rule {
+    id: "imbalance",
+    name: "Work is shared out unevenly",
+    acts: Actor::Program,
+    needs: "the time of each rank in MPI",
+    when: "the load balance (mean time outside MPI divided by the largest) is below 0.8",
+    means: "The rank with the most work outside MPI decides how long the run takes; the others wait for it in MPI. At stake \
+            is what the ranks have less to do than that one.",
+    wrong_when: "ranks share processors or sleep: time outside MPI is not work then. A master that hands out work looks like \
+                 a rank without any.",
+    witness: "the load balance",
+    source: "POP, Standard Metrics: Load Balance Efficiency",
+    yields_to: &["oversubscribed", "bound-together"],
+    look: imbalance,
+};
+
+fn imbalance(run: &Run) -> Vec<Found> {
+    let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
+    let (Some(in_mpi), Some(elapsed)) = (&run.summary.in_mpi, &run.summary.elapsed_s) else {
+        return Vec::new();
+    };
+    if efficiencies.load_balance >= GOOD {
+        return Vec::new();
+    }
+    let most_s = elapsed.avg - in_mpi.time_s.min.as_f64();
+    let mean_s = elapsed.avg - in_mpi.time_s.avg;
+    let at_stake =
+        Time { seconds: run.ranks * (most_s - mean_s), error: in_mpi.time_error_s.unwrap_or(0.0) };
+    let rank = efficiencies.busiest_rank;
+    let times = if mean_s > 0.0 { most_s / mean_s } else { f64::INFINITY };
+    let title = format!(
+        "rank {rank} works {} times as long as the average rank: the others wait for it",
+        double((10.0 * times).round() / 10.0)
+    );
+    let where_it_shows =
+        run.worst(&[SENDS, RECEIVES, WAITS, COLLECTIVES, &["MPI_Barrier"]].concat());
+    let mut advice =
+        vec![say("share the work out more evenly, or let ranks that have finished take more")];
+    if let Some(call) = where_it_shows {
+        advice.push(say(format!(
+            "the waiting shows in {}; no setting of MPI makes it shorter",
+            run.with_place(&call.name)
+        )));
+    }
+    let error = in_mpi.time_error_s.map(|error| error / run.ranks);
+    let work = estimated("time outside MPI, average rank", mean_s, "s", "gyan report");
+    let evidence = vec![
+        estimated("load balance", efficiencies.load_balance, "", "gyan report --findings"),
+        estimated(&format!("time outside MPI, rank {rank}"), most_s, "s", "gyan report --all"),
+        gyan_results::Evidence { error, ..work },
+    ];
+    let functions = where_it_shows.map(|call| call.name.clone()).into_iter().collect();
+    vec![Found { title, at_stake: Some(at_stake), evidence, advice, functions, ranks: vec![rank] }]
+}
+
+pub(super) const COMMUNICATION: Rule = Rule {
+    id: "communication",
+    name: "Communication itself costs",
+    acts: Actor::Program,
+    needs: "the time of each rank in MPI",
+    when: "the communication efficiency (largest time outside MPI divided by the time of the run) is below 0.8",
+    means: "Even the rank with the most work spends this part of the run in MPI: moving data, or waiting for something that \
+            is not an uneven share of work. At stake is that part of the time of all ranks.",
+    wrong_when: "ranks take turns in having the most work: then the cause is imbalance that no sum over the run shows.",
+    witness: "the communication efficiency",
+    source: "POP, Standard Metrics: Communication Efficiency",
+    yields_to: &[
+        "oversubscribed",
+        "bound-together",
+        "imbalance",
+        "copied-twice",
+        "slow-start",
+        "waiting",
+        "algorithm",
+        "barrier",
+        "eager-limit",
+        "flooded",
+        "late-senders",
+        "late-receivers",
+        "long-searches",
+        "small-messages",
+        "first-contact",
+        "polling",
+        "asks-for-rank",
+        "independent-io",
+    ],
+    look: communication,
+};
+
+fn communication(run: &Run) -> Vec<Found> {
+    let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
+    if efficiencies.communication >= GOOD {
+        return Vec::new();
+    }
+    let error = run.summary.in_mpi.as_ref().and_then(|in_mpi| in_mpi.time_error_s).unwrap_or(0.0);
+    let lost = 1.0 - efficiencies.communication;
+    let at_stake = Time { seconds: lost * run.total_s, error };
+    let all: Vec<&str> = run.summary.calls.iter().map(|call| call.name.as_str()).collect();
+    let Some(worst) = run.worst(&all) else { return Vec::new() };
+    let title = format!(
+        "communication takes {} of the run even on the busiest rank, most of it in {}",
+        percent(lost),
+        run.with_place(&worst.name)
+    );
+    let evidence = vec![
+        estimated(
+            "communication efficiency",
+            efficiencies.communication,
+            "",
+            "gyan report --findings",
+        ),
+        taken(&format!("time in {}", worst.name), time_of(worst), "gyan report"),
+    ];
+    let advice = vec![
+        say("send fewer and larger messages, and work while they travel (MPI_Isend, MPI_Irecv)"),
+        command(
+            "see who talks to whom, and how much",
+            "gyan report --peers DIR; gyan report --sizes DIR",
+        ),
+    ];
+    let functions = vec![worst.name.clone()];
+    vec![Found { title, at_stake: Some(at_stake), evidence, advice, functions, ..Found::default() }]
+}
+
+pub(super) const WAITING: Rule = Rule {
+    id: "waiting",
+    name: "A collective is mostly waiting for the last rank",
+    acts: Actor::Program,
+    needs: "the times of the same calls on all ranks of a communicator (gyan report --waiting)",
+    when: "over 60 % of the time in a synchronising collective is waiting for the last rank to come",
+    means: "The collective is where ranks meet that did not finish their work at the same time. At stake is the waiting.",
+    wrong_when: "what delays the last rank is the machine: other jobs, other ranks on its processor, the operating system.",
+    witness: "the waiting in that function; a barrier before it would take it over",
+    source: "Böhme et al., \"Identifying the root causes of wait states\", ICPP 2010",
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    look: waiting,
+};
+
+fn waiting(run: &Run) -> Vec<Found> {
+    let mostly = |of: &&WaitingSummary| of.waiting_s > 0.6 * of.time_s && of.time_s > 0.0;
+    let of = |of: &WaitingSummary| {
+        let share = of.waiting_s / of.time_s;
+        let late = of.last.first();
+        let who = late.filter(|last| last.waiting_share > 0.5);
+        let who_text = who.map_or_else(
+            || "; which rank comes last changes".to_owned(),
+            |last| format!(", most often for rank {}", last.rank),
+        );
+        let title = format!(
+            "{} of {} is waiting for the last rank{who_text}",
+            percent(share),
+            run.with_place(&of.function)
+        );
+        let wait =
+            estimated("waiting for the last rank", of.waiting_s, "s", "gyan report --waiting");
+        Found {
+            title,
+            at_stake: Some(Time {
+                seconds: of.waiting_s,
+                error: of.waiting_error_s.unwrap_or(0.0),
+            }),
+            evidence: vec![
+                gyan_results::Evidence { error: of.waiting_error_s, ..wait },
+                exact(
+                    "calls that were compared",
+                    (of.calls - of.calls_not_compared) as f64,
+                    "",
+                    "gyan report --waiting",
+                ),
+            ],
+            advice: vec![
+                say(
+                    "make the work before it more even, or do something else meanwhile (the nonblocking collective)",
+                ),
+                say(format!(
+                    "do not tune {}: its own part is {}",
+                    of.function,
+                    seconds(of.time_s - of.waiting_s)
+                )),
+            ],
+            functions: vec![of.function.clone()],
+            ranks: who.map(|last| last.rank).into_iter().collect(),
+        }
+    };
+    run.waiting().iter().filter(mostly).map(of).collect()
+}
+
+pub(super) const ALGORITHM: Rule = Rule {
+    id: "algorithm",
+    name: "A collective costs, and other algorithms were not tried",
+    acts: Actor::Run,
+    needs: "the time of the collective, what of it is waiting, and the knob for its algorithm",
+    when: "what of a collective function is not waiting takes over 10 % of the run, and the library has a knob for its \
+           algorithm",
+    means: "Libraries choose the algorithm by the size of message and communicator, from tables that were measured on other \
+            machines. At stake is all of its time that is not waiting; an algorithm saves a part of it.",
+    wrong_when: "the library chooses rightly. Only an experiment tells.",
+    witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
+    source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
+    yields_to: &["oversubscribed", "bound-together"],
+    look: algorithm,
+};
+
+fn algorithm(run: &Run) -> Vec<Found> {
+    let of = |call: &gyan_results::CallSummary| {
+        let (name, value) = run.algorithm(&call.name)?;
+        let waiting = run.waiting().iter().find(|of| of.function == call.name);
+        let waiting_s = waiting.map_or(0.0, |of| of.waiting_s.min(time_of(call).seconds));
+        let time = time_of(call);
+        let own = Time { seconds: time.seconds - waiting_s, ..time };
+        if run.share(own.seconds) < 0.1
+            || waiting.is_none() && run.ranks > 1.0 && may_wait(&call.name)
+        {
+            return None;
+        }
+        let calls = call.count.sum.as_f64();
+        let size = call.bytes.as_ref().map_or(0.0, |moved| moved.sum.as_f64() / calls.max(1.0));
+        let is_default = matches!(value, "ignore" | "0" | "auto" | "");
+        let (chosen, what) = if is_default {
+            ("the library's choice", "try others; each prints its values with gyan varlist -l")
+        } else {
+            ("forced", "let the library choose, or try others")
+        };
+        let title = format!(
+            "{} of {} takes {} of the run without any waiting; its algorithm is {chosen}",
+            run.with_place(&call.name),
+            bytes(size),
+            percent(run.share(own.seconds)),
+        );
+        let other = match (run.family, is_default) {
+            (Family::OpenMpi, true) => {
+                format!("gyan run --set coll_tuned_use_dynamic_rules=1 --set {name}=N -- ...")
+            }
+            (_, true) => format!("gyan run --set {name}=NAME -- ..."),
+            (Family::OpenMpi, false) => format!("gyan run --set {name}=0 -- ..."),
+            (_, false) => format!("gyan run --set {name}=auto -- ..."),
+        };
+        let advice = vec![
+            command(what, other),
+            command("see the names of the algorithms", format!("gyan varlist -l --match {name}")),
+        ];
+        let shown = "gyan report --waiting";
+        let evidence = vec![
+            taken(&format!("time in {}", call.name), time, "gyan report"),
+            estimated("of that waiting for the last rank", waiting_s, "s", shown),
+            exact(&format!("value of {name}"), value.parse().unwrap_or(0.0), "", "gyan varlist"),
+        ];
+        let functions = vec![call.name.clone()];
+        Some(Found { title, at_stake: Some(own), evidence, advice, functions, ..Found::default() })
+    };
+    run.called(COLLECTIVES).filter_map(of).collect()
+}
+
+/// Whether all ranks wait for all in it, so that its own time is known only where waiting is.
+fn may_wait(function: &str) -> bool {
+    let function = function.strip_suffix("_c").unwrap_or(function);
+    !matches!(
+        function,
+        "MPI_Bcast"
+            | "MPI_Gather"
+            | "MPI_Gatherv"
+            | "MPI_Reduce"
+            | "MPI_Scatter"
+            | "MPI_Scatterv"
+            | "MPI_Scan"
+            | "MPI_Exscan"
+    )
+}
+
+pub(super) const BARRIER: Rule = Rule {
+    id: "barrier",
+    name: "Barriers take time",
+    acts: Actor::Program,
+    needs: "the time of MPI_Barrier",
+    when: "MPI_Barrier takes over 5 % of the run",
+    means: "Messages and collectives order what depends on each other by themselves; barriers are needed for files, for \
+            one-sided communication in some modes, and for taking times. At stake is their time. Without a barrier ranks \
+            may wait in the next call instead, but only as long as they depend on each other.",
+    wrong_when: "the barrier is needed, or it only shows imbalance that the next collective would show instead.",
+    witness: "the number of calls, and the time of the run",
+    source: "MPI 4.1, 6.3; Siebert and Traeff 2010",
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    look: barrier,
+};
+
+fn barrier(run: &Run) -> Vec<Found> {
+    let Some(call) = run.call("MPI_Barrier") else { return Vec::new() };
+    let time = time_of(call);
+    if run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let calls = call.count.avg;
+    let title = format!(
+        "{} takes {} of the run in {} call{} a rank: is it needed?",
+        run.with_place("MPI_Barrier"),
+        percent(run.share(time.seconds)),
+        double(calls),
+        super::plural(calls)
+    );
+    let mut advice =
+        vec![say("leave it out where the next message or collective orders the ranks anyway")];
+    let waiting = run.waiting().iter().find(|of| of.function == "MPI_Barrier");
+    let mut evidence = vec![
+        taken("time in MPI_Barrier", time, "gyan report"),
+        exact("calls on all ranks", call.count.sum.as_f64(), "", "gyan report"),
+    ];
+    if let Some(of) = waiting {
+        evidence.push(estimated(
+            "of that waiting for the last rank",
+            of.waiting_s,
+            "s",
+            "gyan report --waiting",
+        ));
+        if of.waiting_s > 0.6 * of.time_s {
+            advice.push(say("most of it is waiting for the last rank: if ranks depend on that one, the waiting moves on"));
+        }
+    }
+    let functions = vec!["MPI_Barrier".to_owned()];
+    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rooted_collectives_need_no_comparison() {
+        assert!(
+            may_wait("MPI_Allreduce") && may_wait("MPI_Alltoall_c") && !may_wait("MPI_Bcast_c")
+        );
+    }
+}

@@ -1,0 +1,427 @@
+//! Messages from rank to rank, and the queues that they wait in.
+
+use gyan_results::{Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow};
+
+use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use crate::findings::knobs::{Purpose, command, say};
+use crate::findings::run::{Run, Time, estimated, exact, taken};
+use crate::render::numbers::{bytes, double, seconds};
+
+pub(super) const EAGER_LIMIT: Rule = Rule {
+    id: "eager-limit",
+    name: "Messages just above the eager limit",
+    acts: Actor::Run,
+    needs: "sizes of messages, the times of sends and waits, and the eager limit of the library",
+    when: "over 30 % of the messages are between the eager limit and eight times that, and sends and waits take over 5 % \
+           of the run",
+    means: "Up to the eager limit a message is sent without asking. A larger one asks first, and its data is sent when \
+            the receiver has answered; until then the sender waits, in MPI_Send or in MPI_Wait. At stake, at most, is the \
+            time of sends and waits by the part of such messages.",
+    wrong_when: "the sender has something else to do meanwhile, or the receiver is late: then it waits for that.",
+    witness: "the time in sends; bytes in the queue of unexpected messages grow",
+    source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
+    yields_to: &["oversubscribed", "bound-together", "imbalance", "late-senders"],
+    look: eager_limit,
+};
+
+fn eager_limit(run: &Run) -> Vec<Found> {
+    let purpose =
+        if run.is_on_one_host() { Purpose::EagerWithinHost } else { Purpose::EagerBetweenHosts };
+    let Some((knob, value)) = run.knob_for(purpose) else { return Vec::new() };
+    let Some(limit) = value.parse::<f64>().ok().filter(|limit| *limit > 0.0) else {
+        return Vec::new();
+    };
+    let sizes = run.sizes(SENDS);
+    let number = |bars: &dyn Fn(f64) -> bool| -> f64 {
+        sizes.iter().filter(|bar| bars(bar.0)).map(|(_, number, _)| number).sum()
+    };
+    let all = number(&|_| true);
+    // A message of exactly the limit is above it with its header.
+    let above = number(&|from| from >= limit && from < 8.0 * limit);
+    let time = run.time(&[SENDS, WAITS].concat());
+    if all <= 0.0 || above < 0.3 * all || run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let largest = sizes.iter().filter(|bar| bar.0 >= limit && bar.0 < 8.0 * limit && bar.1 > 0.0);
+    let wanted = largest.map(|bar| 2.0 * bar.0).fold(limit, f64::max) + 1024.0;
+    let title = format!(
+        "{} of the messages ask before they send: they are just above the eager limit of {}",
+        percent(above / all),
+        bytes(limit)
+    );
+    let advice = vec![
+        knob.advice_of("send them without asking", &format!("{wanted:.0}")),
+        say("or send less at once; the queue of unexpected messages takes more memory then"),
+    ];
+    let evidence = vec![
+        exact(
+            "messages from the eager limit to eight times that",
+            above,
+            "",
+            "gyan report --sizes",
+        ),
+        exact("messages", all, "", "gyan report --sizes"),
+        exact(knob.name, limit, "bytes", "gyan varlist"),
+        taken("time in sends and waits", time, "gyan report"),
+    ];
+    let at_stake = Some(time.times(above / all));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+fn known(row: &QueueRow) -> Knowledge {
+    match row.fidelity {
+        Fidelity::Exact => Knowledge::Exact,
+        Fidelity::Sampled => Knowledge::Sampled,
+        Fidelity::Estimated => Knowledge::Estimated,
+    }
+}
+
+pub(super) const FLOODED: Rule = Rule {
+    id: "flooded",
+    name: "A rank is flooded with messages",
+    acts: Actor::Program,
+    needs: "the length of the queue of unexpected messages: from PERUSE, events, or a variable of the library",
+    when: "it is over 1,000 messages long on some rank",
+    means: "Messages come faster than the rank posts receives for them. Each is copied to a buffer of the library, and \
+            each receive searches through them. At stake, at most, is the time of receives and waits on all ranks.",
+    wrong_when: "the flood is meant, as at the start of a phase, and the search is short because receives are posted in the \
+                 order of the messages.",
+    witness: "the longest queue of unexpected messages",
+    source: "Keller and Graham 2010; GYAN, Figure 3",
+    yields_to: &["oversubscribed"],
+    look: flooded,
+};
+
+fn flooded(run: &Run) -> Vec<Found> {
+    let rows = run.queue(Quantity::UnexpectedLength);
+    let most = rows.filter_map(|row| Some((row, row.max?)));
+    let Some((row, most)) = most.max_by(|(_, one), (_, other)| one.value.total_cmp(&other.value))
+    else {
+        return Vec::new();
+    };
+    if most.value <= 1000.0 {
+        return Vec::new();
+    }
+    let time = run.time(&[RECEIVES, WAITS].concat());
+    let length = double(most.value);
+    let title =
+        format!("rank {} is flooded: {length} messages wait there for a receive", most.rank);
+    let mut advice = vec![say(
+        "post receives before the messages come, or have senders wait for an answer now and then (MPI_Ssend)",
+    )];
+    if let Some((knob, "0")) = run.knob_for(Purpose::Throttle) {
+        advice.extend(knob.advice("if collectives send them: a barrier before each hundredth"));
+    }
+    let longest =
+        exact("longest queue of unexpected messages", most.value, "", "gyan report --queues");
+    let evidence = vec![
+        Evidence { known: known(row), ..longest },
+        taken("time in receives and waits", time, "gyan report"),
+    ];
+    vec![Found {
+        title,
+        at_stake: Some(time),
+        evidence,
+        advice,
+        ranks: vec![most.rank],
+        ..Found::default()
+    }]
+}
+
+pub(super) const LATE_SENDERS: Rule = Rule {
+    id: "late-senders",
+    name: "Receivers wait for late senders",
+    acts: Actor::Program,
+    needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
+    when: "they waited for over 5 % of the run",
+    means: "A receive was posted, or waited for, before its message was sent. No setting of MPI makes a sender earlier. At \
+            stake is the waiting.",
+    wrong_when: "it is estimated from the times of calls, and messages are so large that moving them takes long, or a wait \
+                 is for a send.",
+    witness: "the waiting of receives, or the load balance",
+    source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    look: |run| late(run, Quantity::LateSenders),
+};
+
+pub(super) const LATE_RECEIVERS: Rule = Rule {
+    id: "late-receivers",
+    name: "Messages wait for late receivers",
+    acts: Actor::Program,
+    needs: "how long messages waited for their receive: from PERUSE or events",
+    when: "over 30 % of the messages came before their receive, and waited for over 5 % of the run in all",
+    means: "A message that comes before its receive is kept in a buffer and copied once more. A sender above the eager limit \
+            waits for the receive. At stake, at most, is the time of sends, receives and waits by the part of such \
+            messages.",
+    wrong_when: "messages are small and the receiver works meanwhile: then nobody waits.",
+    witness: "the number of unexpected messages",
+    source: "PERUSE 2.0; Wolf and Mohr 2003 (late receiver)",
+    yields_to: &["oversubscribed", "bound-together", "imbalance", "flooded", "late-senders"],
+    look: |run| late(run, Quantity::LateReceivers),
+};
+
+fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
+    let shown = "gyan report --queues";
+    let is_senders = quantity == Quantity::LateSenders;
+    let rows: Vec<&QueueRow> = run.queue(quantity).collect();
+    let total = |value: fn(&QueueRow) -> Option<f64>| -> f64 {
+        rows.iter().filter_map(|row| value(row)).sum()
+    };
+    let (number, of) = (total(|row| row.number), total(|row| row.of));
+    let functions: Vec<&str> = [SENDS, RECEIVES, WAITS].concat();
+    let worst = run.worst(&[RECEIVES, WAITS].concat());
+    let Some(first) = rows.first() else { return Vec::new() };
+    if is_senders {
+        let wait_s = total(|row| row.total);
+        if run.share(wait_s) < 0.05 {
+            return Vec::new();
+        }
+        let place = worst.map(|call| run.with_place(&call.name)).unwrap_or_default();
+        let title = format!(
+            "receivers wait for late senders {} of the run, most in {place}",
+            percent(run.share(wait_s))
+        );
+        let wait = estimated("waiting for late senders", wait_s, "s", shown);
+        let evidence = vec![
+            Evidence { known: known(first), ..wait },
+            Evidence {
+                known: known(first),
+                ..estimated("receives that waited", number, "", shown)
+            },
+        ];
+        let advice = vec![
+            say(
+                "send earlier, or give the receivers something to do meanwhile; no setting of MPI helps",
+            ),
+            command("see which calls wait", "gyan report --sites DIR"),
+        ];
+        let functions = worst.map(|call| call.name.clone()).into_iter().collect();
+        let at_stake = Some(Time::of(wait_s));
+        return vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }];
+    }
+    let waits: f64 = run.queue(Quantity::UnexpectedTime).filter_map(|row| row.total).sum();
+    if of <= 0.0 || number < 0.3 * of || run.share(waits) < 0.05 {
+        return Vec::new();
+    }
+    let time = run.time(&functions);
+    let title =
+        format!("{} of the messages come before their receive is posted", percent(number / of));
+    let evidence = vec![
+        Evidence {
+            known: known(first),
+            ..estimated("messages that came first", number, "", shown)
+        },
+        estimated("time that they waited", waits, "s", shown),
+        taken("time in sends, receives and waits", time, "gyan report"),
+    ];
+    let advice = vec![say("post receives earlier: MPI_Irecv before the work, MPI_Wait after it")];
+    let at_stake = Some(time.times(number / of));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const LONG_SEARCHES: Rule = Rule {
+    id: "long-searches",
+    name: "Receives search long queues",
+    acts: Actor::Program,
+    needs: "the number of match attempts: from a variable of the library or PERUSE",
+    when: "over 10 entries are looked at for each receive or message",
+    means: "Most libraries look through lists of receives and messages from their beginning. At stake is the time of the \
+            searches where the library tells it, or else, at most, that of receives and waits.",
+    wrong_when: "entries are looked at in hardware, or by a hash.",
+    witness: "match attempts for each receive",
+    source: "MPI 4.1, 15.3 (the example of a receive-queue tool); Ferreira et al. 2018",
+    yields_to: &["oversubscribed", "flooded"],
+    look: long_searches,
+};
+
+fn long_searches(run: &Run) -> Vec<Found> {
+    let attempts = [Quantity::PostedMatchAttempts, Quantity::UnexpectedMatchAttempts];
+    let total: f64 = attempts
+        .iter()
+        .flat_map(|quantity| run.queue(*quantity))
+        .filter_map(|row| row.number.or(row.total))
+        .sum();
+    let receives = run.count(RECEIVES);
+    if receives < 100.0 || total <= 10.0 * receives {
+        return Vec::new();
+    }
+    let search = [Quantity::PostedSearchTime, Quantity::UnexpectedSearchTime];
+    let searched: f64 =
+        search.iter().flat_map(|quantity| run.queue(*quantity)).filter_map(|row| row.total).sum();
+    let at_stake =
+        if searched > 0.0 { Time::of(searched) } else { run.time(&[RECEIVES, WAITS].concat()) };
+    let each = double((total / receives).round());
+    let title =
+        format!("each receive looks at {each} entries of a queue before it finds its message");
+    let evidence = vec![
+        exact("match attempts", total, "", "gyan report --queues"),
+        exact("receives", receives, "", "gyan report"),
+        estimated(
+            "time of searches, or of receives and waits",
+            at_stake.seconds,
+            "s",
+            "gyan report --queues",
+        ),
+    ];
+    let mut advice = vec![say(
+        "receive in the order in which messages come, post fewer receives at a time, or use communicators of their own",
+    )];
+    if run.has_transport("mca_pml_ucx") && run.has_transport("uct_ib_mlx5") {
+        advice
+            .push(command("or have the network match", "UCX_RC_MLX5_TM_ENABLE=y gyan run -- ..."));
+    }
+    vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
+}
+
+pub(super) const SMALL_MESSAGES: Rule = Rule {
+    id: "small-messages",
+    name: "Very many very small messages",
+    acts: Actor::Program,
+    needs: "the number and the bytes of messages, and the times of sends, receives and waits",
+    when: "messages are below 512 bytes on average, a rank sends over 100,000 a second, and sends, receives and waits take \
+           over 5 % of the run",
+    means: "Each message costs a fixed time, whatever its size. At stake, at most, is the time of sends, receives and waits.",
+    wrong_when: "each message depends on the answer to the one before.",
+    witness: "the number of messages",
+    source: "Hockney's model of communication: a start-up time and a time for each byte",
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    look: small_messages,
+};
+
+fn small_messages(run: &Run) -> Vec<Found> {
+    let sizes = run.sizes(SENDS);
+    let number: f64 = sizes.iter().map(|(_, number, _)| number).sum();
+    let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
+    let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
+    let time = run.time(&[SENDS, RECEIVES, WAITS].concat());
+    if number <= 0.0 || moved / number >= 512.0 || rate <= 1e5 || run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "{} messages a second from each rank, of {} on average",
+        double((rate / 1000.0).round() * 1000.0),
+        bytes(moved / number)
+    );
+    let evidence = vec![
+        exact("messages", number, "", "gyan report --sizes"),
+        exact("bytes", moved, "bytes", "gyan report --sizes"),
+        taken("time in sends, receives and waits", time, "gyan report"),
+    ];
+    let advice = vec![say(
+        "collect what goes to the same rank into one message; a datatype does it without a copy of your own",
+    )];
+    vec![Found { title, at_stake: Some(time), evidence, advice, ..Found::default() }]
+}
+
+pub(super) const FIRST_CONTACT: Rule = Rule {
+    id: "first-contact",
+    name: "One send of each rank takes very long",
+    acts: Actor::Run,
+    needs: "the longest call of each rank and the distribution of the times of calls",
+    when: "the longest call of a sending function, averaged over the ranks, is over 20 times as long as 99 % of the calls",
+    means: "Many libraries connect to a peer at the first message to it. At stake is what the longest call of each rank takes \
+            more than its others.",
+    wrong_when: "the longest call waited for something else, such as a receiver that had not come yet. Which call was the \
+                 longest is not known.",
+    witness: "the longest call",
+    source: "Open MPI, mpi_preconnect_all; MPI 4.1, 11.2",
+    yields_to: &["oversubscribed", "bound-together", "imbalance", "eager-limit"],
+    look: first_contact,
+};
+
+fn first_contact(run: &Run) -> Vec<Found> {
+    let of = |call: &gyan_results::CallSummary| {
+        let longest_s = call.time_max_s.as_ref()?.avg;
+        let timed: u64 = call.time_histogram.iter().sum();
+        if timed < 200 {
+            return None;
+        }
+        let mut below = 0;
+        let bar = call.time_histogram.iter().position(|calls| {
+            below += calls;
+            below as f64 >= 0.99 * timed as f64
+        })?;
+        // The upper end of the bar, in seconds.
+        let most_s = 2_f64.powf(bar as f64) * 1e-9;
+        if longest_s < 20.0 * most_s {
+            return None;
+        }
+        let title = format!(
+            "the longest {} of a rank takes {} on average, 99 % of the calls below {}",
+            call.name,
+            seconds(longest_s),
+            seconds(most_s)
+        );
+        let mut advice = Vec::new();
+        if let Some((knob, value)) = run.knob_for(Purpose::Preconnect)
+            && !crate::findings::run::is_true(value)
+        {
+            advice.extend(knob.advice("if it is the first one to a peer: connect at the start"));
+        }
+        advice.push(say("see whether the first message to each peer can be sent while there is other work to do"));
+        let evidence = vec![
+            estimated("longest call, average over the ranks", longest_s, "s", "gyan report --all"),
+            estimated("99 % of the calls are below", most_s, "s", "gyan report --histogram"),
+        ];
+        let at_stake = Some(Time::of(run.ranks * (longest_s - most_s)));
+        let functions = vec![call.name.clone()];
+        Some(Found { title, at_stake, evidence, advice, functions, ..Found::default() })
+    };
+    run.called(SENDS).filter_map(of).collect()
+}
+
+pub(super) const MEMORY: Rule = Rule {
+    id: "memory",
+    name: "The MPI library holds much more memory on one rank",
+    acts: Actor::Program,
+    needs: "a high-water mark of memory among the variables of the library",
+    when: "the largest over the ranks is over three times the average, and over 1 MiB",
+    means: "Buffers for unexpected messages and for connections grow with what others send to a rank. No time is at stake, \
+            but memory.",
+    wrong_when: "the rank has another part to play, as the root of gathers has.",
+    witness: "the ratio of the largest to the average",
+    source: "Islam et al., \"Exploring the capabilities of the new MPI_T interface\" (GYAN), case study II",
+    yields_to: &[],
+    look: memory,
+};
+
+fn memory(run: &Run) -> Vec<Found> {
+    let is_memory = |pvar: &&gyan_results::PvarSummary| {
+        let name = pvar.name.to_lowercase();
+        let is_last = matches!(pvar.measure, Measure::End);
+        pvar.effective_class() == Class::HighWatermark
+            && is_last
+            && (name.contains("mem") || name.contains("buf") || name.contains("bytes"))
+    };
+    let of = |pvar: &gyan_results::PvarSummary| {
+        let (most, average) = (pvar.statistic.max.as_f64(), pvar.statistic.avg);
+        if most < 3.0 * average || most < f64::from(1 << 20) {
+            return None;
+        }
+        let rank = pvar.statistic.max_rank;
+        let title = format!(
+            "MPI holds {} on rank {rank}, {} times the average ({})",
+            bytes(most),
+            double((10.0 * most / average).round() / 10.0),
+            pvar.name
+        );
+        let shown = "gyan report --variables";
+        let evidence = vec![
+            exact(&format!("{} on rank {rank}", pvar.name), most, "bytes", shown),
+            exact("average over the ranks", average, "bytes", shown),
+        ];
+        let advice = vec![say(
+            "see who sends to that rank (gyan report --peers), and post its receives earlier",
+        )];
+        Some(Found {
+            title,
+            at_stake: None,
+            evidence,
+            advice,
+            ranks: vec![rank],
+            ..Found::default()
+        })
+    };
+    let found = run.summary.pvars.iter().filter(is_memory).filter_map(of);
+    found.take(1).collect()
+}

@@ -1,0 +1,148 @@
+//! The rules, one row each.
+
+mod collectives;
+mod messages;
+mod numbers;
+mod placement;
+mod program;
+mod settings;
+
+use gyan_results::{Actor, Advice, Evidence};
+
+use super::run::{Run, Time};
+
+/// What a person who knows MPI looks for.
+pub(crate) struct Rule {
+    /// Never changes its meaning.
+    pub(crate) id: &'static str,
+    /// What it is about, in a few words.
+    pub(crate) name: &'static str,
+    pub(crate) acts: Actor,
+    /// The data that it looks at.
+    pub(crate) needs: &'static str,
+    /// When it speaks, with its thresholds.
+    pub(crate) when: &'static str,
+    /// What it means, and what is at stake.
+    pub(crate) means: &'static str,
+    /// When it is wrong.
+    pub(crate) wrong_when: &'static str,
+    /// The number that moves when what it advises is right.
+    pub(crate) witness: &'static str,
+    /// Where it comes from.
+    pub(crate) source: &'static str,
+    /// Rules that explain the same time better: next to one of them with at least half of what is at stake here, this one
+    /// says nothing.
+    pub(crate) yields_to: &'static [&'static str],
+    pub(super) look: fn(&Run) -> Vec<Found>,
+}
+
+/// What a rule has found.
+#[derive(Default)]
+pub(super) struct Found {
+    pub(super) title: String,
+    /// Seconds of all ranks together; none where that has no meaning.
+    pub(super) at_stake: Option<Time>,
+    pub(super) evidence: Vec<Evidence>,
+    pub(super) advice: Vec<Advice>,
+    pub(super) functions: Vec<String>,
+    pub(super) ranks: Vec<u32>,
+}
+
+/// In the order in which they are listed in docs/findings.md.
+pub(crate) const RULES: &[Rule] = &[
+    placement::OVERSUBSCRIBED,
+    placement::BOUND_TOGETHER,
+    placement::COPIED_TWICE,
+    placement::SLOW_START,
+    collectives::IMBALANCE,
+    collectives::COMMUNICATION,
+    collectives::WAITING,
+    collectives::ALGORITHM,
+    collectives::BARRIER,
+    messages::EAGER_LIMIT,
+    messages::FLOODED,
+    messages::LATE_SENDERS,
+    messages::LATE_RECEIVERS,
+    messages::LONG_SEARCHES,
+    messages::SMALL_MESSAGES,
+    messages::FIRST_CONTACT,
+    messages::MEMORY,
+    program::POLLING,
+    program::ASKS_FOR_RANK,
+    program::LEAK,
+    program::INDEPENDENT_IO,
+    settings::WITHOUT_DYNAMIC_RULES,
+    settings::IGNORED,
+    settings::INERT,
+    numbers::NOTHING_IN_MPI,
+    numbers::TOO_SHORT,
+    numbers::INCOMPLETE,
+    numbers::OVER_BUDGET,
+    numbers::NO_VARIABLES,
+];
+
+/// Functions that send a message and may wait until that is possible.
+const SENDS: &[&str] = &[
+    "MPI_Send",
+    "MPI_Ssend",
+    "MPI_Rsend",
+    "MPI_Bsend",
+    "MPI_Isend",
+    "MPI_Issend",
+    "MPI_Irsend",
+    "MPI_Ibsend",
+    "MPI_Sendrecv",
+    "MPI_Sendrecv_replace",
+    "MPI_Start",
+    "MPI_Startall",
+];
+
+/// Functions that end when a message has come.
+const RECEIVES: &[&str] = &[
+    "MPI_Recv",
+    "MPI_Mrecv",
+    "MPI_Sendrecv",
+    "MPI_Sendrecv_replace",
+    "MPI_Probe",
+    "MPI_Mprobe",
+    "MPI_Irecv",
+    "MPI_Imrecv",
+];
+
+/// Functions that end when requests are complete.
+const WAITS: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
+
+/// Functions that ask whether something has happened.
+const POLLS: &[&str] =
+    &["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe"];
+
+/// Blocking collective functions that move data.
+const COLLECTIVES: &[&str] = &[
+    "MPI_Allgather",
+    "MPI_Allgatherv",
+    "MPI_Allreduce",
+    "MPI_Alltoall",
+    "MPI_Alltoallv",
+    "MPI_Alltoallw",
+    "MPI_Bcast",
+    "MPI_Exscan",
+    "MPI_Gather",
+    "MPI_Gatherv",
+    "MPI_Reduce",
+    "MPI_Reduce_scatter",
+    "MPI_Reduce_scatter_block",
+    "MPI_Scan",
+    "MPI_Scatter",
+    "MPI_Scatterv",
+];
+
+/// The largest of all times, for a percentage in a sentence: `47 %`.
+fn percent(share: f64) -> String {
+    let percent = 100.0 * share;
+    if percent < 9.5 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+}
+
+/// `s` where there is not exactly one.
+fn plural(number: f64) -> &'static str {
+    if number == 1.0 { "" } else { "s" }
+}

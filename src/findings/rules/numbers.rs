@@ -1,0 +1,191 @@
+//! What is to be known of the numbers themselves.
+
+use gyan_results::{Actor, Ending};
+
+use super::{Found, Rule, percent, plural};
+use crate::findings::knobs::{command, say};
+use crate::findings::run::{Run, estimated, exact};
+use crate::render::numbers::{double, seconds, share};
+
+pub(super) const NOTHING_IN_MPI: Rule = Rule {
+    id: "nothing-in-mpi",
+    name: "Nothing in MPI is worth your time",
+    acts: Actor::Measurement,
+    needs: "the time in MPI",
+    when: "less than 5 % of the run is in MPI on the rank with most of it",
+    means: "Whatever is done about MPI, the run gets shorter by less than that. A profiler of the program itself (perf) \
+            shows more.",
+    wrong_when: "most of the work is in code that MPI calls back, or that waits for messages without MPI.",
+    witness: "the time in MPI",
+    source: "Amdahl's law",
+    yields_to: &[],
+    look: nothing_in_mpi,
+};
+
+fn nothing_in_mpi(run: &Run) -> Vec<Found> {
+    let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
+    let most = in_mpi.share.max.as_f64();
+    if most >= 0.05 {
+        return Vec::new();
+    }
+    let title =
+        format!("nothing in MPI is worth your time: {} of the run", percent(in_mpi.share.avg));
+    let time = estimated("time in MPI", in_mpi.time_s.sum.as_f64(), "s", "gyan report");
+    let evidence = vec![gyan_results::Evidence { error: in_mpi.time_error_s, ..time }];
+    let advice = vec![say("look at the program itself, with perf for instance")];
+    vec![Found { title, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const TOO_SHORT: Rule = Rule {
+    id: "too-short",
+    name: "The run is too short to tell much",
+    acts: Actor::Measurement,
+    needs: "the time of the run and of MPI_Init",
+    when: "less than 0.5 s lie between the end of MPI_Init and the end",
+    means: "The start of a program is not like the rest of it, and few calls are timed in such a time.",
+    wrong_when: "the run is as short as all runs of the program.",
+    witness: "the time of the run",
+    source: "MAQAO's own scores of a measurement",
+    yields_to: &[],
+    look: too_short,
+};
+
+fn too_short(run: &Run) -> Vec<Found> {
+    let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
+    let Some(elapsed) = &run.summary.elapsed_s else { return Vec::new() };
+    let own_s = elapsed.avg - init_s;
+    if own_s >= 0.5 {
+        return Vec::new();
+    }
+    let title = format!(
+        "the run is short ({} after MPI_Init): its shares say little",
+        seconds(own_s.max(0.0))
+    );
+    let evidence = vec![exact("time after MPI_Init, average rank", own_s, "s", "gyan report")];
+    let advice = vec![say("measure a run with more steps")];
+    vec![Found { title, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const INCOMPLETE: Rule = Rule {
+    id: "incomplete",
+    name: "Ranks are missing, or did not end by MPI_Finalize",
+    acts: Actor::Measurement,
+    needs: "the profiles of the ranks and how they ended",
+    when: "a profile is missing, or a rank was killed, crashed, or ended without MPI_Finalize",
+    means: "All numbers are of the ranks whose profiles are there, and of the time until their last profile was written.",
+    wrong_when: "the program is still running.",
+    witness: "the number of profiles",
+    source: "docs/internals.md, what a killed rank leaves",
+    yields_to: &[],
+    look: incomplete,
+};
+
+fn incomplete(run: &Run) -> Vec<Found> {
+    let ranks = &run.summary.ranks;
+    let ended: Vec<u32> = ranks
+        .ended_badly
+        .iter()
+        .filter(|ending| ending.how != Ending::Finalize)
+        .map(|ending| ending.rank)
+        .collect();
+    let missing = ranks.missing.len() as f64;
+    if ranks.missing.is_empty() && ended.is_empty() {
+        return Vec::new();
+    }
+    let number = ended.len() as f64;
+    let title = match (ranks.missing.is_empty(), ended.is_empty()) {
+        (false, true) => {
+            format!("profiles of {} rank{} are missing", double(missing), plural(missing))
+        }
+        (true, _) => {
+            format!("{} rank{} did not end by MPI_Finalize", double(number), plural(number))
+        }
+        _ => format!(
+            "profiles of {} rank{} are missing, and {} did not end by MPI_Finalize",
+            double(missing),
+            plural(missing),
+            double(number)
+        ),
+    };
+    let evidence = vec![
+        exact("profiles that are missing", missing, "", "gyan report"),
+        exact("ranks that did not end by MPI_Finalize", number, "", "gyan report"),
+    ];
+    let advice = vec![command("see what is known of them", "gyan report --all DIR")];
+    let all = [ranks.missing.as_slice(), &ended].concat();
+    vec![Found { title, evidence, advice, ranks: all, ..Found::default() }]
+}
+
+pub(super) const OVER_BUDGET: Rule = Rule {
+    id: "over-budget",
+    name: "gyan cost more than it may",
+    acts: Actor::Measurement,
+    needs: "what gyan cost, and its budget",
+    when: "on some rank gyan took more of the run between start and end than GYAN_BUDGET",
+    means: "Counting calls cannot be left out, so a program that does nothing but call MPI pays for it. Times of very \
+            short calls have that in them.",
+    wrong_when: "never, as far as is known.",
+    witness: "the cost of gyan",
+    source: "docs/performance.md",
+    yields_to: &[],
+    look: over_budget,
+};
+
+fn over_budget(run: &Run) -> Vec<Found> {
+    let overhead = &run.summary.overhead;
+    let (Some(running), Some(budget)) = (&overhead.running_share, overhead.budget) else {
+        return Vec::new();
+    };
+    if overhead.over_budget.is_empty() {
+        return Vec::new();
+    }
+    let most = running.max.as_f64();
+    let title = format!(
+        "gyan took {} of the run, its budget is {}: the program calls MPI very often",
+        share(most),
+        share(budget)
+    );
+    let evidence = vec![exact(
+        "largest cost over the ranks, as a part of the run",
+        most,
+        "",
+        "gyan report --all",
+    )];
+    let advice = vec![say("take differences between very short calls with care; counts are right")];
+    vec![Found { title, evidence, advice, ranks: overhead.over_budget.clone(), ..Found::default() }]
+}
+
+pub(super) const NO_VARIABLES: Rule = Rule {
+    id: "no-variables",
+    name: "The MPI library tells nothing by performance variables",
+    acts: Actor::Measurement,
+    needs: "the performance variables of the library, and which of them were read",
+    when: "none could be read, or all that were read are zero on every rank at the end",
+    means: "Many libraries are built without performance variables, or have them turned off. Calls, times, sizes and peers do \
+            not need them; queues do.",
+    wrong_when: "the program sends no messages.",
+    witness: "the number of variables that are not zero",
+    source: "docs/mpi-libraries.md",
+    yields_to: &[],
+    look: no_variables,
+};
+
+fn no_variables(run: &Run) -> Vec<Found> {
+    let coverage = &run.summary.coverage;
+    let is_alive = run.summary.pvars.iter().any(|pvar| !pvar.statistic.is_zero());
+    let sends = run.count(super::SENDS) + run.count(super::COLLECTIVES);
+    if is_alive || sends < 100.0 || coverage.advice.is_empty() {
+        return Vec::new();
+    }
+    let title = if coverage.sampled == 0 {
+        "no performance variable of the library could be read".to_owned()
+    } else {
+        format!("all {} performance variables of the library stay zero", coverage.sampled)
+    };
+    let evidence = vec![
+        exact("variables of the library", coverage.exported as f64, "", "gyan report --coverage"),
+        exact("variables that were read", coverage.sampled as f64, "", "gyan report --coverage"),
+    ];
+    let advice = coverage.advice.iter().take(1).map(|advice| say(advice.clone())).collect();
+    vec![Found { title, evidence, advice, ..Found::default() }]
+}

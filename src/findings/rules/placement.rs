@@ -1,0 +1,216 @@
+//! Where ranks run, and what the machine lets them do.
+
+use gyan_results::Actor;
+
+use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use crate::findings::knobs::{Purpose, command, say};
+use crate::findings::run::{Run, Time, estimated, exact, taken};
+use crate::render::numbers::{bytes, seconds};
+
+/// Messages of so many bytes are copied by pages rather than through buffers.
+const LARGE: f64 = 65536.0;
+
+pub(super) const OVERSUBSCRIBED: Rule = Rule {
+    id: "oversubscribed",
+    name: "More ranks than processors",
+    acts: Actor::Run,
+    needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
+    when: "more ranks of a host than processors that they may run on (or than the time limit of their control group \
+           allows), and ranks that were ready to run had no processor for over 1 % of the run",
+    means: "MPI libraries wait by asking again and again, so a rank that waits uses a processor that the rank it waits \
+            for may need. At stake is the time for which the main threads of the ranks were ready to run and had no \
+            processor. All other times of such a run say little: who waits in MPI may wait for a processor.",
+    wrong_when: "the ranks are asleep most of the time, as coordinators are; then they want no processor and the rule says \
+                 nothing. Threads of the ranks beside the main thread are not in the number.",
+    witness: "the time for which ranks wanted a processor (gyan report --machine)",
+    source: "proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
+    yields_to: &[],
+    look: oversubscribed,
+};
+
+fn oversubscribed(run: &Run) -> Vec<Found> {
+    let Some(placement) = run.oversubscribed() else { return Vec::new() };
+    let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
+    let (ranks, processors) = (placement.ranks, placement.capacity());
+    let share = run.share(wait_s);
+    let fit = processors.floor().max(1.0);
+    let hosts = placement.hosts.len();
+    let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
+    let title = format!(
+        "{ranks} ranks share {} processor{}{on}: they wait for one {} of the time",
+        crate::render::numbers::double(processors),
+        super::plural(processors),
+        percent(share)
+    );
+    let mut advice = vec![say(format!("run with {fit} rank{}", super::plural(fit)))];
+    if hosts > 1 {
+        advice = vec![say(format!("run with {fit} rank{} on a host", super::plural(fit)))];
+    }
+    if let Some((knob, value)) = run.knob_for(Purpose::Yield)
+        && !crate::findings::run::is_true(value)
+    {
+        advice.extend(knob.advice("or let ranks that wait give up their processor"));
+    }
+    let shown = "gyan report --machine";
+    let wait = estimated("time for which ranks wanted a processor", wait_s, "s", shown);
+    let mut evidence = vec![
+        exact("ranks on a host", ranks as f64, "", shown),
+        exact("processors that they may run on", processors, "", shown),
+        gyan_results::Evidence { known, ..wait },
+    ];
+    if let Some(used) = &run.summary.resources {
+        let lost = used.involuntary_switches.sum.as_f64();
+        evidence.push(exact("times that ranks lost their processor", lost, "", shown));
+    }
+    let at_stake = Some(Time::of(wait_s));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const BOUND_TOGETHER: Rule = Rule {
+    id: "bound-together",
+    name: "Ranks bound to the same cores while others are free",
+    acts: Actor::Run,
+    needs: "the processors that each rank may run on (gyan report --machine)",
+    when: "more than one rank is bound to a core while other cores of the host have none, and ranks that were ready to run \
+           had no processor for over 1 % of the run",
+    means: "A launcher has bound ranks to too few cores, often because two jobs or two launchers count from the first \
+            core. At stake is the time for which the main threads were ready to run and had no processor.",
+    wrong_when: "the free cores are meant for something else, such as threads of the program.",
+    witness: "the processors of each rank (gyan report --machine) and the time for which they wanted one",
+    source: "sched_setaffinity(2); mpirun(1), \"Mapping, Ranking, and Binding\"",
+    yields_to: &[],
+    look: bound_together,
+};
+
+fn bound_together(run: &Run) -> Vec<Found> {
+    let mut placements = run.summary.placements.iter();
+    let crowded = placements.find_map(|placement| Some((placement, placement.crowded.as_ref()?)));
+    let Some((placement, crowded)) = crowded else { return Vec::new() };
+    let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
+    let free = crowded.free_cores as f64;
+    let title = format!(
+        "up to {} ranks are bound to one core ({}) while {} {} none",
+        crate::render::numbers::double(crowded.ranks_per_core),
+        crowded.processors,
+        crate::render::numbers::double(free),
+        if free == 1.0 { "core has" } else { "cores have" }
+    );
+    let advice = vec![
+        command(
+            "bind each rank to a core of its own",
+            "mpirun --bind-to core ... (Slurm: srun --cpu-bind=cores)",
+        ),
+        say("or bind none: mpirun --bind-to none, srun --cpu-bind=none"),
+    ];
+    let shown = "gyan report --machine";
+    let wait = estimated("time for which ranks wanted a processor", wait_s, "s", shown);
+    let evidence = vec![
+        exact("ranks on a host", placement.ranks as f64, "", shown),
+        exact("ranks on the fullest core", crowded.ranks_per_core, "", shown),
+        exact("cores without a rank", free, "", shown),
+        gyan_results::Evidence { known, ..wait },
+    ];
+    let at_stake = Some(Time::of(wait_s));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const COPIED_TWICE: Rule = Rule {
+    id: "copied-twice",
+    name: "Large messages within a host are copied twice",
+    acts: Actor::System,
+    needs: "sizes of messages, the times of sends, receives and waits, the knob for single copies or ptrace_scope",
+    when: "a single host; half of all bytes are in messages of 64 KiB and more; sends, receives and waits take over 5 % of \
+           the run; and the library says that it has no single-copy mechanism, or ptrace is not allowed and XPMEM and KNEM \
+           are not loaded",
+    means: "Without CMA, XPMEM or KNEM a message goes through a buffer in shared memory: it is copied in and copied out. \
+            At stake, at most, is half of the time in sends, receives and waits, by the part of large messages in the \
+            bytes.",
+    wrong_when: "the time in these functions is waiting for the other side, not copying.",
+    witness: "the time in sends and receives",
+    source: "process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
+    yields_to: &["oversubscribed", "imbalance"],
+    look: copied_twice,
+};
+
+fn copied_twice(run: &Run) -> Vec<Found> {
+    if !run.is_on_one_host() {
+        return Vec::new();
+    }
+    let sizes = run.sizes(SENDS);
+    let all: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
+    let large: f64 = sizes.iter().filter(|bar| bar.0 >= LARGE).map(|(.., bytes)| bytes).sum();
+    let time = run.time(&[SENDS, RECEIVES, WAITS].concat());
+    if all <= 0.0 || large < 0.5 * all || run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let knob = run.knob_for(Purpose::SingleCopy);
+    let machine = run.summary.machines.first().map(|of| &of.machine);
+    let is_denied = machine.is_some_and(|machine| {
+        machine.ptrace_scope.is_some_and(|scope| scope > 0) && !machine.has_ptrace_capability
+    });
+    let has_other = run.has_transport("xpmem") || run.has_transport("knem");
+    let why = match knob {
+        Some((knob, value)) if matches!(value, "none" | "0") => format!("{} is {value}", knob.name),
+        _ if is_denied && !has_other => "ptrace is not allowed".to_owned(),
+        _ => return Vec::new(),
+    };
+    let at_stake = time.times(0.5 * large / all);
+    let title = format!("{} within the host are copied twice ({why})", bytes(large));
+    let advice = match knob {
+        Some((knob, _)) if !is_denied => {
+            knob.advice("let ranks copy from each other's memory").into_iter().collect()
+        }
+        _ => vec![say(
+            "let processes of a user read each other: sysctl kernel.yama.ptrace_scope=0, in a container \
+                 --cap-add SYS_PTRACE",
+        )],
+    };
+    let evidence = vec![
+        exact("bytes in messages of 64 KiB and more", large, "bytes", "gyan report --sizes"),
+        taken("time in sends, receives and waits", time, "gyan report"),
+    ];
+    vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
+}
+
+pub(super) const SLOW_START: Rule = Rule {
+    id: "slow-start",
+    name: "MPI_Init takes long",
+    acts: Actor::Run,
+    needs: "the time of MPI_Init and MPI_Init_thread",
+    when: "they take over 5 % of the run and over half a second of a rank on average",
+    means: "Ranks find each other, open networks and connect in MPI_Init. At stake is all of its time.",
+    wrong_when: "the run is short because it is a test, or ranks are started one after the other by hand.",
+    witness: "the time in MPI_Init",
+    source: "Open MPI 5, btl/ofi: it waits for a fabric that is not there (issue 12698 and others)",
+    yields_to: &[],
+    look: slow_start,
+};
+
+fn slow_start(run: &Run) -> Vec<Found> {
+    const START: &[&str] = &["MPI_Init", "MPI_Init_thread"];
+    let time = run.time(START);
+    let of_a_rank = run.of_a_rank(time.seconds);
+    let (Some(call), true) = (run.worst(START), of_a_rank > 0.5 && run.share(time.seconds) > 0.05)
+    else {
+        return Vec::new();
+    };
+    let title = format!("{} takes {} of each rank", call.name, seconds(of_a_rank));
+    let mut advice = Vec::new();
+    if run.has_transport("mca_btl_ofi") || run.has_transport("fabric") {
+        advice.push(command(
+            "do not look for a fabric, where there is none",
+            "gyan run --set btl=^ofi -- ...",
+        ));
+        if run.family != crate::findings::run::Family::OpenMpi {
+            advice.clear();
+        }
+    }
+    if advice.is_empty() {
+        advice.push(say(
+            "see whether the launcher, the name service or a network that is not there is slow",
+        ));
+    }
+    let evidence = vec![taken(&format!("time in {}", call.name), time, "gyan report")];
+    let functions = vec![call.name.clone()];
+    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+}

@@ -1,0 +1,264 @@
+//! What rules ask of a run.
+
+use std::collections::BTreeMap;
+
+use gyan_results::{
+    CallSummary, Efficiencies, Evidence, Knowledge, PlacementSummary, Quantity, QueueRow, Summary,
+    WaitingSummary,
+};
+
+use super::efficiencies::efficiencies;
+
+/// The MPI library of a run, as far as knobs differ.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Family {
+    OpenMpi,
+    Mpich,
+    IntelMpi,
+    Other,
+}
+
+/// Seconds on all ranks together, with their standard error.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Time {
+    pub(super) seconds: f64,
+    pub(super) error: f64,
+}
+
+impl Time {
+    pub(super) fn of(seconds: f64) -> Time {
+        Time { seconds, error: 0.0 }
+    }
+
+    pub(super) fn plus(self, other: Time) -> Time {
+        let Time { seconds, error } = self;
+        Time { seconds: seconds + other.seconds, error: error.hypot(other.error) }
+    }
+
+    pub(super) fn times(self, part: f64) -> Time {
+        Time { seconds: self.seconds * part, error: self.error * part }
+    }
+}
+
+pub(super) struct Run<'a> {
+    pub(super) summary: &'a Summary,
+    pub(super) efficiencies: Option<Efficiencies>,
+    pub(super) queues: Vec<QueueRow>,
+    pub(super) family: Family,
+    pub(super) version: u64,
+    /// Seconds of all ranks together.
+    pub(super) total_s: f64,
+    pub(super) ranks: f64,
+    calls: BTreeMap<&'a str, &'a CallSummary>,
+    /// Where in the program each function takes the most time, as far as that is known.
+    places: &'a BTreeMap<String, String>,
+}
+
+impl<'a> Run<'a> {
+    pub(super) fn new(summary: &'a Summary, places: &'a BTreeMap<String, String>) -> Run<'a> {
+        let elapsed = summary.elapsed_s.as_ref();
+        let (family, version) = library(&summary.mpi.library);
+        Run {
+            summary,
+            efficiencies: efficiencies(summary),
+            queues: summary.queues(),
+            family,
+            version,
+            total_s: elapsed.map_or(0.0, |elapsed| elapsed.sum.as_f64()),
+            ranks: f64::from(summary.ranks.reduced),
+            calls: summary.calls.iter().map(|call| (call.name.as_str(), call)).collect(),
+            places,
+        }
+    }
+
+    /// Of the time of all ranks.
+    pub(super) fn share(&self, seconds: f64) -> f64 {
+        if self.total_s > 0.0 { seconds / self.total_s } else { 0.0 }
+    }
+
+    /// Seconds of a rank on average.
+    pub(super) fn of_a_rank(&self, seconds: f64) -> f64 {
+        if self.ranks > 0.0 { seconds / self.ranks } else { 0.0 }
+    }
+
+    pub(super) fn call(&self, name: &str) -> Option<&'a CallSummary> {
+        self.calls.get(name).copied()
+    }
+
+    /// The functions of a list that were called, also in their large-count form (`_c`).
+    pub(super) fn called<'n>(
+        &self,
+        names: &'n [&str],
+    ) -> impl Iterator<Item = &'a CallSummary> + use<'a, 'n> {
+        let calls: Vec<&'a CallSummary> = self.calls.values().copied().collect();
+        calls.into_iter().filter(|call| {
+            let name = call.name.strip_suffix("_c").unwrap_or(&call.name);
+            names.contains(&name)
+        })
+    }
+
+    pub(super) fn time(&self, names: &[&str]) -> Time {
+        self.called(names).map(time_of).fold(Time::default(), Time::plus)
+    }
+
+    pub(super) fn count(&self, names: &[&str]) -> f64 {
+        self.called(names).map(|call| call.count.sum.as_f64()).sum()
+    }
+
+    /// The one of these functions that takes the most time.
+    pub(super) fn worst(&self, names: &[&str]) -> Option<&'a CallSummary> {
+        let by_time = |one: &&CallSummary, other: &&CallSummary| {
+            time_of(one).seconds.total_cmp(&time_of(other).seconds)
+        };
+        self.called(names).max_by(by_time)
+    }
+
+    /// `MPI_Waitall at halo.c:112`, or the name only.
+    pub(super) fn with_place(&self, function: &str) -> String {
+        match self.places.get(function) {
+            Some(place) => format!("{function} at {place}"),
+            None => function.to_owned(),
+        }
+    }
+
+    /// The messages or calls of all ranks by size: the lower end of a bar, how many, and how many bytes.
+    pub(super) fn sizes(&self, names: &[&str]) -> Vec<(f64, f64, f64)> {
+        let mut sizes: Vec<(f64, f64, f64)> = Vec::new();
+        for call in self.called(names) {
+            let bars = call.size_histogram.iter().zip(&call.size_histogram_bytes).enumerate();
+            for (bar, (&number, &bytes)) in bars {
+                if sizes.len() <= bar {
+                    let from = |bar: usize| (bar > 0).then(|| 2_f64.powf(bar as f64 - 1.0));
+                    let new = (sizes.len()..=bar).map(|bar| (from(bar).unwrap_or(0.0), 0.0, 0.0));
+                    sizes.extend(new.collect::<Vec<_>>());
+                }
+                sizes[bar].1 += number as f64;
+                sizes[bar].2 += bytes as f64;
+            }
+        }
+        sizes
+    }
+
+    /// The value of a knob, when the library has it.
+    pub(super) fn knob(&self, name: &str) -> Option<&'a str> {
+        let knob = self.summary.knobs.iter().find(|knob| knob.name == name)?;
+        Some(&knob.value)
+    }
+
+    pub(super) fn is_on(&self, knob: &str) -> Option<bool> {
+        Some(is_true(self.knob(knob)?))
+    }
+
+    /// What MPICH and its descendants were built with: `ch3` or `ch4`.
+    pub(super) fn has_device(&self, device: &str) -> bool {
+        self.summary.mpi.device.as_ref().is_some_and(|own| own.starts_with(device))
+    }
+
+    /// Whether a component was loaded on some host, so far as hosts were looked at.
+    pub(super) fn has_transport(&self, name: &str) -> bool {
+        let machines = self.summary.machines.iter();
+        machines.flat_map(|of| &of.machine.transports).any(|transport| transport.name == name)
+    }
+
+    pub(super) fn is_on_one_host(&self) -> bool {
+        self.summary.hosts.len() == 1
+    }
+
+    /// The first host with more ranks than processors.
+    pub(super) fn oversubscribed(&self) -> Option<&'a PlacementSummary> {
+        self.summary.placements.iter().find(|placement| placement.is_oversubscribed)
+    }
+
+    /// Seconds for which ranks were ready to run and had no processor: counted by the kernel, or else what they were
+    /// not running, where their processors were busy.
+    pub(super) fn waits_for_processors(&self) -> Option<(f64, Knowledge)> {
+        let used = self.summary.resources.as_ref()?;
+        if let Some(wait) = &used.processor_wait_s {
+            return Some((wait.sum.as_f64(), Knowledge::Exact));
+        }
+        let running_s = used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
+        let hosts = self.summary.placements.iter();
+        let processors: f64 = hosts.map(|of| of.capacity() * of.hosts.len() as f64).sum();
+        let wall_s = self.summary.elapsed_s.as_ref()?.max.as_f64();
+        let is_busy = running_s > 0.8 * processors * wall_s;
+        is_busy.then(|| ((self.total_s - running_s).max(0.0), Knowledge::Estimated))
+    }
+
+    pub(super) fn queue(&self, quantity: Quantity) -> impl Iterator<Item = &QueueRow> {
+        self.queues.iter().filter(move |row| row.quantity == quantity)
+    }
+
+    pub(super) fn waiting(&self) -> &'a [WaitingSummary] {
+        &self.summary.waiting
+    }
+}
+
+/// What a function took on all ranks.
+pub(super) fn time_of(call: &CallSummary) -> Time {
+    let seconds = call.time_s.as_ref().map_or(0.0, |time| time.sum.as_f64());
+    Time { seconds, error: call.time_error_s.unwrap_or(0.0) }
+}
+
+/// How well that is known.
+pub(super) fn knowledge_of(time: Time) -> Knowledge {
+    if time.error == 0.0 { Knowledge::Exact } else { Knowledge::Sampled }
+}
+
+pub(super) fn is_true(value: &str) -> bool {
+    matches!(value.to_ascii_lowercase().as_str(), "1" | "true" | "yes" | "on" | "enabled")
+}
+
+/// A number that a finding rests on, counted or read.
+pub(super) fn exact(what: &str, value: f64, unit: &str, shown_by: &str) -> Evidence {
+    Evidence {
+        what: what.to_owned(),
+        value,
+        unit: unit.to_owned(),
+        known: Knowledge::Exact,
+        error: None,
+        shown_by: shown_by.to_owned(),
+    }
+}
+
+/// One that a model gives.
+pub(super) fn estimated(what: &str, value: f64, unit: &str, shown_by: &str) -> Evidence {
+    Evidence { known: Knowledge::Estimated, ..exact(what, value, unit, shown_by) }
+}
+
+/// Seconds on all ranks.
+pub(super) fn taken(what: &str, time: Time, shown_by: &str) -> Evidence {
+    let error = (time.error > 0.0).then_some(time.error);
+    Evidence { known: knowledge_of(time), error, ..exact(what, time.seconds, "s", shown_by) }
+}
+
+fn library(name: &str) -> (Family, u64) {
+    let family = if name.starts_with("Open MPI") {
+        Family::OpenMpi
+    } else if name.starts_with("Intel") {
+        Family::IntelMpi
+    } else if name.starts_with("MPICH") {
+        Family::Mpich
+    } else {
+        Family::Other
+    };
+    let digits = name.split(|sign: char| !sign.is_ascii_digit()).find(|word| !word.is_empty());
+    (family, digits.and_then(|digits| digits.parse().ok()).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_library_is_known_by_its_first_line() {
+        for (name, expected) in [
+            ("Open MPI v4.1.4, package: Debian OpenMPI", (Family::OpenMpi, 4)),
+            ("MPICH Version:\t5.0.2", (Family::Mpich, 5)),
+            ("MPICH Version:      4.0.2", (Family::Mpich, 4)),
+            ("Intel(R) MPI Library 2021.18.1 for Linux* OS", (Family::IntelMpi, 2021)),
+            ("Another", (Family::Other, 0)),
+        ] {
+            assert_eq!(library(name), expected, "{name}");
+        }
+    }
+}
