@@ -2,7 +2,7 @@
 
 use gyan_results::Actor;
 
-use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use super::{Found, RECEIVES, Rule, SENDS, WAITS};
 use crate::findings::knobs::{Purpose, command, say};
 use crate::findings::run::{Run, Time, estimated, exact, taken};
 use crate::render::numbers::{bytes, seconds};
@@ -23,7 +23,7 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
     wrong_when: "the ranks are asleep most of the time, as coordinators are; then they want no processor and the rule says \
                  nothing. Threads of the ranks beside the main thread are not in the number.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
-    source: "proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
+    source: "The manual page proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
     yields_to: &[],
     look: oversubscribed,
 };
@@ -32,15 +32,15 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
     let (ranks, processors) = (placement.ranks, placement.capacity());
-    let share = run.share(wait_s);
     let fit = processors.floor().max(1.0);
     let hosts = placement.hosts.len();
     let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
     let title = format!(
-        "{ranks} ranks share {} processor{}{on}: they wait for one {} of the time",
+        "{ranks} ranks share {} processor{}{on}: a rank waits {} of {} for one",
         crate::render::numbers::double(processors),
         super::plural(processors),
-        percent(share)
+        seconds(run.of_a_rank(wait_s)),
+        seconds(run.of_a_rank(run.total_s))
     );
     let mut advice = vec![say(format!("run with {fit} rank{}", super::plural(fit)))];
     if hosts > 1 {
