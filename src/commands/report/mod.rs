@@ -102,44 +102,55 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
         print(format, &view, data, |out| write_json(out, &summary.waiting))?;
     } else {
-        let (watched, remarks) = stacks::watched(&summary);
-        let called = sites::call_sites(&summary);
-        let places = view::places(called.as_ref());
-        // Of a part of the functions nothing can be concluded.
-        let (efficiencies, findings) = match &options.vars {
-            None => findings::find(&summary, &places),
-            Some(_) => (None, Vec::new()),
-        };
-        let directory = shown(directory);
-        if options.findings {
-            let view = view::findings(&summary, efficiencies.as_ref(), &findings, &directory);
-            let data = data::findings(&findings);
-            let whole = Findings { efficiencies: &efficiencies, findings: &findings };
-            print(format, &view, data, |out| write_json(out, &whole))?;
-        } else if matches!(format, Format::Json) {
-            drop(called);
-            (summary.efficiencies, summary.findings) = (efficiencies, findings);
-            output::print(|mut out| write_summary(&mut out, &summary))?;
-        } else {
-            let known = Known {
-                watched: &watched,
-                remarks: &remarks,
-                called: called.as_ref(),
-                findings: &findings,
-                directory: &directory,
-            };
-            let part = match options {
-                ReportOptions { vars: Some(_), .. } => Part::Named,
-                ReportOptions { variables: true, .. } => Part::Variables,
-                ReportOptions { coverage: true, .. } => Part::Coverage,
-                ReportOptions { all: true, .. } => Part::Whole,
-                _ => Part::First,
-            };
-            let view = view::report(&summary, known, part, all);
-            print(format, &view, data::summary(&summary, &watched), |_| Ok(()))?;
-        }
+        whole(directory, summary, options, format)?;
     }
     Ok(if complete { DONE } else { INCOMPLETE })
+}
+
+/// The run as a whole, or a part of its report.
+fn whole(
+    directory: &Path,
+    mut summary: Summary,
+    options: &ReportOptions,
+    format: Format,
+) -> Result<(), Error> {
+    let (watched, remarks) = stacks::watched(&summary);
+    let called = sites::call_sites(&summary);
+    let places = view::places(called.as_ref());
+    // Of a part of the functions nothing can be concluded.
+    let (efficiencies, findings) = match &options.vars {
+        None => findings::find(&summary, &places),
+        Some(_) => (None, Vec::new()),
+    };
+    let directory = shown(directory);
+    if options.findings {
+        let view = view::findings(&summary, efficiencies.as_ref(), &findings, &directory);
+        let data = data::findings(&findings);
+        let whole = Findings { efficiencies: &efficiencies, findings: &findings };
+        print(format, &view, data, |out| write_json(out, &whole))?;
+    } else if matches!(format, Format::Json) {
+        drop(called);
+        (summary.efficiencies, summary.findings) = (efficiencies, findings);
+        output::print(|mut out| write_summary(&mut out, &summary))?;
+    } else {
+        let known = Known {
+            watched: &watched,
+            remarks: &remarks,
+            called: called.as_ref(),
+            findings: &findings,
+            directory: &directory,
+        };
+        let part = match options {
+            ReportOptions { vars: Some(_), .. } => Part::Named,
+            ReportOptions { variables: true, .. } => Part::Variables,
+            ReportOptions { coverage: true, .. } => Part::Coverage,
+            ReportOptions { all: true, .. } => Part::Whole,
+            _ => Part::First,
+        };
+        let view = view::report(&summary, known, part, options.all);
+        print(format, &view, data::summary(&summary, &watched), |_| Ok(()))?;
+    }
+    Ok(())
 }
 
 /// What `--findings --format json` prints; the summary has both, too.

@@ -144,5 +144,5 @@ fn percent(share: f64) -> String {
 
 /// `s` where there is not exactly one.
 fn plural(number: f64) -> &'static str {
-    if number == 1.0 { "" } else { "s" }
+    if number > 0.99 && number < 1.01 { "" } else { "s" }
 }

@@ -93,7 +93,7 @@ fn bound_together(run: &Run) -> Vec<Found> {
         crate::render::numbers::double(crowded.ranks_per_core),
         crowded.processors,
         crate::render::numbers::double(free),
-        if free == 1.0 { "core has" } else { "cores have" }
+        if crowded.free_cores == 1 { "core has" } else { "cores have" }
     );
     let advice = vec![
         command(

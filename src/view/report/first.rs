@@ -185,7 +185,7 @@ fn queues(summary: &Summary) -> Option<Value<'_>> {
         let ranks = f64::from(summary.ranks.reduced.max(1));
         let each =
             Amount { fidelity: gyan_results::Fidelity::Estimated, ..seconds(late_s / ranks) };
-        parts.push(line!["a rank waited about ", each, " for late senders"]);
+        parts.push(line!["late senders: about ", each, " of a rank"]);
     }
     if parts.is_empty() {
         return None;
@@ -217,12 +217,12 @@ fn gyan(summary: &Summary) -> Value<'_> {
     let overhead = &summary.overhead;
     let most = Unit::Share.of(overhead.share.max);
     let budget = match (overhead.budget, overhead.over_budget.len()) {
-        (Some(budget), 0) => line![", between start and end within its budget of ", share(budget)],
+        (Some(budget), 0) => line!["; budget of ", share(budget), " kept between start and end"],
         (Some(budget), over) => {
             let ranks = line![over, " rank", plural(over as u64)];
-            line![", ITS BUDGET OF ", share(budget), " WAS EXCEEDED on ", ranks]
+            line!["; BUDGET OF ", share(budget), " EXCEEDED on ", ranks]
         }
         (None, _) => "".into(),
     };
-    line!["gyan itself: at most ", most, " of the run on a rank", budget, " (--coverage)"]
+    line!["gyan: at most ", most, " of the run on a rank", budget, " (--coverage)"]
 }

@@ -72,9 +72,12 @@ pub(crate) fn report<'a>(
     }
     match part {
         Part::First | Part::Whole => {
-            subtitle.push("".into());
-            subtitle.extend(first::headline(summary, called));
-            subtitle.extend(findings::first(findings, directory));
+            let mut answers: Vec<Value> = first::headline(summary, called).into_iter().collect();
+            answers.extend(findings::first(findings, directory));
+            if !answers.is_empty() {
+                subtitle.push("".into());
+            }
+            subtitle.extend(answers);
             sections.extend(first::average_rank(summary, called));
             if part == Part::First {
                 // Without times there is nothing better than counts.
