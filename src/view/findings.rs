@@ -7,12 +7,17 @@ use super::value::{Amount, Unit, Value, line, row, seconds, share};
 use super::{Section, View, numbers, texts};
 use gyan_results::Fidelity;
 
+/// Of no use to who has not asked.
+const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
+
 /// Findings on the first screen.
 const FIRST_AT_MOST: usize = 3;
 
 /// In short: the title with what is at stake, and below it what to do.
 pub(super) fn first<'a>(findings: &'a [Finding], directory: &str) -> Vec<Value<'a>> {
     let mut lines = Vec::new();
+    let is_shown = |finding: &&Finding| !ONLY_WHEN_ASKED.contains(&finding.id.as_str());
+    let findings: Vec<&Finding> = findings.iter().filter(is_shown).collect();
     for (at, finding) in findings.iter().take(FIRST_AT_MOST).enumerate() {
         lines.push(line![(at + 1) as u64, ". ", &finding.title, at_stake(finding)]);
         lines.extend(finding.advice.iter().take(2).map(|of| advice(of, directory)));

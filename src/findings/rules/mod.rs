@@ -52,6 +52,7 @@ pub(super) struct Found {
 pub(crate) const RULES: &[Rule] = &[
     placement::OVERSUBSCRIBED,
     placement::BOUND_TOGETHER,
+    placement::OTHER_LOAD,
     placement::COPIED_TWICE,
     placement::SLOW_START,
     collectives::IMBALANCE,

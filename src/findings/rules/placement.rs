@@ -1,6 +1,6 @@
 //! Where ranks run, and what the machine lets them do.
 
-use gyan_results::Actor;
+use gyan_results::{Actor, Knowledge};
 
 use super::{Found, RECEIVES, Rule, SENDS, WAITS};
 use crate::findings::knobs::{Purpose, command, say};
@@ -62,6 +62,47 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
         let lost = used.involuntary_switches.sum.as_f64();
         evidence.push(exact("times that ranks lost their processor", lost, "", shown));
     }
+    let at_stake = Some(Time::of(wait_s));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const OTHER_LOAD: Rule = Rule {
+    id: "other-load",
+    name: "Something else uses the processors",
+    acts: Actor::System,
+    needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
+    when: "there are processors enough for the ranks, and still ranks that were ready to run had none for over 5 % of the run",
+    means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake is the time for which \
+            the main threads of the ranks were ready to run and had no processor. A rank that is held up holds up those that \
+            wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
+    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed.",
+    witness: "the time for which ranks wanted a processor (gyan report --machine)",
+    source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
+    yields_to: &["oversubscribed", "bound-together"],
+    look: other_load,
+};
+
+fn other_load(run: &Run) -> Vec<Found> {
+    if run.oversubscribed().is_some() || run.summary.placements.is_empty() {
+        return Vec::new();
+    }
+    let Some((wait_s, Knowledge::Exact)) = run.waits_for_processors() else { return Vec::new() };
+    if run.share(wait_s) < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "a rank waits {} of {} for a processor, though there are enough: something else runs on them",
+        seconds(run.of_a_rank(wait_s)),
+        seconds(run.of_a_rank(run.total_s))
+    );
+    let shown = "gyan report --machine";
+    let evidence = vec![exact("time for which ranks wanted a processor", wait_s, "s", shown)];
+    let advice = vec![
+        say(
+            "see what else runs there (top), or whether the ranks have threads of their own (OMP_NUM_THREADS)",
+        ),
+        say("times of such a run say little: measure again when nothing else runs"),
+    ];
     let at_stake = Some(Time::of(wait_s));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
@@ -128,7 +169,7 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     wrong_when: "the time in these functions is waiting for the other side, not copying.",
     witness: "the time in sends and receives",
     source: "process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
-    yields_to: &["oversubscribed", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: copied_twice,
 };
 

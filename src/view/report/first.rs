@@ -44,7 +44,12 @@ fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
     let average = in_mpi.share.avg;
     // The error of a mean is that of the sum in the same proportion.
     let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
-    share(average).estimated(error)
+    estimate(share(average), error)
+}
+
+/// Rows that add up are neither too small nor too large for sure, where no error is known.
+fn estimate(amount: Amount, error: Option<f64>) -> Amount {
+    Amount { at_least: false, ..amount.estimated(error) }
 }
 
 /// ` (40 % on rank 0 to 60 % on rank 3)`, where ranks differ.
@@ -92,7 +97,7 @@ pub(super) fn average_rank<'a>(
     let shown: Vec<&CallSummary> =
         calls.iter().enumerate().filter(is_shown).map(|(_, call)| *call).collect();
     let error = in_mpi.time_error_s.map(|error| error / ranks);
-    let own = seconds(run_s - mpi_s).estimated(error);
+    let own = estimate(seconds(run_s - mpi_s), error);
     let mut rows = vec![row!["own code", own, of_run(run_s - mpi_s), "", "", ""]];
     let mut rest_s = mpi_s;
     for call in &shown {
@@ -103,7 +108,7 @@ pub(super) fn average_rank<'a>(
         let per_call = if count > 0.0 { time_s / count } else { 0.0 };
         let longest = call.time_max_s.as_ref().map(|longest| Unit::Seconds.extremes(longest)[1]);
         let calls = Unit::Count.double(count);
-        let time = seconds(time_s).estimated(error);
+        let time = estimate(seconds(time_s), error);
         rows.push(row![&call.name, time, of_run(time_s), calls, seconds(per_call), longest]);
     }
     let others = summary.calls.len() - shown.len();
@@ -124,8 +129,15 @@ pub(super) fn average_rank<'a>(
             cells.push(place.map_or("".into(), |place| cut(&place, PLACE_AT_MOST).into()));
         }
     }
-    // Empty where nothing is in any row.
-    let notes = Vec::new();
+    let is_vague = |call: &&CallSummary| {
+        estimate(seconds(seconds_in(call).unwrap_or(0.0)), call.time_error_s).error.is_none()
+            && call.time_error_s != Some(0.0)
+    };
+    let vague = shown.iter().copied().filter(is_vague).count();
+    let notes = match vague {
+        0 => Vec::new(),
+        _ => vec!["without ± too few calls were timed to tell how wrong an estimate is".into()],
+    };
     Some(Section { title: "".into(), columns, rows, notes })
 }
 
@@ -171,12 +183,14 @@ fn queues(summary: &Summary) -> Option<Value<'_>> {
     };
     let mut parts: Vec<Value> = Vec::new();
     for (quantity, noun) in [
-        (Quantity::UnexpectedLength, "unexpected messages"),
-        (Quantity::PostedLength, "posted receives"),
+        (Quantity::UnexpectedLength, "unexpected message"),
+        (Quantity::PostedLength, "posted receive"),
     ] {
         if let Some(most) = longest(quantity) {
             let length = Unit::Count.double(most.value);
-            parts.push(line!["up to ", length, " ", noun, " (rank ", Value::Rank(most.rank), ")"]);
+            let plural = plural(u64::from(most.value > 1.0) + 1);
+            let rank = Value::Rank(most.rank);
+            parts.push(line!["up to ", length, " ", noun, plural, " (rank ", rank, ")"]);
         }
     }
     let late = rows.iter().filter(|row| row.quantity == Quantity::LateSenders);
