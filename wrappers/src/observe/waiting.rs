@@ -128,13 +128,13 @@ pub(crate) fn around(
     }
     let of_late = communicators::of_late(comm);
     let Some(tally) = of_late.and_then(|communicator| tally(communicator, function)) else {
-        return out_of_line(|| due(alone, function, comm), next);
+        return out_of_line(move || due(alone, function, comm), next);
     };
     let call = tally.count(alone);
     if call != tally.next.get() {
         return next();
     }
-    out_of_line(|| tally.draw(call), next)
+    out_of_line(move || tally.draw(call), next)
 }
 
 #[cold]
