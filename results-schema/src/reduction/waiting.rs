@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 use super::merge::{Lowest, Merge, merge_fields};
 use super::ranks::RankSet;
 use crate::{
-    CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, Waiting, WaitingOfRanks, WaitingSummary,
-    collected, sort_by,
+    CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, Waiting, WaitingOfRanks,
+    WaitingSummary, collected, sort_by,
 };
 
 /// Functions on communicators that are compared: those of the largest.
