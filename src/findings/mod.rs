@@ -47,19 +47,33 @@ pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
     ("Source", "POP Centre of Excellence, Standard Metrics for Performance Audits (pop-coe.eu)"),
 ];
 
+/// What is concluded from a run.
+#[derive(Default)]
+pub(crate) struct Answers {
+    pub(crate) efficiencies: Option<Efficiencies>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) eager: Option<Eager>,
+}
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Eager {
+    /// Up to so many bytes, header included, a message is sent without asking.
+    pub(crate) limit_bytes: f64,
+    /// The part of the messages that are larger.
+    pub(crate) above: f64,
+}
+
 /// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
-pub(crate) fn find(
-    summary: &Summary,
-    places: &BTreeMap<String, String>,
-) -> (Option<Efficiencies>, Vec<Finding>) {
+pub(crate) fn find(summary: &Summary, places: &BTreeMap<String, String>) -> Answers {
     let run = Run::new(summary, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
         findings
             .extend((rule.look)(&run).into_iter().filter_map(|found| rule.finding(&run, found)));
     }
-    let Run { efficiencies, .. } = run;
-    (efficiencies, ranked(findings))
+    let eager = rules::eager(&run);
+    Answers { efficiencies: run.efficiencies, findings: ranked(findings), eager }
 }
 
 impl Rule {
