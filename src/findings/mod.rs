@@ -64,6 +64,10 @@ pub(crate) struct Eager {
     pub(crate) above: f64,
 }
 
+/// Where there is so little time in MPI, less than this of the run is not spoken of.
+const NOTHING: &str = "nothing-in-mpi";
+const MUCH_SHARE: f64 = 0.05;
+
 /// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
 pub(crate) fn find(summary: &Summary, places: &BTreeMap<String, String>) -> Answers {
     let run = Run::new(summary, places);
@@ -117,6 +121,9 @@ fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
     let mut explained = explained.into_iter();
     let mut findings = findings;
     findings.retain(|_| explained.next() != Some(true));
+    if findings.iter().any(|finding| finding.id == NOTHING) {
+        findings.retain(|finding| finding.at_stake_share.is_none_or(|share| share >= MUCH_SHARE));
+    }
     findings.sort_by(|one, other| stake(other).total_cmp(&stake(one)));
     findings
 }

@@ -126,10 +126,7 @@ fn communication(run: &Run) -> Vec<Found> {
     ];
     let advice = vec![
         say("send fewer and larger messages, and work while they travel (MPI_Isend, MPI_Irecv)"),
-        command(
-            "see who talks to whom, and how much",
-            "gyan report --peers DIR; gyan report --sizes DIR",
-        ),
+        command("see who talks to whom, and how much", "gyan report --peers DIR"),
     ];
     let functions = vec![worst.name.clone()];
     vec![Found { title, at_stake: Some(at_stake), evidence, advice, functions, ..Found::default() }]
