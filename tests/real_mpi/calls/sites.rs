@@ -291,7 +291,9 @@ fn without_debug_information_functions_are_named_and_one_sentence_says_why() {
     let mpi = four()[0];
     let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &["-O2"]), &[], &[]);
     assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
-    let report = report(&run.directory);
+    // All of them: which take the most time is the machine's business.
+    let all = crate::common::run(gyan().args(["report", "--sites", "--all"]).arg(&run.directory));
+    let report = all.stdout;
     assert!(
         report.lines().any(|line| line.contains(" messages") && line.contains("+0x")),
         "{report}"
@@ -329,7 +331,7 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
         let first = report.lines().skip_while(|line| !line.starts_with("FUNCTION")).nth(1);
         assert!(first.unwrap().contains(&place), "{mpi:?} {report}");
         let whole = crate::common::run(gyan().arg("report").arg(&run.directory)).stdout;
-        let place = format!("MPI_Waitall at halo_exchange.c:{line}");
+        let place = format!("halo_exchange.c:{line}");
         assert!(whole.contains(&place), "{mpi:?} {whole}");
     }
 }
