@@ -81,7 +81,7 @@ fn asks_for_rank(run: &Run) -> Vec<Found> {
     let Some(worst) = run.worst(ASKS) else { return Vec::new() };
     let calls = run.count(ASKS);
     let title = format!(
-        "{} calls of MPI_Comm_rank and MPI_Comm_size, most at {}",
+        "{} calls of MPI_Comm_rank and MPI_Comm_size, most of {}",
         double(calls),
         run.with_place(&worst.name)
     );
