@@ -39,6 +39,8 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Print the report of a run directory
     Report(ReportOptions),
+    /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
+    Explain(ExplainOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -130,6 +132,8 @@ pub(crate) struct RunOptions {
     after_help = "\
 Examples:
   gyan report gyan-app-1234
+  gyan report --findings gyan-app-1234                what costs time, why, and what to do about it
+  gyan report --variables gyan-app-1234               what the MPI library counted
   gyan report --all --vars '*unexpected*' gyan-app-1234
   gyan report --phase gyan-app-1234                   a table of the program's phases
   gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
@@ -158,6 +162,15 @@ pub(crate) struct ReportOptions {
     /// Only variables and functions whose name matches, with * and ?
     #[arg(long, value_name = "GLOB")]
     pub(crate) vars: Option<String>,
+    /// What costs time, why, and what to do about it: all findings with the numbers that they rest on
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) findings: bool,
+    /// The performance variables of the MPI library, and what their classes mean
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) variables: bool,
+    /// Which variables were read and which were not, and what gyan cost
+    #[arg(long, group = "part", conflicts_with = "vars")]
+    pub(crate) coverage: bool,
     /// The control variables that the run recorded, instead of the report
     #[arg(long, conflicts_with = "all", group = "part")]
     pub(crate) environment: bool,
@@ -191,6 +204,18 @@ pub(crate) struct ReportOptions {
     /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) waiting: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan explain                     the names of all findings and classes
+  gyan explain oversubscribed
+  gyan explain highwatermark")]
+pub(crate) struct ExplainOptions {
+    /// The name of a finding or of a class of performance variables [default: list them]
+    #[arg(value_name = "ID")]
+    pub(crate) id: Option<String>,
 }
 
 #[derive(Args)]

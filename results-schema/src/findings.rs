@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How well the time of the ranks was used (POP, Performance Optimisation and Productivity, "Standard Metrics").
 ///
-/// With the time T of the run and the time U that a rank spends outside MPI: the load balance is mean U / max U, the
+/// With the time T of an average rank and the time U that a rank spends outside MPI: the load balance is mean U / max U, the
 /// communication efficiency max U / T, and the parallel efficiency their product, mean U / T.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]

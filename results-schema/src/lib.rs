@@ -97,7 +97,9 @@ pub use values::{Digest, Values};
 pub use variables::{
     Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, value_text,
 };
-pub use waiting::{CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingSummary};
+pub use waiting::{
+    CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks, WaitingSummary,
+};
 pub use write::{
     json_line, rank_file_name, rank_of_file_name, write_json, write_rank, write_summary,
 };

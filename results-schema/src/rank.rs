@@ -127,7 +127,7 @@ pub struct Mpi {
     /// The first line of `MPI_Get_library_version`.
     pub library: String,
     /// What MPICH and its descendants were built with, such as `ch4:ofi`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub device: Option<String>,
     /// The file that it was loaded from.
     pub library_path: String,

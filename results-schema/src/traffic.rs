@@ -62,6 +62,19 @@ pub struct TrafficSummary {
     pub by_host: Vec<HostTraffic>,
 }
 
+impl TrafficSummary {
+    /// What goes from one rank to another, as (from, to, number, bytes), without `to` for all others: the matrix,
+    /// or the heaviest pairs of a job that is too large for one.
+    pub fn pairs(&self) -> impl Iterator<Item = (u32, Option<u32>, u64, u64)> {
+        let matrix = self.matrix.iter().flat_map(|row| {
+            row.to.iter().map(|&(to, number, bytes)| (row.rank, to, number, bytes))
+        });
+        let heaviest = self.heaviest.iter().filter(|_| self.matrix.is_empty());
+        let heaviest = heaviest.map(|pair| (pair.from, Some(pair.to), pair.number, pair.bytes));
+        matrix.chain(heaviest)
+    }
+}
+
 /// What one rank sent.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]

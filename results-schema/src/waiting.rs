@@ -174,6 +174,25 @@ pub struct CommunicatorWaiting {
     pub waiting_error_s: Option<f64>,
     /// The ranks for which others waited longest.
     pub last: Vec<LastRank>,
+    /// How differently long its ranks waited; none unless each of them timed the same calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub of_ranks: Option<WaitingOfRanks>,
+}
+
+/// How long the ranks of a communicator waited, each for all others. The average is that of `waiting_s`.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct WaitingOfRanks {
+    /// Seconds that the rank waited which waited least.
+    pub min_s: f64,
+    /// The lowest rank in `MPI_COMM_WORLD` that has the minimum.
+    pub min_rank: u32,
+    /// Seconds that a rank waited on average.
+    pub avg_s: f64,
+    /// Seconds that the rank waited which waited longest.
+    pub max_s: f64,
+    /// The lowest rank in `MPI_COMM_WORLD` that has the maximum.
+    pub max_rank: u32,
 }
 
 /// A rank that came last to calls.

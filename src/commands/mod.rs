@@ -2,6 +2,7 @@
 //! room.
 
 pub(crate) mod doctor;
+pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod pack;
 pub(crate) mod reduce;

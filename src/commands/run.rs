@@ -165,10 +165,10 @@ fn show(output: &Path) {
             source.warn_of_gaps(&summary);
             anstream::eprintln!();
             // A closed stderr leaves nobody to tell.
-            let _ = report::first_screen(&mut anstream::stderr().lock(), &summary);
-            let directory = relative(output).display();
+            let directory = relative(output).display().to_string();
+            let _ = report::first_screen(&mut anstream::stderr().lock(), &summary, &directory);
             anstream::eprintln!(
-                "\nprofiles in {directory}; everything: gyan report --all {directory}"
+                "\nprofiles in {directory}; more: gyan report --findings {directory}, everything: --all"
             );
         }
         Err(error) => anstream::eprintln!("gyan: {error}"),

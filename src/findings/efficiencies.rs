@@ -8,7 +8,7 @@ use gyan_results::{Efficiencies, PhaseEfficiencies, Statistic, Summary};
 /// Load balance, communication efficiency and parallel efficiency of ranks that take `time`, of which they are `in_mpi`.
 /// With more than one rank only: a balance needs two.
 fn of(time: &Statistic, in_mpi: &Statistic) -> Option<[f64; 3]> {
-    let run_s = time.max.as_f64();
+    let run_s = time.avg;
     let mean_s = time.avg - in_mpi.avg;
     // The rank that is in MPI least has the most work, as far as all take the same time.
     let most_s = time.avg - in_mpi.min.as_f64();
@@ -34,7 +34,10 @@ pub(super) fn efficiencies(summary: &Summary) -> Option<Efficiencies> {
         load_balance,
         communication,
         parallel,
-        parallel_error: in_mpi.time_error_s.map(|error| error / total_s),
+        parallel_error: in_mpi
+            .time_error_s
+            .map(|error| error / total_s)
+            .filter(|error| *error > 0.0),
         busiest_rank: in_mpi.time_s.min_rank,
         phases: phases.collect(),
     })

@@ -13,7 +13,7 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Finding, Summary};
+use gyan_results::{Efficiencies, Finding, Summary};
 
 use rules::{Found, RULES, Rule};
 use run::Run;
@@ -21,19 +21,45 @@ use run::Run;
 /// Less of the run is not worth anybody's time.
 const LEAST_SHARE: f64 = 0.01;
 
-/// Fills in the efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
-pub(crate) fn find(summary: &mut Summary, places: &BTreeMap<String, String>) {
+/// What the efficiencies are, for those who ask.
+pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
+    (
+        "What they are",
+        "With the time T of an average rank and the time U that a rank spends outside MPI: load balance = mean U / max U; \
+         communication efficiency = max U / T; parallel efficiency = load balance x communication efficiency = mean U / T. \
+         POP calls values below 80 % worth a look.",
+    ),
+    (
+        "What they mean",
+        "The load balance says how evenly work is shared out: what is missing to 100 % the ranks wait for the one with the \
+         most. The communication efficiency says what even that rank spends in MPI.",
+    ),
+    (
+        "What they do not say",
+        "Which part of the time in MPI is moving data and which is waiting (POP's transfer and serialisation): that takes an \
+         ideal network to compare with. How fast the processors compute: instructions and clock rates are not counted.",
+    ),
+    (
+        "When they are wrong",
+        "Where ranks share processors (see oversubscribed) or sleep, time outside MPI is not work. Ranks that take turns in \
+         having the most work have a good load balance over the whole run; phases tell more.",
+    ),
+    ("Source", "POP Centre of Excellence, Standard Metrics for Performance Audits (pop-coe.eu)"),
+];
+
+/// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
+pub(crate) fn find(
+    summary: &Summary,
+    places: &BTreeMap<String, String>,
+) -> (Option<Efficiencies>, Vec<Finding>) {
     let run = Run::new(summary, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
-        for found in (rule.look)(&run) {
-            findings.extend(rule.finding(&run, found));
-        }
+        findings
+            .extend((rule.look)(&run).into_iter().filter_map(|found| rule.finding(&run, found)));
     }
-    let findings = ranked(findings);
-    let efficiencies = run.efficiencies;
-    summary.efficiencies = efficiencies;
-    summary.findings = findings;
+    let Run { efficiencies, .. } = run;
+    (efficiencies, ranked(findings))
 }
 
 impl Rule {
@@ -69,8 +95,10 @@ fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
         let rule = RULES.iter().find(|rule| rule.id == finding.id);
         let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
         findings.iter().any(|other| {
-            // Half of it is most of it.
-            yields_to.contains(&other.id.as_str()) && stake(other) >= 0.5 * stake(finding)
+            // Half of it is most of it. But where MPI asks again and again, a rank that waits for another one wants a
+            // processor too, so other load explains only what is no more than all of it.
+            let most = if other.id == rules::OTHER_LOAD { 1.0 } else { 0.5 };
+            yields_to.contains(&other.id.as_str()) && stake(other) >= most * stake(finding)
         })
     };
     let explained: Vec<bool> = findings.iter().map(is_explained).collect();

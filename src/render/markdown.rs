@@ -11,11 +11,15 @@ pub(crate) fn markdown(mut out: impl Write, view: &View) -> io::Result<()> {
     if !view.subtitle.is_empty() {
         writeln!(out)?;
     }
-    for line in &view.subtitle {
-        writeln!(out, "- {}", escaped(line))?;
+    for line in view.subtitle.iter().map(escaped).filter(|line| !line.is_empty()) {
+        writeln!(out, "- {}", line.trim_start())?;
     }
     for section in &view.sections {
-        writeln!(out, "\n## {}\n", escaped(&section.title))?;
+        let title = escaped(&section.title);
+        if !title.is_empty() {
+            writeln!(out, "\n## {title}")?;
+        }
+        writeln!(out)?;
         if !section.rows.is_empty() {
             let Cells { columns, rows } = cells(section);
             let titles: Vec<_> = columns.iter().map(|column| column.name).collect();

@@ -21,10 +21,14 @@ const ASIDE: Style = Style::new().effects(Effects::DIMMED);
 pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
     writeln!(out, "{HEADING}{}{HEADING:#}", text(&view.title))?;
     for line in &view.subtitle {
-        writeln!(out, "{}", text(line))?;
+        paragraph(&mut out, &text(line))?;
     }
     for section in &view.sections {
-        writeln!(out, "\n{HEADING}{}{HEADING:#}", text(&section.title))?;
+        let title = text(&section.title);
+        writeln!(out)?;
+        if !title.is_empty() {
+            writeln!(out, "{HEADING}{title}{HEADING:#}")?;
+        }
         if !section.rows.is_empty() {
             writeln!(out, "{}", aligned(section))?;
         }
@@ -38,7 +42,16 @@ pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
 }
 
 /// Options of configure and names of variables stay whole.
-fn options(width: usize) -> Options<'static> {
+/// Lines after the first are indented like it, and by two more.
+fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
+    let indent = " ".repeat(text.len() - text.trim_start().len() + 2);
+    for line in textwrap::wrap(text, options(NOTE_WIDTH).subsequent_indent(&indent)) {
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn options<'a>(width: usize) -> Options<'a> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }
 

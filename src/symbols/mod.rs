@@ -45,6 +45,16 @@ impl Frame {
         Frame { file: file.map(str::to_owned), ..Frame::nameless(function) }
     }
 
+    /// `halo.c:42`, or else the function.
+    pub(crate) fn short_place(&self) -> String {
+        match (&self.file, self.line) {
+            (Some(file), Some(line)) => {
+                format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
+            }
+            _ => self.place(),
+        }
+    }
+
     /// `halo.c:42 (exchange)`: the file without its folders.
     pub(crate) fn place(&self) -> String {
         let file = self.file.as_ref().map(|file| file.rsplit('/').next().unwrap_or(file));

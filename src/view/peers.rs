@@ -1,5 +1,7 @@
 //! Who sends how much to whom.
 
+use std::cmp::Reverse;
+
 use gyan_results::{DistanceTraffic, Summary, TrafficKind, TrafficSummary};
 
 use super::limits::{first_rows, more_rows};
@@ -39,22 +41,9 @@ fn part(of: u64, all: u64) -> Value<'static> {
 
 /// The pairs with the most bytes; of a job that is not too large all pairs, when all are asked for.
 fn pairs(traffic: &TrafficSummary, all: bool) -> Section<'_> {
-    let TrafficSummary { kind, number, bytes: total, ranks, matrix, heaviest, .. } = traffic;
-    let of_matrix = matrix
-        .iter()
-        .flat_map(|row| row.to.iter().map(|&(to, number, bytes)| (row.rank, to, number, bytes)));
-    let mut pairs: Vec<(u32, Option<u32>, u64, u64)> = of_matrix.collect();
-    let is_whole = !pairs.is_empty();
-    if is_whole {
-        // As `heaviest` is sorted.
-        pairs.sort_by_key(|&(from, to, number, bytes)| {
-            (std::cmp::Reverse((bytes, number)), from, to)
-        });
-    } else {
-        pairs.extend(
-            heaviest.iter().map(|pair| (pair.from, Some(pair.to), pair.number, pair.bytes)),
-        );
-    }
+    let TrafficSummary { kind, number, bytes: total, ranks, .. } = traffic;
+    let mut pairs: Vec<_> = traffic.pairs().collect();
+    pairs.sort_by_key(|&(from, to, number, bytes)| (Reverse((bytes, number)), from, to));
     let (pairs, cut_off) = first_rows(pairs, all);
     let cells = |&(from, to, number, bytes): &(u32, Option<u32>, u64, u64)| {
         let to: Value = to.map_or("others".into(), Value::Rank);
@@ -67,7 +56,7 @@ fn pairs(traffic: &TrafficSummary, all: bool) -> Section<'_> {
         (_, number) => plural(number),
     };
     let mut notes = more_rows(cut_off);
-    if !is_whole {
+    if traffic.matrix.is_empty() {
         notes.push("of a job of more than 1,024 ranks the 64 heaviest pairs are kept".into());
     }
     let fewest = ranks.iter().map(|rank| rank.peers).min().unwrap_or(0);
@@ -104,7 +93,7 @@ fn distances(by_distance: &[DistanceTraffic], total: u64) -> Option<Value<'_>> {
 
 fn between_hosts(traffic: &TrafficSummary, all: bool) -> Section<'_> {
     let mut pairs: Vec<_> = traffic.by_host.iter().collect();
-    pairs.sort_by_key(|pair| (std::cmp::Reverse(pair.bytes), &pair.from, &pair.to));
+    pairs.sort_by_key(|pair| (Reverse(pair.bytes), &pair.from, &pair.to));
     let (pairs, cut_off) = first_rows(pairs, all);
     let (heading, _) = names(traffic.kind);
     let within = traffic.by_host.iter().filter(|pair| pair.to.as_ref() == Some(&pair.from));

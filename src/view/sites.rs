@@ -1,5 +1,7 @@
 //! Where in the program the time in MPI is spent: the call sites of its functions.
 
+use std::collections::BTreeMap;
+
 use gyan_results::{Number, Summary};
 
 use super::headings::{library_and_job, title};
@@ -11,16 +13,15 @@ use crate::symbols::sites::{CallSite, CallSites, Library};
 /// Functions of libraries between the program and MPI that fit into a line.
 const LIBRARIES_AT_MOST: usize = 4;
 
-/// Sites in the report of a run, which has other things to tell.
-const FIRST_AT_MOST: usize = 3;
-
-/// The places that take the most time.
-pub(super) fn first<'a>(found: &'a CallSites, all: bool) -> Option<Section<'a>> {
-    let shown = found.sites.iter().take(FIRST_AT_MOST);
-    let rows: Vec<_> = shown.flat_map(|site| rows(site, all)).collect();
-    let notes = vec!["gyan report --sites shows all of them".into()];
-    let title = "Call sites that take the most time".into();
-    (!rows.is_empty()).then(|| Section { title, columns: columns(), rows, notes })
+/// Where in the program each function takes the most time: a line of a file where that is known.
+pub(crate) fn places(found: Option<&CallSites>) -> BTreeMap<String, String> {
+    let mut places = BTreeMap::new();
+    // The one with the most time first.
+    for site in found.iter().flat_map(|found| &found.sites) {
+        let Some(caller) = &site.caller else { continue };
+        places.entry(site.function.to_owned()).or_insert_with(|| caller.short_place());
+    }
+    places
 }
 
 fn columns() -> Vec<Column> {

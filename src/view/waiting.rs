@@ -1,6 +1,8 @@
 //! Which part of the time in synchronising collectives is waiting, and for whom.
 
-use gyan_results::{CommunicatorWaiting, LastRank, Summary, WaitingSummary};
+use gyan_results::{
+    CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary,
+};
 
 use super::headings::{library_and_job, title};
 use super::limits::{first_rows, more_rows};
@@ -16,10 +18,21 @@ const LAST_AT_MOST: usize = 2;
 /// Characters of a list of ranks.
 const RANKS_AT_MOST: usize = 16;
 
+/// A function on a communicator.
+type Row<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
+
 pub(crate) fn waiting(summary: &Summary, all: bool) -> View<'_> {
     let mut subtitle = vec![library_and_job(summary)];
     subtitle.extend(summary.waiting.iter().map(sentence));
-    View { title: title(summary), subtitle, sections: vec![table(&summary.waiting, all)] }
+    let functions = &summary.waiting;
+    let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
+    let mut rows: Vec<Row> = rows.collect();
+    rows.sort_by(|(_, one), (_, other)| other.waiting_s.total_cmp(&one.waiting_s));
+    let (rows, cut_off) = first_rows(rows, all);
+    let of_ranks = by_rank(&rows);
+    let mut sections = vec![table(functions, rows, cut_off)];
+    sections.extend(of_ranks);
+    View { title: title(summary), subtitle, sections }
 }
 
 /// A sentence for each function that takes much of the time.
@@ -64,20 +77,14 @@ fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
     Amount { at_least: amount.at_least || ranks_missing, ..amount }
 }
 
-fn table(functions: &[WaitingSummary], all: bool) -> Section<'_> {
-    let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
-    let mut rows: Vec<(&WaitingSummary, &CommunicatorWaiting)> = rows.collect();
-    rows.sort_by(|(_, one), (_, other)| other.waiting_s.total_cmp(&one.waiting_s));
-    let (rows, cut_off) = first_rows(rows, all);
+fn table<'a>(functions: &'a [WaitingSummary], rows: Vec<Row<'a>>, cut_off: usize) -> Section<'a> {
     let mut notes = more_rows(cut_off);
     notes.push(
         "times are those of all ranks together; WAITING is what ranks took longer for a call than the one \
          that came last, TRANSFER the rest; LAST: for whom most of it was"
             .into(),
     );
-    let compared = |(_, on): &(&WaitingSummary, &CommunicatorWaiting)| {
-        on.compared.saturating_mul(on.size.into())
-    };
+    let compared = |(_, on): &Row| on.compared.saturating_mul(on.size.into());
     if rows.iter().any(|(_, on)| on.waiting_error_s != Some(0.0)) {
         let compared = rows.iter().map(compared).fold(0, u64::saturating_add);
         let calls = rows.iter().map(|(_, on)| on.calls).fold(0, u64::saturating_add);
@@ -124,4 +131,20 @@ fn cells<'a>(of: &'a WaitingSummary, on: &'a CommunicatorWaiting) -> Vec<Value<'
         seconds(on.time_s - on.waiting_s),
         Value::Line(last),
     ]
+}
+
+/// Which ranks wait most and which least, on the communicators of `rows`.
+fn by_rank<'a>(rows: &[Row<'a>]) -> Option<Section<'a>> {
+    let cells = |(of, on): &Row<'a>| {
+        let WaitingOfRanks { min_s, min_rank, avg_s, max_s, max_rank } = on.of_ranks?;
+        let is_all = on.waiting_error_s == Some(0.0);
+        let known = if is_all { Fidelity::Exact } else { Fidelity::Estimated };
+        let [min, avg, max] = [min_s, avg_s, max_s].map(|of| seconds(of).known(known));
+        Some(row![&of.function, &on.communicator, min.on(min_rank), avg, max.on(max_rank)])
+    };
+    let rows: Vec<_> = rows.iter().filter_map(cells).collect();
+    let mut columns = texts(["FUNCTION", "COMMUNICATOR"]);
+    columns.extend(numbers(["MIN (RANK)", "AVERAGE", "MAX (RANK)"]));
+    let title = "Waiting by rank".into();
+    (!rows.is_empty()).then(|| Section { title, columns, rows, notes: Vec::new() })
 }

@@ -187,7 +187,10 @@ fn a_summary_that_was_left_of_the_profiles_is_still_reported() {
     }
     let report = run(gyan().args(["report", "--format", "json"]).arg(directory.path()));
     assert_eq!(report.code, 0, "{}", report.stderr);
-    let printed: Summary = serde_json::from_str(&report.stdout).unwrap();
+    let mut printed: Summary = serde_json::from_str(&report.stdout).unwrap();
+    // What the report concludes is not in the file.
+    assert!(printed.efficiencies.take().is_some());
+    printed.findings.clear();
     assert_eq!(printed, summary.unwrap());
     assert_eq!(run(gyan().arg("reduce").arg(directory.path())).code, 2);
 }

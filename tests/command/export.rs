@@ -49,7 +49,7 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
             "processors": "0-1",
             "cgroup": {"path": "/", "processor_limit": 1.5, "memory_limit_bytes": 4096},
             "user_s": 1.25, "system_s": 0.5, "voluntary_switches": 7, "involuntary_switches": 3,
-            "minor_faults": 11, "major_faults": 0,
+            "processor_wait_s": 0.125, "minor_faults": 11, "major_faults": 0,
             "peak_memory_bytes": 8192, "start_peak_memory_bytes": 4096
         });
         let rank = u32::try_from(profile["rank"].as_u64().unwrap()).unwrap();
@@ -191,6 +191,7 @@ const RANK: &Columns = &[
     ("system_s", "/resources/system_s"),
     ("voluntary_switches", "/resources/voluntary_switches"),
     ("involuntary_switches", "/resources/involuntary_switches"),
+    ("processor_wait_s", "/resources/processor_wait_s"),
     ("minor_faults", "/resources/minor_faults"),
     ("major_faults", "/resources/major_faults"),
     ("peak_memory_bytes", "/resources/peak_memory_bytes"),

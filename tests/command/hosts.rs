@@ -108,9 +108,10 @@ fn a_rank_that_the_others_wait_for_is_not_taken_for_its_host() {
     };
     let directories = hosts(here.path(), slow);
     let outcome = report(&directories, &[]);
+    let text = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     let expected = "in MPI: 10.0 % on rank 9 on n2, 52.0 % on average on the others: the others wait for one rank, \
                     not for its host";
-    assert!(outcome.stdout.contains(expected), "{}", outcome.stdout);
+    assert!(text.contains(expected), "{}", outcome.stdout);
     let found = &summary(&directories).host_differences;
     assert_eq!(
         found[..],
@@ -150,7 +151,11 @@ fn the_directories_of_the_hosts_are_one_run() {
     assert_eq!(rows(&directories), rows(&[all]));
     let reduced = run(gyan().arg("reduce").args(&directories));
     assert_eq!(reduced.code, 0, "{reduced:?}");
-    assert_eq!(fs::read_to_string(directories[0].join("summary.json")).unwrap(), expected.stdout);
+    let [written, mut printed] =
+        [fs::read_to_string(directories[0].join("summary.json")).unwrap(), expected.stdout.clone()]
+            .map(|text| serde_json::from_str::<Summary>(&text).unwrap());
+    (printed.efficiencies, printed.findings) = (None, Vec::new());
+    assert_eq!(written, printed);
 }
 
 #[test]
@@ -221,9 +226,12 @@ fn clocks_that_differ_do_not_matter() {
     };
     let (right, wrong) = (hosts(right.path(), |_| ()), hosts(wrong.path(), clock));
     for options in [&[][..], &["--all"], &["--series", "*unexpected*"], &["--format", "json"]] {
-        let of_right = report(&right, options).stdout.replace("T10:00:00.000Z", "T10:07:00.000Z");
+        let of = |directories: &[PathBuf]| {
+            report(directories, options).stdout.replace(directories[0].to_str().unwrap(), "DIR")
+        };
+        let of_right = of(&right).replace("T10:00:00.000Z", "T10:07:00.000Z");
         assert!(of_right.len() > 100);
-        assert_eq!(report(&wrong, options).stdout, of_right, "{options:?}");
+        assert_eq!(of(&wrong), of_right, "{options:?}");
     }
 }
 

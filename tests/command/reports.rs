@@ -194,7 +194,12 @@ fn a_budget_that_was_exceeded_is_marked_with_the_reason() {
             profile.overhead.share = 0.0206;
         }
     });
-    let outcome = report(directory.path(), &[]);
+    let first = report(directory.path(), &[]).stdout;
+    assert!(
+        first.contains("2.06 % of the run on a rank; BUDGET OF 0.50 % EXCEEDED on 2 ranks"),
+        "{first}"
+    );
+    let outcome = report(directory.path(), &["--coverage"]);
     let text = outcome.stdout.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(text.contains("2.06 % of the run on a rank: BUDGET EXCEEDED"), "{}", outcome.stdout);
     assert!(
@@ -213,7 +218,7 @@ fn a_slow_clock_is_said() {
         let clock = Clock { source: "clock_gettime".into(), read_s: 8e-7, slow: true };
         profile.clock = Some(clock);
     });
-    let outcome = report(directory.path(), &[]);
+    let outcome = report(directory.path(), &["--coverage"]);
     assert!(
         outcome.stdout.contains("the clock is slow (clock_gettime, 800 ns a reading)"),
         "{}",
@@ -231,7 +236,7 @@ fn exact_times_have_no_errors() {
         profile.in_mpi.as_mut().unwrap().time_error_s = Some(0.0);
         profile.overhead.budget = None;
     });
-    let outcome = report(directory.path(), &[]);
+    let outcome = report(directory.path(), &["--all"]);
     assert!(outcome.stdout.contains("PER CALL"), "{}", outcome.stdout);
     assert!(!outcome.stdout.contains('±'), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("no budget (GYAN_BUDGET=none)"), "{}", outcome.stdout);

@@ -1,6 +1,8 @@
 //! Waiting and transfer over ranks, call by call: of each call that was timed the time of all ranks together, and
 //! the shortest, with the rank that has it: that which came last. In whole nanoseconds, so that the order
-//! of the ranks does not matter.
+//! of the ranks does not matter. What a rank waited is its own time less the shortest ones, which are the same for
+//! all; so the rank that waited least is the one with the least time in the calls that all timed, and of each
+//! level that can be theirs the least and the most are kept.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -10,11 +12,14 @@ use serde::{Deserialize, Serialize};
 use super::merge::{Lowest, Merge, merge_fields};
 use super::ranks::RankSet;
 use crate::{
-    CallSummary, CommunicatorWaiting, LastRank, Number, Waiting, WaitingSummary, collected, sort_by,
+    CallSummary, CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Number, Waiting, WaitingOfRanks,
+    WaitingSummary, collected, sort_by,
 };
 
 /// Functions on communicators that are compared: those of the largest.
 const ROWS_AT_MOST: usize = 256;
+/// Of the durations that a profile has at most, one is left at the last of so many levels.
+const LEVELS: u32 = DURATIONS_AT_MOST.ilog2() + 1;
 /// Ranks that are named.
 const LAST_AT_MOST: usize = 4;
 
@@ -48,6 +53,15 @@ merge_fields! {
 struct Timed {
     level: u32,
     calls: Vec<Call>,
+    /// The times of ranks in the calls of this level, of the next one and so on.
+    of_ranks: Vec<Extremes>,
+}
+
+/// The least and the most time, with the lowest rank that has it.
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
+struct Extremes {
+    min: (u64, u32),
+    max: (u64, u32),
 }
 
 /// One call on the ranks that timed it.
@@ -117,14 +131,28 @@ impl Row {
             communicator: Lowest { rank, said: communicator.clone() },
             ranks: RankSet::of(rank),
             calls: *calls,
-            timed: Timed { level: *level, calls: waiting.durations().map(call).collect() },
+            timed: Timed::of(*level, waiting.durations().map(call).collect(), rank),
         };
         (key, row)
     }
 }
 
 impl Timed {
+    /// What one rank timed.
+    fn of(level: u32, calls: Vec<Call>, rank: u32) -> Timed {
+        let mut left = calls.clone();
+        let of_level = |level: u32| {
+            let sum = left.iter().fold(0, |sum: u64, call| sum.saturating_add(call.sum_ns));
+            Waiting::thin(&mut left, level);
+            Extremes { min: (sum, rank), max: (sum, rank) }
+        };
+        let levels = level..level.saturating_add(LEVELS);
+        Timed { level, calls, of_ranks: levels.map(of_level).collect() }
+    }
+
     fn thin_to(&mut self, level: u32) {
+        let higher = level.saturating_sub(self.level) as usize;
+        self.of_ranks.drain(..higher.min(self.of_ranks.len()));
         while self.level < level && !self.calls.is_empty() {
             Waiting::thin(&mut self.calls, self.level);
             self.level += 1;
@@ -140,16 +168,29 @@ impl Merge for Timed {
         let others = if other.level < self.level {
             thinned.clone_from(other);
             thinned.thin_to(self.level);
-            &thinned.calls
+            &thinned
         } else {
-            &other.calls
+            other
         };
-        if self.calls.len() < others.len() {
-            self.calls.resize(others.len(), Call::default());
+        if self.calls.len() < others.calls.len() {
+            self.calls.resize(others.calls.len(), Call::default());
         }
-        for (own, other) in self.calls.iter_mut().zip(others) {
+        for (own, other) in self.calls.iter_mut().zip(&others.calls) {
             own.absorb(other);
         }
+        // A level that is not known of all is not known.
+        self.of_ranks.truncate(others.of_ranks.len());
+        for (own, other) in self.of_ranks.iter_mut().zip(&others.of_ranks) {
+            own.absorb(other);
+        }
+    }
+}
+
+impl Merge for Extremes {
+    fn absorb(&mut self, other: &Extremes) {
+        let lowest = |(ns, rank): (u64, u32)| (ns, Reverse(rank));
+        self.min = self.min.min(other.min);
+        self.max = std::cmp::max_by_key(self.max, other.max, |of| lowest(*of));
     }
 }
 
@@ -211,6 +252,17 @@ impl Row {
             *times += 1;
             *waiting += seconds(waited(call));
         }
+        let shortest: u128 = common().map(|call| u128::from(call.min_ns)).sum();
+        let of_rank = |ns: u64| seconds(u128::from(ns).saturating_sub(shortest));
+        // The extremes are those of all calls that a rank timed.
+        let extremes = timed.of_ranks.first().filter(|_| common().count() == timed.calls.len());
+        let of_ranks = extremes.map(|&Extremes { min, max }| WaitingOfRanks {
+            min_s: of_rank(min.0),
+            min_rank: min.1,
+            avg_s: seconds(waiting) / f64::from(on),
+            max_s: of_rank(max.0),
+            max_rank: max.1,
+        });
         let summary = CommunicatorWaiting {
             communicator: communicator.said,
             members: key.members,
@@ -223,6 +275,7 @@ impl Row {
             waiting_s: seconds(waiting),
             waiting_error_s: error,
             last: most_waited_for(&last, compared),
+            of_ranks,
         };
         Some(Compared { missing: u64::from(key.size.0) > ranks.len(), summary, last })
     }
@@ -271,6 +324,11 @@ fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) ->
         row.time_s *= scale;
         row.waiting_s *= scale;
         row.waiting_error_s = row.waiting_error_s.map(|error| error * scale);
+        if let Some(WaitingOfRanks { min_s, avg_s, max_s, .. }) = &mut row.of_ranks {
+            for seconds in [min_s, avg_s, max_s] {
+                *seconds *= scale;
+            }
+        }
     }
     sort_by(&mut summary.communicators, |one, other| other.waiting_s.total_cmp(&one.waiting_s));
     summary
@@ -354,6 +412,19 @@ mod tests {
         assert!(is(first.calls_share, 2.0 / 3.0) && is(first.waiting_share, 2016.0 / 2096.0));
         let row = &summary.communicators[0];
         assert_eq!((row.ranks.as_str(), row.size, row.compared), ("0-2", 3, 3));
+        // 160 ns is what the calls cost: rank 0 waits 64 + 960 ns, rank 1 32 + 960 + 64, rank 2 16.
+        let of = row.of_ranks.unwrap();
+        assert_eq!((of.min_rank, of.max_rank), (2, 1));
+        assert!(is(of.min_s, 16e-9) && is(of.max_s, 1056e-9) && is(of.avg_s, 2096e-9 / 3.0));
+    }
+
+    #[test]
+    fn of_ranks_that_wait_as_long_the_lowest_is_named() {
+        let ranks = [[64, 80], [80, 64], [64, 80]];
+        let row = reduced(&ranks.map(|times| profile("MPI_Barrier", 0, 2, &times)));
+        let of = row.communicators[0].of_ranks.unwrap();
+        assert_eq!((of.min_rank, of.max_rank), (0, 0));
+        assert!(is(of.min_s, 16e-9) && is(of.max_s, 16e-9));
     }
 
     #[test]
@@ -364,6 +435,8 @@ mod tests {
         assert_eq!((row.compared, row.calls), (2, 12));
         assert!(is(summary.waiting_s, 2.0 * f64::from(48 + 72) * 1e-9));
         assert!(summary.waiting_error_s.unwrap() > 0.0);
+        // Ranks that timed different calls are not compared with each other.
+        assert_eq!(row.of_ranks, None);
     }
 
     #[test]
@@ -383,6 +456,9 @@ mod tests {
         assert_eq!(summary.communicators[0].compared, 16);
         assert!(is(summary.waiting_s, 64.0 * 20.0 * 1e-9));
         assert!((summary.last[0].rank, summary.last.len()) == (0, 1));
+        let of = summary.communicators[0].of_ranks.unwrap();
+        assert_eq!((of.min_s, of.min_rank, of.max_rank), (0.0, 0, 1));
+        assert!(is(of.max_s, 64.0 * 10.0 * 1e-9) && is(of.avg_s, summary.waiting_s / 3.0));
     }
 
     #[test]

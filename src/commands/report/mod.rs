@@ -5,7 +5,8 @@ mod series;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gyan_results::{Summary, write_json, write_summary};
+use gyan_results::{Efficiencies, Finding, Summary, write_json, write_summary};
+use serde::Serialize;
 use wildmatch::WildMatch;
 
 use crate::cli::ReportOptions;
@@ -16,8 +17,8 @@ use crate::input::source::Source;
 use crate::launch::keepers;
 use crate::symbols::{sites, stacks};
 use crate::view::data::{self, Data, Machines, Queues};
-use crate::view::{self, View};
-use crate::{DONE, INCOMPLETE, output, render};
+use crate::view::{self, Known, Part, View};
+use crate::{DONE, INCOMPLETE, findings, output, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -101,20 +102,86 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
         print(format, &view, data, |out| write_json(out, &summary.waiting))?;
     } else {
-        let (watched, remarks) = stacks::watched(&summary);
-        let called = sites::call_sites(&summary);
-        let view = view::report(&summary, (&watched, &remarks), called.as_ref(), all);
-        let data = data::summary(&summary, &watched);
-        print(format, &view, data, |mut out| write_summary(&mut out, &summary))?;
+        whole(directory, summary, options, format)?;
     }
     Ok(if complete { DONE } else { INCOMPLETE })
 }
 
+/// The run as a whole, or a part of its report.
+fn whole(
+    directory: &Path,
+    mut summary: Summary,
+    options: &ReportOptions,
+    format: Format,
+) -> Result<(), Error> {
+    let (watched, remarks) = stacks::watched(&summary);
+    let called = sites::call_sites(&summary);
+    let places = view::places(called.as_ref());
+    // Of a part of the functions nothing can be concluded.
+    let (efficiencies, findings) = match &options.vars {
+        None => findings::find(&summary, &places),
+        Some(_) => (None, Vec::new()),
+    };
+    let directory = shown(directory);
+    if options.findings {
+        let view = view::findings(&summary, efficiencies.as_ref(), &findings, &directory);
+        let data = data::findings(&findings);
+        let whole = Findings { efficiencies: &efficiencies, findings: &findings };
+        print(format, &view, data, |out| write_json(out, &whole))?;
+    } else if matches!(format, Format::Json) {
+        drop(called);
+        (summary.efficiencies, summary.findings) = (efficiencies, findings);
+        output::print(|mut out| write_summary(&mut out, &summary))?;
+    } else {
+        let known = Known {
+            watched: &watched,
+            remarks: &remarks,
+            called: called.as_ref(),
+            findings: &findings,
+            directory: &directory,
+        };
+        let part = match options {
+            ReportOptions { vars: Some(_), .. } => Part::Named,
+            ReportOptions { variables: true, .. } => Part::Variables,
+            ReportOptions { coverage: true, .. } => Part::Coverage,
+            ReportOptions { all: true, .. } => Part::Whole,
+            _ => Part::First,
+        };
+        let view = view::report(&summary, known, part, options.all);
+        print(format, &view, data::summary(&summary, &watched), |_| Ok(()))?;
+    }
+    Ok(())
+}
+
+/// What `--findings --format json` prints; the summary has both, too.
+#[derive(Serialize)]
+struct Findings<'a> {
+    efficiencies: &'a Option<Efficiencies>,
+    findings: &'a [Finding],
+}
+
+/// A directory as a user would type it.
+fn shown(directory: &Path) -> String {
+    directory.display().to_string()
+}
+
 /// What a run is printed with that has ended just now.
-pub(crate) fn first_screen(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+pub(crate) fn first_screen(
+    out: &mut impl Write,
+    summary: &Summary,
+    directory: &str,
+) -> io::Result<()> {
     let (watched, remarks) = stacks::watched(summary);
     let called = sites::call_sites(summary);
-    render::table(out, &view::report(summary, (&watched, &remarks), called.as_ref(), false))
+    let (_, findings) = findings::find(summary, &view::places(called.as_ref()));
+    let known = Known {
+        watched: &watched,
+        remarks: &remarks,
+        called: called.as_ref(),
+        findings: &findings,
+        directory,
+    };
+    render::table(out, &view::report(summary, known, Part::First, false))
 }
 
 /// Prints `view` for people; for programs the rows of `data`, or what `json` writes.

@@ -24,7 +24,7 @@ pub(super) const IMBALANCE: Rule = Rule {
                  a rank without any.",
     witness: "the load balance",
     source: "POP, Standard Metrics: Load Balance Efficiency",
-    yields_to: &["oversubscribed", "bound-together"],
+    yields_to: &["oversubscribed", "bound-together", "other-load"],
     look: imbalance,
 };
 
@@ -82,6 +82,7 @@ pub(super) const COMMUNICATION: Rule = Rule {
     yields_to: &[
         "oversubscribed",
         "bound-together",
+        "other-load",
         "imbalance",
         "copied-twice",
         "slow-start",
@@ -151,7 +152,7 @@ pub(super) const WAITING: Rule = Rule {
     wrong_when: "what delays the last rank is the machine: other jobs, other ranks on its processor, the operating system.",
     witness: "the waiting in that function; a barrier before it would take it over",
     source: "Böhme et al., \"Identifying the root causes of wait states\", ICPP 2010",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: waiting,
 };
 
@@ -220,7 +221,7 @@ pub(super) const ALGORITHM: Rule = Rule {
     wrong_when: "the library chooses rightly. Only an experiment tells.",
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
     source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
-    yields_to: &["oversubscribed", "bound-together"],
+    yields_to: &["oversubscribed", "bound-together", "other-load"],
     look: algorithm,
 };
 
@@ -284,7 +285,7 @@ pub(super) const BARRIER: Rule = Rule {
     wrong_when: "the barrier is needed, or it only shows imbalance that the next collective would show instead.",
     witness: "the number of calls, and the time of the run",
     source: "MPI 4.1, 6.3; Siebert and Traeff 2010",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: barrier,
 };
 

@@ -22,7 +22,7 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     wrong_when: "the sender has something else to do meanwhile, or the receiver is late: then it waits for that.",
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-    yields_to: &["oversubscribed", "bound-together", "imbalance", "late-senders"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance", "late-senders"],
     look: eager_limit,
 };
 
@@ -143,7 +143,7 @@ pub(super) const LATE_SENDERS: Rule = Rule {
                  is for a send.",
     witness: "the waiting of receives, or the load balance",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: |run| late(run, Quantity::LateSenders),
 };
 
@@ -159,7 +159,14 @@ pub(super) const LATE_RECEIVERS: Rule = Rule {
     wrong_when: "messages are small and the receiver works meanwhile: then nobody waits.",
     witness: "the number of unexpected messages",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late receiver)",
-    yields_to: &["oversubscribed", "bound-together", "imbalance", "flooded", "late-senders"],
+    yields_to: &[
+        "oversubscribed",
+        "bound-together",
+        "other-load",
+        "imbalance",
+        "flooded",
+        "late-senders",
+    ],
     look: |run| late(run, Quantity::LateReceivers),
 };
 
@@ -288,7 +295,7 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
     wrong_when: "each message depends on the answer to the one before.",
     witness: "the number of messages",
     source: "Hockney's model of communication: a start-up time and a time for each byte",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: small_messages,
 };
 
@@ -330,7 +337,7 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
                  longest is not known.",
     witness: "the longest call",
     source: "Open MPI, mpi_preconnect_all; MPI 4.1, 11.2",
-    yields_to: &["oversubscribed", "bound-together", "imbalance", "eager-limit"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance", "eager-limit"],
     look: first_contact,
 };
 

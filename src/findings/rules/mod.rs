@@ -48,10 +48,14 @@ pub(super) struct Found {
     pub(super) ranks: Vec<u32>,
 }
 
+/// The rule for what others do on the processors of the ranks.
+pub(super) const OTHER_LOAD: &str = placement::OTHER_LOAD.id;
+
 /// In the order in which they are listed in docs/findings.md.
 pub(crate) const RULES: &[Rule] = &[
     placement::OVERSUBSCRIBED,
     placement::BOUND_TOGETHER,
+    placement::OTHER_LOAD,
     placement::COPIED_TWICE,
     placement::SLOW_START,
     collectives::IMBALANCE,
@@ -144,5 +148,5 @@ fn percent(share: f64) -> String {
 
 /// `s` where there is not exactly one.
 fn plural(number: f64) -> &'static str {
-    if number == 1.0 { "" } else { "s" }
+    if number > 0.99 && number < 1.01 { "" } else { "s" }
 }

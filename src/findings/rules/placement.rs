@@ -1,8 +1,8 @@
 //! Where ranks run, and what the machine lets them do.
 
-use gyan_results::Actor;
+use gyan_results::{Actor, Knowledge};
 
-use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use super::{Found, RECEIVES, Rule, SENDS, WAITS};
 use crate::findings::knobs::{Purpose, command, say};
 use crate::findings::run::{Run, Time, estimated, exact, taken};
 use crate::render::numbers::{bytes, seconds};
@@ -29,7 +29,7 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
     wrong_when: "the ranks are asleep most of the time, as coordinators are; then they want no processor and the rule says \
                  nothing. Threads of the ranks beside the main thread are not in the number.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
-    source: "proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
+    source: "The manual page proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
     yields_to: &["bound-together"],
     look: oversubscribed,
 };
@@ -38,15 +38,15 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
     let (ranks, processors) = (placement.ranks, placement.capacity());
-    let share = run.share(wait_s);
     let fit = processors.floor().max(1.0);
     let hosts = placement.hosts.len();
     let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
     let title = format!(
-        "{ranks} ranks share {} processor{}{on}: they wait for one {} of the time",
+        "{ranks} ranks share {} processor{}{on}: a rank waits {} of {} for one",
         crate::render::numbers::double(processors),
         super::plural(processors),
-        percent(share)
+        seconds(run.of_a_rank(wait_s)),
+        seconds(run.of_a_rank(run.total_s))
     );
     let mut advice = vec![say(format!("run with {fit} rank{}", super::plural(fit)))];
     if hosts > 1 {
@@ -68,6 +68,47 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
     ];
     evidence
         .extend(lost.map(|lost| exact("times that ranks lost their processor", lost, "", shown)));
+    let at_stake = Some(Time::of(wait_s));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+pub(super) const OTHER_LOAD: Rule = Rule {
+    id: "other-load",
+    name: "Something else uses the processors",
+    acts: Actor::System,
+    needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
+    when: "there are processors enough for the ranks, and still ranks that were ready to run had none for over 5 % of the run",
+    means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake is the time for which \
+            the main threads of the ranks were ready to run and had no processor. A rank that is held up holds up those that \
+            wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
+    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed.",
+    witness: "the time for which ranks wanted a processor (gyan report --machine)",
+    source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
+    yields_to: &["oversubscribed", "bound-together"],
+    look: other_load,
+};
+
+fn other_load(run: &Run) -> Vec<Found> {
+    if run.oversubscribed().is_some() || run.summary.placements.is_empty() {
+        return Vec::new();
+    }
+    let Some((wait_s, Knowledge::Exact)) = run.waits_for_processors() else { return Vec::new() };
+    if run.share(wait_s) < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "a rank waits {} of {} for a processor, though there are enough: something else runs on them",
+        seconds(run.of_a_rank(wait_s)),
+        seconds(run.of_a_rank(run.total_s))
+    );
+    let shown = "gyan report --machine";
+    let evidence = vec![exact("time for which ranks wanted a processor", wait_s, "s", shown)];
+    let advice = vec![
+        say(
+            "see what else runs there (top), or whether the ranks have threads of their own (OMP_NUM_THREADS)",
+        ),
+        say("times of such a run say little: measure again when nothing else runs"),
+    ];
     let at_stake = Some(Time::of(wait_s));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
@@ -99,7 +140,7 @@ fn bound_together(run: &Run) -> Vec<Found> {
         crate::render::numbers::double(crowded.ranks_per_core),
         crowded.processors,
         crate::render::numbers::double(free),
-        if free == 1.0 { "core has" } else { "cores have" }
+        if crowded.free_cores == 1 { "core has" } else { "cores have" }
     );
     let advice = vec![
         command(
@@ -134,7 +175,7 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     wrong_when: "the time in these functions is waiting for the other side, not copying.",
     witness: "the time in sends and receives",
     source: "process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
-    yields_to: &["oversubscribed", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: copied_twice,
 };
 

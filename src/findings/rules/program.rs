@@ -38,6 +38,8 @@ fn polling(run: &Run) -> Vec<Found> {
         "MPI_Ialltoall",
         "MPI_Recv",
         "MPI_Mrecv",
+        "MPI_Sendrecv",
+        "MPI_Sendrecv_replace",
     ];
     let (asked, of) = (run.count(POLLS), run.count(REQUESTS).max(1.0));
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };

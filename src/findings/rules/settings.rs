@@ -95,11 +95,13 @@ pub(super) const INERT: Rule = Rule {
     look: inert,
 };
 
+const THROTTLE: &str = "MPIR_CVAR_CH4_PROGRESS_THROTTLE";
+
 /// Variables that one device reads only.
 const OF_ONE_DEVICE: [(&str, &str); 3] = [
     ("MPIR_CVAR_POLLS_BEFORE_YIELD", "ch3"),
     ("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "ch3"),
-    ("MPIR_CVAR_CH4_PROGRESS_THROTTLE", "ch4"),
+    (THROTTLE, "ch4"),
 ];
 
 fn inert(run: &Run) -> Vec<Found> {
@@ -112,7 +114,6 @@ fn inert(run: &Run) -> Vec<Found> {
         let value = cvar.value.as_deref().unwrap_or_default();
         let title = format!("{name}={value} has no effect: this library is built with {device}");
         let mut advice = vec![say("leave it out")];
-        const THROTTLE: &str = "MPIR_CVAR_CH4_PROGRESS_THROTTLE";
         if *name == "MPIR_CVAR_POLLS_BEFORE_YIELD"
             && run.knob(THROTTLE).is_some_and(|on| !is_true(on))
         {

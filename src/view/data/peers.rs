@@ -22,13 +22,7 @@ pub(crate) fn peers(summary: &Summary) -> Data<'_> {
                 TrafficKind::Messages => "messages",
                 TrafficKind::Accesses => "accesses",
             };
-            let matrix = traffic.matrix.iter().flat_map(|row| {
-                row.to.iter().map(|&(to, number, bytes)| (row.rank, to, number, bytes))
-            });
-            // Of a large job these are all that there is.
-            let heaviest = traffic.heaviest.iter().filter(|_| traffic.matrix.is_empty());
-            let heaviest = heaviest.map(|pair| (pair.from, Some(pair.to), pair.number, pair.bytes));
-            for (from, to, number, bytes) in matrix.chain(heaviest) {
+            for (from, to, number, bytes) in traffic.pairs() {
                 take(&cells![kind, Value::Rank(from), to.map(Value::Rank), number, bytes])?;
             }
         }

@@ -1,13 +1,13 @@
 //! Waiting and transfer in synchronising collectives: a row for each function and communicator, and one for each
 //! function.
 
-use gyan_results::{LastRank, WaitingSummary};
+use gyan_results::{LastRank, WaitingOfRanks, WaitingSummary};
 
 use super::{Data, TakeRow};
 use crate::view::value::{Value, row};
 use crate::view::{Column, Kind, column, required};
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 19] = [
     required("function", Kind::Text),
     // Nothing for all of them.
     column("communicator", Kind::Text),
@@ -25,6 +25,12 @@ const COLUMNS: [Column; 14] = [
     // The rank for which others waited longest, and which part of the waiting that was.
     column("last_rank", Kind::Integer),
     column("last_waiting_share", Kind::Double),
+    // Of the ranks of a communicator, when all timed the same calls.
+    column("waiting_min_s", Kind::Double),
+    column("waiting_min_rank", Kind::Integer),
+    column("waiting_avg_s", Kind::Double),
+    column("waiting_max_s", Kind::Double),
+    column("waiting_max_rank", Kind::Integer),
 ];
 
 pub(crate) fn waiting(functions: &[WaitingSummary]) -> Data<'_> {
@@ -34,12 +40,14 @@ pub(crate) fn waiting(functions: &[WaitingSummary]) -> Data<'_> {
             cells.extend([const { Value::Nothing }; 5]);
             cells.extend(row![of.calls, Value::Nothing]);
             cells.extend(times(of.time_s, of.waiting_s, of.waiting_error_s, &of.last));
+            cells.extend([const { Value::Nothing }; 5]);
             take(&cells)?;
             for on in &of.communicators {
                 let mut cells = row![&of.function, &on.communicator, &on.members];
                 cells.extend(row![u64::from(on.ordinal), u64::from(on.size), &on.ranks]);
                 cells.extend(row![on.calls, on.compared]);
                 cells.extend(times(on.time_s, on.waiting_s, on.waiting_error_s, &on.last));
+                cells.extend(of_ranks(on.of_ranks.as_ref()));
                 take(&cells)?;
             }
         }
@@ -62,5 +70,15 @@ fn times(
         time_s - waiting_s,
         last.map_or(Value::Nothing, |last| Value::Rank(last.rank)),
         last.map(|last| last.waiting_share),
+    ]
+}
+
+fn of_ranks(of: Option<&WaitingOfRanks>) -> Vec<Value<'static>> {
+    row![
+        of.map(|of| of.min_s),
+        of.map(|of| Value::Rank(of.min_rank)),
+        of.map(|of| of.avg_s),
+        of.map(|of| of.max_s),
+        of.map(|of| Value::Rank(of.max_rank)),
     ]
 }

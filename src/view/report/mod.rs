@@ -2,6 +2,7 @@
 
 mod calls;
 mod cost;
+mod first;
 mod hosts;
 mod phases;
 mod pvars;
@@ -10,14 +11,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    BadEnding, CallSummary, CoverageSummary, Ending, InMpiSummary, Number, ObjectsLeftOutSummary,
-    PhaseSummary, PvarSummary, ReducedInMpi, SamplesSummary, Summary,
+    BadEnding, CallSummary, Class, CoverageSummary, Ending, Finding, InMpiSummary, Number,
+    ObjectsLeftOutSummary, PhaseSummary, PvarSummary, ReducedInMpi, SamplesSummary, Summary,
 };
 
 use super::headings::{library_and_job, title};
 use super::limits::some_of;
 use super::value::{Amount, Unit, Value, integer, line, seconds, share};
-use super::{Section, View, machine, plural, queues, sites, waiting, watch};
+use super::{Section, View, findings, machine, plural, queues, waiting, watch};
 use crate::symbols::sites::CallSites;
 use crate::symbols::stacks::Watched;
 use calls::{Whole, calls};
@@ -26,31 +27,129 @@ use pvars::{pvars, states};
 
 pub(crate) use phases::phases;
 
+/// What of the report is shown.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Part {
+    /// What fits on a screen, the answers first.
+    First,
+    /// The tables of what the user has named, variables and functions.
+    Named,
+    /// The performance variables.
+    Variables,
+    /// What was read of what there is, and what gyan cost.
+    Coverage,
+    /// Everything.
+    Whole,
+}
+
+/// What is known of a run beside its summary.
+#[derive(Clone, Copy)]
+pub(crate) struct Known<'a> {
+    pub(crate) watched: &'a [Watched<'a>],
+    pub(crate) remarks: &'a [String],
+    pub(crate) called: Option<&'a CallSites<'a>>,
+    pub(crate) findings: &'a [Finding],
+    /// As the user names it.
+    pub(crate) directory: &'a str,
+}
+
 /// `all`: also what is zero on every rank, every variable that was not read, and the time of
 /// `MPI_T_init_thread`.
 pub(crate) fn report<'a>(
     summary: &'a Summary,
-    (watched, remarks): (&'a [Watched], &'a [String]),
-    called: Option<&'a CallSites>,
+    known: Known<'a>,
+    part: Part,
     all: bool,
 ) -> View<'a> {
+    let Known { watched, remarks, called, findings, directory } = known;
     let whole = Whole::run(summary);
+    let all = all || part == Part::Whole;
+    let mut subtitle = subtitle(summary, part, all);
     let mut sections = Vec::new();
     // They make numbers doubtful, so they stand before the numbers.
     if !summary.warnings.is_empty() {
-        sections.push(warnings(summary));
+        sections.push(warnings(summary, all));
     }
-    sections.extend(hosts::table(summary, all));
-    sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
-    sections.extend(called.and_then(|called| sites::first(called, all)));
-    sections.extend(waiting::sentences(summary));
-    sections.extend(watch::sites(watched, remarks, all));
-    sections.push(coverage(&summary.coverage, all));
-    sections.push(cost(summary, all));
-    let mut subtitle = subtitle(summary, all);
-    subtitle.extend(named_phases(&summary.phases));
-    subtitle.extend(told(summary));
+    match part {
+        Part::First | Part::Whole => {
+            let mut answers: Vec<Value> = first::headline(summary, called).into_iter().collect();
+            answers.extend(findings::first(findings, directory));
+            if !answers.is_empty() {
+                subtitle.push("".into());
+            }
+            subtitle.extend(answers);
+            sections.extend(first::average_rank(summary, called));
+            if part == Part::First {
+                // Without times there is nothing better than counts.
+                if summary.in_mpi.is_none() {
+                    sections.extend(calls(&summary.calls, &whole, all));
+                }
+                sections.extend(watch::sites(watched, remarks, all));
+                sections.push(first::lines(summary));
+                return View { title: title(summary), subtitle, sections };
+            }
+            sections.extend(hosts::table(summary, all));
+            sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
+            sections.extend(waiting::sentences(summary));
+            sections.extend(watch::sites(watched, remarks, all));
+            sections.push(coverage(&summary.coverage, all));
+            sections.push(cost(summary, all));
+        }
+        Part::Named => {
+            sections.extend(tables(&summary.pvars, &summary.calls, &summary.samples, &whole, all));
+        }
+        Part::Variables => {
+            sections.extend((!summary.pvars.is_empty()).then(|| pvars(&summary.pvars, all)));
+            sections.extend(states(&summary.samples, all));
+            sections.extend(classes(summary));
+        }
+        Part::Coverage => {
+            sections.push(coverage(&summary.coverage, all));
+            sections.push(cost(summary, all));
+        }
+    }
     View { title: title(summary), subtitle, sections }
+}
+
+/// What the classes of the variables that are shown mean (MPI 4.1, 15.3.7).
+fn classes(summary: &Summary) -> Option<Section<'_>> {
+    let mut classes: Vec<Class> = summary.pvars.iter().map(PvarSummary::effective_class).collect();
+    classes.sort_by_key(|class| class.name());
+    classes.dedup();
+    let notes = classes.into_iter().map(|class| line![class.name(), ": ", explained(class)]);
+    let notes: Vec<Value> = notes.collect();
+    (!notes.is_empty()).then(|| Section::of_notes("What the classes mean", notes))
+}
+
+/// What a class of variables is, and what gyan shows of it.
+pub(crate) fn explained(class: Class) -> &'static str {
+    match class {
+        Class::State => {
+            "which of several states the library is in; shown are the shares of time in each, from samples"
+        }
+        Class::Level => {
+            "how much of something is in use at a time, such as the length of a queue; it rises and falls, so its value at \
+             the end says little and it is sampled while the program runs"
+        }
+        Class::Size => "how large something is, which does not change",
+        Class::Percentage => {
+            "how much of something is in use, from 0 to 1; it rises and falls, so it is sampled"
+        }
+        Class::HighWatermark => "the largest value that a level has had since the start",
+        Class::LowWatermark => "the smallest value that a level has had since the start",
+        Class::Counter => {
+            "how often something has happened; shown is by how much it grew between start and end"
+        }
+        Class::Aggregate => {
+            "a sum, such as of bytes; shown is by how much it grew between start and end"
+        }
+        Class::Timer => {
+            "time that was spent on something; shown is by how much it grew between start and end"
+        }
+        Class::Generic => {
+            "none of the other classes; the description of the library says what it is (gyan varlist -l)"
+        }
+    }
 }
 
 /// The tables of variables and calls, of the whole run or of a part of it.
@@ -67,7 +166,7 @@ fn tables<'a>(
     sections
 }
 
-fn subtitle(summary: &Summary, all: bool) -> Vec<Value<'_>> {
+fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     let mut lines = vec![library_and_job(summary)];
     lines.extend(hosts::hosts(summary, all));
     lines.extend(machine::crowded(summary));
@@ -83,8 +182,13 @@ fn subtitle(summary: &Summary, all: bool) -> Vec<Value<'_>> {
     }
     lines.extend(summary.reduced_in_mpi.as_ref().map(reduced_in_mpi));
     lines.extend(endings(summary));
-    lines.extend(summary.in_mpi.as_ref().map(|of| in_mpi(summary, of)));
+    // The first screen has it in its headline.
+    if !matches!(part, Part::First | Part::Whole) {
+        lines.extend(summary.in_mpi.as_ref().map(|of| in_mpi(summary, of)));
+    }
     lines.extend(hosts::differences(summary));
+    lines.extend(named_phases(&summary.phases));
+    lines.extend(told(summary));
     lines
 }
 
@@ -183,7 +287,10 @@ fn told(summary: &Summary) -> Option<Value<'_>> {
     (!sources.is_empty()).then(|| line![sources, " told of messages; --queues shows the queues"])
 }
 
-fn warnings(summary: &Summary) -> Section<'_> {
+/// Warnings on the first screen.
+const WARNINGS_AT_MOST: usize = 3;
+
+fn warnings(summary: &Summary, all: bool) -> Section<'_> {
     let expected = summary.ranks.reduced;
     let notes = summary.warnings.iter().map(|warning| {
         if warning.ranks == u64::from(expected) {
@@ -192,7 +299,13 @@ fn warnings(summary: &Summary) -> Section<'_> {
             line![&warning.text, " (", warning.ranks, " of ", integer(expected), " ranks)"]
         }
     });
-    Section::of_notes("Warnings", notes.collect())
+    let mut notes: Vec<Value> = notes.collect();
+    let more = notes.len().saturating_sub(WARNINGS_AT_MOST);
+    if more > 0 && !all {
+        notes.truncate(WARNINGS_AT_MOST);
+        notes.push(line![more, " more; --all shows them"]);
+    }
+    Section::of_notes("Warnings", notes)
 }
 
 /// The communicators, windows and files that are missing: a line for each reason, the most numerous first.

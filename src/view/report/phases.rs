@@ -7,7 +7,7 @@ use super::super::limits::{first_rows, more_rows};
 use super::super::value::{Amount, Unit, Value, line, row, seconds, share};
 use super::super::{Kind, Section, View, column, numbers, plural, texts};
 use super::calls::{Whole, time};
-use super::{on_rank, subtitle, tables};
+use super::{Part, on_rank, subtitle, tables};
 
 /// `one_by_one`: the calls and variables of each phase of `summary` instead of a table of them.
 pub(crate) fn phases(summary: &Summary, one_by_one: bool, all: bool) -> View<'_> {
@@ -16,7 +16,7 @@ pub(crate) fn phases(summary: &Summary, one_by_one: bool, all: bool) -> View<'_>
     } else {
         vec![table(summary, all)]
     };
-    View { title: title(summary), subtitle: subtitle(summary, all), sections }
+    View { title: title(summary), subtitle: subtitle(summary, Part::Named, all), sections }
 }
 
 fn table(summary: &Summary, all: bool) -> Section<'_> {

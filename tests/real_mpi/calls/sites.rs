@@ -15,7 +15,7 @@ fn by_name(name: &str) -> Mpi {
     BED.into_iter().find(|mpi| mpi.name == name).unwrap()
 }
 
-fn four() -> [Mpi; 4] {
+pub(super) fn four() -> [Mpi; 4] {
     ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(by_name)
 }
 

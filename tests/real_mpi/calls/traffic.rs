@@ -1,9 +1,11 @@
 //! Who sends how much to whom: exact, in every mode and over every kind of communicator.
 
 use std::collections::BTreeMap;
+use std::fs;
 
-use gyan_results::{PeerTraffic, Peers, RankProfile};
+use gyan_results::{PeerTraffic, Peers, RankProfile, rank_file_name};
 
+use super::sites::four;
 use crate::common::{BED, MPIS, Mpi, Profiled, bars, call, libgyan, lives};
 
 /// What each rank should have sent, by way and rank, and the sizes of what it started.
@@ -87,6 +89,26 @@ fn peers_of_ranks_that_are_killed_are_known() {
             for send in profile.calls.iter().filter(|call| call.name == "MPI_Send") {
                 assert_eq!(bars(send).iter().map(|bar| bar[2]).sum::<u64>(), send.bytes.unwrap());
             }
+        }
+    }
+}
+
+/// With all that is known by default, whatever the library.
+#[test]
+fn the_profile_of_ten_functions_and_four_peers_is_less_than_20_kb() {
+    for mpi in four() {
+        let run = Profiled::run(mpi, 5, &["typical"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            let file = run.directory.join(rank_file_name(profile.rank));
+            let bytes = fs::metadata(file).unwrap().len();
+            println!("{mpi:?}, rank {}: {bytes} bytes", profile.rank);
+            let RankProfile { calls, peers, sites, waiting, machine, resources, .. } = profile;
+            let peers = peers.map_or(0, |peers| peers.messages.len());
+            assert_eq!((calls.len(), peers), (12, 4), "{mpi:?} {calls:?}");
+            assert!(sites.is_some() && waiting.len() == 2, "{mpi:?} {waiting:?}");
+            assert!(machine.is_some() || resources.is_some(), "{mpi:?}");
+            assert!(bytes < 20_000, "{mpi:?}: {bytes}");
         }
     }
 }

@@ -123,7 +123,7 @@ fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
         );
         let timed = timed(profiles, on, &key.0);
         assert!(timed.len() == of.len() && timed.iter().all(|of| of.len() == number), "{what}");
-        let (mut time_s, mut waiting_s) = (0.0, 0.0);
+        let (mut time_s, mut waiting_s, mut cost_ns) = (0.0, 0.0, 0.0);
         let mut waited_for: BTreeMap<u32, f64> = BTreeMap::new();
         for call in 0..number {
             let durations = || timed.iter().map(|of| of[call]);
@@ -133,6 +133,7 @@ fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
             let last = *of.keys().nth(at).unwrap();
             let waiting = time - shortest * of.len() as f64;
             (time_s, waiting_s) = (time_s + time * 1e-9, waiting_s + waiting * 1e-9);
+            cost_ns += shortest;
             *waited_for.entry(last).or_default() += waiting * 1e-9;
             let seen = seen(of, call);
             // Inside what the program measures.
@@ -145,11 +146,24 @@ fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
             let is_last = seen.last.is_none_or(|rank| rank == last);
             undisturbed += u32::from(is_time && is_waiting && is_last);
         }
-        let is = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other;
+        let is = |one: f64, other: f64| (one - other).abs() <= 1e-9 * other.max(1e-6);
         assert!(is(on.time_s, time_s) && is(on.waiting_s, waiting_s), "{what}");
         let most = waited_for.values().copied().fold(0.0, f64::max);
         assert!(is(on.last[0].waiting_share, most / waiting_s), "{what}");
         assert!(is(waited_for[&on.last[0].rank], most), "{what}");
+        // Of ranks that are alike, either may be named.
+        let of_rank = |times: &Vec<f64>| (times.iter().sum::<f64>() - cost_ns) * 1e-9;
+        let of_ranks: BTreeMap<u32, f64> =
+            of.keys().copied().zip(timed.iter().map(of_rank)).collect();
+        let least = of_ranks.values().copied().fold(f64::INFINITY, f64::min);
+        let most = of_ranks.values().copied().fold(0.0, f64::max);
+        let said = on.of_ranks.unwrap();
+        assert!(is(said.min_s, least) && is(said.max_s, most), "{what} {of_ranks:?}");
+        assert!(is(said.avg_s, waiting_s / of.len() as f64), "{what}");
+        assert!(
+            is(of_ranks[&said.min_rank], least) && is(of_ranks[&said.max_rank], most),
+            "{what}"
+        );
     }
     assert!(
         f64::from(undisturbed) >= UNDISTURBED * f64::from(all),

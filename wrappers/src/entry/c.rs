@@ -186,7 +186,7 @@ macro_rules! fast {
         #[inline]
         fn forward<const WATCHED: bool>(alone: bool $(, $arg: $type)*) -> Int {
             if !WATCHED {
-                return waits_in! { $known alone $function || next()($($arg),*) };
+                return waits_in! { $known alone $function move || next()($($arg),*) };
             }
             let words = [$(Argument::word($arg)),*];
             // SAFETY: the arguments of this call, which are those of the row.
@@ -194,7 +194,7 @@ macro_rules! fast {
             let watched = ENTRY.receives.and_then(|receives| {
                 receives::before(alone, $function, receives, arguments)
             });
-            let result = waits_in! { $known alone $function || next()($($arg),*) };
+            let result = waits_in! { $known alone $function move || next()($($arg),*) };
             receives::after(watched, arguments, result == 0);
             result
         }

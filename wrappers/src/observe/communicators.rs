@@ -98,6 +98,13 @@ pub(crate) fn of(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed))
 }
 
+/// The same when it is at hand.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn of_late(word: usize) -> Option<&'static Communicator> {
+    last_at_place(word & BITS.load(Ordering::Relaxed))
+}
+
 /// The same of a window.
 #[inline]
 pub(crate) fn of_window(word: usize) -> Option<&'static Communicator> {
@@ -107,12 +114,19 @@ pub(crate) fn of_window(word: usize) -> Option<&'static Communicator> {
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn at_hand(handle: usize) -> Option<&'static Communicator> {
+    match last_at_place(handle) {
+        Some(entry) => Some(entry),
+        None => find(handle),
+    }
+}
+
+#[allow(clippy::inline_always)]
+#[inline(always)]
+fn last_at_place(handle: usize) -> Option<&'static Communicator> {
     let entry = AT_HAND.get(place(handle))?.load(Ordering::Acquire);
     // SAFETY: null or an entry, which is never freed.
-    match unsafe { entry.as_ref() } {
-        Some(entry) if entry.is_of(handle) => Some(entry),
-        _ => find(handle),
-    }
+    let entry = unsafe { entry.as_ref() }?;
+    entry.is_of(handle).then_some(entry)
 }
 
 #[cold]

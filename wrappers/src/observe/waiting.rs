@@ -106,16 +106,16 @@ pub(crate) fn due(alone: bool, function: Function, comm: usize) -> Option<Due> {
         WITHOUT_RANKS.add_shared(1);
         return None;
     };
-    let number = usize::from(communicator.note(place(function)));
-    let tally = match TALLIES.get(number).and_then(OnceLock::get) {
+    let tally = match tally(communicator, function) {
         Some(tally) => tally,
         None => first_call(communicator, function, comm)?,
     };
-    let call = if alone { tally.calls.next() } else { tally.calls.next_shared() };
+    let call = tally.count(alone);
     if call == tally.next.get() { tally.draw(call) } else { None }
 }
 
-/// Forwards a call by `next`, and times it when it is due.
+/// Forwards a call by `next`, and times it when it is due. What most calls do not need is in functions of its own,
+/// for which no register has to be saved.
 #[inline]
 pub(crate) fn around(
     alone: bool,
@@ -123,11 +123,34 @@ pub(crate) fn around(
     comm: usize,
     next: impl FnOnce() -> c_int,
 ) -> c_int {
-    let Some(due) = due(alone, function, comm) else { return next() };
+    if !ON.load(Ordering::Relaxed) {
+        return next();
+    }
+    let of_late = communicators::of_late(comm);
+    let Some(tally) = of_late.and_then(|communicator| tally(communicator, function)) else {
+        return out_of_line(move || due(alone, function, comm), next);
+    };
+    let call = tally.count(alone);
+    if call != tally.next.get() {
+        return next();
+    }
+    out_of_line(move || tally.draw(call), next)
+}
+
+#[cold]
+#[inline(never)]
+fn out_of_line(due: impl FnOnce() -> Option<Due>, next: impl FnOnce() -> c_int) -> c_int {
+    let Some(due) = due() else { return next() };
     let begun = clock::now();
     let result = next();
     due.took(clock::now().wrapping_sub(begun));
     result
+}
+
+/// The tally that is noted at a communicator.
+#[inline]
+fn tally(communicator: &Communicator, function: Function) -> Option<&'static Tally> {
+    TALLIES.get(usize::from(communicator.note(place(function))))?.get()
 }
 
 /// Where a function's tally is noted: all such functions are in one chapter.
@@ -201,6 +224,12 @@ fn known() -> MutexGuard<'static, Known> {
 impl Tally {
     fn new(next: u64) -> Tally {
         Tally { calls: Whole::new(0), next: Whole::new(next), timed: Mutex::default() }
+    }
+
+    /// One more call; its number.
+    #[inline]
+    fn count(&self, alone: bool) -> u64 {
+        if alone { self.calls.next() } else { self.calls.next_shared() }
     }
 
     fn timed(&self) -> MutexGuard<'_, Timed> {

@@ -50,7 +50,7 @@ impl Library {
             .collect();
         library.standard = library.get_version().ok_or("MPI_Get_version failed")?;
         let version = library.get_library_version().unwrap_or_default();
-        library.description = version.lines().next().unwrap_or_default().trim().to_owned();
+        version.lines().next().unwrap_or_default().trim().clone_into(&mut library.description);
         library.device = version.lines().find_map(device);
         (library.implementation, library.version) = identify(&library.description);
         Ok(library)

@@ -1,0 +1,242 @@
+//! The first screen: where the time of an average rank goes, and the rest of the run in a line each.
+
+use gyan_results::{CallSummary, InMpiSummary, Quantity, Summary, TrafficKind};
+
+use super::super::sites::places;
+use super::super::value::{Amount, Unit, Value, bytes, integer, line, row, seconds, share};
+use super::super::{Section, cut, numbers, plural, texts};
+use super::hosts;
+use crate::symbols::sites::CallSites;
+
+/// Functions in the table.
+const FUNCTIONS_AT_MOST: usize = 6;
+/// Less of the run than this is not worth a row, unless it is the first.
+const SHARE_AT_LEAST: f64 = 0.001;
+/// Characters of a place in the program.
+const PLACE_AT_MOST: usize = 28;
+/// Of the time in MPI: who has so much of it has nearly all.
+const NEARLY_ALL: f64 = 0.9;
+const MOST: f64 = 0.5;
+
+/// `51 % of the run is in MPI, nearly all of it in MPI_Waitall at halo_exchange.c:112`.
+pub(super) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> Option<Value<'a>> {
+    let in_mpi = summary.in_mpi.as_ref()?;
+    let whole = in_mpi.time_s.sum.as_f64();
+    let part = part_of_run(in_mpi);
+    let mut calls = by_time(&summary.calls);
+    calls.truncate(1);
+    let first = calls.first().filter(|_| whole > 0.0);
+    let most = first.and_then(|call| {
+        let of_mpi = seconds_in(call)? / whole;
+        let how_much = match of_mpi {
+            of if of >= NEARLY_ALL => "nearly all of it",
+            of if of >= MOST => "most of it",
+            _ => return None,
+        };
+        let at = places(called).remove(&call.name).map_or("".into(), |at| line![" at ", at]);
+        Some(line![", ", how_much, " in ", &call.name, at])
+    });
+    let spread = extremes(summary, in_mpi);
+    Some(line![part, " of the run is in MPI", most.unwrap_or("".into()), spread])
+}
+
+fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
+    let average = in_mpi.share.avg;
+    // The error of a mean is that of the sum in the same proportion.
+    let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
+    estimate(share(average), error)
+}
+
+/// Rows that add up are neither too small nor too large for sure, where no error is known.
+fn estimate(amount: Amount, error: Option<f64>) -> Amount {
+    Amount { at_least: false, ..amount.estimated(error) }
+}
+
+/// ` (40 % on rank 0 to 60 % on rank 3)`, where ranks differ.
+fn extremes<'a>(summary: &'a Summary, in_mpi: &InMpiSummary) -> Value<'a> {
+    let [min, max] = Unit::Share.extremes(&in_mpi.share);
+    if super::about_the_same(min.number.as_f64(), max.number.as_f64()) {
+        return "".into();
+    }
+    let on = |amount: Amount| {
+        let rank = amount.rank.map(|rank| hosts::rank_and_host(summary, rank));
+        line![Amount { rank: None, ..amount }, " on ", rank]
+    };
+    line![" (", on(min), " to ", on(max), ")"]
+}
+
+fn seconds_in(call: &CallSummary) -> Option<f64> {
+    call.time_s.as_ref().map(|time| time.sum.as_f64())
+}
+
+fn by_time(calls: &[CallSummary]) -> Vec<&CallSummary> {
+    let mut calls: Vec<&CallSummary> = calls.iter().filter(|call| call.time_s.is_some()).collect();
+    calls.sort_by(|one, other| {
+        let time = |call: &CallSummary| seconds_in(call).unwrap_or(0.0);
+        time(other).total_cmp(&time(one)).then_with(|| one.name.cmp(&other.name))
+    });
+    calls
+}
+
+/// The time of an average rank: rows that add up to the run. None when no calls were timed.
+pub(super) fn average_rank<'a>(
+    summary: &'a Summary,
+    called: Option<&CallSites>,
+) -> Option<Section<'a>> {
+    let (elapsed, in_mpi) = (summary.elapsed_s.as_ref()?, summary.in_mpi.as_ref()?);
+    let ranks = f64::from(summary.ranks.reduced.max(1));
+    let (run_s, mpi_s) = (elapsed.sum.as_f64() / ranks, in_mpi.time_s.sum.as_f64() / ranks);
+    let of_run = |part_s: f64| share(if run_s > 0.0 { part_s / run_s } else { 0.0 });
+    let mut places = places(called);
+    let has_places = !places.is_empty();
+    let calls = by_time(&summary.calls);
+    let is_shown = |(at, call): &(usize, &&CallSummary)| {
+        let part = seconds_in(call).unwrap_or(0.0) / ranks / run_s.max(f64::MIN_POSITIVE);
+        *at < FUNCTIONS_AT_MOST && (*at == 0 || part >= SHARE_AT_LEAST)
+    };
+    let shown: Vec<&CallSummary> =
+        calls.iter().enumerate().filter(is_shown).map(|(_, call)| *call).collect();
+    let error = in_mpi.time_error_s.map(|error| error / ranks);
+    let own = estimate(seconds(run_s - mpi_s), error);
+    let mut rows = vec![row!["own code", own, of_run(run_s - mpi_s), "", "", ""]];
+    let mut rest_s = mpi_s;
+    for call in &shown {
+        let time_s = seconds_in(call).unwrap_or(0.0) / ranks;
+        rest_s -= time_s;
+        let error = call.time_error_s.map(|error| error / ranks);
+        let count = call.count.sum.as_f64() / ranks;
+        let per_call = if count > 0.0 { time_s / count } else { 0.0 };
+        let longest = call.time_max_s.as_ref().map(|longest| Unit::Seconds.extremes(longest)[1]);
+        let calls = Unit::Count.double(count);
+        let time = estimate(seconds(time_s), error);
+        rows.push(row![&call.name, time, of_run(time_s), calls, seconds(per_call), longest]);
+    }
+    let others = summary.calls.len() - shown.len();
+    if others > 0 && calls.len() > shown.len() {
+        let name = line!["other MPI (", others, ")"];
+        let rest_s = rest_s.max(0.0);
+        rows.push(row![name, seconds(rest_s), of_run(rest_s), "", "", ""]);
+    }
+    let mut columns = texts(["AVERAGE RANK"]);
+    columns.extend(numbers(["TIME", "OF RUN", "CALLS", "PER CALL", "LONGEST (RANK)"]));
+    if has_places {
+        columns.extend(texts(["WHERE MOST"]));
+        for cells in &mut rows {
+            let place = match cells.first() {
+                Some(Value::Text(name)) => places.remove(name.as_ref()),
+                _ => None,
+            };
+            cells.push(place.map_or("".into(), |place| cut(&place, PLACE_AT_MOST).into()));
+        }
+    }
+    let is_vague = |call: &&CallSummary| {
+        estimate(seconds(seconds_in(call).unwrap_or(0.0)), call.time_error_s).error.is_none()
+            && call.time_error_s != Some(0.0)
+    };
+    let vague = shown.iter().copied().filter(is_vague).count();
+    let notes = match vague {
+        0 => Vec::new(),
+        _ => vec!["without ± too few calls were timed to tell how wrong an estimate is".into()],
+    };
+    Some(Section { title: "".into(), columns, rows, notes })
+}
+
+/// A line each: messages, queues, variables, and gyan itself.
+pub(super) fn lines(summary: &Summary) -> Section<'_> {
+    let lines = [messages(summary), queues(summary), coverage(summary), Some(gyan(summary))];
+    Section::of_notes("", lines.into_iter().flatten().collect())
+}
+
+fn messages(summary: &Summary) -> Option<Value<'_>> {
+    let messages = summary.peers.iter().find(|of| of.kind == TrafficKind::Messages)?;
+    let (number, moved) = (messages.number as f64, messages.bytes as f64);
+    if number == 0.0 {
+        return None;
+    }
+    let peers = messages.ranks.iter().map(|of| of.peers);
+    let (least, most) = (peers.clone().min()?, peers.max()?);
+    let peers = match (least, most) {
+        (1, 1) => line!["1 peer a rank"],
+        (least, most) if least == most => line![most, " peers a rank"],
+        (least, most) => line![least, " to ", most, " peers a rank"],
+    };
+    let size = bytes(moved / number);
+    let all = integer(messages.number);
+    Some(line![
+        "messages: ",
+        all,
+        " of ",
+        size,
+        " on average, ",
+        bytes(moved),
+        " in all, ",
+        peers,
+        " (--peers, --sizes)"
+    ])
+}
+
+fn queues(summary: &Summary) -> Option<Value<'_>> {
+    let rows = summary.queues();
+    let longest = |quantity: Quantity| {
+        let of = rows.iter().filter(|row| row.quantity == quantity).filter_map(|row| row.max);
+        of.max_by(|one, other| one.value.total_cmp(&other.value)).filter(|most| most.value > 0.0)
+    };
+    let mut parts: Vec<Value> = Vec::new();
+    for (quantity, noun) in [
+        (Quantity::UnexpectedLength, "unexpected message"),
+        (Quantity::PostedLength, "posted receive"),
+    ] {
+        if let Some(most) = longest(quantity) {
+            let length = Unit::Count.double(most.value);
+            let plural = plural(u64::from(most.value > 1.0) + 1);
+            let rank = Value::Rank(most.rank);
+            parts.push(line!["up to ", length, " ", noun, plural, " (rank ", rank, ")"]);
+        }
+    }
+    let late = rows.iter().filter(|row| row.quantity == Quantity::LateSenders);
+    let late_s: f64 = late.filter_map(|row| row.total).sum();
+    if late_s > 0.0 {
+        let ranks = f64::from(summary.ranks.reduced.max(1));
+        let each =
+            Amount { fidelity: gyan_results::Fidelity::Estimated, ..seconds(late_s / ranks) };
+        parts.push(line!["late senders: about ", each, " of a rank"]);
+    }
+    if parts.is_empty() {
+        return None;
+    }
+    let mut whole: Vec<Value> = vec!["queues: ".into()];
+    for (at, part) in parts.into_iter().enumerate() {
+        whole.extend([if at > 0 { ", ".into() } else { "".into() }, part]);
+    }
+    whole.push(" (--queues)".into());
+    Some(Value::Line(whole))
+}
+
+fn coverage(summary: &Summary) -> Option<Value<'_>> {
+    let of = &summary.coverage;
+    if of.exported == 0 && of.advice.is_empty() {
+        return None;
+    }
+    let nonzero = summary.pvars.iter().filter(|pvar| !pvar.statistic.is_zero());
+    let mut names: Vec<&str> = nonzero.map(|pvar| pvar.name.as_str()).collect();
+    names.sort_unstable();
+    names.dedup();
+    let more = if of.advice.is_empty() { "" } else { "; how to see more: --coverage" };
+    let read = line!["variables: ", of.sampled, " of ", of.exported, " read"];
+    let told = line![", ", names.len(), " of them not 0 (--variables)"];
+    Some(line![read, told, more])
+}
+
+fn gyan(summary: &Summary) -> Value<'_> {
+    let overhead = &summary.overhead;
+    let most = Unit::Share.of(overhead.share.max);
+    let budget = match (overhead.budget, overhead.over_budget.len()) {
+        (Some(budget), 0) => line!["; budget of ", share(budget), " kept between start and end"],
+        (Some(budget), over) => {
+            let ranks = line![over, " rank", plural(over as u64)];
+            line!["; BUDGET OF ", share(budget), " EXCEEDED on ", ranks]
+        }
+        (None, _) => "".into(),
+    };
+    line!["gyan: at most ", most, " of the run on a rank", budget, " (--coverage)"]
+}
