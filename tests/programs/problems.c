@@ -13,14 +13,16 @@
 
 enum {
     STEPS = 40,
-    FLOOD = 20000,
+    FLOOD = 2000,
+    FLOODS = 50,
+    SENT = 1000,
     LIST = 900,
     ROUNDS = 100,
     SMALL = 400000,
     POLLS = 1000000,
     ASKED = 20000000,
     OBJECTS = 150,
-    WRITES = 30000,
+    WRITES = 200000,
     LARGE = 1 << 20
 };
 
@@ -56,6 +58,15 @@ static void oversubscribed(void)
     }
 }
 
+/* What runs beside it is the test's; the twin hardly runs itself. */
+static void other_load(void)
+{
+    if (healthy)
+        nap(3000);
+    else
+        spin(1);
+}
+
 static void copied_twice(void)
 {
     int bytes = healthy ? 16 << 10 : LARGE;
@@ -86,7 +97,7 @@ static void communication(void)
     MPI_Win_create(buffer, LARGE, 1, MPI_INFO_NULL, WORLD, &window);
     MPI_Win_fence(0, window);
     for (int i = 0; i < STEPS; i++) {
-        nap(healthy || i % 2 == rank % 2 ? 30 : 0);
+        nap(healthy ? 15 : i % 2 == rank % 2 ? 30 : 0);
         if (!healthy)
             MPI_Win_fence(0, window);
     }
@@ -140,29 +151,22 @@ static void eager_limit(void)
 /* Messages in the opposite order of the receives; the twin has posted its receives, in order. */
 static void flooded(void)
 {
-    MPI_Request *requests = malloc(FLOOD * sizeof *requests);
-    int *values = calloc(FLOOD, sizeof *values), ready = 0;
-    if (rank == 1) {
-        if (healthy)
-            MPI_Recv(&ready, 1, MPI_INT, 0, FLOOD, WORLD, IGNORE);
-        for (int i = 0; i < FLOOD; i++)
-            MPI_Send(&i, 1, MPI_INT, 0, healthy ? i : FLOOD - 1 - i, WORLD);
-        MPI_Send(&ready, 1, MPI_INT, 0, FLOOD, WORLD);
-        MPI_Recv(&ready, 1, MPI_INT, 0, FLOOD, WORLD, IGNORE);
-    } else {
-        for (int i = 0; i < FLOOD && healthy; i++)
+    MPI_Request requests[FLOOD];
+    int values[FLOOD], ready = 0;
+    for (int round = 0; round < FLOODS; round++) {
+        for (int i = 0; i < FLOOD && healthy && rank == 0; i++)
             MPI_Irecv(&values[i], 1, MPI_INT, 1, i, WORLD, &requests[i]);
         if (healthy)
-            MPI_Send(&ready, 1, MPI_INT, 1, FLOOD, WORLD);
-        MPI_Recv(&ready, 1, MPI_INT, 1, FLOOD, WORLD, IGNORE);
-        for (int i = 0; i < FLOOD && !healthy; i++)
+            MPI_Sendrecv_replace(&ready, 1, MPI_INT, peer, FLOOD, peer, FLOOD, WORLD, IGNORE);
+        for (int i = 0; i < FLOOD && rank == 1; i++)
+            MPI_Send(&i, 1, MPI_INT, 0, healthy ? i : FLOOD - 1 - i, WORLD);
+        MPI_Sendrecv_replace(&ready, 1, MPI_INT, peer, FLOOD, peer, FLOOD, WORLD, IGNORE);
+        for (int i = 0; i < FLOOD && !healthy && rank == 0; i++)
             MPI_Recv(&values[i], 1, MPI_INT, 1, i, WORLD, IGNORE);
-        if (healthy)
+        if (healthy && rank == 0)
             MPI_Waitall(FLOOD, requests, MPI_STATUSES_IGNORE);
-        MPI_Send(&ready, 1, MPI_INT, 1, FLOOD, WORLD);
+        MPI_Sendrecv_replace(&ready, 1, MPI_INT, peer, FLOOD, peer, FLOOD, WORLD, IGNORE);
     }
-    free(requests);
-    free(values);
 }
 
 /* The message with tag 1 comes late, the one with tag 2 is there before. The twin works at the same time as its peer. */
@@ -217,10 +221,10 @@ static void long_searches(void)
     for (int round = 0; round < ROUNDS; round++) {
         for (int i = 0; i < LIST && rank == 1; i++)
             MPI_Send(&i, 1, MPI_INT, 0, healthy ? i : LIST - 1 - i, WORLD);
-        MPI_Sendrecv(&value, 1, MPI_INT, peer, LIST, &value, 1, MPI_INT, peer, LIST, WORLD, IGNORE);
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, peer, LIST, peer, LIST, WORLD, IGNORE);
         for (int i = 0; i < LIST && rank == 0; i++)
             MPI_Recv(&value, 1, MPI_INT, 1, i, WORLD, IGNORE);
-        MPI_Sendrecv(&value, 1, MPI_INT, peer, LIST, &value, 1, MPI_INT, peer, LIST, WORLD, IGNORE);
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, peer, LIST, peer, LIST, WORLD, IGNORE);
     }
 }
 
@@ -258,13 +262,13 @@ static void memory(void)
 {
     int to = healthy ? (rank + 1) % size : 0, from = (rank + size - 1) % size, bytes = 4000, none = 0;
     MPI_Barrier(WORLD);
-    for (int i = 0; i < FLOOD / 20; i++)
+    for (int i = 0; i < SENT; i++)
         if (healthy || rank)
             MPI_Send(buffer, bytes, MPI_BYTE, to, 0, WORLD);
     MPI_Send(&none, 1, MPI_INT, (rank + 1) % size, 1, WORLD);
     MPI_Recv(&none, 1, MPI_INT, from, 1, WORLD, IGNORE);
     MPI_Barrier(WORLD);
-    for (int i = 0; i < FLOOD / 20 * (healthy ? 1 : rank ? 0 : size - 1); i++)
+    for (int i = 0; i < SENT * (healthy ? 1 : rank ? 0 : size - 1); i++)
         MPI_Recv(other, bytes, MPI_BYTE, MPI_ANY_SOURCE, 0, WORLD, IGNORE);
 }
 
@@ -297,7 +301,7 @@ static void independent_io(void)
 {
 #ifdef MPI_MODE_CREATE
     MPI_File file;
-    int bytes = healthy ? WRITES * 64 : 64;
+    int bytes = healthy ? LARGE : 64;
     MPI_File_open(WORLD, "written", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
     if (healthy)
         MPI_File_write_at_all(file, (MPI_Offset)rank * bytes, buffer, bytes, MPI_BYTE, IGNORE);
@@ -351,6 +355,7 @@ static const struct {
 } RULES[] = {
     {"oversubscribed", oversubscribed},
     {"bound-together", oversubscribed},
+    {"other-load", other_load},
     {"copied-twice", copied_twice},
     {"slow-start", slow_start},
     {"imbalance", imbalance},

@@ -221,7 +221,7 @@ pub(super) const ALGORITHM: Rule = Rule {
     wrong_when: "the library chooses rightly. Only an experiment tells.",
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
     source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
-    yields_to: &["oversubscribed", "bound-together", "other-load"],
+    yields_to: &["oversubscribed", "bound-together"],
     look: algorithm,
 };
 

@@ -22,7 +22,7 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     wrong_when: "the sender has something else to do meanwhile, or the receiver is late: then it waits for that.",
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance", "late-senders"],
+    yields_to: &["oversubscribed", "bound-together", "imbalance", "late-senders"],
     look: eager_limit,
 };
 
@@ -295,7 +295,7 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
     wrong_when: "each message depends on the answer to the one before.",
     witness: "the number of messages",
     source: "Hockney's model of communication: a start-up time and a time for each byte",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     look: small_messages,
 };
 

@@ -175,7 +175,7 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     wrong_when: "the time in these functions is waiting for the other side, not copying.",
     witness: "the time in sends and receives",
     source: "process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     look: copied_twice,
 };
 
