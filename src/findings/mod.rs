@@ -47,19 +47,37 @@ pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
     ("Source", "POP Centre of Excellence, Standard Metrics for Performance Audits (pop-coe.eu)"),
 ];
 
+/// What is concluded from a run.
+#[derive(Default)]
+pub(crate) struct Answers {
+    pub(crate) efficiencies: Option<Efficiencies>,
+    pub(crate) findings: Vec<Finding>,
+    pub(crate) eager: Option<Eager>,
+}
+
+/// How messages travel.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Eager {
+    /// Up to so many bytes, header included, a message is sent without asking.
+    pub(crate) limit_bytes: f64,
+    /// The part of the messages that are larger.
+    pub(crate) above: f64,
+}
+
+/// Where there is so little time in MPI, less than this of the run is not spoken of.
+const NOTHING: &str = "nothing-in-mpi";
+const MUCH_SHARE: f64 = 0.05;
+
 /// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
-pub(crate) fn find(
-    summary: &Summary,
-    places: &BTreeMap<String, String>,
-) -> (Option<Efficiencies>, Vec<Finding>) {
+pub(crate) fn find(summary: &Summary, places: &BTreeMap<String, String>) -> Answers {
     let run = Run::new(summary, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
         findings
             .extend((rule.look)(&run).into_iter().filter_map(|found| rule.finding(&run, found)));
     }
-    let Run { efficiencies, .. } = run;
-    (efficiencies, ranked(findings))
+    let eager = rules::eager(&run);
+    Answers { efficiencies: run.efficiencies, findings: ranked(findings), eager }
 }
 
 impl Rule {
@@ -105,6 +123,9 @@ fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
     let mut explained = explained.into_iter();
     let mut findings = findings;
     findings.retain(|_| explained.next() != Some(true));
+    if findings.iter().any(|finding| finding.id == NOTHING) {
+        findings.retain(|finding| finding.at_stake_share.is_none_or(|share| share >= MUCH_SHARE));
+    }
     findings.sort_by(|one, other| stake(other).total_cmp(&stake(one)));
     findings
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use gyan_results::{
     CallSummary, Efficiencies, Evidence, Knowledge, PlacementSummary, Quantity, QueueRow, Summary,
-    WaitingSummary,
+    TrafficKind, WaitingSummary,
 };
 
 use super::efficiencies::efficiencies;
@@ -146,6 +146,12 @@ impl<'a> Run<'a> {
             }
         }
         sizes
+    }
+
+    /// How many messages ranks sent to each other: calls to `MPI_PROC_NULL` are among the sizes, and send none.
+    pub(super) fn messages(&self) -> Option<f64> {
+        let of = self.summary.peers.iter().find(|of| of.kind == TrafficKind::Messages)?;
+        Some(of.number as f64).filter(|number| *number > 0.0)
     }
 
     /// The value of a knob, when the library has it.

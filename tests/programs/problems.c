@@ -19,7 +19,7 @@ enum {
     LIST = 900,
     ROUNDS = 100,
     SMALL = 400000,
-    POLLS = 1000000,
+    POLLS = 5000000,
     ASKED = 20000000,
     OBJECTS = 150,
     WRITES = 200000,
@@ -277,7 +277,7 @@ static void polling(void)
     int flag;
     for (int i = 0; i < POLLS && !healthy; i++)
         MPI_Iprobe(peer, 7, WORLD, &flag, IGNORE);
-    nap(500);
+    nap(100);
     exchange(8);
 }
 

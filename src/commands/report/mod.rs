@@ -11,6 +11,7 @@ use wildmatch::WildMatch;
 
 use crate::cli::ReportOptions;
 use crate::error::Error;
+use crate::findings::{self, Answers};
 use crate::format::ReportFormat as Format;
 use crate::input::packed;
 use crate::input::source::Source;
@@ -18,7 +19,7 @@ use crate::launch::keepers;
 use crate::symbols::{sites, stacks};
 use crate::view::data::{self, Data, Machines, Queues};
 use crate::view::{self, Known, Part, View};
-use crate::{DONE, INCOMPLETE, findings, output, render};
+use crate::{DONE, INCOMPLETE, output, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -118,9 +119,9 @@ fn whole(
     let called = sites::call_sites(&summary);
     let places = view::places(called.as_ref());
     // Of a part of the functions nothing can be concluded.
-    let (efficiencies, findings) = match &options.vars {
+    let Answers { efficiencies, findings, eager } = match &options.vars {
         None => findings::find(&summary, &places),
-        Some(_) => (None, Vec::new()),
+        Some(_) => Answers::default(),
     };
     let directory = shown(directory);
     if options.findings {
@@ -138,6 +139,7 @@ fn whole(
             remarks: &remarks,
             called: called.as_ref(),
             findings: &findings,
+            eager: eager.map(|eager| (eager.limit_bytes, eager.above)),
             directory: &directory,
         };
         let part = match options {
@@ -173,12 +175,13 @@ pub(crate) fn first_screen(
 ) -> io::Result<()> {
     let (watched, remarks) = stacks::watched(summary);
     let called = sites::call_sites(summary);
-    let (_, findings) = findings::find(summary, &view::places(called.as_ref()));
+    let answers = findings::find(summary, &view::places(called.as_ref()));
     let known = Known {
         watched: &watched,
         remarks: &remarks,
         called: called.as_ref(),
-        findings: &findings,
+        findings: &answers.findings,
+        eager: answers.eager.map(|eager| (eager.limit_bytes, eager.above)),
         directory,
     };
     render::table(out, &view::report(summary, known, Part::First, false))

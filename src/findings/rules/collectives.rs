@@ -133,10 +133,7 @@ fn communication(run: &Run) -> Vec<Found> {
             "see whether ranks take turns in waiting for each other; send fewer and larger messages, and work while they \
              travel (MPI_Isend, MPI_Irecv)",
         ),
-        command(
-            "see who talks to whom, and how much",
-            "gyan report --peers DIR; gyan report --sizes DIR",
-        ),
+        command("see who talks to whom, and how much", "gyan report --peers DIR"),
     ];
     let functions = vec![worst.name.clone()];
     vec![Found { title, at_stake: Some(at_stake), evidence, advice, functions, ..Found::default() }]

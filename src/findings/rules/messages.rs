@@ -5,7 +5,8 @@ use gyan_results::{
 };
 
 use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
-use crate::findings::knobs::{Purpose, command, say};
+use crate::findings::Eager;
+use crate::findings::knobs::{Knob, Purpose, command, say};
 use crate::findings::run::{Run, Time, estimated, exact, taken};
 use crate::render::numbers::{bytes, double, seconds};
 
@@ -26,22 +27,36 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     look: eager_limit,
 };
 
-fn eager_limit(run: &Run) -> Vec<Found> {
+/// Up to how many bytes a message is sent without asking, where one knob decides that for all messages of the run.
+fn limit_of(run: &Run) -> Option<(&'static Knob, f64)> {
     let purpose =
         if run.is_on_one_host() { Purpose::EagerWithinHost } else { Purpose::EagerBetweenHosts };
-    let Some((knob, value)) = run.knob_for(purpose) else { return Vec::new() };
-    let Some(limit) = value.parse::<f64>().ok().filter(|limit| *limit > 0.0) else {
-        return Vec::new();
-    };
+    let (knob, value) = run.knob_for(purpose)?;
+    let limit = value.parse::<f64>().ok().filter(|limit| *limit > 0.0)?;
+    Some((knob, limit))
+}
+
+/// The eager limit in bytes, and which part of the messages is above it.
+pub(in crate::findings) fn eager(run: &Run) -> Option<Eager> {
+    let (_, limit) = limit_of(run)?;
+    let (sizes, all) = (run.sizes(SENDS), run.messages()?);
+    let above: f64 = sizes.iter().filter(|bar| bar.0 >= limit).map(|(_, number, _)| number).sum();
+    // Of messages in a bar that the limit is in the middle of, nobody knows.
+    let is_clear = sizes.iter().all(|bar| bar.1 == 0.0 || bar.0 >= limit || 2.0 * bar.0 <= limit);
+    is_clear.then(|| Eager { limit_bytes: limit, above: (above / all).min(1.0) })
+}
+
+fn eager_limit(run: &Run) -> Vec<Found> {
+    let Some((knob, limit)) = limit_of(run) else { return Vec::new() };
     let sizes = run.sizes(SENDS);
     let number = |bars: &dyn Fn(f64) -> bool| -> f64 {
         sizes.iter().filter(|bar| bars(bar.0)).map(|(_, number, _)| number).sum()
     };
-    let all = number(&|_| true);
+    let Some(all) = run.messages() else { return Vec::new() };
     // A message of exactly the limit is above it with its header.
     let above = number(&|from| from >= limit && from < 8.0 * limit);
     let time = run.time(&[SENDS, WAITS].concat());
-    if all <= 0.0 || above < 0.3 * all || run.share(time.seconds) < 0.05 {
+    if above < 0.3 * all || run.share(time.seconds) < 0.05 {
         return Vec::new();
     }
     let largest = sizes.iter().filter(|bar| bar.0 >= limit && bar.0 < 8.0 * limit && bar.1 > 0.0);
@@ -301,11 +316,11 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
 
 fn small_messages(run: &Run) -> Vec<Found> {
     let sizes = run.sizes(SENDS);
-    let number: f64 = sizes.iter().map(|(_, number, _)| number).sum();
+    let Some(number) = run.messages() else { return Vec::new() };
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
     let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
     let time = run.time(&[SENDS, RECEIVES, WAITS].concat());
-    if number <= 0.0 || moved / number >= 512.0 || rate <= 1e5 || run.share(time.seconds) < 0.05 {
+    if moved / number >= 512.0 || rate <= 1e5 || run.share(time.seconds) < 0.05 {
         return Vec::new();
     }
     let title = format!(

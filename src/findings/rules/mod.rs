@@ -11,6 +11,8 @@ use gyan_results::{Actor, Advice, Evidence};
 
 use super::run::{Run, Time};
 
+pub(super) use messages::eager;
+
 /// What a person who knows MPI looks for.
 pub(crate) struct Rule {
     /// Never changes its meaning.

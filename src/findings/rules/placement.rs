@@ -81,7 +81,8 @@ pub(super) const OTHER_LOAD: Rule = Rule {
     means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake is the time for which \
             the main threads of the ranks were ready to run and had no processor. A rank that is held up holds up those that \
             wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
-    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed.",
+    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed. A \
+                 rank that waits in MPI wants a processor too, and loses nothing without one.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
     yields_to: &["oversubscribed", "bound-together"],

@@ -142,12 +142,12 @@ pub(super) fn average_rank<'a>(
 }
 
 /// A line each: messages, queues, variables, and gyan itself.
-pub(super) fn lines(summary: &Summary) -> Section<'_> {
-    let lines = [messages(summary), queues(summary), coverage(summary), Some(gyan(summary))];
+pub(super) fn lines(summary: &Summary, eager: Option<(f64, f64)>) -> Section<'_> {
+    let lines = [messages(summary, eager), queues(summary), coverage(summary), Some(gyan(summary))];
     Section::of_notes("", lines.into_iter().flatten().collect())
 }
 
-fn messages(summary: &Summary) -> Option<Value<'_>> {
+fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
     let messages = summary.peers.iter().find(|of| of.kind == TrafficKind::Messages)?;
     let (number, moved) = (messages.number as f64, messages.bytes as f64);
     if number == 0.0 {
@@ -162,15 +162,18 @@ fn messages(summary: &Summary) -> Option<Value<'_>> {
     };
     let size = bytes(moved / number);
     let all = integer(messages.number);
+    let eager = eager.map_or("".into(), |(limit, above)| match above {
+        0.0 => line![", all below the eager limit of ", bytes(limit)],
+        above => line![", ", share(above), " above the eager limit of ", bytes(limit)],
+    });
     Some(line![
         "messages: ",
         all,
         " of ",
         size,
         " on average, ",
-        bytes(moved),
-        " in all, ",
         peers,
+        eager,
         " (--peers, --sizes)"
     ])
 }

@@ -49,6 +49,8 @@ pub(crate) struct Known<'a> {
     pub(crate) remarks: &'a [String],
     pub(crate) called: Option<&'a CallSites<'a>>,
     pub(crate) findings: &'a [Finding],
+    /// The eager limit in bytes and the part of the messages that is above it, where that is known.
+    pub(crate) eager: Option<(f64, f64)>,
     /// As the user names it.
     pub(crate) directory: &'a str,
 }
@@ -61,7 +63,7 @@ pub(crate) fn report<'a>(
     part: Part,
     all: bool,
 ) -> View<'a> {
-    let Known { watched, remarks, called, findings, directory } = known;
+    let Known { watched, remarks, called, findings, eager, directory } = known;
     let whole = Whole::run(summary);
     let all = all || part == Part::Whole;
     let mut subtitle = subtitle(summary, part, all);
@@ -85,7 +87,7 @@ pub(crate) fn report<'a>(
                     sections.extend(calls(&summary.calls, &whole, all));
                 }
                 sections.extend(watch::sites(watched, remarks, all));
-                sections.push(first::lines(summary));
+                sections.push(first::lines(summary, eager));
                 return View { title: title(summary), subtitle, sections };
             }
             sections.extend(hosts::table(summary, all));

@@ -84,8 +84,9 @@ fn the_profile_of_hpcc_reads_sensibly() {
     assert!(lines.iter().any(|line| line.starts_with("hpcc: 2 ranks on ")), "{}", outcome.stderr);
     // Which functions take most of the time is the machine's business.
     let functions = lines.iter().filter(|line| line.starts_with("MPI_")).count();
-    assert!(functions > 5, "{}", outcome.stderr);
-    assert!(lines.iter().any(|line| line.starts_with("in MPI: ")), "{}", outcome.stderr);
-    // Six of them, on a busy machine, say that the budget was exceeded and why, and who waits for whom.
-    assert!(lines.len() < 72, "more than a screen:\n{}", outcome.stderr);
+    assert!(functions > 4, "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(" of the run is in MPI"), "{}", outcome.stderr);
+    assert!(lines.len() <= 40, "more than a screen:\n{}", outcome.stderr);
+    let is_wide = |line: &&&str| line.chars().count() > 100;
+    assert_eq!(lines.iter().find(is_wide), None);
 }

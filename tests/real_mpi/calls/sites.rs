@@ -329,6 +329,7 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
         let first = report.lines().skip_while(|line| !line.starts_with("FUNCTION")).nth(1);
         assert!(first.unwrap().contains(&place), "{mpi:?} {report}");
         let whole = crate::common::run(gyan().arg("report").arg(&run.directory)).stdout;
+        let place = format!("MPI_Waitall at halo_exchange.c:{line}");
         assert!(whole.contains(&place), "{mpi:?} {whole}");
     }
 }

@@ -119,7 +119,8 @@ fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
                 }
             }
             if budget == "0.000001%" {
-                let report = run(gyan().arg("report").arg(&profiled.directory)).stdout;
+                let report =
+                    run(gyan().args(["report", "--coverage"]).arg(&profiled.directory)).stdout;
                 let words: Vec<&str> = report.split_whitespace().collect();
                 for said in ["999 communicators of 1 rank", "not read: they came faster than"] {
                     assert!(words.join(" ").contains(said), "{report}");
