@@ -125,7 +125,7 @@ pub(super) const BOUND_TOGETHER: Rule = Rule {
             core. At stake is the time for which the main threads were ready to run and had no processor.",
     wrong_when: "the free cores are meant for something else, such as threads of the program.",
     witness: "the processors of each rank (gyan report --machine) and the time for which they wanted one",
-    source: "sched_setaffinity(2); mpirun(1), \"Mapping, Ranking, and Binding\"",
+    source: "The system call sched_setaffinity(2); mpirun(1), \"Mapping, Ranking, and Binding\"",
     yields_to: &[],
     look: bound_together,
 };
@@ -175,7 +175,7 @@ pub(super) const COPIED_TWICE: Rule = Rule {
             bytes.",
     wrong_when: "the time in these functions is waiting for the other side, not copying.",
     witness: "the time in sends and receives",
-    source: "process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
+    source: "The system call process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
     yields_to: &["oversubscribed", "bound-together", "imbalance"],
     look: copied_twice,
 };
@@ -225,7 +225,7 @@ pub(super) const SLOW_START: Rule = Rule {
     name: "MPI_Init takes long",
     acts: Actor::Run,
     needs: "the time of MPI_Init and MPI_Init_thread",
-    when: "they take over 5 % of the run and over half a second of a rank on average",
+    when: "MPI_Init or MPI_Init_thread takes over 5 % of the run and over half a second of a rank on average",
     means: "Ranks find each other, open networks and connect in MPI_Init. At stake is all of its time.",
     wrong_when: "the run is short because it is a test, or ranks are started one after the other by hand.",
     witness: "the time in MPI_Init",

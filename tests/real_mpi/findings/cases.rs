@@ -119,7 +119,7 @@ pub(super) const CASES: &[Case] = &[
     Case {
         functions: &["MPI_Allreduce"],
         ranks: &[1],
-        evidence: &[("calls that were compared", 60.0, 60.0)],
+        evidence: &[("calls that were compared", 40.0, 40.0)],
         twins: &[(
             Healthy,
             Gone,

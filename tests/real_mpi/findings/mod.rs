@@ -102,8 +102,18 @@ pub(crate) struct Proof {
     pub(crate) elapsed_s: [f64; 2],
 }
 
+/// What was proven, in the order of the cases.
+pub(crate) fn proofs() -> Vec<Proof> {
+    let files = (0..PARTS).map(|part| directory().join(format!("{part}.json")));
+    let read = |file: PathBuf| -> Vec<Proof> {
+        let text = fs::read(&file).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        serde_json::from_slice(&text).unwrap()
+    };
+    files.flat_map(read).collect()
+}
+
 /// Where the rows are that the tests wrote.
-pub(crate) fn directory() -> PathBuf {
+fn directory() -> PathBuf {
     target().join("findings")
 }
 
@@ -266,10 +276,12 @@ impl Case {
     }
 }
 
-/// Proves the rules from one to before another one, in the order of the cases.
-fn prove(number: usize, of: usize) {
-    let part = CASES.len().div_ceil(of);
-    let cases: Vec<&Case> = CASES.iter().skip(number * part).take(part).collect();
+/// The cases are so many tests.
+const PARTS: usize = 3;
+
+fn prove(part: usize) {
+    let length = CASES.len().div_ceil(PARTS);
+    let cases: Vec<&Case> = CASES.iter().skip(part * length).take(length).collect();
     // One that fails does not hide the others.
     let proofs = cases.iter().map(|case| catch_unwind(|| case.is_proven()));
     let proofs: Vec<_> = proofs.collect();
@@ -279,22 +291,22 @@ fn prove(number: usize, of: usize) {
     let proofs: Vec<Proof> = proofs.into_iter().flatten().flatten().collect();
     fs::create_dir_all(directory()).unwrap();
     let text = serde_json::to_string_pretty(&proofs).unwrap();
-    fs::write(directory().join(format!("{number}.json")), text).unwrap();
+    fs::write(directory().join(format!("{part}.json")), text).unwrap();
 }
 
 #[test]
 fn where_ranks_run_and_how_work_is_shared_out_is_found() {
-    prove(0, 3);
+    prove(0);
 }
 
 #[test]
 fn what_messages_cost_is_found() {
-    prove(1, 3);
+    prove(1);
 }
 
 #[test]
 fn what_the_program_settings_and_numbers_say_is_found() {
-    prove(2, 3);
+    prove(2);
 }
 
 #[test]
