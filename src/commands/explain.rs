@@ -22,16 +22,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
     };
     let wanted = id.to_lowercase();
     if let Some(rule) = rules::RULES.iter().find(|rule| rule.id == wanted) {
-        let parts = [
-            ("When", rule.when),
-            ("What it means", rule.means),
-            ("When it is wrong", rule.wrong_when),
-            ("What it needs", rule.needs),
-            ("What proves it", rule.witness),
-            ("Who can do something", view::actor(rule.acts)),
-            ("Source", rule.source),
-        ];
-        print(&format!("{} ({})", rule.name, rule.id), &parts)?;
+        print(&format!("{} ({})", rule.name, rule.id), &of_rule(rule))?;
     } else if wanted == EFFICIENCIES_ID {
         print("Efficiencies of the ranks", &EFFICIENCIES)?;
     } else if let Some(class) = Class::ALL
@@ -51,6 +42,19 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
         ));
     }
     Ok(DONE)
+}
+
+/// What there is to say of a rule, under headings.
+fn of_rule(rule: &rules::Rule) -> [(&'static str, &'static str); 7] {
+    [
+        ("When", rule.when),
+        ("What it means", rule.means),
+        ("When it is wrong", rule.wrong_when),
+        ("What it needs", rule.needs),
+        ("What proves it", rule.witness),
+        ("Who can do something", view::actor(rule.acts)),
+        ("Source", rule.source),
+    ]
 }
 
 /// With a capital, and a full stop where there is none.
@@ -89,4 +93,62 @@ fn print(title: &str, parts: &[(&str, &str)]) -> Result<(), Error> {
         }
         Ok(())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fmt::Write;
+    use std::fs;
+    use std::path::Path;
+
+    use super::*;
+
+    /// `BLESS=1` writes docs/findings.md anew, but for the table, which the tests with real MPIs measure.
+    #[test]
+    fn the_findings_in_the_docs_are_these() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md");
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        let mut text = HEAD.to_owned();
+        for (heading, about) in EFFICIENCIES {
+            writeln!(text, "- **{heading}**: {}", sentence(about)).unwrap();
+        }
+        for rule in rules::RULES {
+            writeln!(text, "\n## {} (`{}`)\n", rule.name, rule.id).unwrap();
+            for (heading, about) in of_rule(rule) {
+                writeln!(text, "- **{heading}**: {}", sentence(about)).unwrap();
+            }
+        }
+        text.push_str(BEFORE_TABLE);
+        let table = written.split_once(BEFORE_TABLE).and_then(|(_, rest)| rest.split_once(END));
+        text.push_str(table.map_or("\n", |(table, _)| table));
+        text.push_str(END);
+        if std::env::var_os("BLESS").is_some() {
+            fs::write(&path, &text).unwrap();
+        }
+        let written = fs::read_to_string(&path).unwrap_or_default();
+        assert_eq!(written, text, "docs/findings.md is not of these rules; run with BLESS=1");
+    }
+
+    const HEAD: &str = "\
+# What gyan finds
+
+`gyan report` begins with what costs time, why, and what to do about it; `gyan report --findings` prints all of it with the
+numbers that it rests on, and `gyan explain ID` what is below. Findings are ranked by the seconds at stake, of all ranks
+together. A finding speaks only where its data are there, and where more than 1 % of the run is at stake and more than the
+error of that estimate. Of two that explain the same time the better one stays.
+
+## Efficiencies
+
+";
+    const BEFORE_TABLE: &str = "
+## Proofs
+
+Each rule finds the problem in `tests/programs/problems.c`, with the function, the rank and the numbers that it must have, and
+does not find it in a twin: the program without the problem, other settings, or the very command that the finding advises.
+The witness is the number that has to move then. Counts are compared in every run of the tests; times are those of one run,
+and say little on a busy machine. `tests/real_mpi/findings/cases.rs` is the list.
+
+<!-- the proofs: BLESS=1 scripts/test writes them -->
+";
+    const END: &str = "<!-- end of the proofs -->\n";
 }

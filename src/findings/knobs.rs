@@ -50,7 +50,7 @@ const fn knob(
 
 /// Sources: `gyan varlist -l` of each library, which prints its own descriptions; MPICH 4.0 and 5.0,
 /// `src/mpid/ch3/channels/nemesis` for what `ch3` alone reads.
-pub(super) const KNOBS: [Knob; 15] = [
+pub(super) const KNOBS: [Knob; 13] = [
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), "", "btl_vader_eager_limit", None),
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), "", "btl_sm_eager_limit", None),
     knob(
@@ -95,8 +95,6 @@ pub(super) const KNOBS: [Knob; 15] = [
         None,
     ),
     knob(Purpose::Yield, Family::OpenMpi, ANY, "", "mpi_yield_when_idle", Some("1")),
-    knob(Purpose::Yield, Family::Mpich, ANY, "ch3", "MPIR_CVAR_POLLS_BEFORE_YIELD", Some("1")),
-    knob(Purpose::Yield, Family::IntelMpi, ANY, "", "MPIR_CVAR_IMPI_WAIT_MODE", Some("1")),
     knob(
         Purpose::SingleCopy,
         Family::OpenMpi,

@@ -9,6 +9,9 @@ use gyan_results::{
 
 use super::efficiencies::efficiencies;
 
+/// What every program calls once.
+pub(super) const START_AND_END: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize"];
+
 /// The MPI library of a run, as far as knobs differ.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Family {
@@ -102,7 +105,13 @@ impl<'a> Run<'a> {
     }
 
     pub(super) fn count(&self, names: &[&str]) -> f64 {
-        self.called(names).map(|call| call.count.sum.as_f64()).sum()
+        // The sum of no doubles at all is -0.
+        self.called(names).map(|call| call.count.sum.as_f64()).fold(0.0, |sum, count| sum + count)
+    }
+
+    /// The time of starting and ending MPI, which is no communication of the program.
+    pub(super) fn start_and_end(&self) -> Time {
+        self.time(START_AND_END)
     }
 
     /// The one of these functions that takes the most time.
@@ -224,6 +233,11 @@ pub(super) fn exact(what: &str, value: f64, unit: &str, shown_by: &str) -> Evide
         error: None,
         shown_by: shown_by.to_owned(),
     }
+}
+
+/// The value of a setting, where that is a number.
+pub(super) fn setting(name: &str, value: &str, shown_by: &str) -> Option<Evidence> {
+    Some(exact(name, value.parse().ok()?, "", shown_by))
 }
 
 /// One that a model gives.

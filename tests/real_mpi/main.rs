@@ -11,6 +11,7 @@ mod schemas;
 
 mod calls;
 mod cluster;
+mod findings;
 mod launching;
 mod queues;
 mod survival;

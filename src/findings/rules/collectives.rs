@@ -4,7 +4,9 @@ use gyan_results::{Actor, WaitingSummary};
 
 use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
 use crate::findings::knobs::{command, say};
-use crate::findings::run::{Family, Run, Time, estimated, exact, taken, time_of};
+use crate::findings::run::{
+    Family, Run, START_AND_END, Time, estimated, exact, setting, taken, time_of,
+};
 use crate::render::numbers::{bytes, double, seconds};
 
 /// POP calls an efficiency below this worth a look.
@@ -70,7 +72,8 @@ pub(super) const COMMUNICATION: Rule = Rule {
     name: "Communication itself costs",
     acts: Actor::Program,
     needs: "the time of each rank in MPI",
-    when: "the communication efficiency (largest time outside MPI divided by the time of the run) is below 0.8",
+    when: "the communication efficiency (largest time outside MPI divided by the time of the run) is below 0.8, without the \
+           time of MPI_Init and MPI_Finalize",
     means: "Even the rank with the most work spends this part of the run in MPI: moving data, or waiting for something that \
             is not an uneven share of work. At stake is that part of the time of all ranks.",
     wrong_when: "ranks take turns in having the most work: then the cause is imbalance that no sum over the run shows.",
@@ -106,10 +109,11 @@ fn communication(run: &Run) -> Vec<Found> {
         return Vec::new();
     }
     let error = run.summary.in_mpi.as_ref().and_then(|in_mpi| in_mpi.time_error_s).unwrap_or(0.0);
-    let lost = 1.0 - efficiencies.communication;
+    let lost = 1.0 - efficiencies.communication - run.share(run.start_and_end().seconds);
+    let names = run.summary.calls.iter().map(|call| call.name.as_str());
+    let others: Vec<&str> = names.filter(|name| !START_AND_END.contains(name)).collect();
+    let (true, Some(worst)) = (lost > 1.0 - GOOD, run.worst(&others)) else { return Vec::new() };
     let at_stake = Time { seconds: lost * run.total_s, error };
-    let all: Vec<&str> = run.summary.calls.iter().map(|call| call.name.as_str()).collect();
-    let Some(worst) = run.worst(&all) else { return Vec::new() };
     let title = format!(
         "communication takes {} of the run even on the busiest rank, most of it in {}",
         percent(lost),
@@ -125,7 +129,10 @@ fn communication(run: &Run) -> Vec<Found> {
         taken(&format!("time in {}", worst.name), time_of(worst), "gyan report"),
     ];
     let advice = vec![
-        say("send fewer and larger messages, and work while they travel (MPI_Isend, MPI_Irecv)"),
+        say(
+            "see whether ranks take turns in waiting for each other; send fewer and larger messages, and work while they \
+             travel (MPI_Isend, MPI_Irecv)",
+        ),
         command("see who talks to whom, and how much", "gyan report --peers DIR"),
     ];
     let functions = vec![worst.name.clone()];
@@ -137,7 +144,7 @@ pub(super) const WAITING: Rule = Rule {
     name: "A collective is mostly waiting for the last rank",
     acts: Actor::Program,
     needs: "the times of the same calls on all ranks of a communicator (gyan report --waiting)",
-    when: "over 60 % of the time in a synchronising collective is waiting for the last rank to come",
+    when: "over 60 % of the time in a synchronising collective other than MPI_Barrier is waiting for the last rank to come",
     means: "The collective is where ranks meet that did not finish their work at the same time. At stake is the waiting.",
     wrong_when: "what delays the last rank is the machine: other jobs, other ranks on its processor, the operating system.",
     witness: "the waiting in that function; a barrier before it would take it over",
@@ -147,7 +154,10 @@ pub(super) const WAITING: Rule = Rule {
 };
 
 fn waiting(run: &Run) -> Vec<Found> {
-    let mostly = |of: &&WaitingSummary| of.waiting_s > 0.6 * of.time_s && of.time_s > 0.0;
+    // Of barriers there is more to say.
+    let mostly = |of: &&WaitingSummary| {
+        of.waiting_s > 0.6 * of.time_s && of.time_s > 0.0 && of.function != "MPI_Barrier"
+    };
     let of = |of: &WaitingSummary| {
         let share = of.waiting_s / of.time_s;
         let late = of.last.first();
@@ -199,7 +209,8 @@ pub(super) const ALGORITHM: Rule = Rule {
     id: "algorithm",
     name: "A collective costs, and other algorithms were not tried",
     acts: Actor::Run,
-    needs: "the time of the collective, what of it is waiting, and the knob for its algorithm",
+    needs: "the time of the collective, what of it is waiting (so it is about functions in which all ranks wait for all), and \
+            the knob for its algorithm",
     when: "what of a collective function is not waiting takes over 10 % of the run, and the library has a knob for its \
            algorithm",
     means: "Libraries choose the algorithm by the size of message and communicator, from tables that were measured on other \
@@ -207,20 +218,18 @@ pub(super) const ALGORITHM: Rule = Rule {
     wrong_when: "the library chooses rightly. Only an experiment tells.",
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
     source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
-    yields_to: &["oversubscribed", "bound-together", "other-load"],
+    yields_to: &["oversubscribed", "bound-together"],
     look: algorithm,
 };
 
 fn algorithm(run: &Run) -> Vec<Found> {
     let of = |call: &gyan_results::CallSummary| {
         let (name, value) = run.algorithm(&call.name)?;
-        let waiting = run.waiting().iter().find(|of| of.function == call.name);
-        let waiting_s = waiting.map_or(0.0, |of| of.waiting_s.min(time_of(call).seconds));
         let time = time_of(call);
+        let waiting = run.waiting().iter().find(|of| of.function == call.name)?;
+        let waiting_s = waiting.waiting_s.min(time.seconds);
         let own = Time { seconds: time.seconds - waiting_s, ..time };
-        if run.share(own.seconds) < 0.1
-            || waiting.is_none() && run.ranks > 1.0 && may_wait(&call.name)
-        {
+        if run.share(own.seconds) < 0.1 {
             return None;
         }
         let calls = call.count.sum.as_f64();
@@ -250,31 +259,15 @@ fn algorithm(run: &Run) -> Vec<Found> {
             command("see the names of the algorithms", format!("gyan varlist -l --match {name}")),
         ];
         let shown = "gyan report --waiting";
-        let evidence = vec![
+        let mut evidence = vec![
             taken(&format!("time in {}", call.name), time, "gyan report"),
             estimated("of that waiting for the last rank", waiting_s, "s", shown),
-            exact(&format!("value of {name}"), value.parse().unwrap_or(0.0), "", "gyan varlist"),
         ];
+        evidence.extend(setting(&name, value, "gyan report --environment"));
         let functions = vec![call.name.clone()];
         Some(Found { title, at_stake: Some(own), evidence, advice, functions, ..Found::default() })
     };
     run.called(COLLECTIVES).filter_map(of).collect()
-}
-
-/// Whether all ranks wait for all in it, so that its own time is known only where waiting is.
-fn may_wait(function: &str) -> bool {
-    let function = function.strip_suffix("_c").unwrap_or(function);
-    !matches!(
-        function,
-        "MPI_Bcast"
-            | "MPI_Gather"
-            | "MPI_Gatherv"
-            | "MPI_Reduce"
-            | "MPI_Scatter"
-            | "MPI_Scatterv"
-            | "MPI_Scan"
-            | "MPI_Exscan"
-    )
 }
 
 pub(super) const BARRIER: Rule = Rule {
@@ -327,16 +320,4 @@ fn barrier(run: &Run) -> Vec<Found> {
     }
     let functions = vec!["MPI_Barrier".to_owned()];
     vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rooted_collectives_need_no_comparison() {
-        assert!(
-            may_wait("MPI_Allreduce") && may_wait("MPI_Alltoall_c") && !may_wait("MPI_Bcast_c")
-        );
-    }
 }

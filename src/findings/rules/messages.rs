@@ -1,6 +1,8 @@
 //! Messages from rank to rank, and the queues that they wait in.
 
-use gyan_results::{Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow};
+use gyan_results::{
+    Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow, QueueSource,
+};
 
 use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
 use crate::findings::Eager;
@@ -21,7 +23,7 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     wrong_when: "the sender has something else to do meanwhile, or the receiver is late: then it waits for that.",
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance", "late-senders"],
+    yields_to: &["oversubscribed", "bound-together", "imbalance", "late-senders"],
     look: eager_limit,
 };
 
@@ -148,9 +150,10 @@ pub(super) const LATE_SENDERS: Rule = Rule {
     name: "Receivers wait for late senders",
     acts: Actor::Program,
     needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
-    when: "they waited for over 5 % of the run",
+    when: "they waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
     means: "A receive was posted, or waited for, before its message was sent. No setting of MPI makes a sender earlier. At \
-            stake is the waiting.",
+            stake is the waiting, at most the time of receives and waits: a receive that is posted early waits, but not the \
+            rank.",
     wrong_when: "it is estimated from the times of calls, and messages are so large that moving them takes long, or a wait \
                  is for a send.",
     witness: "the waiting of receives, or the load balance",
@@ -194,7 +197,9 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
     let worst = run.worst(&[RECEIVES, WAITS].concat());
     let Some(first) = rows.first() else { return Vec::new() };
     if is_senders {
-        let wait_s = total(|row| row.total);
+        let waited_s = total(|row| row.total);
+        let in_calls = run.time(&[RECEIVES, WAITS].concat());
+        let wait_s = waited_s.min(in_calls.seconds);
         if run.share(wait_s) < 0.05 {
             return Vec::new();
         }
@@ -203,13 +208,14 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
             "receivers wait for late senders {} of the run, most in {place}",
             percent(run.share(wait_s))
         );
-        let wait = estimated("waiting for late senders", wait_s, "s", shown);
+        let wait = estimated("waiting for late senders", waited_s, "s", shown);
         let evidence = vec![
             Evidence { known: known(first), ..wait },
             Evidence {
                 known: known(first),
                 ..estimated("receives that waited", number, "", shown)
             },
+            taken("time in receives and waits", in_calls, "gyan report"),
         ];
         let advice = vec![
             say(
@@ -245,10 +251,11 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
     id: "long-searches",
     name: "Receives search long queues",
     acts: Actor::Program,
-    needs: "the number of match attempts: from a variable of the library or PERUSE",
-    when: "over 10 entries are looked at for each receive or message",
+    needs: "the number of match attempts, from a variable of the library (PERUSE counts searches, not what they look at)",
+    when: "over 10 entries are looked at for each receive or probe",
     means: "Most libraries look through lists of receives and messages from their beginning. At stake is the time of the \
-            searches where the library tells it, or else, at most, that of receives and waits.",
+            searches among unexpected messages where the library tells it and they are most of all, or else, at most, that \
+            of receives and waits.",
     wrong_when: "entries are looked at in hardware, or by a hash.",
     witness: "match attempts for each receive",
     source: "MPI 4.1, 15.3 (the example of a receive-queue tool); Ferreira et al. 2018",
@@ -257,33 +264,30 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
 };
 
 fn long_searches(run: &Run) -> Vec<Found> {
-    let attempts = [Quantity::PostedMatchAttempts, Quantity::UnexpectedMatchAttempts];
-    let total: f64 = attempts
-        .iter()
-        .flat_map(|quantity| run.queue(*quantity))
-        .filter_map(|row| row.number.or(row.total))
-        .sum();
-    let receives = run.count(RECEIVES);
+    let attempts = |quantity| -> f64 {
+        let rows = run.queue(quantity).filter(|row| row.source == QueueSource::Pvar);
+        rows.filter_map(|row| row.number).sum()
+    };
+    let unexpected = attempts(Quantity::UnexpectedMatchAttempts);
+    let total = unexpected + attempts(Quantity::PostedMatchAttempts);
+    let receives = run.count(RECEIVES) + run.count(&["MPI_Iprobe", "MPI_Improbe"]);
     if receives < 100.0 || total <= 10.0 * receives {
         return Vec::new();
     }
-    let search = [Quantity::PostedSearchTime, Quantity::UnexpectedSearchTime];
-    let searched: f64 =
-        search.iter().flat_map(|quantity| run.queue(*quantity)).filter_map(|row| row.total).sum();
-    let at_stake =
-        if searched > 0.0 { Time::of(searched) } else { run.time(&[RECEIVES, WAITS].concat()) };
+    let searches = run.queue(Quantity::UnexpectedSearchTime);
+    let searched: f64 = searches.filter_map(|row| row.total).sum();
+    let (at_stake, of) = if searched > 0.0 && unexpected > 0.5 * total {
+        (Time::of(searched), "time of the searches")
+    } else {
+        (run.time(&[RECEIVES, WAITS].concat()), "time in receives and waits")
+    };
     let each = double((total / receives).round());
     let title =
         format!("each receive looks at {each} entries of a queue before it finds its message");
     let evidence = vec![
         exact("match attempts", total, "", "gyan report --queues"),
-        exact("receives", receives, "", "gyan report"),
-        estimated(
-            "time of searches, or of receives and waits",
-            at_stake.seconds,
-            "s",
-            "gyan report --queues",
-        ),
+        exact("receives and probes", receives, "", "gyan report"),
+        taken(of, at_stake, "gyan report --queues"),
     ];
     let mut advice = vec![say(
         "receive in the order in which messages come, post fewer receives at a time, or use communicators of their own",
@@ -306,7 +310,7 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
     wrong_when: "each message depends on the answer to the one before.",
     witness: "the number of messages",
     source: "Hockney's model of communication: a start-up time and a time for each byte",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     look: small_messages,
 };
 
@@ -340,7 +344,8 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
     name: "One send of each rank takes very long",
     acts: Actor::Run,
     needs: "the longest call of each rank and the distribution of the times of calls",
-    when: "the longest call of a sending function, averaged over the ranks, is over 20 times as long as 99 % of the calls",
+    when: "the longest call of a sending function, averaged over the ranks, is over 20 times as long as 99 % of the calls, and \
+           over 10 ms: the operating system may take a processor away for a few milliseconds",
     means: "Many libraries connect to a peer at the first message to it. At stake is what the longest call of each rank takes \
             more than its others.",
     wrong_when: "the longest call waited for something else, such as a receiver that had not come yet. Which call was the \
@@ -353,7 +358,8 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
 
 fn first_contact(run: &Run) -> Vec<Found> {
     let of = |call: &gyan_results::CallSummary| {
-        let longest_s = call.time_max_s.as_ref()?.avg;
+        let longest = call.time_max_s.as_ref()?;
+        let longest_s = longest.avg;
         let timed: u64 = call.time_histogram.iter().sum();
         if timed < 200 {
             return None;
@@ -365,7 +371,7 @@ fn first_contact(run: &Run) -> Vec<Found> {
         })?;
         // The upper end of the bar, in seconds.
         let most_s = 2_f64.powf(bar as f64) * 1e-9;
-        if longest_s < 20.0 * most_s {
+        if longest_s < (20.0 * most_s).max(0.01) {
             return None;
         }
         let title = format!(
@@ -385,7 +391,7 @@ fn first_contact(run: &Run) -> Vec<Found> {
             estimated("longest call, average over the ranks", longest_s, "s", "gyan report --all"),
             estimated("99 % of the calls are below", most_s, "s", "gyan report --histogram"),
         ];
-        let at_stake = Some(Time::of(run.ranks * (longest_s - most_s)));
+        let at_stake = Some(Time::of(longest.ranks as f64 * (longest_s - most_s)));
         let functions = vec![call.name.clone()];
         Some(Found { title, at_stake, evidence, advice, functions, ..Found::default() })
     };
@@ -396,8 +402,8 @@ pub(super) const MEMORY: Rule = Rule {
     id: "memory",
     name: "The MPI library holds much more memory on one rank",
     acts: Actor::Program,
-    needs: "a high-water mark of memory among the variables of the library",
-    when: "the largest over the ranks is over three times the average, and over 1 MiB",
+    needs: "a high-water mark of memory among the variables of the library, or one that was sampled",
+    when: "the largest over the ranks is over three times the average, which takes four ranks at least, and over 1 MiB",
     means: "Buffers for unexpected messages and for connections grow with what others send to a rank. No time is at stake, \
             but memory.",
     wrong_when: "the rank has another part to play, as the root of gathers has.",
@@ -410,14 +416,16 @@ pub(super) const MEMORY: Rule = Rule {
 fn memory(run: &Run) -> Vec<Found> {
     let is_memory = |pvar: &&gyan_results::PvarSummary| {
         let name = pvar.name.to_lowercase();
-        let is_last = matches!(pvar.measure, Measure::End);
-        pvar.effective_class() == Class::HighWatermark
-            && is_last
-            && (name.contains("mem") || name.contains("buf") || name.contains("bytes"))
+        let is_most = match pvar.effective_class() {
+            Class::HighWatermark => pvar.measure == Measure::End,
+            Class::Level => pvar.measure == Measure::SampledMax,
+            _ => false,
+        };
+        is_most && ["mem", "buf", "bytes"].iter().any(|part| name.contains(part))
     };
     let of = |pvar: &gyan_results::PvarSummary| {
         let (most, average) = (pvar.statistic.max.as_f64(), pvar.statistic.avg);
-        if most < 3.0 * average || most < f64::from(1 << 20) {
+        if most <= 3.0 * average || most < f64::from(1 << 20) {
             return None;
         }
         let rank = pvar.statistic.max_rank;

@@ -50,6 +50,9 @@ pub(super) struct Found {
     pub(super) ranks: Vec<u32>,
 }
 
+/// The rule for what others do on the processors of the ranks.
+pub(super) const OTHER_LOAD: &str = placement::OTHER_LOAD.id;
+
 /// In the order in which they are listed in docs/findings.md.
 pub(crate) const RULES: &[Rule] = &[
     placement::OVERSUBSCRIBED,

@@ -1,6 +1,6 @@
 //! What is to be known of the numbers themselves.
 
-use gyan_results::{Actor, Ending};
+use gyan_results::{Actor, Ending, Statistic};
 
 use super::{Found, Rule, percent, plural};
 use crate::findings::knobs::{command, say};
@@ -12,7 +12,7 @@ pub(super) const NOTHING_IN_MPI: Rule = Rule {
     name: "Nothing in MPI is worth your time",
     acts: Actor::Measurement,
     needs: "the time in MPI",
-    when: "less than 5 % of the run is in MPI on the rank with most of it",
+    when: "less than 5 % of the run is in MPI on the rank with most of it, without MPI_Init and MPI_Finalize",
     means: "Whatever is done about MPI, the run gets shorter by less than that. A profiler of the program itself (perf) \
             shows more.",
     wrong_when: "most of the work is in code that MPI calls back, or that waits for messages without MPI.",
@@ -24,12 +24,15 @@ pub(super) const NOTHING_IN_MPI: Rule = Rule {
 
 fn nothing_in_mpi(run: &Run) -> Vec<Found> {
     let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
-    let most = in_mpi.share.max.as_f64();
-    if most >= 0.05 {
+    let start_and_end = run.share(run.start_and_end().seconds);
+    let rest = |share: f64| (share - start_and_end).max(0.0);
+    if rest(in_mpi.share.max.as_f64()) >= 0.05 {
         return Vec::new();
     }
-    let title =
-        format!("nothing in MPI is worth your time: {} of the run", percent(in_mpi.share.avg));
+    let title = format!(
+        "nothing in MPI is worth your time: {} of the run between MPI_Init and MPI_Finalize",
+        percent(rest(in_mpi.share.avg))
+    );
     let time = estimated("time in MPI", in_mpi.time_s.sum.as_f64(), "s", "gyan report");
     let evidence = vec![gyan_results::Evidence { error: in_mpi.time_error_s, ..time }];
     let advice = vec![say("look at the program itself, with perf for instance")];
@@ -123,7 +126,7 @@ pub(super) const OVER_BUDGET: Rule = Rule {
     needs: "what gyan cost, and its budget",
     when: "on some rank gyan took more of the run between start and end than GYAN_BUDGET",
     means: "Counting calls cannot be left out, so a program that does nothing but call MPI pays for it. Times of very \
-            short calls have that in them.",
+            short calls have that in them. On a machine with too few processors what gyan does takes longer, too.",
     wrong_when: "never, as far as is known.",
     witness: "the cost of gyan",
     source: "docs/performance.md",
@@ -140,11 +143,12 @@ fn over_budget(run: &Run) -> Vec<Found> {
         return Vec::new();
     }
     let most = running.max.as_f64();
-    let title = format!(
-        "gyan took {} of the run, its budget is {}: the program calls MPI very often",
-        share(most),
-        share(budget)
-    );
+    let of = |part: &Option<Statistic>| part.as_ref().map_or(0.0, |part| part.sum.as_f64());
+    let counting_s = of(&overhead.wrappers_s);
+    let all_s = counting_s + of(&overhead.events_s) + overhead.sampling_s.sum.as_f64();
+    let why = if counting_s > 0.5 * all_s { ": the program calls MPI very often" } else { "" };
+    let title =
+        format!("gyan took {} of the run, its budget is {}{why}", share(most), share(budget));
     let evidence = vec![exact(
         "largest cost over the ranks, as a part of the run",
         most,

@@ -38,6 +38,8 @@ fn polling(run: &Run) -> Vec<Found> {
         "MPI_Ialltoall",
         "MPI_Recv",
         "MPI_Mrecv",
+        "MPI_Sendrecv",
+        "MPI_Sendrecv_replace",
     ];
     let (asked, of) = (run.count(POLLS), run.count(REQUESTS).max(1.0));
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };
@@ -81,7 +83,7 @@ fn asks_for_rank(run: &Run) -> Vec<Found> {
     let Some(worst) = run.worst(ASKS) else { return Vec::new() };
     let calls = run.count(ASKS);
     let title = format!(
-        "{} calls of MPI_Comm_rank and MPI_Comm_size, most at {}",
+        "{} calls of MPI_Comm_rank and MPI_Comm_size, most of {}",
         double(calls),
         run.with_place(&worst.name)
     );

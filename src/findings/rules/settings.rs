@@ -4,7 +4,7 @@ use gyan_results::{Actor, CvarSetting};
 
 use super::{Found, Rule};
 use crate::findings::knobs::{say, set};
-use crate::findings::run::{Run, exact, is_true};
+use crate::findings::run::{Run, exact, is_true, setting};
 
 const SHOWN: &str = "gyan report --environment";
 
@@ -75,7 +75,7 @@ fn ignored(run: &Run) -> Vec<Found> {
         let advice = vec![say(
             "see what sets it instead (gyan report --environment), and what it may be (gyan varlist -l)",
         )];
-        let evidence = vec![exact(&cvar.name, value.parse().unwrap_or(0.0), "", SHOWN)];
+        let evidence = setting(&cvar.name, value, SHOWN).into_iter().collect();
         Some(Found { title, evidence, advice, ..Found::default() })
     };
     run.summary.cvars.iter().filter_map(of).collect()
@@ -119,7 +119,7 @@ fn inert(run: &Run) -> Vec<Found> {
         {
             advice.push(set("or try what this device reads", THROTTLE, "1"));
         }
-        let evidence = vec![exact(name, value.parse().unwrap_or(0.0), "", SHOWN)];
+        let evidence = setting(name, value, SHOWN).into_iter().collect();
         Some(Found { title, evidence, advice, ..Found::default() })
     };
     OF_ONE_DEVICE.iter().filter_map(of).collect()

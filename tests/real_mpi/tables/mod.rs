@@ -2,6 +2,7 @@
 //! ignored tests as its last step.
 
 mod faults;
+mod findings;
 mod instructions;
 mod mpis;
 

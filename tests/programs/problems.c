@@ -1,0 +1,410 @@
+/* A program with one problem: `problems RULE-ID` has what that rule of `gyan report --findings` finds, `problems RULE-ID
+ * healthy` is its twin that has not. Two ranks, or an even number. Who works sleeps, so that a busy machine changes
+ * nothing; `spin` is for what needs busy ranks.
+ * Expect: the finding, with the function, the rank and the numbers in tests/real_mpi/findings/cases.rs, which knows the
+ * constants below. */
+#include <mpi.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    STEPS = 40,
+    FLOOD = 2000,
+    FLOODS = 50,
+    SENT = 1000,
+    LIST = 900,
+    ROUNDS = 100,
+    SMALL = 400000,
+    POLLS = 5000000,
+    ASKED = 20000000,
+    OBJECTS = 150,
+    WRITES = 200000,
+    LARGE = 1 << 20
+};
+
+static int rank, size, peer, healthy;
+static char buffer[4 * LARGE], other[4 * LARGE];
+#define WORLD MPI_COMM_WORLD
+#define IGNORE MPI_STATUS_IGNORE
+
+static void nap(int ms)
+{
+    nanosleep(&(struct timespec){ms / 1000, ms % 1000 * 1000000L}, NULL);
+}
+
+static void spin(double s)
+{
+    for (double end = MPI_Wtime() + s; MPI_Wtime() < end;)
+        ;
+}
+
+static void exchange(int bytes)
+{
+    MPI_Sendrecv(buffer, bytes, MPI_BYTE, peer, 0, other, bytes, MPI_BYTE, peer, 0, WORLD, IGNORE);
+}
+
+/* Each works, then asks its neighbours: who waits uses the processor that another rank needs. */
+static void oversubscribed(void)
+{
+    int right = (rank + 1) % size, left = (rank + size - 1) % size;
+    for (int i = 0; i < STEPS; i++) {
+        spin(0.01);
+        MPI_Sendrecv(buffer, 8, MPI_BYTE, right, 0, other, 8, MPI_BYTE, left, 0, WORLD, IGNORE);
+        MPI_Bcast(buffer, 8, MPI_BYTE, 0, WORLD);
+    }
+}
+
+/* What runs beside it is the test's; the twin hardly runs itself. */
+static void other_load(void)
+{
+    if (healthy)
+        nap(3000);
+    else
+        spin(1);
+}
+
+static void copied_twice(void)
+{
+    int bytes = healthy ? 16 << 10 : LARGE;
+    for (int i = 0; i < 400; i++)
+        exchange(bytes);
+    nap(200);
+}
+
+static void slow_start(void)
+{
+    exchange(8);
+    nap(200);
+}
+
+static void imbalance(void)
+{
+    double value = 1, sum;
+    for (int i = 0; i < STEPS; i++) {
+        nap(healthy || rank == 1 ? 30 : 0);
+        MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, WORLD);
+    }
+}
+
+/* Ranks take turns in working: each waits for the other, and neither has more to do. */
+static void communication(void)
+{
+    MPI_Win window;
+    MPI_Win_create(buffer, LARGE, 1, MPI_INFO_NULL, WORLD, &window);
+    MPI_Win_fence(0, window);
+    for (int i = 0; i < STEPS; i++) {
+        nap(healthy ? 15 : i % 2 == rank % 2 ? 30 : 0);
+        if (!healthy)
+            MPI_Win_fence(0, window);
+    }
+    MPI_Win_fence(0, window);
+    MPI_Win_free(&window);
+}
+
+/* Rank 1 is late in four of five steps, rank 0 in the others: hardly any imbalance. */
+static void waiting(void)
+{
+    double value = 1, sum;
+    for (int i = 0; i < 20; i++) {
+        nap(healthy || (i % 5 ? rank == 1 : rank == 0) ? 60 : 40);
+        if (!healthy || i % 10 == 9)
+            MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, WORLD);
+    }
+}
+
+static void algorithm(void)
+{
+    int elements = 4 * LARGE / sizeof(double);
+    for (int i = 0; i < 100; i++)
+        if (!healthy || i % 50 == 0)
+            MPI_Allreduce(buffer, other, healthy ? 1 : elements, MPI_DOUBLE, MPI_SUM, WORLD);
+    nap(healthy ? 600 : 100);
+}
+
+static void barrier(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        nap(i % 2 == rank % 2 ? 30 : 0);
+        if (!healthy)
+            MPI_Barrier(WORLD);
+    }
+}
+
+/* A sender above the eager limit waits until the receiver has worked; the ranks take turns. */
+static void eager_limit(void)
+{
+    int bytes = healthy ? 1000 : 5000;
+    for (int i = 0; i < STEPS; i++) {
+        if (i % 2 == rank % 2) {
+            MPI_Send(buffer, bytes, MPI_BYTE, peer, 0, WORLD);
+        } else {
+            nap(30);
+            MPI_Recv(other, bytes, MPI_BYTE, peer, 0, WORLD, IGNORE);
+        }
+    }
+}
+
+/* Messages in the opposite order of the receives; the twin has posted its receives, in order. */
+static void flooded(void)
+{
+    MPI_Request requests[FLOOD];
+    int values[FLOOD], ready = 0;
+    for (int round = 0; round < FLOODS; round++) {
+        for (int i = 0; i < FLOOD && healthy && rank == 0; i++)
+            MPI_Irecv(&values[i], 1, MPI_INT, 1, i, WORLD, &requests[i]);
+        if (healthy)
+            MPI_Sendrecv_replace(&ready, 1, MPI_INT, peer, FLOOD, peer, FLOOD, WORLD, IGNORE);
+        for (int i = 0; i < FLOOD && rank == 1; i++)
+            MPI_Send(&i, 1, MPI_INT, 0, healthy ? i : FLOOD - 1 - i, WORLD);
+        MPI_Sendrecv_replace(&ready, 1, MPI_INT, peer, FLOOD, peer, FLOOD, WORLD, IGNORE);
+        for (int i = 0; i < FLOOD && !healthy && rank == 0; i++)
+            MPI_Recv(&values[i], 1, MPI_INT, 1, i, WORLD, IGNORE);
+        if (healthy && rank == 0)
+            MPI_Waitall(FLOOD, requests, MPI_STATUSES_IGNORE);
+        MPI_Sendrecv_replace(&ready, 1, MPI_INT, peer, FLOOD, peer, FLOOD, WORLD, IGNORE);
+    }
+}
+
+/* The message with tag 1 comes late, the one with tag 2 is there before. The twin works at the same time as its peer. */
+static void late_senders(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        if (healthy) {
+            nap(20);
+        } else if (i % 2 == rank % 2) {
+            MPI_Send(buffer, 8, MPI_BYTE, peer, 2, WORLD);
+            nap(40);
+            MPI_Send(buffer, 8, MPI_BYTE, peer, 1, WORLD);
+        } else {
+            MPI_Recv(other, 8, MPI_BYTE, peer, 1, WORLD, IGNORE);
+            MPI_Recv(other, 8, MPI_BYTE, peer, 2, WORLD, IGNORE);
+        }
+    }
+    exchange(8);
+}
+
+/* Messages are there (MPI_Iprobe lets the library take them in) before their receives, which the twin posts before it
+ * lets its peer send. */
+static void late_receivers(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        MPI_Request request;
+        int flag;
+        if (i % 2 == rank % 2) {
+            if (healthy)
+                MPI_Recv(other, 0, MPI_BYTE, peer, 1, WORLD, IGNORE);
+            MPI_Ssend(buffer, 8, MPI_BYTE, peer, 0, WORLD);
+            continue;
+        }
+        if (healthy) {
+            MPI_Irecv(other, 8, MPI_BYTE, peer, 0, WORLD, &request);
+            MPI_Send(buffer, 0, MPI_BYTE, peer, 1, WORLD);
+        }
+        nap(10);
+        MPI_Iprobe(peer, 2, WORLD, &flag, IGNORE);
+        nap(20);
+        if (healthy)
+            MPI_Wait(&request, IGNORE);
+        else
+            MPI_Recv(other, 8, MPI_BYTE, peer, 0, WORLD, IGNORE);
+    }
+}
+
+/* Messages wait in the opposite order of the receives; too few for a flood. */
+static void long_searches(void)
+{
+    int value = 0;
+    for (int round = 0; round < ROUNDS; round++) {
+        for (int i = 0; i < LIST && rank == 1; i++)
+            MPI_Send(&i, 1, MPI_INT, 0, healthy ? i : LIST - 1 - i, WORLD);
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, peer, LIST, peer, LIST, WORLD, IGNORE);
+        for (int i = 0; i < LIST && rank == 0; i++)
+            MPI_Recv(&value, 1, MPI_INT, 1, i, WORLD, IGNORE);
+        MPI_Sendrecv_replace(&value, 1, MPI_INT, peer, LIST, peer, LIST, WORLD, IGNORE);
+    }
+}
+
+/* One rank sends all, then the other one. */
+static void small_messages(void)
+{
+    int at_once = healthy ? 1000 : 1;
+    for (int sender = 0; sender < 2; sender++)
+        for (int i = 0; i < SMALL / at_once; i++) {
+            if (rank % 2 == sender)
+                MPI_Send(buffer, 8 * at_once, MPI_BYTE, peer, 0, WORLD);
+            else
+                MPI_Recv(other, 8 * at_once, MPI_BYTE, peer, 0, WORLD, IGNORE);
+        }
+}
+
+/* The first message waits until its receiver is in MPI, where connections are made. */
+static void first_contact(void)
+{
+    if (rank == 1)
+        nap(500);
+    for (int i = 0; i < 400; i++) {
+        if (rank == 0)
+            MPI_Send(buffer, 1000, MPI_BYTE, 1, 0, WORLD);
+        else
+            MPI_Recv(other, 1000, MPI_BYTE, 0, 0, WORLD, IGNORE);
+        if (i == 0)
+            nap(500);
+    }
+    exchange(8);
+}
+
+/* All send to rank 0, which receives late; the twin sends around. */
+static void memory(void)
+{
+    int to = healthy ? (rank + 1) % size : 0, from = (rank + size - 1) % size, bytes = 4000, none = 0;
+    MPI_Barrier(WORLD);
+    for (int i = 0; i < SENT; i++)
+        if (healthy || rank)
+            MPI_Send(buffer, bytes, MPI_BYTE, to, 0, WORLD);
+    MPI_Send(&none, 1, MPI_INT, (rank + 1) % size, 1, WORLD);
+    MPI_Recv(&none, 1, MPI_INT, from, 1, WORLD, IGNORE);
+    MPI_Barrier(WORLD);
+    for (int i = 0; i < SENT * (healthy ? 1 : rank ? 0 : size - 1); i++)
+        MPI_Recv(other, bytes, MPI_BYTE, MPI_ANY_SOURCE, 0, WORLD, IGNORE);
+}
+
+static void polling(void)
+{
+    int flag;
+    for (int i = 0; i < POLLS && !healthy; i++)
+        MPI_Iprobe(peer, 7, WORLD, &flag, IGNORE);
+    nap(100);
+    exchange(8);
+}
+
+static void asks_for_rank(void)
+{
+    for (int i = 0; i < ASKED && !healthy; i++)
+        MPI_Comm_rank(WORLD, &rank);
+    nap(500);
+}
+
+static void over_budget(void)
+{
+    for (int i = 0; i < ASKED / 20; i++)
+        MPI_Comm_rank(WORLD, &rank);
+}
+
+static void leak(void)
+{
+    MPI_Comm comms[OBJECTS];
+    for (int i = 0; i < OBJECTS; i++)
+        MPI_Comm_dup(WORLD, &comms[i]);
+    for (int i = 0; i < OBJECTS && healthy; i++)
+        MPI_Comm_free(&comms[i]);
+}
+
+static void independent_io(void)
+{
+#ifdef MPI_MODE_CREATE
+    MPI_File file;
+    int bytes = healthy ? LARGE : 64;
+    MPI_File_open(WORLD, "written", MPI_MODE_CREATE | MPI_MODE_WRONLY, MPI_INFO_NULL, &file);
+    if (healthy)
+        MPI_File_write_at_all(file, (MPI_Offset)rank * bytes, buffer, bytes, MPI_BYTE, IGNORE);
+    for (int i = 0; i < WRITES && !healthy; i++)
+        MPI_File_write_at(file, ((MPI_Offset)i * size + rank) * bytes, buffer, bytes, MPI_BYTE, IGNORE);
+    MPI_File_close(&file);
+#endif
+}
+
+/* A few vectors are summed up: for settings of algorithms. */
+static void allreduce(void)
+{
+    for (int i = 0; i < 100; i++)
+        MPI_Allreduce(buffer, other, 1000, MPI_DOUBLE, MPI_SUM, WORLD);
+}
+
+static void nothing_in_mpi(void)
+{
+    for (int i = 0; i < STEPS; i++) {
+        nap(i % 2 == rank % 2 ? 30 : 0);
+        if (!healthy)
+            nap(i % 2 == rank % 2 ? 0 : 30);
+        else
+            MPI_Barrier(WORLD);
+    }
+}
+
+static void too_short(void)
+{
+    nap(healthy ? 1000 : 0);
+}
+
+static void incomplete(void)
+{
+    exchange(8);
+    nap(300);
+    if (!healthy && rank == 1)
+        raise(SIGKILL);
+    exchange(8);
+}
+
+static void no_variables(void)
+{
+    for (int i = 0; i < 200; i++)
+        exchange(8);
+}
+
+static const struct {
+    const char *rule;
+    void (*run)(void);
+} RULES[] = {
+    {"oversubscribed", oversubscribed},
+    {"bound-together", oversubscribed},
+    {"other-load", other_load},
+    {"copied-twice", copied_twice},
+    {"slow-start", slow_start},
+    {"imbalance", imbalance},
+    {"communication", communication},
+    {"waiting", waiting},
+    {"algorithm", algorithm},
+    {"barrier", barrier},
+    {"eager-limit", eager_limit},
+    {"flooded", flooded},
+    {"late-senders", late_senders},
+    {"late-receivers", late_receivers},
+    {"long-searches", long_searches},
+    {"small-messages", small_messages},
+    {"first-contact", first_contact},
+    {"memory", memory},
+    {"polling", polling},
+    {"asks-for-rank", asks_for_rank},
+    {"leak", leak},
+    {"independent-io", independent_io},
+    {"without-dynamic-rules", allreduce},
+    {"setting-ignored", allreduce},
+    {"inert-setting", allreduce},
+    {"nothing-in-mpi", nothing_in_mpi},
+    {"too-short", too_short},
+    {"incomplete", incomplete},
+    {"over-budget", over_budget},
+    {"no-variables", no_variables},
+};
+
+int main(int argc, char **argv)
+{
+    healthy = argc > 2 && !strcmp(argv[2], "healthy");
+    MPI_Init(&argc, &argv);
+    MPI_Comm_rank(WORLD, &rank);
+    MPI_Comm_size(WORLD, &size);
+    peer = rank ^ 1;
+    memset(buffer, 0, sizeof buffer);
+    for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
+        if (argc > 1 && !strcmp(argv[1], RULES[i].rule)) {
+            RULES[i].run();
+            MPI_Finalize();
+            return 0;
+        }
+    fprintf(stderr, "problems: %s: no such rule\n", argc > 1 ? argv[1] : "none");
+    MPI_Abort(WORLD, 2);
+}

@@ -1,0 +1,387 @@
+//! What each rule is proven with. A rule about queues needs a library that tells of them: MPICH with its variables, or Open
+//! MPI with PERUSE; one about a setting needs the library that has it. No case needs an MPI that is not real.
+
+use gyan_results::Quantity;
+
+use super::Then::{Gone, MayStay};
+use super::Twin::{Advised, Healthy, Started};
+use super::witnesses::Is::{Counted, Ratio, Seconds};
+use super::witnesses::{self as of, NONE, Witness};
+use super::{Case, Ranks, Start, start};
+use crate::common::{BED, MPICH_PVARS, Mpi, OPENMPI_SPC, OPENMPI5};
+
+const OPENMPI4: Mpi = BED[0];
+const MPICH4: Mpi = BED[1];
+const INTELMPI: Mpi = BED[5];
+
+/// Messages one by one.
+const PERUSE: Start = Start {
+    environment: &[("GYAN_EVENTS", "peruse"), ("OMPI_MCA_pml", "ob1")],
+    ..start(OPENMPI_SPC)
+};
+const CROWD: Start = Start { ranks: Ranks::PerProcessor(2), has_slots: true, ..start(OPENMPI4) };
+const COPIED: Start = Start { set: &["btl_vader_single_copy_mechanism=none"], ..start(OPENMPI4) };
+const POLLS: &[&str] = &["MPIR_CVAR_POLLS_BEFORE_YIELD=7"];
+const FOUR: Start =
+    Start { ranks: Ranks::Are(4), environment: &[("GYAN_BUDGET", "none")], ..start(MPICH_PVARS) };
+
+const WAIT: Witness =
+    Witness { name: "wait for a processor, all ranks", of: of::wait_for_processors, is: Seconds };
+const EXCHANGING: Witness = Witness {
+    name: "time in `MPI_Sendrecv`",
+    of: |summary| of::time(summary, "MPI_Sendrecv"),
+    is: Seconds,
+};
+const SENDING: Witness = Witness {
+    name: "time in `MPI_Send`",
+    of: |summary| of::time(summary, "MPI_Send"),
+    is: Seconds,
+};
+const STARTING: Witness = Witness {
+    name: "time in `MPI_Init`",
+    of: |summary| of::time(summary, "MPI_Init"),
+    is: Seconds,
+};
+const IN_MPI: Witness = Witness { name: "share of MPI", of: of::share_of_mpi, is: Ratio };
+
+/// In a ring of two, which this library chooses, each sends twice; with recursive doubling once, 100 times.
+const fn messages_of_collectives(before: f64, after: f64) -> Witness {
+    Witness {
+        name: "messages of collectives",
+        of: of::messages_of_collectives,
+        is: Counted([before; 2], [after; 2]),
+    }
+}
+
+pub(super) const CASES: &[Case] = &[
+    Case {
+        evidence: &[("times that ranks lost their processor", 1.0, f64::INFINITY)],
+        twins: &[
+            (Started(Start { ranks: Ranks::PerProcessor(1), ..CROWD }), Gone, WAIT),
+            (Advised(&[]), MayStay, WAIT),
+        ],
+        ..Case::of("oversubscribed", CROWD)
+    },
+    Case {
+        evidence: &[("ranks on the fullest core", 2.0, 2.0), ("ranks on a host", 2.0, 2.0)],
+        twins: &[(Started(start(MPICH4)), Gone, WAIT)],
+        ..Case::of("bound-together", Start { is_bound: true, ..start(MPICH4) })
+    },
+    Case {
+        twins: &[(Healthy, Gone, NONE)],
+        ..Case::of("other-load", Start { is_beside_others: true, ..start(MPICH4) })
+    },
+    Case {
+        // 400 messages of 1 MiB from each of two ranks.
+        evidence: &[("bytes in messages of 64 KiB and more", 838_860_800.0, 838_860_800.0)],
+        twins: &[(Healthy, Gone, NONE), (Advised(&[]), Gone, EXCHANGING)],
+        ..Case::of("copied-twice", COPIED)
+    },
+    Case {
+        functions: &["MPI_Init"],
+        evidence: &[("time in MPI_Init", 2.0, f64::INFINITY)],
+        twins: &[
+            (Started(start(MPICH4)), Gone, STARTING),
+            // On a busy machine it still takes half a second.
+            (Advised(&[]), MayStay, STARTING),
+        ],
+        ..Case::of("slow-start", start(OPENMPI5))
+    },
+    Case {
+        functions: &["MPI_Allreduce"],
+        ranks: &[1],
+        evidence: &[("load balance", 0.4, 0.75)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "load balance",
+                of: |summary| Some(summary.efficiencies.as_ref()?.load_balance),
+                is: Counted([0.4, 0.75], [0.8, 1.0]),
+            },
+        )],
+        ..Case::of("imbalance", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Win_fence"],
+        evidence: &[("communication efficiency", 0.2, 0.6)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "communication efficiency",
+                of: |summary| Some(summary.efficiencies.as_ref()?.communication),
+                is: Ratio,
+            },
+        )],
+        ..Case::of("communication", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Allreduce"],
+        ranks: &[1],
+        evidence: &[("calls that were compared", 40.0, 40.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "waiting in `MPI_Allreduce`",
+                of: |summary| of::waiting(summary, "MPI_Allreduce"),
+                is: Seconds,
+            },
+        )],
+        ..Case::of("waiting", start(OPENMPI4))
+    },
+    Case {
+        functions: &["MPI_Allreduce"],
+        twins: &[
+            (Healthy, Gone, NONE),
+            (Advised(&[("N", "3")]), MayStay, messages_of_collectives(400.0, 200.0)),
+        ],
+        ..Case::of("algorithm", PERUSE)
+    },
+    Case {
+        functions: &["MPI_Barrier"],
+        evidence: &[("calls on all ranks", 80.0, 80.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Barrier`",
+                of: |summary| of::calls(summary, "MPI_Barrier"),
+                is: Counted([80.0; 2], [0.0; 2]),
+            },
+        )],
+        ..Case::of("barrier", start(MPICH4))
+    },
+    Case {
+        evidence: &[
+            ("messages from the eager limit to eight times that", 40.0, 40.0),
+            ("messages", 40.0, 40.0),
+            ("btl_vader_eager_limit", 4096.0, 4096.0),
+        ],
+        twins: &[(Healthy, Gone, SENDING), (Advised(&[]), Gone, SENDING)],
+        ..Case::of("eager-limit", start(OPENMPI4))
+    },
+    Case {
+        ranks: &[0],
+        // The last one may be among them.
+        evidence: &[("longest queue of unexpected messages", 2000.0, 2001.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "longest queue of unexpected messages",
+                of: |summary| of::most(summary, Quantity::UnexpectedLength),
+                is: Counted([2000.0, 2001.0], [0.0, 2.0]),
+            },
+        )],
+        ..Case::of("flooded", PERUSE)
+    },
+    Case {
+        functions: &["MPI_Recv"],
+        // Two more in the last exchange.
+        evidence: &[("receives that waited", 38.0, 42.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "receives that waited",
+                of: |summary| of::number(summary, Quantity::LateSenders),
+                is: Counted([38.0, 42.0], [0.0, 2.0]),
+            },
+        )],
+        ..Case::of("late-senders", PERUSE)
+    },
+    Case {
+        functions: &["MPI_Recv"],
+        // From the times of calls: any of those without that may take long on a busy machine.
+        evidence: &[("receives that waited", 38.0, 82.0)],
+        twins: &[(Healthy, Gone, NONE)],
+        ..Case::of("late-senders", start(MPICH4))
+    },
+    Case {
+        evidence: &[("messages that came first", 36.0, 40.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "messages that came before their receive",
+                of: |summary| of::number(summary, Quantity::LateReceivers),
+                is: Counted([36.0, 40.0], [0.0; 2]),
+            },
+        )],
+        ..Case::of("late-receivers", PERUSE)
+    },
+    Case {
+        // The sum of 1 to 900 in each of 100 rounds, and what the exchanges compare.
+        evidence: &[("match attempts", 40_545_000.0, 40_900_000.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "match attempts",
+                of: |summary| of::number(summary, Quantity::UnexpectedMatchAttempts),
+                is: Counted([40_545_000.0, 40_900_000.0], [0.0, 400_000.0]),
+            },
+        )],
+        ..Case::of("long-searches", start(MPICH_PVARS))
+    },
+    Case {
+        evidence: &[("messages", 800_000.0, 800_000.0), ("bytes", 6_400_000.0, 6_400_000.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Send`",
+                of: |summary| of::calls(summary, "MPI_Send"),
+                is: Counted([800_000.0; 2], [800.0; 2]),
+            },
+        )],
+        ..Case::of("small-messages", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Send"],
+        twins: &[(
+            Advised(&[]),
+            Gone,
+            Witness {
+                name: "longest `MPI_Send`",
+                of: |summary| of::longest(summary, "MPI_Send"),
+                is: Seconds,
+            },
+        )],
+        ..Case::of("first-contact", Start { set: &["btl=tcp,self"], ..start(OPENMPI4) })
+    },
+    Case {
+        ranks: &[0],
+        // 1,000 messages of 4,000 bytes from each of three ranks.
+        evidence: &[("unexpected_recvq_buffer_size on rank 0", 11_900_000.0, 12_100_000.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "`unexpected_recvq_buffer_size`, largest sample",
+                of: |summary| of::sampled(summary, "unexpected_recvq_buffer_size"),
+                is: Counted([11_900_000.0, 12_100_000.0], [0.0, 4_100_000.0]),
+            },
+        )],
+        ..Case::of("memory", FOUR)
+    },
+    Case {
+        functions: &["MPI_Iprobe"],
+        evidence: &[
+            ("calls that ask", 10_000_000.0, 10_000_000.0),
+            ("requests and messages", 2.0, 2.0),
+        ],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Iprobe`",
+                of: |summary| of::calls(summary, "MPI_Iprobe"),
+                is: Counted([10_000_000.0; 2], [0.0; 2]),
+            },
+        )],
+        ..Case::of("polling", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Comm_rank"],
+        // Each rank asks for its rank and the size once more.
+        evidence: &[("calls", 40_000_004.0, 40_000_004.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Comm_rank`",
+                of: |summary| of::calls(summary, "MPI_Comm_rank"),
+                is: Counted([40_000_002.0; 2], [2.0; 2]),
+            },
+        )],
+        ..Case::of("asks-for-rank", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_Comm_dup"],
+        evidence: &[("communicators made", 300.0, 300.0), ("calls of MPI_Comm_free", 0.0, 0.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Comm_free`",
+                of: |summary| of::calls(summary, "MPI_Comm_free"),
+                is: Counted([0.0; 2], [300.0; 2]),
+            },
+        )],
+        ..Case::of("leak", start(MPICH4))
+    },
+    Case {
+        functions: &["MPI_File_write_at"],
+        evidence: &[
+            ("independent reads and writes", 400_000.0, 400_000.0),
+            ("collective ones", 0.0, 0.0),
+            ("bytes of the independent ones", 25_600_000.0, 25_600_000.0),
+        ],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_File_write_at`",
+                of: |summary| of::calls(summary, "MPI_File_write_at"),
+                is: Counted([400_000.0; 2], [0.0; 2]),
+            },
+        )],
+        ..Case::of("independent-io", start(OPENMPI4))
+    },
+    Case {
+        twins: &[(Advised(&[]), Gone, messages_of_collectives(400.0, 200.0))],
+        ..Case::of(
+            "without-dynamic-rules",
+            Start { set: &["coll_tuned_allreduce_algorithm=3"], ..PERUSE },
+        )
+    },
+    Case {
+        evidence: &[("MPIR_CVAR_IMPI_WAIT_MODE", -1.0, -1.0)],
+        twins: &[(Started(start(INTELMPI)), Gone, NONE)],
+        ..Case::of(
+            "setting-ignored",
+            Start { set: &["MPIR_CVAR_IMPI_WAIT_MODE=1"], ..start(INTELMPI) },
+        )
+    },
+    Case {
+        evidence: &[("MPIR_CVAR_POLLS_BEFORE_YIELD", 7.0, 7.0)],
+        twins: &[(Started(Start { set: POLLS, ..start(MPICH_PVARS) }), Gone, NONE)],
+        ..Case::of("inert-setting", Start { set: POLLS, ..start(MPICH4) })
+    },
+    Case {
+        // Its twin waits in barriers.
+        twins: &[(Healthy, Gone, IN_MPI)],
+        ..Case::of("nothing-in-mpi", start(MPICH4))
+    },
+    Case {
+        evidence: &[("time after MPI_Init, average rank", 0.0, 0.5)],
+        twins: &[(Healthy, Gone, NONE)],
+        ..Case::of("too-short", start(MPICH4))
+    },
+    Case {
+        ranks: &[0, 1],
+        evidence: &[("ranks that did not end by MPI_Finalize", 2.0, 2.0)],
+        twins: &[(Healthy, Gone, NONE)],
+        ..Case::of("incomplete", start(MPICH4))
+    },
+    Case {
+        ranks: &[0, 1],
+        twins: &[(
+            Started(Start { environment: &[("GYAN_BUDGET", "none")], ..start(MPICH4) }),
+            Gone,
+            NONE,
+        )],
+        ..Case::of(
+            "over-budget",
+            Start { environment: &[("GYAN_BUDGET", "0.01%")], ..start(MPICH4) },
+        )
+    },
+    Case {
+        evidence: &[("variables of the library", 0.0, 0.0)],
+        twins: &[(Started(start(MPICH_PVARS)), Gone, NONE)],
+        ..Case::of("no-variables", start(MPICH4))
+    },
+];
