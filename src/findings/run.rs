@@ -137,7 +137,7 @@ impl<'a> Run<'a> {
             let bars = call.size_histogram.iter().zip(&call.size_histogram_bytes).enumerate();
             for (bar, (&number, &bytes)) in bars {
                 if sizes.len() <= bar {
-                    let from = |bar: usize| (bar > 0).then(|| 2_f64.powf(bar as f64 - 1.0));
+                    let from = |bar: usize| bar.checked_sub(1).map(power_of_two);
                     let new = (sizes.len()..=bar).map(|bar| (from(bar).unwrap_or(0.0), 0.0, 0.0));
                     sizes.extend(new.collect::<Vec<_>>());
                 }
@@ -206,6 +206,11 @@ impl<'a> Run<'a> {
     pub(super) fn waiting(&self) -> &'a [WaitingSummary] {
         &self.summary.waiting
     }
+}
+
+/// Where a bar of a histogram begins. (`exp2` of the C library would take glibc 2.29.)
+pub(super) fn power_of_two(exponent: usize) -> f64 {
+    2_f64.powi(i32::try_from(exponent).unwrap_or(i32::MAX))
 }
 
 /// What a function took on all ranks.

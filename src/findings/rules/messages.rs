@@ -7,7 +7,7 @@ use gyan_results::{
 use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
 use crate::findings::Eager;
 use crate::findings::knobs::{Knob, Purpose, command, say};
-use crate::findings::run::{Run, Time, estimated, exact, taken};
+use crate::findings::run::{Run, Time, estimated, exact, power_of_two, taken};
 use crate::render::numbers::{bytes, double, seconds};
 
 pub(super) const EAGER_LIMIT: Rule = Rule {
@@ -370,7 +370,7 @@ fn first_contact(run: &Run) -> Vec<Found> {
             below as f64 >= 0.99 * timed as f64
         })?;
         // The upper end of the bar, in seconds.
-        let most_s = 2_f64.powf(bar as f64) * 1e-9;
+        let most_s = power_of_two(bar) * 1e-9;
         if longest_s < (20.0 * most_s).max(0.01) {
             return None;
         }
