@@ -37,6 +37,9 @@ pub(super) struct Knob {
 
 const ANY: (u64, u64) = (0, u64::MAX);
 
+/// The eager limit of MPICH's ch3:nemesis within a host.
+pub(super) const NEMESIS_EAGER: &str = "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ";
+
 const fn knob(
     purpose: Purpose,
     family: Family,
@@ -50,25 +53,10 @@ const fn knob(
 
 /// Sources: `gyan varlist -l` of each library, which prints its own descriptions; MPICH 4.0 and 5.0,
 /// `src/mpid/ch3/channels/nemesis` for what `ch3` alone reads.
-pub(super) const KNOBS: [Knob; 13] = [
+pub(super) const KNOBS: [Knob; 10] = [
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), "", "btl_vader_eager_limit", None),
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), "", "btl_sm_eager_limit", None),
-    knob(
-        Purpose::EagerWithinHost,
-        Family::Mpich,
-        ANY,
-        "ch3",
-        "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-        None,
-    ),
-    knob(
-        Purpose::EagerWithinHost,
-        Family::IntelMpi,
-        ANY,
-        "",
-        "MPIR_CVAR_INTEL_SHM_EAGER_THRESHOLD",
-        None,
-    ),
+    knob(Purpose::EagerWithinHost, Family::Mpich, ANY, "ch3", NEMESIS_EAGER, None),
     knob(Purpose::EagerBetweenHosts, Family::OpenMpi, ANY, "", "btl_tcp_eager_limit", None),
     knob(
         Purpose::EagerBetweenHosts,
@@ -76,22 +64,6 @@ pub(super) const KNOBS: [Knob; 13] = [
         ANY,
         "ch3",
         "MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE",
-        None,
-    ),
-    knob(
-        Purpose::EagerBetweenHosts,
-        Family::Mpich,
-        (4, 4),
-        "ch4:ofi",
-        "MPIR_CVAR_CH4_OFI_EAGER_MAX_MSG_SIZE",
-        None,
-    ),
-    knob(
-        Purpose::EagerBetweenHosts,
-        Family::Mpich,
-        (5, 9),
-        "ch4:ofi",
-        "MPIR_CVAR_CH4_OFI_EAGER_THRESHOLD",
         None,
     ),
     knob(Purpose::Yield, Family::OpenMpi, ANY, "", "mpi_yield_when_idle", Some("1")),

@@ -110,7 +110,7 @@ static void waiting(void)
 {
     double value = 1, sum;
     for (int i = 0; i < 20; i++) {
-        nap(healthy || (i % 5 ? rank == 1 : rank == 0) ? 60 : 40);
+        nap(healthy || (i % 5 ? rank == 1 : rank == 0) ? 90 : 50);
         if (!healthy || i % 10 == 9)
             MPI_Allreduce(&value, &sum, 1, MPI_DOUBLE, MPI_SUM, WORLD);
     }
@@ -137,7 +137,7 @@ static void barrier(void)
 /* A sender above the eager limit waits until the receiver has worked; the ranks take turns. */
 static void eager_limit(void)
 {
-    int bytes = healthy ? 1000 : 5000;
+    int bytes = healthy ? 1000 : 100000;
     for (int i = 0; i < STEPS; i++) {
         if (i % 2 == rank % 2) {
             MPI_Send(buffer, bytes, MPI_BYTE, peer, 0, WORLD);
