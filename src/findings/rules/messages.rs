@@ -293,9 +293,9 @@ fn long_searches(run: &Run) -> Vec<Found> {
         return Vec::new();
     }
     let searches = run.queue(Quantity::UnexpectedSearchTime);
-    let searched: f64 = searches.filter_map(|row| row.total).sum();
-    let (at_stake, of) = if searched > 0.0 && unexpected > 0.5 * total {
-        (Time::of(searched), "time of the searches")
+    let in_them: f64 = searches.filter_map(|row| row.total).sum();
+    let (at_stake, of) = if in_them > 0.0 && unexpected > 0.5 * total {
+        (Time::of(in_them), "time of the searches")
     } else {
         (run.time(&[RECEIVES, WAITS].concat()), "time in receives and waits")
     };

@@ -29,6 +29,7 @@ enum Ranks {
 
 /// A run of `tests/programs/problems.c`.
 #[derive(Clone, Copy)]
+#[allow(clippy::struct_excessive_bools)] // what a case may want
 struct Start {
     mpi: Mpi,
     ranks: Ranks,
