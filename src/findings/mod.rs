@@ -109,14 +109,14 @@ impl Rule {
 /// Without those that others explain better, the most seconds first; then what has none.
 fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
     let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
+    let explains = |finding: &Finding| finding.at_stake_s.unwrap_or(0.0);
     let is_explained = |finding: &Finding| {
         let rule = RULES.iter().find(|rule| rule.id == finding.id);
         let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
         findings.iter().any(|other| {
-            // Half of it is most of it. But where MPI asks again and again, a rank that waits for another one wants a
-            // processor too, so other load explains only what is no more than all of it.
-            let most = if other.id == rules::OTHER_LOAD { 1.0 } else { 0.5 };
-            yields_to.contains(&other.id.as_str()) && stake(other) >= most * stake(finding)
+            // Half of it is most of it. A rank that is held up makes several others wait.
+            let most = if other.id == rules::OTHER_LOAD { 0.25 } else { 0.5 };
+            yields_to.contains(&other.id.as_str()) && explains(other) >= most * explains(finding)
         })
     };
     let explained: Vec<bool> = findings.iter().map(is_explained).collect();

@@ -18,7 +18,7 @@ pub(super) const NOTHING_IN_MPI: Rule = Rule {
     wrong_when: "most of the work is in code that MPI calls back, or that waits for messages without MPI.",
     witness: "the time in MPI",
     source: "Amdahl's law",
-    yields_to: &[],
+    yields_to: &["too-short"],
     look: nothing_in_mpi,
 };
 
@@ -33,7 +33,8 @@ fn nothing_in_mpi(run: &Run) -> Vec<Found> {
         "nothing in MPI is worth your time: {} of the run between MPI_Init and MPI_Finalize",
         percent(rest(in_mpi.share.avg))
     );
-    let time = estimated("time in MPI", in_mpi.time_s.sum.as_f64(), "s", "gyan report");
+    let between_s = (in_mpi.time_s.sum.as_f64() - run.start_and_end().seconds).max(0.0);
+    let time = estimated("time in MPI between them", between_s, "s", "gyan report");
     let evidence = vec![gyan_results::Evidence { error: in_mpi.time_error_s, ..time }];
     let advice = vec![say("look at the program itself, with perf for instance")];
     vec![Found { title, evidence, advice, ..Found::default() }]
@@ -56,7 +57,8 @@ pub(super) const TOO_SHORT: Rule = Rule {
 fn too_short(run: &Run) -> Vec<Found> {
     let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
     let Some(elapsed) = &run.summary.elapsed_s else { return Vec::new() };
-    let own_s = elapsed.avg - init_s;
+    // The library starts in the one of them that comes first.
+    let own_s = elapsed.avg - init_s - run.summary.overhead.mpit_init_s.avg;
     if own_s >= 0.5 {
         return Vec::new();
     }

@@ -76,13 +76,16 @@ pub(super) const OTHER_LOAD: Rule = Rule {
     id: "other-load",
     name: "Something else uses the processors",
     acts: Actor::System,
-    needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
-    when: "there are processors enough for the ranks, and still ranks that were ready to run had none for over 5 % of the run",
+    needs: "processors that the ranks may run on, the time for which they wanted one (gyan report --machine), and the time of \
+            each rank in MPI",
+    when: "there are processors enough for the ranks, and still ranks that were ready to run their own code had none for over \
+           5 % of the run",
     means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake is the time for which \
-            the main threads of the ranks were ready to run and had no processor. A rank that is held up holds up those that \
+            the main threads of the ranks were ready to run and had no processor, less the part of it in MPI, by the time \
+            there: who waits there wants a processor too, and loses nothing without one. A rank that is held up holds up those that \
             wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
-    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed. A \
-                 rank that waits in MPI wants a processor too, and loses nothing without one.",
+    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed. \
+                 Ranks that are held up while they move data are not seen.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
     yields_to: &["oversubscribed", "bound-together"],
@@ -94,23 +97,31 @@ fn other_load(run: &Run) -> Vec<Found> {
         return Vec::new();
     }
     let Some((wait_s, Knowledge::Exact)) = run.waits_for_processors() else { return Vec::new() };
-    if run.share(wait_s) < 0.05 {
+    let Some(used) = &run.summary.resources else { return Vec::new() };
+    // Ranks that sleep are in neither.
+    let awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
+    let in_mpi_s = run.summary.in_mpi.as_ref().map_or(0.0, |in_mpi| in_mpi.time_s.sum.as_f64());
+    let own_s = wait_s * (1.0 - in_mpi_s / awake_s).max(0.0);
+    if !own_s.is_finite() || run.share(own_s) < 0.05 {
         return Vec::new();
     }
     let title = format!(
         "a rank waits {} of {} for a processor, though there are enough: something else runs on them",
-        seconds(run.of_a_rank(wait_s)),
+        seconds(run.of_a_rank(own_s)),
         seconds(run.of_a_rank(run.total_s))
     );
     let shown = "gyan report --machine";
-    let evidence = vec![exact("time for which ranks wanted a processor", wait_s, "s", shown)];
+    let evidence = vec![
+        exact("time for which ranks wanted a processor", wait_s, "s", shown),
+        estimated("of that outside MPI", own_s, "s", shown),
+    ];
     let advice = vec![
         say(
             "see what else runs there (top), or whether the ranks have threads of their own (OMP_NUM_THREADS)",
         ),
         say("times of such a run say little: measure again when nothing else runs"),
     ];
-    let at_stake = Some(Time::of(wait_s));
+    let at_stake = Some(Time::of(own_s));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
