@@ -115,7 +115,7 @@ fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
         let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
         findings.iter().any(|other| {
             // Half of it is most of it. A rank that is held up makes several others wait.
-            let most = if other.id == rules::OTHER_LOAD { 0.25 } else { 0.5 };
+            let most = if other.id == rules::OTHER_LOAD { 0.35 } else { 0.5 };
             yields_to.contains(&other.id.as_str()) && explains(other) >= most * explains(finding)
         })
     };

@@ -101,6 +101,8 @@ fn other_load(run: &Run) -> Vec<Found> {
     // Ranks that sleep are in neither.
     let awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
     let in_mpi_s = run.summary.in_mpi.as_ref().map_or(0.0, |in_mpi| in_mpi.time_s.sum.as_f64());
+    // The library starts before MPI_Init.
+    let in_mpi_s = in_mpi_s + run.summary.overhead.mpit_init_s.sum.as_f64();
     let own_s = wait_s * (1.0 - in_mpi_s / awake_s).max(0.0);
     if !own_s.is_finite() || run.share(own_s) < 0.05 {
         return Vec::new();

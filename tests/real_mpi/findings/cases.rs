@@ -241,8 +241,8 @@ pub(super) const CASES: &[Case] = &[
             Healthy,
             Gone,
             Witness {
-                name: "calls of `MPI_Send`",
-                of: |summary| of::calls(summary, "MPI_Send"),
+                name: "calls of `MPI_Sendrecv`",
+                of: |summary| of::calls(summary, "MPI_Sendrecv"),
                 is: Counted([800_000.0; 2], [800.0; 2]),
             },
         )],
