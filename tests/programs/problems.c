@@ -214,21 +214,21 @@ static void late_receivers(void)
     }
 }
 
-/* Messages wait in the opposite order of the receives; too few for a flood. */
+/* Messages wait in the opposite order of the receives; too few for a flood. Each rank to itself: none waits for the other. */
 static void long_searches(void)
 {
+    MPI_Request requests[LIST];
     int value = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        for (int i = 0; i < LIST && rank == 1; i++)
-            MPI_Send(&i, 1, MPI_INT, 0, healthy ? i : LIST - 1 - i, WORLD);
-        MPI_Sendrecv_replace(&value, 1, MPI_INT, peer, LIST, peer, LIST, WORLD, IGNORE);
-        for (int i = 0; i < LIST && rank == 0; i++)
-            MPI_Recv(&value, 1, MPI_INT, 1, i, WORLD, IGNORE);
-        MPI_Sendrecv_replace(&value, 1, MPI_INT, peer, LIST, peer, LIST, WORLD, IGNORE);
+        for (int i = 0; i < LIST; i++)
+            MPI_Isend(&i, 1, MPI_INT, rank, healthy ? i : LIST - 1 - i, WORLD, &requests[i]);
+        for (int i = 0; i < LIST; i++)
+            MPI_Recv(&value, 1, MPI_INT, rank, i, WORLD, IGNORE);
+        MPI_Waitall(LIST, requests, MPI_STATUSES_IGNORE);
     }
 }
 
-/* Each rank to itself: no rank waits for the other. */
+/* To itself, too. */
 static void small_messages(void)
 {
     int bytes = healthy ? 8000 : 8;
@@ -236,7 +236,7 @@ static void small_messages(void)
         MPI_Sendrecv(buffer, bytes, MPI_BYTE, rank, 0, other, bytes, MPI_BYTE, rank, 0, WORLD, IGNORE);
 }
 
-/* The first message waits until its receiver is in MPI, where connections are made. */
+/* The first message waits until its receiver is in MPI, where connections are made; then its sender works as long. */
 static void first_contact(void)
 {
     if (rank == 1)
@@ -246,7 +246,7 @@ static void first_contact(void)
             MPI_Send(buffer, 1000, MPI_BYTE, 1, 0, WORLD);
         else
             MPI_Recv(other, 1000, MPI_BYTE, 0, 0, WORLD, IGNORE);
-        if (i == 0)
+        if (rank == 0 && i == 0)
             nap(500);
     }
     exchange(8);
