@@ -174,7 +174,7 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
         " on average, ",
         peers,
         eager,
-        " (--peers, --sizes)"
+        " (--peers)"
     ])
 }
 
