@@ -132,6 +132,7 @@ pub(crate) struct RunOptions {
     after_help = "\
 Examples:
   gyan report gyan-app-1234
+  gyan report --format html -o app.html gyan-app-1234 a page to look at, and to send by mail
   gyan report --findings gyan-app-1234                what costs time, why, and what to do about it
   gyan report --variables gyan-app-1234               what the MPI library counted
   gyan report --all --vars '*unexpected*' gyan-app-1234
@@ -156,6 +157,12 @@ pub(crate) struct ReportOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
     /// Everything: also what is zero on every rank, and what was not read
     #[arg(short, long)]
     pub(crate) all: bool,
