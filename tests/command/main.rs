@@ -13,6 +13,7 @@ mod golden;
 mod hosts;
 mod machine;
 mod packs;
+mod pages;
 mod promises;
 mod reports;
 mod stacks;

@@ -471,9 +471,11 @@ fn of_peers(summary: &Summary) -> Made<'_> {
     for traffic in &summary.peers {
         let (bytes, number) = match traffic.kind {
             TrafficKind::Messages => {
-                ("How many bytes does who send to whom?", "How many messages?")
+                ("Who sends how many bytes to whom?", "Who sends how many messages?")
             }
-            TrafficKind::Accesses => ("How many bytes does who put or get?", "How many accesses?"),
+            TrafficKind::Accesses => {
+                ("Who puts and gets how many bytes?", "Who puts and gets how often?")
+            }
         };
         let (size, of_ranks) = (summary.ranks.expected as usize, !traffic.matrix.is_empty());
         let by: Value = match () {
