@@ -39,8 +39,8 @@ fn place(directory: &Path) -> PathBuf {
 /// Where there is a display. The browser is not waited for.
 fn show(file: &Path) {
     anstream::println!("{}", file.display());
-    let has_display = |name: &&str| env::var_os(name).is_some_and(|value| !value.is_empty());
-    if !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| has_display(&name)) {
+    let has_display = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| has_display(name)) {
         return;
     }
     let nothing = Stdio::null;

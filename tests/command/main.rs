@@ -1,5 +1,6 @@
 //! The command with fixtures: without an MPI.
 
+mod browser;
 mod common;
 #[path = "../common/faults.rs"]
 mod faults;

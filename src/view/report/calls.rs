@@ -84,7 +84,7 @@ fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let total = total_of(call);
     let at_least = total.is_some_and(|total| total.at_least);
     let fidelity = total.map_or(Fidelity::Exact, |total| total.fidelity);
-    let like = |amount: Amount| Amount { at_least, fidelity, ..amount };
+    let like = |amount: Amount| Amount { fidelity, at_least, ..amount };
     let part = time.zip(whole.average_s).map(|(time, whole)| like(share(time.avg / whole)));
     // Of averages: not every rank need know a time.
     let calls = call.count.avg;

@@ -1,12 +1,14 @@
 //! The run on one page: what ran, what to do about it, and every part of the report with a chart and its tables, in the
 //! order in which one would explain a run. The tables are those of the other forms of the report.
 
+mod matrix;
 pub(crate) mod pictures;
 mod ranks;
+mod tree;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{CallSummary, Efficiencies, Summary, TrafficKind, TrafficSummary};
+use gyan_results::{CallSummary, Efficiencies, Summary, TrafficKind};
 
 use super::super::headings::{command, phase_name};
 use super::super::histogram::{self, Histogram as Sizes};
@@ -17,16 +19,15 @@ use super::super::{
 };
 use super::calls::Whole;
 use super::{Known, calls, classes, cost, coverage, first, hosts, phases, tables, title};
-use crate::symbols::sites::{CallSite, CallSites};
-use pictures::{Bar, Bars, Chart, Histogram, Key, Matrix, Node, Picture};
+use matrix::{SIDE_AT_MOST, by_host, by_rank};
+use pictures::{Bar, Bars, Chart, Histogram, Key, Picture};
 pub(crate) use ranks::OfRanks;
+use tree::tree;
 
 /// Rows of a table: a page is to be sent by mail.
 const ROWS_AT_MOST: usize = 250;
 /// Pairs of ranks in the table, where there are no more.
 const PAIRS_AT_MOST: usize = 256;
-/// Rows and columns of a matrix.
-const SIDE_AT_MOST: usize = 256;
 /// Functions whose sizes are drawn, and bars of phases and of functions that wait.
 const HISTOGRAMS_AT_MOST: usize = 4;
 const BARS_AT_MOST: usize = 12;
@@ -34,10 +35,6 @@ const BARS_AT_MOST: usize = 12;
 const CLASSES_AT_LEAST: usize = 8;
 /// Rows of a table that is open all the same.
 const ROWS_IF_OPEN: usize = 40;
-/// A part of the time in MPI that is too small to be drawn.
-const NODE_AT_LEAST: f64 = 0.002;
-/// Calls in each other that are drawn.
-const DEPTH_AT_MOST: usize = 24;
 
 /// A run on one page.
 pub(crate) struct Page<'a> {
@@ -83,8 +80,8 @@ pub(crate) struct More<'a> {
 
 pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
     let of_parts = [
-        what_ran(summary),
-        of_findings(summary, known, more),
+        Ok(what_ran(summary)),
+        Ok(of_findings(summary, known, more)),
         of_time(summary, known, more),
         functions(summary),
         of_sites(summary, known),
@@ -95,8 +92,8 @@ pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) 
         of_queues(summary, known, more),
         of_series(summary, more),
         variables(summary),
-        of_coverage(summary),
-        of_cost(summary),
+        Ok(of_coverage(summary)),
+        Ok(of_cost(summary)),
     ];
     let mut blocks = Vec::new();
     let mut absent = Vec::new();
@@ -138,7 +135,7 @@ fn table(mut section: Section, is_open: bool) -> Table {
     Table { section, is_open }
 }
 
-fn what_ran(summary: &Summary) -> Made<'_> {
+fn what_ran(summary: &Summary) -> Block<'_> {
     let mut block = Block::new("run", "What ran");
     let (job, mpi) = (&summary.job, &summary.mpi);
     let fact = |name: &'static str, value: Value<'static>| vec![name.into(), value];
@@ -171,10 +168,10 @@ fn what_ran(summary: &Summary) -> Made<'_> {
     if !summary.cvars.is_empty() {
         block = block.of_view(false, environment::environment(summary));
     }
-    Ok(block.of_view(false, machine::machine(summary, true)))
+    block.of_view(false, machine::machine(summary, true))
 }
 
-fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<'a> {
+fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Block<'a> {
     let mut block = Block::new("findings", "What costs time, and what to do about it");
     if known.findings.is_empty() {
         block.says.push("Nothing stands out.".into());
@@ -185,7 +182,7 @@ fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> M
     block.cards = cards.collect();
     block.behind = "Efficiencies";
     let efficiencies = findings::findings(summary, more.efficiencies, &[], known.directory);
-    Ok(block.of_view(false, efficiencies))
+    block.of_view(false, efficiencies)
 }
 
 fn of_time<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<'a> {
@@ -312,67 +309,6 @@ fn of_sites<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
     block.tables.extend(sections.next().map(|section| table(section, true)));
     let ways = sections.take(BARS_AT_MOST);
     Ok(block.with(false, ways))
-}
-
-/// The chains of callers as a tree, the outermost first. How the time of a site is shared between the ways to it is as
-/// often as they were seen.
-fn tree(found: &CallSites) -> Vec<Node> {
-    let mut root = Node::default();
-    for site in &found.sites {
-        let hits: u64 = site.stacks.iter().map(|way| way.hits).sum();
-        if hits == 0 {
-            root.grow(&callers(site), site.time_s, site.function);
-        }
-        for way in &site.stacks {
-            let time_s = site.time_s * way.hits as f64 / hits as f64;
-            let frames: Vec<String> =
-                way.frames.iter().rev().map(|frame| frame.function.clone()).collect();
-            root.grow(&frames, time_s, site.function);
-        }
-    }
-    let least = NODE_AT_LEAST * root.time_s;
-    root.prune(least);
-    root.children
-}
-
-/// What is known of the callers without a stack, the outermost first.
-fn callers(site: &CallSite) -> Vec<String> {
-    let inlined = site.inlined_into.iter().rev().chain(&site.caller);
-    let callers: Vec<String> = inlined.map(|frame| frame.function.clone()).collect();
-    if callers.is_empty() { vec!["elsewhere".to_owned()] } else { callers }
-}
-
-impl Node {
-    fn grow(&mut self, frames: &[String], time_s: f64, function: &str) {
-        self.time_s += time_s;
-        let (name, is_mpi) = match frames.first() {
-            Some(name) => (name.as_str(), false),
-            None => (function, true),
-        };
-        let known =
-            self.children.iter().position(|child| child.name == name && child.is_mpi == is_mpi);
-        let at = known.unwrap_or_else(|| {
-            self.children.push(Node { name: name.to_owned(), is_mpi, ..Node::default() });
-            self.children.len() - 1
-        });
-        let Some(child) = self.children.get_mut(at) else { return };
-        match frames {
-            [] => child.time_s += time_s,
-            [_, rest @ ..] => {
-                // The innermost ones are kept of those that are too deep.
-                let skipped = rest.len().saturating_sub(DEPTH_AT_MOST);
-                child.grow(rest.get(skipped..).unwrap_or_default(), time_s, function);
-            }
-        }
-    }
-
-    fn prune(&mut self, least: f64) {
-        self.children.retain(|child| child.time_s > 0.0 && child.time_s >= least);
-        self.children.sort_by(|one, other| {
-            other.time_s.total_cmp(&one.time_s).then_with(|| one.name.cmp(&other.name))
-        });
-        self.children.iter_mut().for_each(|child| child.prune(least));
-    }
 }
 
 fn of_phases(summary: &Summary) -> Made<'_> {
@@ -502,46 +438,6 @@ fn of_peers(summary: &Summary) -> Made<'_> {
     Ok(block.of_view(false, peers::peers(summary, all)))
 }
 
-fn by_rank(traffic: &TrafficSummary, unit: Unit, ranks: usize) -> Option<Matrix> {
-    let each = ranks.div_ceil(SIDE_AT_MOST).max(1);
-    let side = ranks.div_ceil(each);
-    let mut cells = vec![0_u64; side * side];
-    for (from, to, number, bytes) in traffic.pairs() {
-        let Some(to) = to else { continue };
-        let at = from as usize / each * side + to as usize / each;
-        if let Some(cell) = cells.get_mut(at) {
-            *cell = cell.saturating_add(if unit == Unit::Bytes { bytes } else { number });
-        }
-    }
-    let name = |bin: usize| match each {
-        1 => bin.to_string(),
-        _ => format!("{}-{}", bin * each, ((bin + 1) * each).min(ranks) - 1),
-    };
-    (side > 1).then(|| Matrix { unit, side, cells, names: (0..side).map(name).collect() })
-}
-
-/// From host to host, or none where there are too many.
-fn by_host(traffic: &TrafficSummary, unit: Unit) -> Option<Matrix> {
-    let both = traffic.by_host.iter().flat_map(|of| [Some(&of.from), of.to.as_ref()]);
-    let mut hosts: Vec<&String> = both.flatten().collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    let side = hosts.len();
-    if !(2..=SIDE_AT_MOST).contains(&side) {
-        return None;
-    }
-    let mut cells = vec![0_u64; side * side];
-    for of in &traffic.by_host {
-        let place = |host: &String| hosts.binary_search(&host).ok();
-        if let (Some(from), Some(to)) = (place(&of.from), of.to.as_ref().and_then(place))
-            && let Some(cell) = cells.get_mut(from * side + to)
-        {
-            *cell = cell.saturating_add(if unit == Unit::Bytes { of.bytes } else { of.number });
-        }
-    }
-    Some(Matrix { unit, side, cells, names: hosts.into_iter().cloned().collect() })
-}
-
 fn of_queues<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<'a> {
     if more.queues.is_empty() && known.watched.is_empty() && summary.events.is_empty() {
         return Err(
@@ -598,20 +494,20 @@ fn variables(summary: &Summary) -> Made<'_> {
     Ok(block.with(true, classes(summary)))
 }
 
-fn of_coverage(summary: &Summary) -> Made<'_> {
+fn of_coverage(summary: &Summary) -> Block<'_> {
     let Section { title, notes, .. } = coverage(&summary.coverage, true);
     let mut block = Block::new("coverage", "What was read, and what was not");
     block.behind = "Why, and how to see more";
     block.says.push(title);
-    Ok(block.with(false, [Section::of_notes("", notes)]))
+    block.with(false, [Section::of_notes("", notes)])
 }
 
-fn of_cost(summary: &Summary) -> Made<'_> {
+fn of_cost(summary: &Summary) -> Block<'_> {
     let Section { title, notes, .. } = cost(summary, true);
     let mut block = Block::new("cost", "What gyan itself cost");
     block.says.push(title);
     block.says.extend(notes);
-    Ok(block)
+    block
 }
 
 fn how_to_read(absent: Vec<Value>) -> Block {

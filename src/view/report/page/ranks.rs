@@ -117,8 +117,8 @@ fn band(series: &Series, at: usize, elapsed_s: f64) -> Option<(Band, Vec<u32>)> 
             let (first, last) = parts(begin_s, end_s, elapsed_s, PARTS);
             let covered = parts_of.iter_mut().zip(&mut readings);
             for (part, readings) in covered.take(last + 1).skip(first) {
-                let [least, sum, most] = part.unwrap_or([min, 0.0, max]);
-                *part = Some([least.min(min), sum + mean, most.max(max)]);
+                let [low, sum, high] = part.unwrap_or([min, 0.0, max]);
+                *part = Some([low.min(min), sum + mean, high.max(max)]);
                 *readings += 1;
             }
         }
