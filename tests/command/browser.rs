@@ -4,10 +4,14 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, root, run, run_within};
+
+/// Chromium comes from a network.
+const INSTALLING: Duration = Duration::from_secs(900);
 
 /// Opens a page as wide as asked for, waits for it, and writes down what it is like.
 const LOOK: &str = r#"<!DOCTYPE html><meta charset="utf-8"><body><script>
@@ -40,7 +44,7 @@ const look = (file, width) => new Promise(done => {
 fn chromium() -> bool {
     let is_there = || Command::new("chromium").arg("--version").output().is_ok();
     if !is_there() {
-        run(Command::new(root().join("scripts/packages")).arg("chromium"));
+        run_within(Command::new(root().join("scripts/packages")).arg("chromium"), INSTALLING);
     }
     is_there()
 }

@@ -17,7 +17,7 @@ use crate::view::value::{Plot, Unit};
 use gyan_results::Number;
 
 /// Colours of marks; with more keys they repeat.
-const COLOURS: usize = 6;
+const COLOURS: usize = 7;
 /// Of trees: units of the drawing, the height of a box, and what a character takes.
 const TREE_WIDTH: f64 = 1000.0;
 const BOX_HEIGHT: f64 = 22.0;

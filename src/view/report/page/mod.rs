@@ -28,6 +28,8 @@ use tree::tree;
 const ROWS_AT_MOST: usize = 250;
 /// Pairs of ranks in the table, where there are no more.
 const PAIRS_AT_MOST: usize = 256;
+/// Hosts that are all named.
+const HOSTS_AT_MOST: usize = 16;
 /// Functions whose sizes are drawn, and bars of phases and of functions that wait.
 const HISTOGRAMS_AT_MOST: usize = 4;
 const BARS_AT_MOST: usize = 12;
@@ -158,7 +160,8 @@ fn what_ran(summary: &Summary) -> Block<'_> {
     ];
     let facts = Section { title: "".into(), columns: texts(["", ""]), rows, notes: Vec::new() };
     block.behind = "What it was set to, and what it ran on";
-    block.says.extend(super::placed(summary, true));
+    let all = summary.hosts.len() <= HOSTS_AT_MOST;
+    block.says.extend(super::placed(summary, all));
     block.says.extend(super::ended(summary));
     block.says.extend(hosts::differences(summary));
     if !summary.warnings.is_empty() {
@@ -168,7 +171,7 @@ fn what_ran(summary: &Summary) -> Block<'_> {
     if !summary.cvars.is_empty() {
         block = block.of_view(false, environment::environment(summary));
     }
-    block.of_view(false, machine::machine(summary, true))
+    block.of_view(false, machine::machine(summary, all))
 }
 
 fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Block<'a> {
@@ -193,12 +196,17 @@ fn of_time<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<
     block.charts.extend(average_bar(&section));
     match more.ranks.in_mpi(summary) {
         Some(ranks) => {
-            let of_hosts = ranks.bins.len() as u64 != u64::from(summary.ranks.reduced);
-            let title = "Who differs? Share of the run in MPI, by rank, the least first";
-            let each = if of_hosts {
-                "; a column stands for several ranks, its light part for their range"
-            } else {
-                ""
+            let is_each = ranks.bins.len() as u64 == u64::from(summary.ranks.reduced);
+            let (title, each) = match (ranks.are_hosts, is_each) {
+                (false, true) => ("Who differs? Share of the run in MPI, by rank, the least first", ""),
+                (false, false) => (
+                    "Who differs? Share of the run in MPI, by rank, the least first",
+                    "; a column stands for several ranks, its light part for their range",
+                ),
+                (true, _) => (
+                    "Who differs? Share of the run in MPI, by host, the least first",
+                    "; the light part of a column is the range of the ranks there; a summary does not have each rank",
+                ),
             };
             let [min, max] = match &summary.in_mpi {
                 Some(of) => Unit::Share.extremes(&of.share),

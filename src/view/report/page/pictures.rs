@@ -40,10 +40,11 @@ pub(crate) struct Bar<'a> {
     pub(crate) parts: Vec<Amount>,
 }
 
-/// One number of each rank, the smallest first.
+/// One number of each rank, or of each host, the smallest first.
 pub(crate) struct Ranks<'a> {
     pub(crate) unit: Unit,
-    /// As many ranks each, but for rounding.
+    pub(crate) are_hosts: bool,
+    /// As many ranks or hosts each, but for rounding.
     pub(crate) bins: Vec<Bin<'a>>,
     pub(crate) mean: f64,
     pub(crate) largest: f64,

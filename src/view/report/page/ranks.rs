@@ -96,6 +96,7 @@ impl OfRanks {
         let of = &summary.in_mpi.as_ref()?.share;
         (bins.len() > 1).then(|| Ranks {
             unit: Unit::Share,
+            are_hosts: shares.is_empty(),
             bins,
             mean: of.avg,
             largest: of.max.as_f64(),
