@@ -40,6 +40,15 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
     }
     let launcher = launcher::launcher(program);
+    let is_rank = launcher.is_none() && launcher::rank().is_some();
+    if let Some(page) = &options.html {
+        if is_rank {
+            let why = "a rank that a launcher started has no report";
+            let remedy = "afterwards: gyan report --format html -o FILE DIR";
+            return Err(Error::new("--html", why, remedy));
+        }
+        output::may_write(page, options.force)?;
+    }
     let mut variables: Variables = vec![("LD_PRELOAD", preload(&library()?))];
     if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
         return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
@@ -57,17 +66,8 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     ] {
         variables.extend(setting.map(|setting| (name, setting.into())));
     }
-    let is_rank = launcher.is_none() && launcher::rank().is_some();
     if let Some(how) = reduce(options, is_rank) {
         variables.push(("GYAN_REDUCE", how.into()));
-    }
-    if let Some(page) = &options.html {
-        if is_rank {
-            let why = "a rank that a launcher started has no report";
-            let remedy = "afterwards: gyan report --format html -o FILE DIR";
-            return Err(Error::new("--html", why, remedy));
-        }
-        output::may_write(page, options.force)?;
     }
     if is_rank {
         if let Some(output) = output_directory(options)? {

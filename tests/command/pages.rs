@@ -221,3 +221,22 @@ fn open_writes_the_page_into_the_directory_and_names_it() {
     }
     assert_eq!(open(Path::new("/nowhere")).code, 2);
 }
+
+#[test]
+fn run_refuses_a_page_that_cannot_be_before_it_runs_anything() {
+    let place = TempDir::new().unwrap();
+    let (file, ran) = (place.path().join("page.html"), place.path().join("ran"));
+    fs::write(&file, "mine").unwrap();
+    let started = |ranks: &[(&str, &str)]| {
+        let mut command = gyan();
+        command.args(["run", "--html"]).arg(&file).args(["--", "touch"]).arg(&ran);
+        for name in ["PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"] {
+            command.env_remove(name);
+        }
+        run(command.envs(ranks.iter().copied()).current_dir(place.path()))
+    };
+    assert!(refused(&started(&[])).contains("is there already"));
+    assert!(refused(&started(&[("PMIX_RANK", "0")])).contains("a rank that a launcher started"));
+    assert!(!ran.exists());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+}
