@@ -23,6 +23,7 @@ Examples:
   gyan run -- mpirun -n 4 ./app        run under the profiler, then print the report
   mpirun -n 4 gyan run ./app           the same from inside the launcher
   gyan report gyan-app-1234            print the report again
+  gyan open gyan-app-1234              the report as a page, in a browser
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
@@ -39,6 +40,8 @@ pub(crate) enum Command {
     Run(RunOptions),
     /// Print the report of a run directory
     Report(ReportOptions),
+    /// Write the page of a run into its directory, and show it in a browser
+    Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
     Explain(ExplainOptions),
     /// Reduce the profiles of a run directory to summary.json
@@ -77,6 +80,7 @@ Examples:
   gyan run --set btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   gyan run --enable all -- mpirun -n 4 ./app
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
+  gyan run --html app.html -- mpirun -n 4 ./app
   gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
@@ -85,7 +89,7 @@ pub(crate) struct RunOptions {
     /// Where the profiles go [default: gyan-<program>-<id>]
     #[arg(short, long, value_name = "DIR")]
     pub(crate) output: Option<PathBuf>,
-    /// Remove profiles of an earlier run from the output directory
+    /// Remove profiles of an earlier run from the output directory, and replace the page
     #[arg(long)]
     pub(crate) force: bool,
     /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
@@ -118,6 +122,9 @@ pub(crate) struct RunOptions {
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "mpi", value_parser = ["mpi", "auto", "off", "both"])]
     pub(crate) reduce: Option<String>,
+    /// Write the report as a page to look at, too
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
     /// Do not print the report
     #[arg(long)]
     pub(crate) no_report: bool,
@@ -132,6 +139,7 @@ pub(crate) struct RunOptions {
     after_help = "\
 Examples:
   gyan report gyan-app-1234
+  gyan report --format html -o app.html gyan-app-1234 a page to look at, and to send by mail
   gyan report --findings gyan-app-1234                what costs time, why, and what to do about it
   gyan report --variables gyan-app-1234               what the MPI library counted
   gyan report --all --vars '*unexpected*' gyan-app-1234
@@ -156,6 +164,12 @@ pub(crate) struct ReportOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
     /// Everything: also what is zero on every rank, and what was not read
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -204,6 +218,16 @@ pub(crate) struct ReportOptions {
     /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
     #[arg(long, group = "part", conflicts_with = "vars")]
     pub(crate) waiting: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan open gyan-app-1234          writes gyan-app-1234/report.html, and opens it where there is a display")]
+pub(crate) struct OpenOptions {
+    /// The run directory, a pack of it, or a page
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
 }
 
 #[derive(Args)]

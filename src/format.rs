@@ -19,6 +19,8 @@ pub(crate) enum ReportFormat {
     Csv,
     /// The summary as it is in summary.json
     Json,
+    /// One page to look at, with charts
+    Html,
 }
 
 /// How what is known of a library is printed.

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{doctor, explain, export, pack, reduce, report, run, varlist};
+use crate::commands::{doctor, explain, export, open, pack, reduce, report, run, varlist};
 pub use crate::error::Error;
 use crate::launch::launcher;
 
@@ -58,6 +58,7 @@ pub fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
         Command::Report(options) => report::report(&options),
+        Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),
         Command::Reduce(options) => reduce::reduce(&options),
         Command::Export(options) => export::export(&options),

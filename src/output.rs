@@ -24,7 +24,7 @@ pub(crate) fn print<T: Default>(
 /// Refuses what is there, before any work is done.
 pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {
     if !force && file.symlink_metadata().is_ok() {
-        let remedy = "name another file with -o, or --force to replace it";
+        let remedy = "name another file, or --force to replace it";
         return Err(Error::new(file.display(), "is there already", remedy));
     }
     Ok(())

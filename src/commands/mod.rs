@@ -4,6 +4,7 @@
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;
+pub(crate) mod open;
 pub(crate) mod pack;
 pub(crate) mod reduce;
 pub(crate) mod report;

@@ -7,11 +7,16 @@ use gyan_results::{SUMMARY_FILE, write_summary};
 
 use crate::cli::ReduceOptions;
 use crate::error::Error;
+use crate::input::page::is_page;
 use crate::input::source::Source;
 use crate::{DONE, INCOMPLETE};
 
 pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {
     let source = Source::open_all(&options.directories)?;
+    if is_page(source.path()) {
+        let remedy = "there is nothing left to reduce; gyan report shows it";
+        return Err(Error::new(source.path().display(), "is a page, and holds a summary", remedy));
+    }
     let path = source.summary_file();
     if source.is_empty() && path.exists() {
         return Err(Error::new(

@@ -13,7 +13,6 @@ use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::DONE;
 use crate::cli::RunOptions;
 use crate::commands::report;
 use crate::error::Error;
@@ -23,6 +22,7 @@ use crate::launch::keepers;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
 use crate::launch::wait::run_and_wait;
+use crate::{DONE, output};
 
 /// How long the profiles of ranks that were killed are waited for.
 const KEEPERS: Duration = Duration::from_secs(20);
@@ -40,6 +40,15 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
     }
     let launcher = launcher::launcher(program);
+    let is_rank = launcher.is_none() && launcher::rank().is_some();
+    if let Some(page) = &options.html {
+        if is_rank {
+            let why = "a rank that a launcher started has no report";
+            let remedy = "afterwards: gyan report --format html -o FILE DIR";
+            return Err(Error::new("--html", why, remedy));
+        }
+        output::may_write(page, options.force)?;
+    }
     let mut variables: Variables = vec![("LD_PRELOAD", preload(&library()?))];
     if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
         return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
@@ -57,7 +66,6 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     ] {
         variables.extend(setting.map(|setting| (name, setting.into())));
     }
-    let is_rank = launcher.is_none() && launcher::rank().is_some();
     if let Some(how) = reduce(options, is_rank) {
         variables.push(("GYAN_REDUCE", how.into()));
     }
@@ -118,8 +126,8 @@ fn in_front(
     if !is_named {
         output = named_by_rank_0(&output).unwrap_or(output);
     }
-    if !options.no_report {
-        show(&output);
+    if !options.no_report || options.html.is_some() {
+        show(&output, options);
     }
     Ok(exit_code(status))
 }
@@ -148,7 +156,7 @@ fn become_rank(words: &[OsString], variables: Variables) -> Error {
 
 /// Prints the report to stderr: stdout belongs to the program. What goes wrong here is said and
 /// does not change the exit code, which is the program's.
-fn show(output: &Path) {
+fn show(output: &Path, options: &RunOptions) {
     if !directory::has_profiles(output) {
         anstream::eprintln!(
             "gyan: {}: no profile was written; does the program call MPI_Init, is it linked with a \
@@ -163,6 +171,15 @@ fn show(output: &Path) {
     match source.and_then(|source| Ok((source.summarize()?, source))) {
         Ok((summary, source)) => {
             source.warn_of_gaps(&summary);
+            if let Some(page) = &options.html {
+                match report::page::to_file(&source, &summary, page, options.force) {
+                    Ok(()) => anstream::eprintln!("gyan: {}: the report as a page", page.display()),
+                    Err(error) => anstream::eprintln!("gyan: {error}"),
+                }
+            }
+            if options.no_report {
+                return;
+            }
             anstream::eprintln!();
             // A closed stderr leaves nobody to tell.
             let directory = relative(output).display().to_string();

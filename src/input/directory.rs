@@ -50,6 +50,18 @@ impl RankFile {
 }
 
 impl Directory {
+    /// A page, which holds the summary of a run.
+    pub(crate) fn of_page(path: &Path, summary: Summary) -> Directory {
+        Directory {
+            path: path.to_owned(),
+            others: Vec::new(),
+            files: Vec::new(),
+            lives: Vec::new(),
+            lost: Vec::new(),
+            reduced_in_mpi: Some(summary.into()),
+        }
+    }
+
     /// The profiles in `path`; what live files have of ranks without a profile, or of which a later
     /// process has none.
     pub(crate) fn open(path: &Path) -> Result<Directory, Error> {

@@ -4,4 +4,5 @@
 pub(crate) mod directory;
 mod killed;
 pub mod packed;
+pub(crate) mod page;
 pub(crate) mod source;

@@ -17,6 +17,7 @@ use rayon::prelude::*;
 use crate::error::Error;
 use crate::input::directory::{self, Directory};
 use crate::input::packed::Packed;
+use crate::input::page;
 use crate::say;
 
 /// Profiles that are compressed together in a pack: the more, the smaller it is; the fewer, the sooner
@@ -50,7 +51,9 @@ type Read = Result<RankProfile, String>;
 
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Source, Error> {
-        if path.is_file() {
+        if page::is_page(path) {
+            page::read(path).map(|summary| Source::Directory(Directory::of_page(path, summary)))
+        } else if path.is_file() {
             Packed::open(path).map(Source::Pack)
         } else {
             Directory::open(path).map(Source::Directory)
@@ -98,8 +101,8 @@ impl Source {
     /// Where `gyan reduce` writes the summary.
     pub(crate) fn summary_file(&self) -> PathBuf {
         match self {
-            Source::Directory(directory) => directory.path.join(SUMMARY_FILE),
-            Source::Pack(pack) => crate::input::packed::beside(&pack.path, SUMMARY_FILE),
+            Source::Directory(of) if of.path.is_dir() => of.path.join(SUMMARY_FILE),
+            _ => crate::input::packed::beside(self.path(), SUMMARY_FILE),
         }
     }
 
@@ -153,6 +156,28 @@ impl Source {
             made
         };
         (0..self.parts()).into_par_iter().flat_map_iter(of_part).collect()
+    }
+
+    /// What `take` keeps of all profiles of `job` together, in no order. What cannot be read is left out.
+    pub(crate) fn fold<T: Default + Send>(
+        &self,
+        job: &str,
+        take: impl Fn(&mut T, RankProfile) + Send + Sync,
+        merge: impl Fn(&mut T, T) + Send + Sync,
+    ) -> T {
+        let of_part = |mut kept: T, part| {
+            self.each_in(part, |_, profile| {
+                if let Some(profile) = profile.ok().filter(|profile| profile.job.id == job) {
+                    take(&mut kept, profile);
+                }
+            });
+            kept
+        };
+        let both = |mut one: T, other: T| {
+            merge(&mut one, other);
+            one
+        };
+        (0..self.parts()).into_par_iter().fold(T::default, of_part).reduce(T::default, both)
     }
 
     /// The profiles of `job` one after the other: for what is too much to hold of all of them.

@@ -31,6 +31,11 @@ pub(super) fn cells(section: &Section) -> Cells {
     Cells { columns: columns.collect(), rows: section.rows.iter().map(row).collect() }
 }
 
+/// Whether a row goes on with the one above.
+pub(super) fn is_below(row: &[Value]) -> bool {
+    matches!(row.first(), Some(Value::Text(text)) if text.is_empty())
+}
+
 /// The standard error as a share of the number.
 fn error(cell: &Value) -> String {
     match cell {

@@ -3,6 +3,7 @@
 
 mod cells;
 mod csv;
+mod html;
 mod json;
 mod markdown;
 pub(crate) mod numbers;
@@ -17,6 +18,7 @@ use crate::view::data::Data;
 use crate::view::{Column, Value};
 
 pub(crate) use csv::Csv;
+pub(crate) use html::html;
 pub(crate) use json::Json;
 pub(crate) use markdown::markdown;
 pub(crate) use parquet::Parquet;

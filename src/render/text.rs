@@ -42,7 +42,7 @@ fn with_rank(amount: &Amount, error: &str) -> String {
     format!("{at_least}{}{error}{rank}", number(amount.unit, amount.number))
 }
 
-fn number(unit: Unit, number: Number) -> String {
+pub(super) fn number(unit: Unit, number: Number) -> String {
     match (unit, number) {
         (Unit::Count, Number::Integer(number)) => integer(number),
         (Unit::Count, Number::Double(number)) => double(number),

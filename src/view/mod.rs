@@ -30,7 +30,7 @@ pub(crate) use histogram::{Histogram, histogram, histograms, sizes};
 pub(crate) use machine::machine;
 pub(crate) use peers::peers;
 pub(crate) use queues::queues;
-pub(crate) use report::{Known, Part, explained, phases, report};
+pub(crate) use report::{Known, Part, explained, page, phases, report};
 pub(crate) use series::{Course, series};
 pub(crate) use sites::{places, sites};
 pub(crate) use value::Value;

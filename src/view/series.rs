@@ -66,7 +66,7 @@ impl Course {
 }
 
 /// The first and the last of `width` equal parts of the run that an interval covers.
-fn parts(begin_s: f64, end_s: f64, elapsed_s: f64, width: usize) -> (usize, usize) {
+pub(super) fn parts(begin_s: f64, end_s: f64, elapsed_s: f64, width: usize) -> (usize, usize) {
     // Not negative, and beyond the last part it is the last.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let part = |position: f64| (position.max(0.0) as usize).min(width.saturating_sub(1));

@@ -777,11 +777,11 @@ fn a_format_that_a_subcommand_lacks_is_refused_with_those_that_it_has() {
     for (arguments, lacks, has) in [
         (
             &["report", directory][..],
-            &["html", "parquet", "jsonl"][..],
-            "table, markdown, csv or json",
+            &["pdf", "parquet", "jsonl"][..],
+            "table, markdown, csv, json or html",
         ),
-        (&["report", "--queues", directory], &["jsonl"], "table, markdown, csv or json"),
-        (&["report", "--series", "*", directory], &["jsonl"], "table, markdown, csv or json"),
+        (&["report", "--queues", directory], &["jsonl"], "table, markdown, csv, json or html"),
+        (&["report", "--series", "*", directory], &["jsonl"], "table, markdown, csv, json or html"),
         (&["export", directory], &["table", "json", "markdown"], "parquet, csv or jsonl"),
         (&["varlist"], &["csv", "jsonl", "parquet"], "table, markdown or json"),
         (&["doctor"], &["csv", "jsonl", "parquet"], "table, markdown or json"),

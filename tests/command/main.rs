@@ -1,5 +1,6 @@
 //! The command with fixtures: without an MPI.
 
+mod browser;
 mod common;
 #[path = "../common/faults.rs"]
 mod faults;
@@ -13,6 +14,7 @@ mod golden;
 mod hosts;
 mod machine;
 mod packs;
+mod pages;
 mod promises;
 mod reports;
 mod stacks;

@@ -1,5 +1,6 @@
 //! `gyan report`: the numbers of a run directory or a pack, in one of several forms.
 
+pub(crate) mod page;
 mod series;
 
 use std::io::{self, Write};
@@ -13,8 +14,8 @@ use crate::cli::ReportOptions;
 use crate::error::Error;
 use crate::findings::{self, Answers};
 use crate::format::ReportFormat as Format;
-use crate::input::packed;
 use crate::input::source::Source;
+use crate::input::{packed, page as from_page};
 use crate::launch::keepers;
 use crate::symbols::{sites, stacks};
 use crate::view::data::{self, Data, Machines, Queues};
@@ -23,6 +24,8 @@ use crate::{DONE, INCOMPLETE, output, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
+    let is_page = matches!(format, Format::Html);
+    page::check(options, is_page)?;
     let (directories, phase) = directories_and_phase(options)?;
     for directory in &directories {
         keepers::write_now(directory);
@@ -35,7 +38,9 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         keep(&mut summary, glob)?;
     }
     let all = options.all;
-    if options.environment {
+    if is_page {
+        page::write(&source, &summary, options)?;
+    } else if options.environment {
         let (view, data) = (view::environment(&summary), data::environment(&summary.cvars));
         print(format, &view, data, |out| write_json(out, &summary.cvars))?;
     } else if let Some(name) = &options.series {
@@ -117,10 +122,9 @@ fn whole(
 ) -> Result<(), Error> {
     let (watched, remarks) = stacks::watched(&summary);
     let called = sites::call_sites(&summary);
-    let places = view::places(called.as_ref());
     // Of a part of the functions nothing can be concluded.
     let Answers { efficiencies, findings, eager } = match &options.vars {
-        None => findings::find(&summary, &places),
+        None => answers(&summary, called.as_ref()),
         Some(_) => Answers::default(),
     };
     let directory = shown(directory);
@@ -155,6 +159,10 @@ fn whole(
     Ok(())
 }
 
+fn answers(summary: &Summary, called: Option<&sites::CallSites>) -> Answers {
+    findings::find(summary, &view::places(called))
+}
+
 /// What `--findings --format json` prints; the summary has both, too.
 #[derive(Serialize)]
 struct Findings<'a> {
@@ -175,7 +183,7 @@ pub(crate) fn first_screen(
 ) -> io::Result<()> {
     let (watched, remarks) = stacks::watched(summary);
     let called = sites::call_sites(summary);
-    let answers = findings::find(summary, &view::places(called.as_ref()));
+    let answers = answers(summary, called.as_ref());
     let known = Known {
         watched: &watched,
         remarks: &remarks,
@@ -199,6 +207,8 @@ fn print(
         Format::Markdown => render::markdown(out, view),
         Format::Csv => render::all_rows(data, |columns| render::Csv::new(out, columns)),
         Format::Json => json(out),
+        // A page is written as a whole, before it comes to parts.
+        Format::Html => Ok(()),
     })
 }
 
@@ -218,7 +228,7 @@ fn directories_and_phase(options: &ReportOptions) -> Result<(Vec<PathBuf>, Optio
 }
 
 fn is_run(path: &Path) -> bool {
-    path.is_dir() || packed::is_named_so(path)
+    path.is_dir() || packed::is_named_so(path) || from_page::is_page(path)
 }
 
 /// What is known of the queues of messages.

@@ -1,6 +1,6 @@
 //! The tables of calls: by the time in them where that is known, and by their number.
 
-use gyan_results::{CallSummary, Number, Summary};
+use gyan_results::{CallSummary, Fidelity, Number, Summary};
 
 use super::super::limits::{first_rows, more_rows};
 use super::super::statistic::{columns, statistic_cells};
@@ -83,7 +83,8 @@ fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let time = call.time_s.as_ref();
     let total = total_of(call);
     let at_least = total.is_some_and(|total| total.at_least);
-    let like = |amount: Amount| Amount { at_least, ..amount };
+    let fidelity = total.map_or(Fidelity::Exact, |total| total.fidelity);
+    let like = |amount: Amount| Amount { fidelity, at_least, ..amount };
     let part = time.zip(whole.average_s).map(|(time, whole)| like(share(time.avg / whole)));
     // Of averages: not every rank need know a time.
     let calls = call.count.avg;
@@ -91,7 +92,7 @@ fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let longest =
         time.and(call.time_max_s.as_ref()).map(|longest| Unit::Seconds.extremes(longest)[1]);
     let [min, max] = match time.map(|time| Unit::Seconds.extremes(time)) {
-        Some(extremes) => extremes.map(Value::from),
+        Some(extremes) => extremes.map(|of| of.known(fidelity).into()),
         None => [Value::Nothing, Value::Nothing],
     };
     row![&call.name, call.count.sum, total, part, per_call, longest, min, max, data(call)]

@@ -4,6 +4,7 @@ mod calls;
 mod cost;
 mod first;
 mod hosts;
+pub(crate) mod page;
 mod phases;
 mod pvars;
 
@@ -170,20 +171,12 @@ fn tables<'a>(
 
 fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     let mut lines = vec![library_and_job(summary)];
-    lines.extend(hosts::hosts(summary, all));
-    lines.extend(machine::crowded(summary));
+    lines.extend(placed(summary, all));
     if !summary.cvars.is_empty() {
         let set = summary.cvars.len();
         lines.push(line![set, " control variables are set; --environment shows them"]);
     }
-    let ranks = &summary.ranks;
-    if !ranks.is_complete() {
-        let (reduced, expected) = (integer(ranks.reduced), integer(ranks.expected));
-        let ranks = line!["INCOMPLETE: ", reduced, " of ", expected, " ranks"];
-        lines.push(line![ranks, "; the numbers below are only of these"]);
-    }
-    lines.extend(summary.reduced_in_mpi.as_ref().map(reduced_in_mpi));
-    lines.extend(endings(summary));
+    lines.extend(ended(summary));
     // The first screen has it in its headline.
     if !matches!(part, Part::First | Part::Whole) {
         lines.extend(summary.in_mpi.as_ref().map(|of| in_mpi(summary, of)));
@@ -192,6 +185,23 @@ fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     lines.extend(named_phases(&summary.phases));
     lines.extend(told(summary));
     lines
+}
+
+/// Which ranks were where.
+fn placed(summary: &Summary, all: bool) -> impl Iterator<Item = Value<'_>> {
+    hosts::hosts(summary, all).into_iter().chain(machine::crowded(summary))
+}
+
+/// Which ranks the numbers are of, and how they ended that did not by `MPI_Finalize`.
+fn ended(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
+    let ranks = &summary.ranks;
+    let incomplete = (!ranks.is_complete()).then(|| {
+        let (reduced, expected) = (integer(ranks.reduced), integer(ranks.expected));
+        let ranks = line!["INCOMPLETE: ", reduced, " of ", expected, " ranks"];
+        line![ranks, "; the numbers below are only of these"]
+    });
+    let reduced = summary.reduced_in_mpi.as_ref().map(reduced_in_mpi);
+    incomplete.into_iter().chain(reduced).chain(endings(summary))
 }
 
 fn reduced_in_mpi(reduced: &ReducedInMpi) -> Value<'_> {

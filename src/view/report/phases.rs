@@ -91,7 +91,7 @@ fn of_run(phase: &PhaseSummary, summary: &Summary) -> Option<Amount> {
 }
 
 /// The share of the phase that was spent in MPI functions; none when nothing was timed.
-fn in_mpi(phase: &PhaseSummary) -> Option<Amount> {
+pub(super) fn in_mpi(phase: &PhaseSummary) -> Option<Amount> {
     let in_mpi = phase.calls.iter().filter_map(time).reduce(|a, b| a + b)?;
     let all = phase.time_s.sum.as_f64();
     (all > 0.0).then(|| share(in_mpi / all))

@@ -1,0 +1,52 @@
+//! `gyan open`: the page of a run, written into its directory and shown in a browser.
+
+use std::env;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::cli::OpenOptions;
+use crate::commands::report::page;
+use crate::error::{Error, reason};
+use crate::input::packed::beside;
+use crate::input::page::is_page;
+use crate::input::source::Source;
+use crate::launch::keepers;
+use crate::{DONE, INCOMPLETE, say};
+
+/// What it is called in a run directory.
+const PAGE_FILE: &str = "report.html";
+
+pub(crate) fn open(options: &OpenOptions) -> Result<u8, Error> {
+    let directory = &options.directory;
+    if is_page(directory) {
+        show(directory);
+        return Ok(DONE);
+    }
+    keepers::write_now(directory);
+    let source = Source::open(directory)?;
+    let summary = source.summarize()?;
+    let complete = source.warn_of_gaps(&summary);
+    let file = place(directory);
+    page::to_file(&source, &summary, &file, true)?;
+    show(&file);
+    Ok(if complete { DONE } else { INCOMPLETE })
+}
+
+fn place(directory: &Path) -> PathBuf {
+    if directory.is_dir() { directory.join(PAGE_FILE) } else { beside(directory, PAGE_FILE) }
+}
+
+/// Where there is a display. The browser is not waited for.
+fn show(file: &Path) {
+    anstream::println!("{}", file.display());
+    let has_display = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
+    if !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| has_display(name)) {
+        return;
+    }
+    let nothing = Stdio::null;
+    let mut browser = Command::new("xdg-open");
+    browser.arg(file).stdin(nothing()).stdout(nothing()).stderr(nothing());
+    if let Err(error) = browser.spawn() {
+        say::warn(format!("xdg-open: {}; open the page in a browser", reason(&error)));
+    }
+}

@@ -1,0 +1,102 @@
+//! `gyan report --format html`: the run as one page, which is read like a run directory too.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use gyan_results::Summary;
+
+use super::{answers, shown};
+use crate::cli::ReportOptions;
+use crate::error::{Error, reason};
+use crate::findings::Answers;
+use crate::input::page::element;
+use crate::input::source::Source;
+use crate::output::{may_write, print, put, temporary_beside};
+use crate::render;
+use crate::symbols::{sites, stacks};
+use crate::view::page::{More, OfRanks, page};
+use crate::view::{self, Known};
+
+/// Refuses what does not go with a page, or with anything else, before any work is done.
+pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
+    let has_part = options.vars.is_some()
+        || options.findings
+        || options.variables
+        || options.coverage
+        || options.environment
+        || options.phase.is_some()
+        || options.series.is_some()
+        || options.histogram.is_some()
+        || options.sites
+        || options.queues
+        || options.sizes
+        || options.peers
+        || options.machine
+        || options.waiting;
+    match &options.output {
+        Some(file) if !is_page => Err(Error::new(
+            format!("-o {}", file.display()),
+            "is for --format html only",
+            "redirect the output instead: gyan report ... > FILE",
+        )),
+        _ if is_page && has_part => Err(Error::new(
+            "--format html",
+            "the page has every part of the report",
+            "leave out the option that names one",
+        )),
+        Some(file) => may_write(file, options.force),
+        None => Ok(()),
+    }
+}
+
+/// To a file, or to standard output.
+pub(super) fn write(
+    source: &Source,
+    summary: &Summary,
+    options: &ReportOptions,
+) -> Result<(), Error> {
+    let Some(file) = &options.output else {
+        return print(|out| made(out, source, summary));
+    };
+    to_file(source, summary, file, options.force)?;
+    anstream::println!("{}", file.display());
+    Ok(())
+}
+
+/// The page as a file.
+pub(crate) fn to_file(
+    source: &Source,
+    summary: &Summary,
+    file: &Path,
+    force: bool,
+) -> Result<(), Error> {
+    let failed = |error: &io::Error| Error::new(file.display(), reason(error), "name another file");
+    let mut temporary = temporary_beside(file).map_err(|error| failed(&error))?;
+    made(&mut temporary, source, summary).map_err(|error| failed(&error))?;
+    put(temporary, file, force).map_err(|error| failed(&error))
+}
+
+fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> io::Result<()> {
+    let (watched, remarks) = stacks::watched(summary);
+    let called = sites::call_sites(summary);
+    let Answers { efficiencies, findings, eager } = answers(summary, called.as_ref());
+    let directory = shown(source.path());
+    let known = Known {
+        watched: &watched,
+        remarks: &remarks,
+        called: called.as_ref(),
+        findings: &findings,
+        eager: eager.map(|eager| (eager.limit_bytes, eager.above)),
+        directory: &directory,
+    };
+    let elapsed_s = summary.job.elapsed_s;
+    let ranks = source.fold(
+        &summary.job.id,
+        |of: &mut OfRanks, profile| of.take(&profile, elapsed_s),
+        OfRanks::merge,
+    );
+    let (sizes, queues) = (view::sizes(summary), summary.queues());
+    let more =
+        More { efficiencies: efficiencies.as_ref(), sizes: &sizes, queues: &queues, ranks: &ranks };
+    render::html(out, &page(summary, known, &more), &element(summary)?)
+}

@@ -1,0 +1,168 @@
+//! A page: one file that needs no network, and that is complete without its script. The policy in its head forbids
+//! whatever is not in the page.
+
+mod charts;
+mod values;
+
+use std::io::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+use sha2::{Digest, Sha256};
+
+use super::cells::is_below;
+use super::text::text;
+use crate::view::page::{Block, Card, Page, Table};
+use crate::view::{Kind, Section, Value};
+use values::{cell, value};
+
+const STYLE: &str = include_str!("style.css");
+const SCRIPT: &str = include_str!("script.js");
+
+/// Tables of fewer rows need no field to search them.
+const ROWS_TO_SEARCH: usize = 20;
+
+/// `summary`: an element for those who read the page as a source.
+pub(crate) fn html(out: &mut (impl Write + ?Sized), page: &Page, summary: &str) -> io::Result<()> {
+    let policy = format!(
+        "default-src 'none'; img-src data:; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
+        hash(STYLE),
+        hash(SCRIPT)
+    );
+    let document = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta http-equiv="Content-Security-Policy" content=(policy);
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="generator" content="gyan";
+                title { "gyan: " (text(&page.title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                header {
+                    p.brand { "gyan" }
+                    h1 { (value(&page.title)) }
+                    @if let Some(headline) = &page.headline {
+                        p.headline { (value(headline)) "." }
+                    }
+                    nav aria-label="Parts of this page" {
+                        @for block in &page.blocks { a href={ "#" (block.id) } { (short(block.id)) } " " }
+                    }
+                }
+                main { @for of in &page.blocks { (block(of)) } }
+                script { (PreEscaped(SCRIPT)) }
+                (PreEscaped(summary))
+            }
+        }
+    };
+    out.write_all(document.into_string().as_bytes())?;
+    out.write_all(b"\n")
+}
+
+/// What a link is called: as what it goes to, with a capital.
+fn short(id: &str) -> String {
+    let (first, rest) = id.split_at(usize::from(!id.is_empty()));
+    format!("{}{rest}", first.to_uppercase())
+}
+
+/// As a policy names it.
+fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
+}
+
+fn block(block: &Block) -> Markup {
+    let open = block.tables.iter().filter(|of| of.is_open);
+    let behind: Vec<&Table> = block.tables.iter().filter(|of| !of.is_open).collect();
+    html! {
+        section id=(block.id) aria-labelledby={ (block.id) "-title" } {
+            h2 id={ (block.id) "-title" } { (block.title) }
+            @for line in &block.says {
+                @if !text(line).is_empty() { p { (value(line)) } }
+            }
+            @if !block.cards.is_empty() {
+                ol.cards { @for of in &block.cards { (card(of)) } }
+            }
+            @if !block.charts.is_empty() {
+                div.charts {
+                    @for (at, chart) in block.charts.iter().enumerate() {
+                        (charts::chart(chart, &format!("{}-{at}", block.id)))
+                    }
+                }
+            }
+            @for of in open { (section(&of.section, block.title)) }
+            @if !behind.is_empty() {
+                details {
+                    summary { (block.behind) }
+                    @for of in behind { (section(&of.section, block.title)) }
+                }
+            }
+        }
+    }
+}
+
+fn card(Card { share, section: of }: &Card) -> Markup {
+    html! {
+        li.card {
+            h3 { (value(&of.title)) }
+            @if let Some(share) = share { (charts::meter(*share)) }
+            @for note in &of.notes { (line(note)) }
+            @if !of.rows.is_empty() {
+                details {
+                    summary { "What it rests on" }
+                    (table(of, &text(&of.title)))
+                }
+            }
+        }
+    }
+}
+
+/// A paragraph, indented where the text is.
+fn line(of: &Value) -> Markup {
+    let is_todo = text(of).starts_with(' ');
+    html! { p.todo[is_todo] { (value(of)) } }
+}
+
+fn section(of: &Section, block: &str) -> Markup {
+    let title = text(&of.title);
+    let name = if title.is_empty() { block } else { &title };
+    html! {
+        @if !title.is_empty() && title != block { h3 { (value(&of.title)) } }
+        @if !of.rows.is_empty() { (table(of, name)) }
+        @if !of.notes.is_empty() {
+            ul.notes { @for note in &of.notes { li { (value(note)) } } }
+        }
+    }
+}
+
+fn table(of: &Section, name: &str) -> Markup {
+    let is_number = |kind: Kind| matches!(kind, Kind::Integer | Kind::Double | Kind::Number);
+    let has_heads = of.columns.iter().any(|column| !column.name.is_empty());
+    let kind = |at: usize| of.columns.get(at).map_or(Kind::Text, |column| column.kind);
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(name) data-search[of.rows.len() >= ROWS_TO_SEARCH] {
+            table.data[has_heads].facts[!has_heads] {
+                @if has_heads {
+                    thead {
+                        tr {
+                            @for column in &of.columns {
+                                th.n[is_number(column.kind)] scope="col" { (column.name) }
+                            }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &of.rows {
+                        tr.sub[has_heads && is_below(row)] {
+                            @for (at, value) in row.iter().enumerate() {
+                                (cell(value, is_number(kind(at)), at == 0))
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

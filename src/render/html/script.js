@@ -1,0 +1,56 @@
+"use strict";
+// Sorts tables by a column, searches long ones, and opens what is closed for printing. The page is complete without it.
+for (const table of document.querySelectorAll("table.data")) {
+  const body = table.tBodies[0];
+  // A row that belongs to the one above stays below it.
+  const groups = [];
+  for (const row of body.rows) {
+    if (row.classList.contains("sub") && groups.length) groups[groups.length - 1].push(row);
+    else groups.push([row]);
+  }
+  const key = (group, at) => {
+    const cell = group[0].cells[at];
+    if (!cell) return "";
+    return cell.dataset.v === undefined ? cell.textContent : Number(cell.dataset.v);
+  };
+  const compare = (one, other) => {
+    if (typeof one === "number" && typeof other === "number") return one - other;
+    if (typeof one !== typeof other) return typeof one === "number" ? 1 : -1;
+    return one.localeCompare(other);
+  };
+  const heads = [...table.tHead.rows[0].cells];
+  heads.forEach((head, at) => {
+    const button = document.createElement("button");
+    button.append(...head.childNodes);
+    head.append(button);
+    button.addEventListener("click", () => {
+      const down = head.getAttribute("aria-sort") !== "descending" && head.classList.contains("n");
+      const up = !head.classList.contains("n") && head.getAttribute("aria-sort") === "ascending";
+      const sign = down || up ? -1 : 1;
+      heads.forEach(other => other.removeAttribute("aria-sort"));
+      head.setAttribute("aria-sort", sign < 0 ? "descending" : "ascending");
+      groups.sort((one, other) => sign * compare(key(one, at), key(other, at)));
+      body.append(...groups.flat());
+    });
+  });
+  const place = table.parentElement;
+  if (place.dataset.search === undefined) continue;
+  const field = document.createElement("input");
+  field.type = "search";
+  field.className = "search";
+  field.placeholder = "Rows with this text";
+  field.setAttribute("aria-label", "Show only rows with this text");
+  field.addEventListener("input", () => {
+    const wanted = field.value.toLowerCase();
+    for (const group of groups) {
+      const hidden = !group.some(row => row.textContent.toLowerCase().includes(wanted));
+      group.forEach(row => { row.hidden = hidden; });
+    }
+  });
+  place.before(field);
+}
+const closed = [];
+addEventListener("beforeprint", () => {
+  for (const part of document.querySelectorAll("details:not([open])")) { part.open = true; closed.push(part); }
+});
+addEventListener("afterprint", () => { for (const part of closed.splice(0)) part.open = false; });

@@ -1,0 +1,76 @@
+//! A value in a page: as in a table, with marks that say how well a number is known, and the exact number on hover.
+
+use gyan_results::{Fidelity, Number};
+use maud::{Markup, html};
+
+use super::super::numbers::share;
+use super::super::text::{number, text};
+use super::charts;
+use crate::view::Value;
+use crate::view::value::{Amount, Unit};
+
+pub(super) fn value(of: &Value) -> Markup {
+    html! {
+        @match of {
+            Value::Nothing => "–",
+            Value::Amount(of) => (amount(of)),
+            Value::Line(parts) => @for part in parts { (value(part)) },
+            Value::Fact(label, of) => { (label) ": " (value(of)) },
+            Value::Plot(plot) => (charts::plot(plot)),
+            Value::Indent(depth) => @for _ in 0..*depth { "\u{a0}\u{a0}" },
+            Value::Text(_) | Value::Rank(_) | Value::Ranks(_) => (text(of)),
+        }
+    }
+}
+
+/// A cell of a table: sorted by its number, where it has one.
+pub(super) fn cell(of: &Value, is_number: bool, is_first: bool) -> Markup {
+    let sort = match of {
+        Value::Amount(amount) => Some(plain(amount.number)),
+        Value::Rank(rank) => Some(rank.to_string()),
+        _ => None,
+    };
+    html! {
+        @if is_first && !is_number {
+            th scope="row" { (value(of)) }
+        } @else {
+            td.n[is_number] data-v=[sort] { (value(of)) }
+        }
+    }
+}
+
+pub(super) fn amount(of: &Amount) -> Markup {
+    let (mark, known) = match of.fidelity {
+        Fidelity::Exact => ("", ""),
+        Fidelity::Sampled => ("s", ", sampled"),
+        Fidelity::Estimated => ("e", ", estimated"),
+    };
+    let rounded = number(of.unit, of.number);
+    html! {
+        @if of.at_least { "≥\u{a0}" }
+        span title={ (exact(of)) (known) } { (rounded.replace(' ', "\u{a0}")) }
+        @if !mark.is_empty() { sup { (mark) } }
+        @if let Some(error) = of.error {
+            " " small { "±\u{a0}" (share(error / of.number.as_f64().abs())) }
+        }
+        @if let Some(rank) = of.rank { " " small { "(" (rank) ")" } }
+    }
+}
+
+/// All digits, in the unit itself.
+pub(super) fn exact(of: &Amount) -> String {
+    let unit = match of.unit {
+        Unit::Seconds => " s",
+        Unit::Bytes => " bytes",
+        Unit::PerSecond => " /s",
+        Unit::Count | Unit::Share => "",
+    };
+    format!("{}{unit}", plain(of.number))
+}
+
+fn plain(number: Number) -> String {
+    match number {
+        Number::Integer(integer) => integer.to_string(),
+        Number::Double(double) => double.to_string(),
+    }
+}

@@ -1,0 +1,107 @@
+//! What the charts of a page show, as typed data: which numbers, in which order. How wide, how high and in which colours
+//! is the renderer's part.
+
+use super::super::super::value::{Amount, Unit, Value};
+
+/// A chart: the question that it answers, and what is drawn.
+pub(crate) struct Chart<'a> {
+    pub(crate) title: Value<'a>,
+    /// In words, also for those who do not see it.
+    pub(crate) says: Value<'a>,
+    pub(crate) picture: Picture<'a>,
+}
+
+pub(crate) enum Picture<'a> {
+    Bars(Bars<'a>),
+    Ranks(Ranks<'a>),
+    Tree(Vec<Node>),
+    Histogram(Histogram),
+    Matrix(Matrix),
+    Bands(Bands),
+}
+
+/// Bars that are divided in the same way, all on one scale.
+pub(crate) struct Bars<'a> {
+    pub(crate) keys: Vec<Key<'a>>,
+    pub(crate) bars: Vec<Bar<'a>>,
+}
+
+/// A part of each bar.
+pub(crate) struct Key<'a> {
+    pub(crate) name: Value<'a>,
+    /// Not what the chart is about, such as the time outside MPI.
+    pub(crate) is_background: bool,
+}
+
+pub(crate) struct Bar<'a> {
+    /// Empty where there is one bar only.
+    pub(crate) name: Value<'a>,
+    /// One for each key.
+    pub(crate) parts: Vec<Amount>,
+}
+
+/// One number of each rank, or of each host, the smallest first.
+pub(crate) struct Ranks<'a> {
+    pub(crate) unit: Unit,
+    pub(crate) are_hosts: bool,
+    /// As many ranks or hosts each, but for rounding.
+    pub(crate) bins: Vec<Bin<'a>>,
+    pub(crate) mean: f64,
+    pub(crate) largest: f64,
+}
+
+pub(crate) struct Bin<'a> {
+    /// `rank 3 on n1`, or how many there are.
+    pub(crate) who: Value<'a>,
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
+}
+
+/// A function, and what was called from there; the children add up to no more than it has.
+#[derive(Default)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) time_s: f64,
+    /// Whether it is a function of MPI.
+    pub(crate) is_mpi: bool,
+    /// Whatever has most time first.
+    pub(crate) children: Vec<Node>,
+}
+
+/// Classes that double, from the first that is not empty to the last.
+pub(crate) struct Histogram {
+    pub(crate) unit: Unit,
+    /// From, below, and how many.
+    pub(crate) bars: Vec<(f64, f64, u64)>,
+    /// The eager limit, where it is known and within the classes.
+    pub(crate) limit: Option<f64>,
+}
+
+/// Who sends to whom: a row for each sender, a column for each receiver.
+pub(crate) struct Matrix {
+    pub(crate) unit: Unit,
+    /// Of rows, and of columns.
+    pub(crate) side: usize,
+    /// Row by row.
+    pub(crate) cells: Vec<u64>,
+    /// What each row and column stands for: a rank, several, or a host.
+    pub(crate) names: Vec<String>,
+}
+
+/// Variables over the time of the run.
+pub(crate) struct Bands {
+    pub(crate) end_s: f64,
+    pub(crate) bands: Vec<Band>,
+}
+
+/// One variable, in equal parts of the run.
+#[derive(Clone)]
+pub(crate) struct Band {
+    pub(crate) name: String,
+    pub(crate) class: &'static str,
+    pub(crate) object: Option<String>,
+    pub(crate) ranks: u32,
+    /// Least, mean and most over the ranks that read it in that part.
+    pub(crate) parts: Vec<Option<[f64; 3]>>,
+}

@@ -1,0 +1,242 @@
+//! The page of a run: one file that needs nothing else, whatever the names in it are, and that is read like a run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{Outcome, gyan, root, run};
+use crate::golden::is_golden;
+
+const FIXTURES: [&str; 5] = [
+    "gyan.rank-1",
+    "gyan.rank-1-running",
+    "gyan.rank-1-sites",
+    "gyan.rank-1-queues",
+    "gyan.rank-1-traffic",
+];
+
+/// What would run, end an attribute, or end an element.
+const HOSTILE: &str = "<script>alert(1)</script>\"'></svg></title><img src=x onerror=alert(2)>";
+
+fn report(directory: &Path, options: &[&str]) -> Outcome {
+    run(gyan().arg("report").arg(directory).args(options).current_dir(root()))
+}
+
+fn page_of(directory: &Path) -> String {
+    let outcome = report(directory, &["--format", "html"]);
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+    outcome.stdout
+}
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new("tests/fixtures").join(name)
+}
+
+/// What a page shows: without style, script and summary, which have tests of their own.
+fn shown(page: &str) -> &str {
+    let (_, body) = page.split_once("<body>").unwrap();
+    let (body, rest) = body.split_once("<script>").unwrap();
+    assert!(rest.ends_with("</body></html>\n"));
+    body
+}
+
+#[test]
+fn the_page_is_the_golden_one() {
+    let page = page_of(&fixture("gyan.rank-1-running"));
+    // A line for each part, so that a difference can be read.
+    let lines = shown(&page).replace("<section", "\n<section").replace("<tr", "\n<tr");
+    is_golden("running.html", &lines.replace("<figure", "\n<figure"));
+}
+
+#[test]
+fn pages_are_small_and_need_nothing_else() {
+    for name in FIXTURES {
+        let page = page_of(&fixture(name));
+        assert!(page.len() < 300_000, "{name}: {} bytes", page.len());
+        assert!(page.starts_with("<!DOCTYPE html>"));
+        assert!(page.contains("content=\"default-src 'none'; img-src data:; style-src 'sha256-"));
+        let body = shown(&page);
+        for outside in ["http:", "https:", "src=\"/", "<link", "<iframe", "style=\"", " onclick"] {
+            assert!(!body.contains(outside), "{name}: {outside}");
+        }
+        // Every link goes to a part of the page.
+        for link in body.split("href=\"").skip(1) {
+            let (to, _) = link.split_once('"').unwrap();
+            let id = to.strip_prefix('#').unwrap_or_else(|| panic!("{name}: {to}"));
+            assert!(body.contains(&format!("id=\"{id}\"")), "{name}: {to}");
+        }
+        for drawing in body.split("role=\"img\"").skip(1) {
+            assert!(
+                drawing.contains("<title id=") || drawing.starts_with(" aria-label="),
+                "{name}: a drawing without a name"
+            );
+        }
+    }
+}
+
+/// Adds what would run to each text of a profile whose key says that it is a name that others choose.
+fn spoil(value: &mut Value, key: &str) {
+    const KEYS: [&str; 16] = [
+        "name",
+        "host",
+        "object",
+        "command",
+        "library",
+        "library_path",
+        "device",
+        "function",
+        "communicator",
+        "state",
+        "warnings",
+        "advice",
+        "reason",
+        "value",
+        "text",
+        "model",
+    ];
+    match value {
+        Value::String(text) if KEYS.contains(&key) => text.push_str(HOSTILE),
+        Value::Array(list) => list.iter_mut().for_each(|of| spoil(of, key)),
+        Value::Object(map) => map.iter_mut().for_each(|(key, of)| spoil(of, key)),
+        _ => {}
+    }
+}
+
+fn spoiled(fixture: &str) -> TempDir {
+    let directory = TempDir::new().unwrap();
+    for entry in fs::read_dir(root().join("tests/fixtures").join(fixture)).unwrap() {
+        let file = entry.unwrap();
+        let mut profile: Value =
+            serde_json::from_str(&fs::read_to_string(file.path()).unwrap()).unwrap();
+        spoil(&mut profile, "");
+        profile["tool"]["name"] = "gyan".into();
+        fs::write(directory.path().join(file.file_name()), profile.to_string()).unwrap();
+    }
+    directory
+}
+
+#[test]
+fn names_are_text_whatever_they_hold() {
+    for name in FIXTURES {
+        let directory = spoiled(name);
+        let page = page_of(directory.path());
+        let (head, _) = page.split_once("<body>").unwrap();
+        assert!(head.contains("&lt;script&gt;alert(1)") && !head.contains("<script>"), "{name}");
+        let body = shown(&page);
+        // Variables, hosts and commands at least.
+        assert!(body.matches("&lt;script&gt;alert(1)&lt;/script&gt;&quot;").count() > 10, "{name}");
+        for raw in ["<script", "<img src=x", "\"'>"] {
+            assert!(!body.contains(raw), "{name}: {raw}");
+        }
+        assert_eq!(page.matches("<script").count(), 2, "{name}");
+    }
+}
+
+#[test]
+fn a_page_is_read_like_a_run() {
+    let place = TempDir::new().unwrap();
+    for name in FIXTURES {
+        let file = place.path().join(format!("{name}.html"));
+        let outcome = report(&fixture(name), &["--format", "html", "-o", file.to_str().unwrap()]);
+        assert_eq!(outcome.stdout.trim_end(), file.to_str().unwrap());
+        for options in [&["--all"][..], &["--format", "json"], &["--format", "csv"]] {
+            let [of_page, of_run] = [&file, &fixture(name)].map(|from| report(from, options));
+            assert_eq!((of_page.code, of_page.stderr.as_str()), (0, ""), "{name}");
+            // Findings name what was given.
+            let run = of_run.stdout.replace(fixture(name).to_str().unwrap(), "RUN");
+            assert_eq!(of_page.stdout.replace(file.to_str().unwrap(), "RUN"), run, "{name}");
+        }
+    }
+}
+
+fn refused(outcome: &Outcome) -> &str {
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    &outcome.stderr
+}
+
+#[test]
+fn damaged_and_foreign_pages_are_refused_in_one_line() {
+    let place = TempDir::new().unwrap();
+    let file = place.path().join("page.html");
+    let page = page_of(&fixture("gyan.rank-1"));
+    let summary = page.find("id=\"gyan-summary\">").unwrap() + 18;
+    let mut flipped = page.clone();
+    flipped.replace_range(summary + 40..summary + 48, "AAAAAAAA");
+    for (text, why) in [
+        ("<!DOCTYPE html><p>news", "is a page without the summary of a run"),
+        (&page[..summary - 100], "is a page without the summary of a run"),
+        (&page[..summary + 400], "its summary is damaged: the page is cut short"),
+        (&flipped, "its summary is"),
+    ] {
+        fs::write(&file, text).unwrap();
+        let outcome = report(&file, &[]);
+        assert!(refused(&outcome).contains(why), "{}", outcome.stderr);
+    }
+    fs::write(&file, &page).unwrap();
+    let reduced = run(gyan().arg("reduce").arg(&file));
+    assert!(refused(&reduced).contains("is a page, and holds a summary"));
+    let series = report(&file, &["--series", "*"]);
+    assert!(refused(&series).contains("a series is only in the profiles"));
+}
+
+#[test]
+fn what_does_not_go_with_a_page_is_refused() {
+    let place = TempDir::new().unwrap();
+    let file = place.path().join("page.html");
+    let (file, old) = (file.to_str().unwrap(), fixture("gyan.rank-1"));
+    let parts = report(&old, &["--format", "html", "--sites"]);
+    assert!(refused(&parts).contains("the page has every part"));
+    let text = report(&old, &["-o", file]);
+    assert!(refused(&text).contains("is for --format html only"));
+    assert!(!Path::new(file).exists());
+    fs::write(file, "mine").unwrap();
+    let there = report(&old, &["--format", "html", "-o", file]);
+    assert!(refused(&there).contains("is there already"));
+    assert_eq!(fs::read_to_string(file).unwrap(), "mine");
+    let forced = report(&old, &["--format", "html", "-o", file, "--force"]);
+    assert_eq!(forced.code, 0);
+    assert_eq!(fs::read_to_string(file).unwrap(), page_of(&old));
+}
+
+#[test]
+fn open_writes_the_page_into_the_directory_and_names_it() {
+    let directory = TempDir::new().unwrap();
+    for entry in fs::read_dir(root().join("tests/fixtures/gyan.rank-1")).unwrap() {
+        let file = entry.unwrap();
+        fs::copy(file.path(), directory.path().join(file.file_name())).unwrap();
+    }
+    let page = directory.path().join("report.html");
+    let open = |what: &Path| {
+        run(gyan().arg("open").arg(what).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY"))
+    };
+    // Also when it is there already, and when it is named itself.
+    for what in [directory.path(), directory.path(), &page] {
+        let outcome = open(what);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
+        assert_eq!(outcome.stdout.trim_end(), page.to_str().unwrap());
+        assert!(fs::read_to_string(&page).unwrap().contains("id=\"gyan-summary\""));
+    }
+    assert_eq!(open(Path::new("/nowhere")).code, 2);
+}
+
+#[test]
+fn run_refuses_a_page_that_cannot_be_before_it_runs_anything() {
+    let place = TempDir::new().unwrap();
+    let (file, ran) = (place.path().join("page.html"), place.path().join("ran"));
+    fs::write(&file, "mine").unwrap();
+    let started = |ranks: &[(&str, &str)]| {
+        let mut command = gyan();
+        command.args(["run", "--html"]).arg(&file).args(["--", "touch"]).arg(&ran);
+        for name in ["PMIX_RANK", "PMI_RANK", "SLURM_PROCID", "OMPI_COMM_WORLD_RANK"] {
+            command.env_remove(name);
+        }
+        run(command.envs(ranks.iter().copied()).current_dir(place.path()))
+    };
+    assert!(refused(&started(&[])).contains("is there already"));
+    assert!(refused(&started(&[("PMIX_RANK", "0")])).contains("a rank that a launcher started"));
+    assert!(!ran.exists());
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+}
