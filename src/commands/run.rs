@@ -185,7 +185,7 @@ fn show(output: &Path, options: &RunOptions) {
             let directory = relative(output).display().to_string();
             let _ = report::first_screen(&mut anstream::stderr().lock(), &summary, &directory);
             anstream::eprintln!(
-                "\nprofiles in {directory}; more: gyan report --findings {directory}, everything: --all"
+                "\nprofiles in {directory}; a page of them: gyan open {directory}\nmore: gyan report --findings {directory} (also --sites, --variables, --all)"
             );
         }
         Err(error) => anstream::eprintln!("gyan: {error}"),

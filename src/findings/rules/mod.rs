@@ -145,7 +145,13 @@ const COLLECTIVES: &[&str] = &[
 /// The largest of all times, for a percentage in a sentence: `47 %`.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
-    if percent < 9.5 { format!("{percent:.1} %") } else { format!("{percent:.0} %") }
+    if (0.0..0.05).contains(&percent) {
+        "less than 0.1 %".to_owned()
+    } else if percent < 9.5 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
 }
 
 /// `s` where there is not exactly one.

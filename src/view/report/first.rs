@@ -166,16 +166,7 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
         0.0 => line![", all below the eager limit of ", bytes(limit)],
         above => line![", ", share(above), " above the eager limit of ", bytes(limit)],
     });
-    Some(line![
-        "messages: ",
-        all,
-        " of ",
-        size,
-        " on average, ",
-        peers,
-        eager,
-        " (--peers)"
-    ])
+    Some(line!["messages: ", all, " of ", size, " on average, ", peers, eager, " (--peers)"])
 }
 
 fn queues(summary: &Summary) -> Option<Value<'_>> {
