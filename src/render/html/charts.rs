@@ -378,8 +378,15 @@ fn level(cell: u64, least: u64, most: u64) -> usize {
     if most <= least {
         return 9;
     }
-    let part = (cell as f64 / least as f64).ln() / (most as f64 / least as f64).ln();
+    let part = (octaves(cell) - octaves(least)) / (octaves(most) - octaves(least));
     (part * 9.0).round().clamp(0.0, 9.0) as usize
+}
+
+/// The logarithm to the base 2, straight between powers of two: near enough for ten colours. (Those of the C library
+/// would take glibc 2.29.)
+fn octaves(number: u64) -> f64 {
+    let whole = number.max(1).ilog2();
+    f64::from(whole) + number.max(1) as f64 / (1_u64 << whole) as f64 - 1.0
 }
 
 /// The dark part of viridis, which is seen on white, from the least to the most: the same as in the style. Nothing is white.

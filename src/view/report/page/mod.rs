@@ -287,7 +287,7 @@ fn add_durations<'a>(section: &mut Section<'a>, calls: &BTreeMap<&str, &'a CallS
         });
     }
     section.columns.push(column("HOW LONG", Kind::Text));
-    let below = |at: usize| seconds(1e-9 * (at as f64).exp2());
+    let below = |at: usize| seconds(1e-9 * 2_f64.powi(i32::try_from(at).unwrap_or(i32::MAX)));
     let from = if first == 0 { seconds(0.0) } else { below(first - 1) };
     section.notes.push(line![
         "HOW LONG draws how many of the calls that were timed took how long, from ",
