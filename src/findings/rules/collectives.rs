@@ -281,7 +281,7 @@ pub(super) const BARRIER: Rule = Rule {
             may wait in the next call instead, but only as long as they depend on each other.",
     wrong_when: "the barrier is needed, or it only shows imbalance that the next collective would show instead.",
     witness: "the number of calls, and the time of the run",
-    source: "MPI 4.1, 6.3; Siebert and Traeff 2010",
+    source: "MPI 4.1, 6.3",
     yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     look: barrier,
 };

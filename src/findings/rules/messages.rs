@@ -116,7 +116,7 @@ pub(super) const FLOODED: Rule = Rule {
     name: "A rank is flooded with messages",
     acts: Actor::Program,
     needs: "the length of the queue of unexpected messages: from PERUSE, events, or a variable of the library",
-    when: "it is over 1,000 messages long on some rank",
+    when: "the queue of unexpected messages is over 1,000 long on some rank",
     means: "Messages come faster than the rank posts receives for them. Each is copied to a buffer of the library, and \
             each receive searches through them. At stake, at most, is the time of receives and waits on all ranks.",
     wrong_when: "the flood is meant, as at the start of a phase, and the search is short because receives are posted in the \
@@ -168,7 +168,7 @@ pub(super) const LATE_SENDERS: Rule = Rule {
     name: "Receivers wait for late senders",
     acts: Actor::Program,
     needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
-    when: "they waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
+    when: "receivers waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
     means: "A receive was posted, or waited for, before its message was sent. No setting of MPI makes a sender earlier. At \
             stake is the waiting, at most the time of receives and waits: a receive that is posted early waits, but not the \
             rank.",

@@ -242,7 +242,7 @@ pub(super) const SLOW_START: Rule = Rule {
     means: "Ranks find each other, open networks and connect in MPI_Init. At stake is all of its time.",
     wrong_when: "the run is short because it is a test, or ranks are started one after the other by hand.",
     witness: "the time in MPI_Init",
-    source: "Open MPI 5, btl/ofi: it waits for a fabric that is not there (issue 12698 and others)",
+    source: "Open MPI 5, btl/ofi: it waits a second for a fabric that is not there (docs/mpi-libraries.md)",
     yields_to: &[],
     look: slow_start,
 };

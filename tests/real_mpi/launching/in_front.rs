@@ -62,7 +62,7 @@ impl Seen {
         let place = |text: &str| self.report.find(text);
         let (warning, calls) = (place("comes before libgyan.so"), place("Calls of MPI functions"));
         assert!(warning.is_some() && warning < calls, "{what}\n{}", self.report);
-        assert!(!self.report.contains("in MPI:"), "{what}\n{}", self.report);
+        assert!(!self.report.contains(" of the run is in MPI"), "{what}\n{}", self.report);
         assert!(self.summary.contains("comes before libgyan.so"), "{what}");
         let [notice] = self.notices()[..] else { panic!("{what}: {}", self.outcome.stderr) };
         assert!(notice.contains(parts[0]), "{what}: {notice}");
@@ -73,7 +73,7 @@ impl Seen {
             assert_eq!(of_order(&profile.warnings).count(), 0, "{what}: {:?}", profile.warnings);
             assert!(profile.in_mpi.is_some(), "{what}");
         }
-        assert!(self.report.contains("in MPI:"), "{what}\n{}", self.report);
+        assert!(self.report.contains(" of the run is in MPI"), "{what}\n{}", self.report);
         assert!(self.notices().is_empty(), "{what}: {}", self.outcome.stderr);
     }
 
@@ -203,7 +203,7 @@ fn the_first_screen_of_a_run_tells_it_and_doctor_does_before_any_run() {
         let place = |text: &str| screen.find(text);
         let (warning, calls) = (place("comes before libgyan.so"), place("Calls of MPI functions"));
         assert!(warning.is_some() && warning < calls, "{mpi:?}\n{screen}");
-        assert!(!screen.contains("in MPI:"), "{mpi:?}\n{screen}");
+        assert!(!screen.contains(" of the run is in MPI"), "{mpi:?}\n{screen}");
 
         let outcome = run(gyan().args(["doctor", "--json", "--"]).args(&words).current_dir(&here));
         assert_eq!(outcome.code, 1, "{mpi:?} {}", outcome.stderr);
