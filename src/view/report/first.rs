@@ -232,5 +232,5 @@ fn gyan(summary: &Summary) -> Value<'_> {
         }
         (None, _) => "".into(),
     };
-    line!["gyan: at most ", most, " of the run on a rank", budget, " (--coverage)"]
+    line!["cost of gyan: at most ", most, " of the run on a rank", budget, " (--coverage)"]
 }
