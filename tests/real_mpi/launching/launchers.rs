@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -50,6 +50,25 @@ fn succeed(command: &mut Command) -> Outcome {
     let outcome = run(command);
     assert_eq!(outcome.code, 0, "{command:?}\n{}", outcome.stderr);
     outcome
+}
+
+/// What a program that spawns left in a new directory. MPICH 5 over UCX fails in there now and then on a busy machine,
+/// without gyan as well (docs/mpi-libraries.md): then it is run once more.
+fn spawned(
+    words: &[String],
+    settings: impl Fn(&Path) -> Vec<(&'static str, PathBuf)>,
+) -> (TempDir, Outcome) {
+    for _ in 0..5 {
+        let here = TempDir::new().unwrap();
+        let mut command = command(words);
+        command.current_dir(&here).env(TO_SPAWN.0, TO_SPAWN.1).envs(settings(here.path()));
+        let outcome = run(&mut command);
+        if !outcome.stderr.contains("MPIDI_UCX_insert_upid") {
+            assert_eq!(outcome.code, 0, "{command:?}\n{}", outcome.stderr);
+            return (here, outcome);
+        }
+    }
+    panic!("{words:?}: fails in UCX each time");
 }
 
 #[test]
@@ -170,12 +189,9 @@ const TO_SPAWN: (&str, &str) = ("I_MPI_SPAWN", "on");
 #[test]
 fn spawned_processes_are_runs_of_their_own() {
     for mpi in matrix::with(Column::Spawn) {
-        let here = TempDir::new().unwrap();
         let mut words = mpi.mpirun(2);
         words.push(mpi.program("spawn").display().to_string());
-        let mut command = command(&words);
-        command.current_dir(&here).env("LD_PRELOAD", libgyan()).env(TO_SPAWN.0, TO_SPAWN.1);
-        let outcome = succeed(&mut command);
+        let (here, outcome) = spawned(&words, |_| vec![("LD_PRELOAD", libgyan())]);
         let directories = run_directories(here.path());
         let mut receives = Vec::new();
         for directory in &directories {
@@ -210,17 +226,13 @@ fn assert_ranks_of_spawn(mpi: Mpi, directory: &Path) -> u64 {
 #[test]
 fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
     for mpi in matrix::with(Column::Spawn) {
-        let here = TempDir::new().unwrap();
-        let output = here.path().join("out");
         let mut words = mpi.mpirun(2);
         words.push(mpi.program("spawn").display().to_string());
-        let settings = [
-            ("LD_PRELOAD", libgyan()),
-            ("GYAN_OUTPUT", output.clone()),
-            ("GYAN_JOB_ID", "mine".into()),
-            (TO_SPAWN.0, TO_SPAWN.1.into()),
-        ];
-        succeed(command(&words).current_dir(&here).envs(settings));
+        let (here, _) = spawned(&words, |here| {
+            let (output, id) = (here.join("out"), "mine".into());
+            vec![("LD_PRELOAD", libgyan()), ("GYAN_OUTPUT", output), ("GYAN_JOB_ID", id)]
+        });
+        let output = here.path().join("out");
         assert_eq!(only_run_directory(here.path()), output);
         assert_eq!(assert_ranks_of_spawn(mpi, &output), 0, "{mpi:?}");
         let nested = run_directories(&output);
@@ -239,9 +251,8 @@ fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
 fn a_process_without_a_launcher_spawns_as_without_gyan() {
     // Those of MPICH 4.0 cannot: their launcher does not know the words that they start it with.
     for mpi in ["openmpi4", "openmpi5", "mpich5"].map(mpi) {
-        let here = TempDir::new().unwrap();
         let words = mpi.alone(&mpi.program("spawn"));
-        succeed(command(&words).current_dir(&here).env("LD_PRELOAD", libgyan()));
+        let (here, _) = spawned(&words, |_| vec![("LD_PRELOAD", libgyan())]);
         // No launcher waits for the spawned processes: they end after the one that was started.
         let written = || {
             let directories = run_directories(here.path()).into_iter();
