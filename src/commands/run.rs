@@ -182,8 +182,9 @@ fn show(output: &Path, options: &RunOptions) {
             }
             anstream::eprintln!();
             // A closed stderr leaves nobody to tell.
-            let directory = relative(output).display().to_string();
-            let _ = report::first_screen(&mut anstream::stderr().lock(), &summary, &directory);
+            let directory = relative(output);
+            let _ = report::first_screen(&mut anstream::stderr().lock(), &summary, directory);
+            let directory = directory.display();
             anstream::eprintln!(
                 "\nprofiles in {directory}; a page of them: gyan open {directory}\nmore: gyan report --findings {directory} (also --sites, --variables, --all)"
             );

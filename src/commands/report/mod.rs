@@ -17,7 +17,8 @@ use crate::format::ReportFormat as Format;
 use crate::input::source::Source;
 use crate::input::{packed, page as from_page};
 use crate::launch::keepers;
-use crate::symbols::{sites, stacks};
+use crate::symbols::sites::{self, CallSites};
+use crate::symbols::stacks::{self, Watched};
 use crate::view::data::{self, Data, Machines, Queues};
 use crate::view::{self, Known, Part, View};
 use crate::{DONE, INCOMPLETE, output, render};
@@ -120,32 +121,18 @@ fn whole(
     options: &ReportOptions,
     format: Format,
 ) -> Result<(), Error> {
-    let (watched, remarks) = stacks::watched(&summary);
-    let called = sites::call_sites(&summary);
-    // Of a part of the functions nothing can be concluded.
-    let Answers { efficiencies, findings, eager } = match &options.vars {
-        None => answers(&summary, called.as_ref()),
-        Some(_) => Answers::default(),
-    };
-    let directory = shown(directory);
+    let concluded = Concluded::of(&summary, directory, options.vars.is_none());
+    let Answers { efficiencies, findings, .. } = &concluded.answers;
     if options.findings {
-        let view = view::findings(&summary, efficiencies.as_ref(), &findings, &directory);
-        let data = data::findings(&findings);
-        let whole = Findings { efficiencies: &efficiencies, findings: &findings };
+        let view = view::findings(&summary, efficiencies.as_ref(), findings, &concluded.directory);
+        let data = data::findings(findings);
+        let whole = Findings { efficiencies, findings };
         print(format, &view, data, |out| write_json(out, &whole))?;
     } else if matches!(format, Format::Json) {
-        drop(called);
+        let Answers { efficiencies, findings, .. } = concluded.answers;
         (summary.efficiencies, summary.findings) = (efficiencies, findings);
         output::print(|mut out| write_summary(&mut out, &summary))?;
     } else {
-        let known = Known {
-            watched: &watched,
-            remarks: &remarks,
-            called: called.as_ref(),
-            findings: &findings,
-            eager: eager.map(|eager| (eager.limit_bytes, eager.above)),
-            directory: &directory,
-        };
         let part = match options {
             ReportOptions { vars: Some(_), .. } => Part::Named,
             ReportOptions { variables: true, .. } => Part::Variables,
@@ -153,14 +140,44 @@ fn whole(
             ReportOptions { all: true, .. } => Part::Whole,
             _ => Part::First,
         };
-        let view = view::report(&summary, known, part, options.all);
-        print(format, &view, data::summary(&summary, &watched), |_| Ok(()))?;
+        let view = view::report(&summary, concluded.known(), part, options.all);
+        print(format, &view, data::summary(&summary, &concluded.watched), |_| Ok(()))?;
     }
     Ok(())
 }
 
-fn answers(summary: &Summary, called: Option<&sites::CallSites>) -> Answers {
-    findings::find(summary, &view::places(called))
+/// What is concluded from a summary, for whatever is shown of it.
+struct Concluded<'a> {
+    watched: Vec<Watched<'a>>,
+    remarks: Vec<String>,
+    called: Option<CallSites<'a>>,
+    answers: Answers,
+    directory: String,
+}
+
+impl<'a> Concluded<'a> {
+    /// `is_whole`: of a part of the functions nothing can be concluded.
+    fn of(summary: &'a Summary, directory: &Path, is_whole: bool) -> Concluded<'a> {
+        let (watched, remarks) = stacks::watched(summary);
+        let called = sites::call_sites(summary);
+        let answers = if is_whole {
+            findings::find(summary, &view::places(called.as_ref()))
+        } else {
+            Answers::default()
+        };
+        Concluded { watched, remarks, called, answers, directory: directory.display().to_string() }
+    }
+
+    fn known(&self) -> Known<'_> {
+        Known {
+            watched: &self.watched,
+            remarks: &self.remarks,
+            called: self.called.as_ref(),
+            findings: &self.answers.findings,
+            eager: self.answers.eager.map(|eager| (eager.limit_bytes, eager.above)),
+            directory: &self.directory,
+        }
+    }
 }
 
 /// What `--findings --format json` prints; the summary has both, too.
@@ -170,29 +187,14 @@ struct Findings<'a> {
     findings: &'a [Finding],
 }
 
-/// A directory as a user would type it.
-fn shown(directory: &Path) -> String {
-    directory.display().to_string()
-}
-
 /// What a run is printed with that has ended just now.
 pub(crate) fn first_screen(
     out: &mut impl Write,
     summary: &Summary,
-    directory: &str,
+    directory: &Path,
 ) -> io::Result<()> {
-    let (watched, remarks) = stacks::watched(summary);
-    let called = sites::call_sites(summary);
-    let answers = answers(summary, called.as_ref());
-    let known = Known {
-        watched: &watched,
-        remarks: &remarks,
-        called: called.as_ref(),
-        findings: &answers.findings,
-        eager: answers.eager.map(|eager| (eager.limit_bytes, eager.above)),
-        directory,
-    };
-    render::table(out, &view::report(summary, known, Part::First, false))
+    let concluded = Concluded::of(summary, directory, true);
+    render::table(out, &view::report(summary, concluded.known(), Part::First, false))
 }
 
 /// Prints `view` for people; for programs the rows of `data`, or what `json` writes.

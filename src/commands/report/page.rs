@@ -5,17 +5,15 @@ use std::path::Path;
 
 use gyan_results::Summary;
 
-use super::{answers, shown};
+use super::Concluded;
 use crate::cli::ReportOptions;
 use crate::error::{Error, reason};
-use crate::findings::Answers;
 use crate::input::page::element;
 use crate::input::source::Source;
 use crate::output::{may_write, print, put, temporary_beside};
 use crate::render;
-use crate::symbols::{sites, stacks};
+use crate::view;
 use crate::view::page::{More, OfRanks, page};
-use crate::view::{self, Known};
 
 /// Refuses what does not go with a page, or with anything else, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
@@ -77,18 +75,7 @@ pub(crate) fn to_file(
 }
 
 fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> io::Result<()> {
-    let (watched, remarks) = stacks::watched(summary);
-    let called = sites::call_sites(summary);
-    let Answers { efficiencies, findings, eager } = answers(summary, called.as_ref());
-    let directory = shown(source.path());
-    let known = Known {
-        watched: &watched,
-        remarks: &remarks,
-        called: called.as_ref(),
-        findings: &findings,
-        eager: eager.map(|eager| (eager.limit_bytes, eager.above)),
-        directory: &directory,
-    };
+    let concluded = Concluded::of(summary, source.path(), true);
     let elapsed_s = summary.job.elapsed_s;
     let ranks = source.fold(
         &summary.job.id,
@@ -96,7 +83,7 @@ fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> 
         OfRanks::merge,
     );
     let (sizes, queues) = (view::sizes(summary), summary.queues());
-    let more =
-        More { efficiencies: efficiencies.as_ref(), sizes: &sizes, queues: &queues, ranks: &ranks };
-    render::html(out, &page(summary, known, &more), &element(summary)?)
+    let efficiencies = concluded.answers.efficiencies.as_ref();
+    let more = More { efficiencies, sizes: &sizes, queues: &queues, ranks: &ranks };
+    render::html(out, &page(summary, concluded.known(), &more), &element(summary)?)
 }
