@@ -77,7 +77,7 @@ pub(crate) fn find(summary: &Summary, places: &BTreeMap<String, String>) -> Answ
             .extend((rule.look)(&run).into_iter().filter_map(|found| rule.finding(&run, found)));
     }
     let eager = rules::eager(&run);
-    Answers { efficiencies: run.efficiencies, findings: ranked(findings), eager }
+    Answers { efficiencies: run.efficiencies, findings: ranked(&findings), eager }
 }
 
 impl Rule {
@@ -107,7 +107,7 @@ impl Rule {
 }
 
 /// Without those that others explain better, the most seconds first; then what has none.
-fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
+fn ranked(findings: &[Finding]) -> Vec<Finding> {
     let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
     let explains = |finding: &Finding| finding.at_stake_s.unwrap_or(0.0);
     let is_explained = |finding: &Finding| {
@@ -119,10 +119,8 @@ fn ranked(findings: Vec<Finding>) -> Vec<Finding> {
             yields_to.contains(&other.id.as_str()) && explains(other) >= most * explains(finding)
         })
     };
-    let explained: Vec<bool> = findings.iter().map(is_explained).collect();
-    let mut explained = explained.into_iter();
-    let mut findings = findings;
-    findings.retain(|_| explained.next() != Some(true));
+    let mut findings: Vec<Finding> =
+        findings.iter().filter(|finding| !is_explained(finding)).cloned().collect();
     if findings.iter().any(|finding| finding.id == NOTHING) {
         findings.retain(|finding| finding.at_stake_share.is_none_or(|share| share >= MUCH_SHARE));
     }

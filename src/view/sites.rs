@@ -98,16 +98,11 @@ fn name(Library { frame, object }: &Library, all: bool) -> String {
 }
 
 fn calls(site: &CallSite) -> Amount {
-    estimate(Unit::Count.of(Number::Integer(whole(site.calls))), site.calls_error)
+    Unit::Count.of(Number::Integer(whole(site.calls))).estimated_part(site.calls_error)
 }
 
 fn time(site: &CallSite) -> Amount {
-    estimate(seconds(site.time_s), site.time_error_s)
-}
-
-/// Without an error it is neither too small nor too large for sure.
-fn estimate(amount: Amount, error: Option<f64>) -> Amount {
-    Amount { at_least: false, ..amount.estimated(error) }
+    seconds(site.time_s).estimated_part(site.time_error_s)
 }
 
 fn is_vague(amount: &Amount) -> bool {

@@ -98,6 +98,11 @@ impl Amount {
         let error = error.filter(|_| !is_exact && !at_least);
         Amount { fidelity, error, at_least, ..self }
     }
+
+    /// The same of a part of a whole, which without an error is neither too small nor too large for sure.
+    pub(crate) fn estimated_part(self, error: Option<f64>) -> Amount {
+        Amount { at_least: false, ..self.estimated(error) }
+    }
 }
 
 pub(crate) fn seconds(seconds: f64) -> Amount {

@@ -7,7 +7,7 @@ use gyan_results::{
 use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
 use crate::findings::Eager;
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
-use crate::findings::run::{Run, Time, estimated, exact, power_of_two, taken};
+use crate::findings::run::{Run, Time, estimated, exact, is_true, power_of_two, taken};
 use crate::render::numbers::{bytes, double, seconds};
 
 pub(super) const EAGER_LIMIT: Rule = Rule {
@@ -400,7 +400,7 @@ fn first_contact(run: &Run) -> Vec<Found> {
         );
         let mut advice = Vec::new();
         if let Some((knob, value)) = run.knob_for(Purpose::Preconnect)
-            && !crate::findings::run::is_true(value)
+            && !is_true(value)
         {
             advice.extend(knob.advice("if it is the first one to a peer: connect at the start"));
         }

@@ -4,8 +4,8 @@ use gyan_results::{Actor, Knowledge};
 
 use super::{Found, RECEIVES, Rule, SENDS, WAITS};
 use crate::findings::knobs::{Purpose, command, say};
-use crate::findings::run::{Run, Time, estimated, exact, taken};
-use crate::render::numbers::{bytes, seconds};
+use crate::findings::run::{Family, Run, Time, estimated, exact, is_true, taken};
+use crate::render::numbers::{bytes, double, seconds};
 
 /// Messages of so many bytes are copied by pages rather than through buffers.
 const LARGE: f64 = 65536.0;
@@ -43,7 +43,7 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
     let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
     let title = format!(
         "{ranks} ranks share {} processor{}{on}: a rank waits {} of {} for one",
-        crate::render::numbers::double(processors),
+        double(processors),
         super::plural(processors),
         seconds(run.of_a_rank(wait_s)),
         seconds(run.of_a_rank(run.total_s))
@@ -54,7 +54,7 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
     }
     let lost = run.summary.resources.as_ref().map(|used| used.involuntary_switches.sum.as_f64());
     if let Some((knob, value)) = run.knob_for(Purpose::Yield)
-        && !crate::findings::run::is_true(value)
+        && !is_true(value)
         && lost.is_none_or(|lost| lost < YIELDING * run.total_s)
     {
         advice.extend(knob.advice("or let ranks that wait give up their processor"));
@@ -151,9 +151,9 @@ fn bound_together(run: &Run) -> Vec<Found> {
     let free = crowded.free_cores as f64;
     let title = format!(
         "up to {} ranks are bound to one core ({}) while {} {} none",
-        crate::render::numbers::double(crowded.ranks_per_core),
+        double(crowded.ranks_per_core),
         crowded.processors,
-        crate::render::numbers::double(free),
+        double(free),
         if crowded.free_cores == 1 { "core has" } else { "cores have" }
     );
     let advice = vec![
@@ -262,7 +262,7 @@ fn slow_start(run: &Run) -> Vec<Found> {
             "do not look for a fabric, where there is none",
             "gyan run --set btl=^ofi -- ...",
         ));
-        if run.family != crate::findings::run::Family::OpenMpi {
+        if run.family != Family::OpenMpi {
             advice.clear();
         }
     }

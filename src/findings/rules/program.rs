@@ -4,7 +4,7 @@ use gyan_results::Actor;
 
 use super::{Found, POLLS, Rule, percent};
 use crate::findings::knobs::{command, say};
-use crate::findings::run::{Run, exact, taken};
+use crate::findings::run::{Family, Run, exact, taken};
 use crate::render::numbers::{bytes, double};
 
 pub(super) const POLLING: Rule = Rule {
@@ -263,7 +263,7 @@ fn independent_io(run: &Run) -> Vec<Found> {
         "use the collective calls, such as {}_all, or larger pieces",
         worst.name
     ))];
-    if run.family == crate::findings::run::Family::OpenMpi {
+    if run.family == Family::OpenMpi {
         advice.push(command(
             "then see how many ranks gather for the others",
             "gyan varlist --match 'io_ompio_*aggregators*'",

@@ -44,12 +44,7 @@ fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
     let average = in_mpi.share.avg;
     // The error of a mean is that of the sum in the same proportion.
     let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
-    estimate(share(average), error)
-}
-
-/// Rows that add up are neither too small nor too large for sure, where no error is known.
-fn estimate(amount: Amount, error: Option<f64>) -> Amount {
-    Amount { at_least: false, ..amount.estimated(error) }
+    share(average).estimated_part(error)
 }
 
 /// ` (40 % on rank 0 to 60 % on rank 3)`, where ranks differ.
@@ -97,7 +92,7 @@ pub(super) fn average_rank<'a>(
     let shown: Vec<&CallSummary> =
         calls.iter().enumerate().filter(is_shown).map(|(_, call)| *call).collect();
     let error = in_mpi.time_error_s.map(|error| error / ranks);
-    let own = estimate(seconds(run_s - mpi_s), error);
+    let own = seconds(run_s - mpi_s).estimated_part(error);
     let mut rows = vec![row!["own code", own, of_run(run_s - mpi_s), "", "", ""]];
     let mut rest_s = mpi_s;
     for call in &shown {
@@ -108,7 +103,7 @@ pub(super) fn average_rank<'a>(
         let per_call = if count > 0.0 { time_s / count } else { 0.0 };
         let longest = call.time_max_s.as_ref().map(|longest| Unit::Seconds.extremes(longest)[1]);
         let calls = Unit::Count.double(count);
-        let time = estimate(seconds(time_s), error);
+        let time = seconds(time_s).estimated_part(error);
         rows.push(row![&call.name, time, of_run(time_s), calls, seconds(per_call), longest]);
     }
     let others = summary.calls.len() - shown.len();
@@ -130,7 +125,7 @@ pub(super) fn average_rank<'a>(
         }
     }
     let is_vague = |call: &&CallSummary| {
-        estimate(seconds(seconds_in(call).unwrap_or(0.0)), call.time_error_s).error.is_none()
+        seconds(seconds_in(call).unwrap_or(0.0)).estimated_part(call.time_error_s).error.is_none()
             && call.time_error_s != Some(0.0)
     };
     let vague = shown.iter().copied().filter(is_vague).count();
