@@ -19,6 +19,7 @@
 
 mod cli;
 mod commands;
+mod comparison;
 mod error;
 mod findings;
 mod format;
