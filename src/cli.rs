@@ -82,6 +82,8 @@ Examples:
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
   gyan run --html app.html -- mpirun -n 4 ./app
   gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
+  gyan run --repeat 5 --label size=1000 -- mpirun -n 4 ./app 1000
+  gyan run --repeat 5 --alternate OMPI_MCA_btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -92,6 +94,16 @@ pub(crate) struct RunOptions {
     /// Remove profiles of an earlier run from the output directory, and replace the page
     #[arg(long)]
     pub(crate) force: bool,
+    /// Run it so many times, into one directory of runs: for gyan diff, gyan scale and gyan check
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "html")]
+    pub(crate) repeat: Option<u32>,
+    /// Run it in turn without and with this environment variable, so many times each
+    #[arg(long, value_name = "NAME=VALUE", requires = "repeat")]
+    pub(crate) alternate: Vec<String>,
+    /// Say what to know this run by, such as size=1000
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) label: Vec<String>,
     /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,

@@ -67,8 +67,8 @@ pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use ranges::Ranges;
 pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
-    RankProfile, Skipped, Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, Overhead,
+    Pvar, RankProfile, Skipped, Tool,
 };
 pub use read::{
     ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_variables,

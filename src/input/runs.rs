@@ -1,6 +1,7 @@
 //! Several runs: to be compared, or to see how they grow.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use gyan_results::Summary;
@@ -8,6 +9,9 @@ use gyan_results::Summary;
 use crate::error::{Error, reason};
 use crate::input::source::Source;
 use crate::input::{directory, packed, page};
+
+/// Runs are looked for in directories of directories (`gyan run --alternate`), and no deeper.
+const DEPTH: usize = 2;
 
 /// What is known of a run, of all ranks together.
 pub(crate) struct Run {
@@ -35,28 +39,14 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Run>, Error> {
     Ok(runs)
 }
 
-/// The run at `path`, or the runs in it.
+/// The run at `path`, or the runs in it and in the directories in it.
 fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
-    if !path.is_dir() || is_run(path) {
+    if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let unreadable = |error| Error::new(path.display(), reason(&error), "name runs");
-    let entries = fs::read_dir(path).map_err(unreadable)?;
-    let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
-    runs.retain(|path| {
-        if path.is_dir() { is_run(path) } else { packed::is_named_so(path) || page::is_page(path) }
-    });
-    // run-2 before run-10.
-    runs.sort_by_cached_key(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let digits = |c: char| c.is_ascii_digit();
-        let number: Option<u64> = name
-            .trim_start_matches(|c: char| !c.is_ascii_digit())
-            .split(|c| !digits(c))
-            .next()
-            .and_then(|digits| digits.parse().ok());
-        (name.split(digits).next().unwrap_or_default().to_owned(), number, name)
-    });
+    let mut runs = Vec::new();
+    collect(path, DEPTH, &mut runs)
+        .map_err(|error| Error::new(path.display(), reason(&error), "name runs"))?;
     if runs.is_empty() {
         let why = "holds neither rank profiles (rank-NNNNNN.json) nor runs";
         return Err(Error::new(
@@ -68,6 +58,45 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(runs)
 }
 
-fn is_run(directory: &Path) -> bool {
-    directory::has_profiles(directory) || directory.join(gyan_results::SUMMARY_FILE).is_file()
+fn collect(path: &Path, depth: usize, runs: &mut Vec<PathBuf>) -> io::Result<()> {
+    let is_run = |path: &Path| {
+        directory::has_profiles(path) || path.join(gyan_results::SUMMARY_FILE).is_file()
+    };
+    if !path.is_dir() || is_run(path) {
+        runs.push(path.to_owned());
+        return Ok(());
+    }
+    if depth == 0 {
+        return Ok(());
+    }
+    let mut inside = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let path = entry?.path();
+        if path.is_dir() || packed::is_named_so(&path) || page::is_page(&path) {
+            inside.push(path);
+        }
+    }
+    inside.sort_by_cached_key(|path| natural(path));
+    inside.iter().try_for_each(|path| collect(path, depth - 1, runs))
+}
+
+/// By what files are sorted so that run-2 comes before run-10: what is before the first number, the number, the whole name.
+fn natural(path: &Path) -> (String, Option<u64>, String) {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let begin = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let (before, rest) = name.split_at(begin);
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (before.to_owned(), rest[..end].parse().ok(), name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_in_the_order_of_their_numbers() {
+        let mut names = ["run-10", "b", "run-2", "a-1", "run-2b"].map(PathBuf::from);
+        names.sort_by_cached_key(|path| natural(path));
+        assert_eq!(names, ["a-1", "b", "run-2", "run-2b", "run-10"].map(PathBuf::from));
+    }
 }
