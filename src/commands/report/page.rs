@@ -12,8 +12,7 @@ use crate::input::page::element;
 use crate::input::source::Source;
 use crate::output::{may_write, print, put, temporary_beside};
 use crate::render;
-use crate::view;
-use crate::view::page::{More, OfRanks, page};
+use crate::view::{self, More, OfRanks, page_of_run};
 
 /// Refuses what does not go with a page, or with anything else, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
@@ -85,5 +84,5 @@ fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> 
     let (sizes, queues) = (view::sizes(summary), summary.queues());
     let efficiencies = concluded.answers.efficiencies.as_ref();
     let more = More { efficiencies, sizes: &sizes, queues: &queues, ranks: &ranks };
-    render::html(out, &page(summary, concluded.known(), &more), &element(summary)?)
+    render::html(out, &page_of_run(summary, concluded.known(), &more), &element(summary)?)
 }

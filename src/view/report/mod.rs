@@ -4,7 +4,7 @@ mod calls;
 mod cost;
 mod first;
 mod hosts;
-pub(crate) mod page;
+pub(super) mod page;
 mod phases;
 mod pvars;
 

@@ -2,8 +2,8 @@
 
 use gyan_results::TrafficSummary;
 
+use super::super::super::page::pictures::Matrix;
 use super::super::super::value::Unit;
-use super::pictures::Matrix;
 
 /// Rows and columns of a matrix.
 pub(super) const SIDE_AT_MOST: usize = 256;

@@ -2,7 +2,6 @@
 //! order in which one would explain a run. The tables are those of the other forms of the report.
 
 mod matrix;
-pub(crate) mod pictures;
 mod ranks;
 mod tree;
 
@@ -10,22 +9,21 @@ use std::collections::BTreeMap;
 
 use gyan_results::{CallSummary, Efficiencies, Summary, TrafficKind};
 
+use super::super::Kind;
 use super::super::headings::{command, phase_name};
 use super::super::histogram::{self, Histogram as Sizes};
+use super::super::page::pictures::{self, Bar, Bars, Chart, Histogram, Key, Picture};
+use super::super::page::{Block, Card, Page};
 use super::super::value::{Amount, Plot, Unit, Value, bytes, integer, line, row, seconds, share};
-use super::super::{Kind, View};
 use super::super::{
     Section, column, environment, findings, machine, peers, queues, sites, texts, waiting,
 };
 use super::calls::Whole;
 use super::{Known, calls, classes, cost, coverage, first, hosts, phases, tables, title};
 use matrix::{SIDE_AT_MOST, by_host, by_rank};
-use pictures::{Bar, Bars, Chart, Histogram, Key, Picture};
 pub(crate) use ranks::OfRanks;
 use tree::tree;
 
-/// Rows of a table: a page is to be sent by mail.
-const ROWS_AT_MOST: usize = 250;
 /// Pairs of ranks in the table, where there are no more.
 const PAIRS_AT_MOST: usize = 256;
 /// Hosts that are all named.
@@ -38,40 +36,6 @@ const CLASSES_AT_LEAST: usize = 8;
 /// Rows of a table that is open all the same.
 const ROWS_IF_OPEN: usize = 40;
 
-/// A run on one page.
-pub(crate) struct Page<'a> {
-    pub(crate) title: Value<'a>,
-    /// The run in one sentence.
-    pub(crate) headline: Option<Value<'a>>,
-    pub(crate) blocks: Vec<Block<'a>>,
-}
-
-/// A part of a page.
-pub(crate) struct Block<'a> {
-    /// What links call it.
-    pub(crate) id: &'static str,
-    pub(crate) title: &'static str,
-    /// What the tables that are not open are called.
-    pub(crate) behind: &'static str,
-    pub(crate) says: Vec<Value<'a>>,
-    pub(crate) cards: Vec<Card<'a>>,
-    pub(crate) charts: Vec<Chart<'a>>,
-    pub(crate) tables: Vec<Table<'a>>,
-}
-
-/// A finding.
-pub(crate) struct Card<'a> {
-    /// Of the run, at stake; none where the finding is about the measurement.
-    pub(crate) share: Option<f64>,
-    pub(crate) section: Section<'a>,
-}
-
-pub(crate) struct Table<'a> {
-    pub(crate) section: Section<'a>,
-    /// Whether it is what one comes for; else it is behind what is.
-    pub(crate) is_open: bool,
-}
-
 /// What a page shows beside what the report does.
 pub(crate) struct More<'a> {
     pub(crate) efficiencies: Option<&'a Efficiencies>,
@@ -80,7 +44,7 @@ pub(crate) struct More<'a> {
     pub(crate) ranks: &'a OfRanks,
 }
 
-pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
+pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
     let of_parts = [
         Ok(what_ran(summary)),
         Ok(of_findings(summary, known, more)),
@@ -111,31 +75,6 @@ pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) 
 
 /// A part of the page, or why it is not there.
 type Made<'a> = Result<Block<'a>, Value<'a>>;
-
-impl<'a> Block<'a> {
-    fn new(id: &'static str, title: &'static str) -> Block<'a> {
-        let (says, cards, charts, tables) = Default::default();
-        Block { id, title, behind: "The numbers", says, cards, charts, tables }
-    }
-
-    fn with(mut self, is_open: bool, sections: impl IntoIterator<Item = Section<'a>>) -> Block<'a> {
-        self.tables.extend(sections.into_iter().map(|section| table(section, is_open)));
-        self
-    }
-
-    fn of_view(self, is_open: bool, view: View<'a>) -> Block<'a> {
-        self.with(is_open, view.sections)
-    }
-}
-
-fn table(mut section: Section, is_open: bool) -> Table {
-    let more = section.rows.len().saturating_sub(ROWS_AT_MOST);
-    if more > 0 {
-        section.rows.truncate(ROWS_AT_MOST);
-        section.notes.push(line![more, " more rows are in gyan report --all"]);
-    }
-    Table { section, is_open }
-}
 
 fn what_ran(summary: &Summary) -> Block<'_> {
     let mut block = Block::new("run", "What ran");
@@ -194,29 +133,8 @@ fn of_time<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<
     )?;
     let mut block = Block::new("time", "Where the time goes");
     block.charts.extend(average_bar(&section));
-    match more.ranks.in_mpi(summary) {
-        Some(ranks) => {
-            let is_each = ranks.bins.len() as u64 == u64::from(summary.ranks.reduced);
-            let (title, each) = match (ranks.are_hosts, is_each) {
-                (false, true) => ("Who differs? Share of the run in MPI, by rank, the least first", ""),
-                (false, false) => (
-                    "Who differs? Share of the run in MPI, by rank, the least first",
-                    "; a column stands for several ranks, its light part for their range",
-                ),
-                (true, _) => (
-                    "Who differs? Share of the run in MPI, by host, the least first",
-                    "; the light part of a column is the range of the ranks there; a summary does not have each rank",
-                ),
-            };
-            let [min, max] = match &summary.in_mpi {
-                Some(of) => Unit::Share.extremes(&of.share),
-                None => [share(0.0), share(0.0)],
-            };
-            let on = |amount: Amount| super::on_rank(summary, amount);
-            let says =
-                line!["from ", on(min), " to ", on(max), ", ", share(ranks.mean), " on average", each];
-            block.charts.push(Chart { title: title.into(), says, picture: Picture::Ranks(ranks) });
-        }
+    match more.ranks.who_differs(summary) {
+        Some(chart) => block.charts.push(chart),
         None if summary.ranks.reduced > 1 => block.says.push(
             "A summary has the ranks with least and most, not each of them; the profiles of the ranks do.".into(),
         ),
@@ -242,11 +160,11 @@ fn average_bar<'a>(section: &Section<'a>) -> Option<Chart<'a>> {
     let whole: f64 = parts.iter().map(|(_, time)| time.number.as_f64()).sum();
     let in_mpi = share(if whole > 0.0 { 1.0 - own / whole } else { 0.0 });
     let bar = Bar { name: "".into(), parts: parts.into_iter().map(|(_, time)| time).collect() };
-    Some(Chart {
-        title: "Where does the time of an average rank go?".into(),
-        says: line![seconds(own), " of ", seconds(whole), " in its own code, ", in_mpi, " in MPI"],
-        picture: Picture::Bars(Bars { keys, bars: vec![bar] }),
-    })
+    Some(Chart::new(
+        "Where does the time of an average rank go?",
+        line![seconds(own), " of ", seconds(whole), " in its own code, ", in_mpi, " in MPI"],
+        Picture::Bars(Bars { keys, bars: vec![bar] }),
+    ))
 }
 
 fn functions(summary: &Summary) -> Made<'_> {
@@ -262,7 +180,7 @@ fn functions(summary: &Summary) -> Made<'_> {
     let mut block = Block::new("functions", "Functions of MPI");
     block.behind = "The same by rank";
     let mut sections = sections.into_iter();
-    block.tables.extend(sections.next().map(|section| table(section, true)));
+    block.extend(true, sections.next());
     Ok(block.with(false, sections))
 }
 
@@ -307,14 +225,14 @@ fn of_sites<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
     if !nodes.is_empty() {
         let says = "time in MPI on all ranks together; each box is a function, below it what it called, as wide as the \
                     time that was spent there";
-        block.charts.push(Chart {
-            title: "How does the program come to MPI, and where is its time spent?".into(),
-            says: says.into(),
-            picture: Picture::Tree(nodes),
-        });
+        block.charts.push(Chart::new(
+            "How does the program come to MPI, and where is its time spent?",
+            says,
+            Picture::Tree(nodes),
+        ));
     }
     let mut sections = sites::sites(summary, found, true).sections.into_iter();
-    block.tables.extend(sections.next().map(|section| table(section, true)));
+    block.extend(true, sections.next());
     let ways = sections.take(BARS_AT_MOST);
     Ok(block.with(false, ways))
 }
@@ -337,11 +255,11 @@ fn of_phases(summary: &Summary) -> Made<'_> {
     bars.truncate(BARS_AT_MOST);
     if !bars.is_empty() {
         let keys = two_keys("in MPI", "own code");
-        block.charts.push(Chart {
-            title: "How long are the phases, and how much of them is MPI?".into(),
-            says: "time of an average rank, without the phases inside a phase".into(),
-            picture: Picture::Bars(Bars { keys, bars }),
-        });
+        block.charts.push(Chart::new(
+            "How long are the phases, and how much of them is MPI?",
+            "time of an average rank, without the phases inside a phase",
+            Picture::Bars(Bars { keys, bars }),
+        ));
     }
     Ok(block.of_view(false, phases::phases(summary, false, true)))
 }
@@ -363,11 +281,11 @@ fn of_waiting(summary: &Summary) -> Made<'_> {
         parts: vec![seconds(of.waiting_s), seconds((of.time_s - of.waiting_s).max(0.0))],
     };
     let bars = summary.waiting.iter().take(BARS_AT_MOST).map(bar).collect();
-    block.charts.push(Chart {
-        title: "How much of the collectives is waiting for others?".into(),
-        says: "time of all ranks together".into(),
-        picture: Picture::Bars(Bars { keys: two_keys("waiting", "transfer"), bars }),
-    });
+    block.charts.push(Chart::new(
+        "How much of the collectives is waiting for others?",
+        "time of all ranks together",
+        Picture::Bars(Bars { keys: two_keys("waiting", "transfer"), bars }),
+    ));
     Ok(block.of_view(false, view))
 }
 
@@ -395,11 +313,11 @@ fn of_sizes<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made
         let is_message = of.name.contains("send") || of.name.contains("Send");
         let limit = known.eager.map(|(limit, _)| limit).filter(|_| is_message);
         let says = line![integer(calls), " calls moved ", bytes(moved as f64)];
-        block.charts.push(Chart {
-            title: line!["How much does a call of ", of.name.as_str(), " move?"],
+        block.charts.push(Chart::new(
+            line!["How much does a call of ", of.name.as_str(), " move?"],
             says,
-            picture: Picture::Histogram(Histogram { unit: Unit::Bytes, bars, limit }),
-        });
+            Picture::Histogram(Histogram { unit: Unit::Bytes, bars, limit }),
+        ));
     }
     Ok(block.of_view(false, histogram::histogram(summary, more.sizes)))
 }
@@ -436,8 +354,7 @@ fn of_peers(summary: &Summary) -> Made<'_> {
                 if of_ranks { by_rank(traffic, unit, size) } else { by_host(traffic, unit) };
             let total = Unit::double(unit, total as f64);
             let says = line![total, " in all, ", by.clone()];
-            let chart =
-                |matrix| Chart { title: question.into(), says, picture: Picture::Matrix(matrix) };
+            let chart = |matrix| Chart::new(question, says, Picture::Matrix(matrix));
             block.charts.extend(matrix.map(chart));
         }
     }
@@ -478,12 +395,11 @@ fn of_series<'a>(summary: &'a Summary, more: &More<'a>) -> Made<'a> {
     };
     let rows = bands.bands.iter().map(cells).collect();
     let section = Section { title: "".into(), columns, rows, notes: Vec::new() };
-    block.charts.push(Chart {
-        title: "How did variables of the library go over the run?".into(),
-        says: "sampled; the line is the mean over the ranks, the band goes from the rank with least to the one with most"
-            .into(),
-        picture: Picture::Bands(bands),
-    });
+    block.charts.push(Chart::new(
+        "How did variables of the library go over the run?",
+        "sampled; the line is the mean over the ranks, the band goes from the rank with least to the one with most",
+        Picture::Bands(bands),
+    ));
     Ok(block.with(false, [section]))
 }
 
@@ -497,7 +413,7 @@ fn variables(summary: &Summary) -> Made<'_> {
         tables(&summary.pvars, of_functions, &summary.samples, &Whole::run(summary), true);
     for section in sections {
         let is_open = section.rows.len() <= ROWS_IF_OPEN;
-        block.tables.push(table(section, is_open));
+        block.push(is_open, section);
     }
     Ok(block.with(true, classes(summary)))
 }
@@ -530,9 +446,7 @@ fn how_to_read(absent: Vec<Value>) -> Block {
         "The page holds the summary of the run: gyan report reads it like a run directory.".into(),
     ]);
     if !absent.is_empty() {
-        block
-            .tables
-            .push(Table { section: Section::of_notes("Not on this page", absent), is_open: true });
+        block.push(true, Section::of_notes("Not on this page", absent));
     }
     block
 }
