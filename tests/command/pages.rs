@@ -151,6 +151,48 @@ fn a_page_is_read_like_a_run() {
     }
 }
 
+#[test]
+fn what_a_page_has_without_single_ranks_is_exported() {
+    let place = TempDir::new().unwrap();
+    let export = |from: &Path, options: &[&str]| {
+        let format = if options.contains(&"-o") { "jsonl" } else { "csv" };
+        run(gyan().args(["export", "--format", format]).arg(from).args(options).current_dir(root()))
+    };
+    let page = place.path().join("page.html");
+    let run_directory = fixture("gyan.rank-1-traffic");
+    report(&run_directory, &["--format", "html", "-o", page.to_str().unwrap()]);
+    // The same rows as the report of the run has for other programs.
+    for (table, options) in [
+        ("summary", &[][..]),
+        ("summary_peers", &["--peers"]),
+        ("summary_histograms", &["--histogram", "*"]),
+    ] {
+        let of_page = export(&page, &["--table", table]);
+        assert_eq!((of_page.code, of_page.stderr.lines().count()), (0, 1), "{}", of_page.stderr);
+        assert!(of_page.stderr.contains("no rows of single ranks"), "{}", of_page.stderr);
+        let of_run = report(&run_directory, &[&["--format", "csv"], options].concat());
+        assert_eq!(of_page.stdout, of_run.stdout);
+    }
+    assert_eq!(export(&page, &[]).stdout, export(&page, &["--table", "summary"]).stdout);
+    let unknown = export(&page, &["--calls"]);
+    assert!(refused(&unknown).contains("--table calls: is not in a summary"));
+    let tables = place.path().join("tables/");
+    let all = export(&page, &["-o", &format!("{}/", tables.display())]);
+    assert_eq!(all.code, 0, "{}", all.stderr);
+    assert!(all.stdout.contains("tables of the summary exported to"), "{}", all.stdout);
+    let peers = fs::read_to_string(tables.join("summary_peers.jsonl")).unwrap();
+    assert_eq!(
+        peers.lines().count(),
+        export(&page, &["--table", "summary_peers"]).stdout.lines().count() - 1
+    );
+    // A directory with a summary and no profiles is the same.
+    let only = place.path().join("only");
+    fs::create_dir(&only).unwrap();
+    let summary = report(&run_directory, &["--format", "json"]).stdout;
+    fs::write(only.join("summary.json"), summary).unwrap();
+    assert_eq!(export(&only, &[]).stdout, export(&page, &[]).stdout);
+}
+
 fn refused(outcome: &Outcome) -> &str {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);

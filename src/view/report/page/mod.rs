@@ -7,7 +7,7 @@ mod tree;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{CallSummary, Efficiencies, Summary, TrafficKind};
+use gyan_results::{CallSummary, Summary, TrafficKind};
 
 use super::super::Kind;
 use super::super::headings::{command, phase_name};
@@ -38,16 +38,14 @@ const ROWS_IF_OPEN: usize = 40;
 
 /// What a page shows beside what the report does.
 pub(crate) struct More<'a> {
-    pub(crate) efficiencies: Option<&'a Efficiencies>,
     pub(crate) sizes: &'a [Sizes],
-    pub(crate) queues: &'a [gyan_results::QueueRow],
     pub(crate) ranks: &'a OfRanks,
 }
 
 pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
     let of_parts = [
         Ok(what_ran(summary)),
-        Ok(of_findings(summary, known, more)),
+        Ok(of_findings(summary, known)),
         of_time(summary, known, more),
         functions(summary),
         of_sites(summary, known),
@@ -55,7 +53,7 @@ pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &Mor
         of_waiting(summary),
         of_sizes(summary, known, more),
         of_peers(summary),
-        of_queues(summary, known, more),
+        of_queues(summary, known),
         of_series(summary, more),
         variables(summary),
         Ok(of_coverage(summary)),
@@ -113,7 +111,7 @@ fn what_ran(summary: &Summary) -> Block<'_> {
     block.of_view(false, machine::machine(summary, all))
 }
 
-fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Block<'a> {
+fn of_findings<'a>(summary: &'a Summary, known: Known<'a>) -> Block<'a> {
     let mut block = Block::new("findings", "What costs time, and what to do about it");
     if known.findings.is_empty() {
         block.says.push("Nothing stands out.".into());
@@ -123,7 +121,7 @@ fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> B
     let cards = shares.zip(view.sections).map(|(share, section)| Card { share, section });
     block.cards = cards.collect();
     block.behind = "Efficiencies";
-    let efficiencies = findings::findings(summary, more.efficiencies, &[], known.directory);
+    let efficiencies = findings::findings(summary, known.efficiencies, &[], known.directory);
     block.of_view(false, efficiencies)
 }
 
@@ -363,8 +361,8 @@ fn of_peers(summary: &Summary) -> Made<'_> {
     Ok(block.of_view(false, peers::peers(summary, all)))
 }
 
-fn of_queues<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<'a> {
-    if more.queues.is_empty() && known.watched.is_empty() && summary.events.is_empty() {
+fn of_queues<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
+    if known.queues.is_empty() && known.watched.is_empty() && summary.events.is_empty() {
         return Err(
             "queues: the library tells nothing of them; run with gyan run --watch umq --events"
                 .into(),
@@ -372,7 +370,7 @@ fn of_queues<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Mad
     }
     let block = Block::new("queues", "Queues of messages");
     let watched = (known.watched, known.remarks);
-    Ok(block.of_view(true, queues::queues(summary, more.queues, watched, false)))
+    Ok(block.of_view(true, queues::queues(summary, known.queues, watched, false)))
 }
 
 fn of_series<'a>(summary: &'a Summary, more: &More<'a>) -> Made<'a> {
