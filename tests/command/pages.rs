@@ -78,7 +78,7 @@ fn pages_are_small_and_need_nothing_else() {
 
 /// Adds what would run to each text of a profile whose key says that it is a name that others choose.
 fn spoil(value: &mut Value, key: &str) {
-    const KEYS: [&str; 16] = [
+    const KEYS: [&str; 17] = [
         "name",
         "host",
         "object",
@@ -95,6 +95,7 @@ fn spoil(value: &mut Value, key: &str) {
         "value",
         "text",
         "model",
+        "path",
     ];
     match value {
         Value::String(text) if KEYS.contains(&key) => text.push_str(HOSTILE),
@@ -104,7 +105,8 @@ fn spoil(value: &mut Value, key: &str) {
     }
 }
 
-fn spoiled(fixture: &str) -> TempDir {
+/// A run whose names are hostile.
+pub(crate) fn spoiled(fixture: &str) -> TempDir {
     let directory = TempDir::new().unwrap();
     for entry in fs::read_dir(root().join("tests/fixtures").join(fixture)).unwrap() {
         let file = entry.unwrap();

@@ -148,7 +148,11 @@ fn table(of: &Section, name: &str) -> Markup {
                     thead {
                         tr {
                             @for column in &of.columns {
-                                th.n[is_number(column.kind)] scope="col" { (column.name) }
+                                @if column.name.is_empty() {
+                                    td {}
+                                } @else {
+                                    th.n[is_number(column.kind)] scope="col" { (column.name) }
+                                }
                             }
                         }
                     }

@@ -20,6 +20,8 @@ for (const table of document.querySelectorAll("table.data")) {
   };
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, at) => {
+    // A column without a name is a picture of the one beside it.
+    if (!head.textContent) return;
     const button = document.createElement("button");
     button.append(...head.childNodes);
     head.append(button);
