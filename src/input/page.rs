@@ -1,5 +1,7 @@
 //! The summary that is in a page: how it gets there, and how it is read.
 
+use std::borrow::Cow;
+use std::cmp::Reverse;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -20,10 +22,57 @@ const LEVEL: i32 = 9;
 /// A damaged page must not fill the memory.
 const BYTES_AT_MOST: u64 = 1 << 30;
 
-/// The element that holds a summary.
-pub(crate) fn element(summary: &Summary) -> io::Result<String> {
-    let compressed = zstd::encode_all(json_line(summary)?.as_bytes(), LEVEL)?;
-    Ok(format!("{BEGIN}{}{END}", STANDARD.encode(compressed)))
+/// Bytes of the element: a page is to stay below 1 MB whatever the run is.
+const ELEMENT_AT_MOST: usize = 400_000;
+/// Ranks and pairs of hosts that are kept of more, those with the most bytes.
+const KEPT_AT_MOST: usize = 1024;
+/// What grows with the square of the run, or with its ranks: what it is, and how it is left out. In the order in which one
+/// can do without it.
+const DETAILS: [Detail; 4] = [
+    ("what each rank sent to each other rank", |summary| {
+        summary.peers.iter_mut().for_each(|traffic| traffic.matrix.clear());
+    }),
+    ("how much ranks sent that sent little", |summary| {
+        for traffic in &mut summary.peers {
+            traffic.ranks.sort_by_key(|of| (Reverse(of.bytes), of.rank));
+            traffic.ranks.truncate(KEPT_AT_MOST);
+            traffic.ranks.sort_by_key(|of| of.rank);
+        }
+    }),
+    ("what hosts sent to each other that was little", |summary| {
+        for traffic in &mut summary.peers {
+            traffic.by_host.sort_by_key(|of| Reverse(of.bytes));
+            traffic.by_host.truncate(KEPT_AT_MOST);
+        }
+    }),
+    ("the chains of callers of call sites", |summary| {
+        let sites = summary.sites.iter_mut().flat_map(|sites| &mut sites.sites);
+        sites.for_each(|site| site.stacks.clear());
+    }),
+];
+
+type Detail = (&'static str, fn(&mut Summary));
+
+/// The element that holds a summary, and what was left out to keep it small.
+pub(crate) fn element(summary: &Summary) -> io::Result<(String, Vec<&'static str>)> {
+    let made = |summary: &Summary| -> io::Result<String> {
+        let compressed = zstd::encode_all(json_line(summary)?.as_bytes(), LEVEL)?;
+        Ok(format!("{BEGIN}{}{END}", STANDARD.encode(compressed)))
+    };
+    let mut element = made(summary)?;
+    let (mut smaller, mut left_out) = (Cow::Borrowed(summary), Vec::new());
+    for (what, leave_out) in DETAILS {
+        if element.len() <= ELEMENT_AT_MOST {
+            break;
+        }
+        leave_out(smaller.to_mut());
+        let without = made(&smaller)?;
+        if without.len() < element.len() {
+            left_out.push(what);
+        }
+        element = without;
+    }
+    Ok((element, left_out))
 }
 
 /// Whether a file is a page, of gyan or of somebody else.

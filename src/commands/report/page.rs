@@ -69,6 +69,7 @@ fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> 
         OfRanks::merge,
     );
     let sizes = view::sizes(summary);
-    let more = More { sizes: &sizes, ranks: &ranks };
-    render::html(out, &page_of_run(summary, concluded.known(), &more), &element(summary)?)
+    let (element, left_out) = element(summary)?;
+    let more = More { sizes: &sizes, ranks: &ranks, left_out: &left_out };
+    render::html(out, &page_of_run(summary, concluded.known(), &more), &element)
 }

@@ -7,7 +7,7 @@ use super::{Section, View};
 use pictures::Chart;
 
 /// Rows of a table: a page is to be sent by mail.
-const ROWS_AT_MOST: usize = 250;
+pub(crate) const ROWS_AT_MOST: usize = 250;
 
 /// What is on one page.
 pub(crate) struct Page<'a> {

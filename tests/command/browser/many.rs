@@ -4,7 +4,9 @@
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use gyan_results::{RankProfile, Reduction, Summary, rank_file_name, read_rank};
+use gyan_results::{
+    PeerTraffic, Peers, RankProfile, Reduction, Summary, rank_file_name, read_rank,
+};
 
 use crate::common::root;
 
@@ -72,6 +74,12 @@ fn change(profile: &mut RankProfile, rank: u32) {
         call.count = roll() >> 24;
         call.time_s = call.time_s.map(|_| (roll() >> 40) as f64 * 1e-7);
     }
+    let next = |by: u32| PeerTraffic {
+        rank: Some((rank + by) % RANKS),
+        number: u64::from(by),
+        bytes: u64::from(by) * 1_000_000,
+    };
+    profile.peers = Some(Peers { messages: [1, 700].map(next).into(), accesses: Vec::new() });
     let in_mpi = (roll() >> 11) as f64 / (1_u64 << 53) as f64;
     if let Some(of) = &mut profile.in_mpi {
         // One host is far from the others.

@@ -33,6 +33,24 @@ const LOOK: &str = "(() => {
     };
 })()";
 
+/// What is said where one points at the first pixels of a drawing; nothing where there is no such drawing.
+const POINT: &str = "(async () => {
+    const drawing = document.querySelector('DRAWING');
+    if (!drawing) return null;
+    drawing.scrollIntoView({ behavior: 'instant' });
+    const box = drawing.getBoundingClientRect();
+    const at = { clientX: box.left + 1, clientY: box.top + 1 };
+    drawing.dispatchEvent(new PointerEvent('pointerenter', at));
+    const tip = document.querySelector('.tip');
+    for (let tries = 0; tries < 100 && tip.hidden; tries++) {
+        await new Promise(done => setTimeout(done, 20));
+        drawing.dispatchEvent(new PointerEvent('pointermove', at));
+    }
+    const said = tip.textContent;
+    drawing.dispatchEvent(new PointerEvent('pointerleave', at));
+    return said;
+})()";
+
 /// Levels A and AA of WCAG 2.0 and 2.1: what is wrong, where and why.
 const CHECK: &str = "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], resultTypes: ['violations'] })
     .then(found => found.violations.map(of => `${of.id}: ${of.help}: ${of.nodes.slice(0, 3).map(node =>
@@ -49,6 +67,7 @@ fn page(place: &Path, name: &str, of: &Path) -> PathBuf {
     let page = place.join(format!("{name}.html"));
     let outcome = run(gyan().args(["report", "--format", "html", "-o"]).arg(&page).arg(of));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(fs::metadata(&page).unwrap().len() < 1_000_000, "{name}");
     page
 }
 
@@ -110,6 +129,7 @@ fn pages_are_for_everybody_and_for_every_window() {
     let place = TempDir::new().unwrap();
     let mut browser = Browser::start();
     let mut barriers = Vec::new();
+    let mut pointed_at = [const { Vec::new() }; 2];
     for page in pages(place.path()) {
         let titles = titles_of_findings(&page);
         browser.new_tab();
@@ -124,6 +144,10 @@ fn pages_are_for_everybody_and_for_every_window() {
             assert_ne!(seen["sortable"], 0, "{what}: the script did not run");
             assert_eq!(seen["images"], true, "{what}");
             backgrounds.push(seen["background"].clone());
+        }
+        for (drawing, seen) in ["svg.curve", "img.matrix"].iter().zip(&mut pointed_at) {
+            let said = browser.value_of(&POINT.replace("DRAWING", drawing));
+            seen.extend(said.as_str().map(str::to_owned));
         }
         assert_eq!(backgrounds[0], backgrounds[2]);
         assert_ne!(backgrounds[0], backgrounds[1], "{}: dark is light", page.display());
@@ -156,6 +180,11 @@ fn pages_are_for_everybody_and_for_every_window() {
         is_quiet(&browser, &page.display().to_string());
     }
     assert!(barriers.is_empty(), "{}", barriers.join("\n"));
+    let [courses, matrices] = pointed_at;
+    assert_eq!(courses, ["0.00 s to 0.0521 s: 2,097,152"; 2]);
+    // In the first bin, of 7 hosts, all ranks but the last send to the next one.
+    let hosts = "node00000-node00006";
+    assert_eq!(matrices, [format!("{hosts} to {hosts}: 447,000,000 bytes")]);
 }
 
 #[test]

@@ -12,13 +12,13 @@ use crate::view::page::pictures::{Band, Bands, Chart};
 pub(super) fn drawn(bands: &Bands, of: &Chart, id: &str) -> Markup {
     html! {
         div.bands {
-            @for (at, band) in bands.bands.iter().enumerate() { (course(band, of, &format!("{id}-{at}"))) }
+            @for (at, band) in bands.bands.iter().enumerate() { (course(band, bands.end_s, of, &format!("{id}-{at}"))) }
         }
         (below(&["0 s".to_owned(), seconds(bands.end_s)]))
     }
 }
 
-fn course(band: &Band, of: &Chart, id: &str) -> Markup {
+fn course(band: &Band, end_s: f64, of: &Chart, id: &str) -> Markup {
     let highest = band.parts.iter().flatten().fold(0.0_f64, |most, part| most.max(part[2]));
     let lowest = band.parts.iter().flatten().fold(0.0_f64, |least, part| least.min(part[0]));
     let range = (highest - lowest).max(f64::MIN_POSITIVE);
@@ -37,11 +37,20 @@ fn course(band: &Band, of: &Chart, id: &str) -> Markup {
     }
     let marks = format!("<path class=\"area\" d=\"{area}\"/><path class=\"course\" d=\"{line}\"/>");
     let object = band.object.as_ref().map_or_else(String::new, |object| format!(", {object}"));
+    // For who points at a part: its least, mean and most, or the one that all three are.
+    let numbers = |part: &Option<[f64; 3]>| match part {
+        None => String::new(),
+        Some([min, _, max]) if min >= max => double(*min),
+        Some(part) => part.map(double).join("|"),
+    };
+    let parts: Vec<String> = band.parts.iter().map(numbers).collect();
     html! {
         div.name { b { (text(&(&band.name).into())) } " " small { (band.class) (text(&object.into())) } }
-        (beside_scale(
-            [&double(highest), &double(lowest)],
-            &svg(of, id, "course-of", "0 0 1000 60", true, &marks),
-        ))
+        div.course-of data-parts=(parts.join(";")) data-end=(end_s) {
+            (beside_scale(
+                [&double(highest), &double(lowest)],
+                &svg(of, id, "curve", "0 0 1000 60", true, &marks),
+            ))
+        }
     }
 }

@@ -1,16 +1,23 @@
 //! Who sends how much to whom: squares, and pixels where there are many.
 
+use std::io::Write as _;
+
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
 use gyan_results::Number;
 use maud::{Markup, html};
 
 use super::super::super::text::{number, text};
 use super::{below, rectangle, svg, swatch};
 use crate::view::page::pictures::{Chart, Matrix};
+use crate::view::value::Unit;
 
 /// A matrix of more rows is an image.
 const SQUARES_AT_MOST: usize = 24;
+/// Of what is inside a page to name the numbers of an image: without it they are in the tables.
+const NUMBERS_AT_MOST: usize = 100_000;
 
 pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     let most = matrix.cells.iter().copied().max().unwrap_or(0);
@@ -36,8 +43,10 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     } else {
         let alternative = format!("{}: {}", text(&of.title), text(&of.says));
         let data = STANDARD.encode(image(matrix, least, most));
+        let numbers = numbers(matrix).filter(|numbers| numbers.len() <= NUMBERS_AT_MOST);
         html! {
-            img.matrix src={ "data:image/png;base64," (data) } width=(side) height=(side) alt=(alternative);
+            img.matrix src={ "data:image/png;base64," (data) } width=(side) height=(side) alt=(alternative)
+                data-numbers=[numbers];
         }
     };
     let corners = format!(
@@ -55,6 +64,24 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
             @if most > least { li { "logarithmic" } }
         }
     }
+}
+
+/// What the script shows where one points at an image: a zlib stream in Base64 of the unit, the names and the cells, each in
+/// a line, with tabs between them.
+fn numbers(matrix: &Matrix) -> Option<String> {
+    let unit = match matrix.unit {
+        Unit::Bytes => " bytes",
+        _ => "",
+    };
+    let names: Vec<String> = matrix.names.iter().map(|name| text(&name.into())).collect();
+    let cells: Vec<String> = matrix.cells.iter().map(u64::to_string).collect();
+    let lines = [unit, &names.join("\t"), &cells.join("\t")].join("\n");
+    let mut stream = ZlibEncoder::new(Vec::new(), Compression::default());
+    stream
+        .write_all(lines.as_bytes())
+        .and_then(|()| stream.finish())
+        .ok()
+        .map(|of| STANDARD.encode(of))
 }
 
 /// One of ten, on a logarithmic scale.

@@ -13,14 +13,14 @@ use super::super::Kind;
 use super::super::headings::{command, phase_name};
 use super::super::histogram::{self, Histogram as Sizes};
 use super::super::page::pictures::{self, Bar, Bars, Chart, Histogram, Key, Picture};
-use super::super::page::{Block, Card, Page};
+use super::super::page::{Block, Card, Page, ROWS_AT_MOST};
 use super::super::value::{Amount, Plot, Unit, Value, bytes, integer, line, row, seconds, share};
 use super::super::{
     Section, column, environment, findings, machine, peers, queues, sites, texts, waiting,
 };
 use super::calls::Whole;
 use super::{Known, calls, classes, cost, coverage, first, hosts, phases, tables, title};
-use matrix::{SIDE_AT_MOST, by_host, by_rank};
+use matrix::{by_host, by_rank, each, hosts as hosts_of};
 pub(crate) use ranks::OfRanks;
 use tree::tree;
 
@@ -40,6 +40,8 @@ const ROWS_IF_OPEN: usize = 40;
 pub(crate) struct More<'a> {
     pub(crate) sizes: &'a [Sizes],
     pub(crate) ranks: &'a OfRanks,
+    /// What the summary inside the page is without.
+    pub(crate) left_out: &'a [&'static str],
 }
 
 pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
@@ -67,7 +69,7 @@ pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &Mor
             Err(why) => absent.push(why),
         }
     }
-    blocks.push(how_to_read(absent));
+    blocks.push(how_to_read(absent, more.left_out));
     Page { title: title(summary), headline: first::headline(summary, known.called), blocks }
 }
 
@@ -138,7 +140,7 @@ fn of_time<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<
         ),
         None => {}
     }
-    let hosts = hosts::table(summary, true);
+    let hosts = hosts::table_of_some(summary, ROWS_AT_MOST);
     Ok(block.with(false, std::iter::once(section).chain(hosts)))
 }
 
@@ -338,12 +340,11 @@ fn of_peers(summary: &Summary) -> Made<'_> {
             }
         };
         let (size, of_ranks) = (summary.ranks.expected as usize, !traffic.matrix.is_empty());
-        let by: Value = match () {
-            () if !of_ranks => "by host".into(),
-            () if size > SIDE_AT_MOST => {
-                line!["by bins of ", size.div_ceil(SIDE_AT_MOST), " ranks"]
-            }
-            () => "by rank".into(),
+        let by: Value = match (of_ranks, each(size), each(hosts_of(traffic).len())) {
+            (true, 1, _) => "by rank".into(),
+            (true, each, _) => line!["by bins of ", each, " ranks"],
+            (false, _, 1) => "by host".into(),
+            (false, _, each) => line!["by bins of ", each, " hosts"],
         };
         for (unit, question, total) in
             [(Unit::Bytes, bytes, traffic.bytes), (Unit::Count, number, traffic.number)]
@@ -432,7 +433,7 @@ fn of_cost(summary: &Summary) -> Block<'_> {
     block
 }
 
-fn how_to_read(absent: Vec<Value>) -> Block {
+fn how_to_read<'a>(absent: Vec<Value<'a>>, left_out: &[&'static str]) -> Block<'a> {
     let mut block = Block::new("reading", "How to read this page");
     block.says.extend([
         "A number marked e is estimated from the calls that were timed; ± is its standard error. One marked s comes from \
@@ -443,6 +444,12 @@ fn how_to_read(absent: Vec<Value>) -> Block {
             .into(),
         "The page holds the summary of the run: gyan report reads it like a run directory.".into(),
     ]);
+    if !left_out.is_empty() {
+        let what = left_out.join(", and ");
+        block.says.push(
+            format!("To keep the page small, that summary is without {what}; the run directory has it all.").into(),
+        );
+    }
     if !absent.is_empty() {
         block.push(true, Section::of_notes("Not on this page", absent));
     }
