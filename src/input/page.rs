@@ -107,3 +107,35 @@ pub(crate) fn read(file: &Path) -> Result<Summary, Error> {
         Error::new(file.display(), format!("its summary {why}"), remedy)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use gyan_results::{MatrixRow, read_summary};
+
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_is_left_out_and_named() {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/results-schema/examples/summary.json");
+        let small = read_summary(example.as_ref()).unwrap();
+        assert_eq!(element(&small).unwrap().1, [""; 0]);
+        let mut large = small.clone();
+        // Bytes that do not compress.
+        let mut dice = 1_u64;
+        let mut roll = move || {
+            dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            dice >> 16
+        };
+        let mut row =
+            |rank| MatrixRow { rank, to: (0..300).map(|to| (Some(to), 1, roll())).collect() };
+        large.peers[0].matrix = (0..300).map(&mut row).collect();
+        let (element, left_out) = element(&large).unwrap();
+        assert_eq!(left_out, ["what each rank sent to each other rank"]);
+        assert!(element.len() <= ELEMENT_AT_MOST, "{}", element.len());
+        let directory = tempfile::tempdir().unwrap();
+        let page = directory.path().join("page.html");
+        fs::write(&page, element).unwrap();
+        large.peers.iter_mut().for_each(|traffic| traffic.matrix.clear());
+        assert!(read(&page).unwrap() == large);
+    }
+}

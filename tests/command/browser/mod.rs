@@ -8,6 +8,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -185,6 +187,31 @@ fn pages_are_for_everybody_and_for_every_window() {
     // In the first bin, of 7 hosts, all ranks but the last send to the next one.
     let hosts = "node00000-node00006";
     assert_eq!(matrices, [format!("{hosts} to {hosts}: 447,000,000 bytes")]);
+}
+
+/// `scripts/screenshots` makes them small.
+#[test]
+#[ignore = "writes docs/images: scripts/screenshots"]
+fn screenshots() {
+    let place = TempDir::new().unwrap();
+    let page = page(place.path(), "page", &root().join("tests/fixtures/quickstart.gyan.zst"));
+    let images = root().join("docs/images");
+    fs::create_dir_all(&images).unwrap();
+    let mut browser = Browser::start();
+    browser.new_tab();
+    browser.open(&page);
+    for (name, width, scheme, height) in
+        [("page", 1280, "light", 1195), ("page-dark", 400, "dark", 1240)]
+    {
+        browser.seen_as(width, scheme);
+        let clip =
+            serde_json::json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
+        let wanted =
+            serde_json::json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+        let image = browser.call("Page.captureScreenshot", &wanted);
+        let image = STANDARD.decode(image["data"].as_str().unwrap()).unwrap();
+        fs::write(images.join(format!("{name}.png")), image).unwrap();
+    }
 }
 
 #[test]

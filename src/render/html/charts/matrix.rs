@@ -1,5 +1,6 @@
 //! Who sends how much to whom: squares, and pixels where there are many.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 
 use base64::Engine;
@@ -10,12 +11,14 @@ use gyan_results::Number;
 use maud::{Markup, html};
 
 use super::super::super::text::{number, text};
-use super::{below, rectangle, svg, swatch};
+use super::{below, rectangle, round, svg, swatch};
 use crate::view::page::pictures::{Chart, Matrix};
 use crate::view::value::Unit;
 
 /// A matrix of more rows is an image.
 const SQUARES_AT_MOST: usize = 24;
+/// How high letters are, for each row.
+const LETTER: f64 = 0.28;
 /// Of what is inside a page to name the numbers of an image: without it they are in the tables.
 const NUMBERS_AT_MOST: usize = 100_000;
 
@@ -26,7 +29,23 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     let side = matrix.side;
     let name = |at: usize| matrix.names.get(at).map_or("", String::as_str);
     let drawing = if side <= SQUARES_AT_MOST {
+        // Short names are beside the squares, below and above which there is room for them.
+        let (are_short, letter) =
+            (matrix.names.iter().all(|name| name.len() <= 4), side as f64 * LETTER);
+        let margin = if are_short { 2.4 * letter } else { 0.0 };
         let mut marks = String::new();
+        for at in (0..side).filter(|_| are_short) {
+            let (name, middle) = (html! { (name(at)) }.into_string(), at as f64 * 10.0 + 5.0);
+            for (x, y) in [(middle, -0.6 * letter), (-1.3 * letter, middle + 0.35 * letter)] {
+                let _ = write!(
+                    marks,
+                    "<text x=\"{}\" y=\"{}\" font-size=\"{}\">{name}</text>",
+                    round(x),
+                    round(y),
+                    round(letter)
+                );
+            }
+        }
         for (at, &cell) in matrix.cells.iter().enumerate() {
             let (from, to) = (at / side, at % side);
             let about = format!("{} to {}: {}", name(from), name(to), shown(cell));
@@ -38,7 +57,8 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
             let square = [to as f64 * 10.0 + 0.25, from as f64 * 10.0 + 0.25, 9.5, 9.5];
             rectangle(&mut marks, &class, square, &about);
         }
-        let view_box = format!("0 0 {0} {0}", side * 10);
+        let whole = side as f64 * 10.0 + margin;
+        let view_box = format!("{0} {0} {1} {1}", round(-margin), round(whole));
         svg(of, id, "matrix", &view_box, false, &marks)
     } else {
         let alternative = format!("{}: {}", text(&of.title), text(&of.says));

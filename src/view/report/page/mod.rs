@@ -232,7 +232,10 @@ fn of_sites<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
         ));
     }
     let mut sections = sites::sites(summary, found, true).sections.into_iter();
-    block.extend(true, sections.next());
+    let is_short = |section: &Section| section.rows.len() <= ROWS_IF_OPEN;
+    if let Some(section) = sections.next() {
+        block.push(is_short(&section), section);
+    }
     let ways = sections.take(BARS_AT_MOST);
     Ok(block.with(false, ways))
 }
@@ -407,6 +410,10 @@ fn variables(summary: &Summary) -> Made<'_> {
         return Err("performance variables: the library exports none that was read".into());
     }
     let mut block = Block::new("variables", "What the MPI library counted");
+    block.says.push(
+        "What a variable is, in the words of the library, is in no profile: gyan varlist --pvars --long lists it."
+            .into(),
+    );
     let of_functions: &[CallSummary] = &[];
     let sections =
         tables(&summary.pvars, of_functions, &summary.samples, &Whole::run(summary), true);

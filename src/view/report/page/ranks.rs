@@ -120,7 +120,7 @@ impl OfRanks {
             line!["from ", min, " to ", max, ", ", known(share(of.share.avg)), " on average", each];
         let named =
             |member: &Member<'a>| line![member.who.name(summary), ", ", known(share(member.mean))];
-        let middle = members.get(members.len() / 2).filter(|_| members.len() > 2);
+        let middle = members.get(members.len() / 2).filter(|_| members.len() > FEW);
         let mut notes: Vec<Value> =
             middle.map(|member| line!["in the middle: ", named(member)]).into_iter().collect();
         let (below, above): (Vec<_>, Vec<_>) = members
