@@ -32,14 +32,14 @@ const DETAILS: [Detail; 4] = [
     ("what each rank sent to each other rank", |summary| {
         summary.peers.iter_mut().for_each(|traffic| traffic.matrix.clear());
     }),
-    ("how much ranks sent that sent little", |summary| {
+    ("how much each rank sent, beyond the 1,024 that sent most", |summary| {
         for traffic in &mut summary.peers {
             traffic.ranks.sort_by_key(|of| (Reverse(of.bytes), of.rank));
             traffic.ranks.truncate(KEPT_AT_MOST);
             traffic.ranks.sort_by_key(|of| of.rank);
         }
     }),
-    ("what hosts sent to each other that was little", |summary| {
+    ("pairs of hosts beyond the 1,024 with most bytes", |summary| {
         for traffic in &mut summary.peers {
             traffic.by_host.sort_by_key(|of| Reverse(of.bytes));
             traffic.by_host.truncate(KEPT_AT_MOST);
