@@ -28,7 +28,7 @@ const ELEMENT_AT_MOST: usize = 400_000;
 const KEPT_AT_MOST: usize = 1024;
 /// What grows with the square of the run, or with its ranks: what it is, and how it is left out. In the order in which one
 /// can do without it.
-const DETAILS: [Detail; 4] = [
+const DETAILS: [Detail; 5] = [
     ("what each rank sent to each other rank", |summary| {
         summary.peers.iter_mut().for_each(|traffic| traffic.matrix.clear());
     }),
@@ -43,6 +43,11 @@ const DETAILS: [Detail; 4] = [
         for traffic in &mut summary.peers {
             traffic.by_host.sort_by_key(|of| Reverse(of.bytes));
             traffic.by_host.truncate(KEPT_AT_MOST);
+        }
+    }),
+    ("the time in MPI and the queues of each host", |summary| {
+        for host in &mut summary.by_host {
+            (host.in_mpi, host.unexpected_length, host.posted_length) = (None, None, None);
         }
     }),
     ("the chains of callers of call sites", |summary| {
