@@ -91,18 +91,6 @@ fn natural(path: &Path) -> (String, Option<u64>, String) {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_are_in_the_order_of_their_numbers() {
-        let mut names = ["run-10", "b", "run-2", "a-1", "run-2b"].map(PathBuf::from);
-        names.sort_by_cached_key(|path| natural(path));
-        assert_eq!(names, ["a-1", "b", "run-2", "run-2b", "run-10"].map(PathBuf::from));
-    }
-}
-
-#[cfg(test)]
-mod tests {
     use gyan_results::{SUMMARY_FILE, read_rank, write_summary};
 
     use super::*;
@@ -129,13 +117,14 @@ mod tests {
     #[test]
     fn a_directory_of_runs_gives_them_in_the_order_of_their_numbers() {
         let place = tempfile::tempdir().unwrap();
-        for name in ["run-10", "run-2", "run-1", "nothing"] {
+        // Groups of runs, as gyan run --alternate leaves them, beside runs.
+        for name in ["run-10", "run-2", "run-1", "set=8/run-1", "nothing"] {
             let inner = place.path().join(name);
             if name == "nothing" { fs::create_dir(inner).unwrap() } else { run(&inner) }
         }
         fs::write(place.path().join("notes.txt"), "no run").unwrap();
         let runs = open(&[place.path().to_owned()]).unwrap();
-        assert_eq!(names(&runs, place.path()), ["run-1", "run-2", "run-10"]);
+        assert_eq!(names(&runs, place.path()), ["run-1", "run-2", "run-10", "set=8/run-1"]);
         assert!(runs.iter().all(|run| run.summary.ranks.reduced == 2));
     }
 
@@ -147,7 +136,7 @@ mod tests {
         let of_directory = open(std::slice::from_ref(&directory)).unwrap().remove(0);
         let (file, html) = (place.path().join("kept.json"), place.path().join("kept.html"));
         write_summary(&mut fs::File::create(&file).unwrap(), &of_directory.summary).unwrap();
-        let element = page::element(&of_directory.summary).unwrap();
+        let (element, _) = page::element(&of_directory.summary).unwrap();
         fs::write(&html, format!("<!DOCTYPE html>{element}")).unwrap();
         let runs = open(&[file, html, directory.clone()]).unwrap();
         assert_eq!(names(&runs, place.path()), ["kept.json", "kept.html", "run"]);

@@ -226,7 +226,7 @@ fn recorded(directory: &Path, name: &str) -> Option<String> {
 #[test]
 fn it_runs_a_program_again_and_again_in_turn_with_settings_and_stops_where_one_fails() {
     for (mpi, cvar, variable) in [
-        (OPENMPI, "mpi_yield_when_idle", "OMPI_MCA_mpi_yield_when_idle=1"),
+        (OPENMPI, "btl_vader_eager_limit", "OMPI_MCA_btl_vader_eager_limit=8192"),
         (MPICH, "MPIR_CVAR_BCAST_MIN_PROCS", "MPIR_CVAR_BCAST_MIN_PROCS=3"),
     ] {
         let here = TempDir::new().unwrap();
