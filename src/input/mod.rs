@@ -5,4 +5,5 @@ pub(crate) mod directory;
 mod killed;
 pub mod packed;
 pub(crate) mod page;
+pub(crate) mod runs;
 pub(crate) mod source;
