@@ -252,7 +252,7 @@ Examples:
   gyan scale runs                          all runs in a directory; several of a size are repeats
   gyan scale --weak n2 n4 n8 n16 n32       the work grows with the number of ranks
   gyan scale --target 4096 runs            what is predicted for 4096 ranks
-  gyan scale --vars '*recvq*' runs         minimum, average and maximum of some variables at each size
+  gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
   gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
   gyan scale --format html -o scale.html runs   a page with curves
 
@@ -275,9 +275,9 @@ pub(crate) struct ScaleOptions {
     /// The size that numbers are predicted for [default: 4 times the largest]
     #[arg(long, value_name = "SIZE")]
     pub(crate) target: Option<f64>,
-    /// Only what matches, with * and ?, and its minimum, average and maximum at each size
-    #[arg(long, value_name = "GLOB")]
-    pub(crate) vars: Option<String>,
+    /// Only what matches one of these, with * and ?, and its minimum, average and maximum at each size
+    #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
+    pub(crate) vars: Vec<String>,
     /// Every number: also what is constant or 0
     #[arg(short, long)]
     pub(crate) all: bool,

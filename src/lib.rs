@@ -8,7 +8,7 @@
 //! | `commands` | What does each subcommand do? |
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
-//! | `comparison` | What do several runs tell that one does not? |
+//! | `comparison` | How do runs differ, and how do they grow? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `view` | What is shown, in which order? |

@@ -21,11 +21,11 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     let by = options.by.as_deref();
     let question = Question { by, is_weak: options.weak, target: options.target };
     let (mut scaling, left_out) = scaling(&runs, &question)?;
-    let is_whole = left_out.is_empty() && runs.iter().all(|run| run.summary.ranks.is_complete());
+    let is_whole = left_out.is_empty() && runs.iter().all(|run| run.is_complete);
     let more = |more| format!("{more} more runs are left out");
     say::warn_of(left_out, more);
-    if let Some(glob) = &options.vars {
-        keep(&mut scaling, glob)?;
+    if !options.vars.is_empty() {
+        keep(&mut scaling, &options.vars)?;
     }
     match (&options.output, format) {
         (Some(file), _) => {
@@ -60,7 +60,7 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
 }
 
 fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(), Error> {
-    let view = view::scaling(scaling, options.vars.is_some(), options.all);
+    let view = view::scaling(scaling, !options.vars.is_empty(), options.all);
     print(|mut out: &mut dyn Write| match format {
         Format::Table => render::table(out, &view),
         Format::Markdown => render::markdown(out, &view),
@@ -73,11 +73,11 @@ fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(),
 }
 
 /// Keeps what matches; that nothing does is an error, because it is a spelling mistake.
-fn keep(scaling: &mut Scaling, glob: &str) -> Result<(), Error> {
-    let pattern = WildMatch::new(glob);
-    scaling.rows.retain(|row| pattern.matches(&row.name));
+fn keep(scaling: &mut Scaling, globs: &[String]) -> Result<(), Error> {
+    let patterns: Vec<WildMatch> = globs.iter().map(|glob| WildMatch::new(glob)).collect();
+    scaling.rows.retain(|row| patterns.iter().any(|pattern| pattern.matches(&row.name)));
     if scaling.rows.is_empty() {
-        let what = format!("--vars {glob}");
+        let what = format!("--vars {}", globs.join(","));
         let remedy = "gyan scale --all shows the names";
         return Err(Error::new(what, "no function and no variable matches", remedy));
     }

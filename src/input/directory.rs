@@ -50,8 +50,8 @@ impl RankFile {
 }
 
 impl Directory {
-    /// A page, which holds the summary of a run.
-    pub(crate) fn of_page(path: &Path, summary: Summary) -> Directory {
+    /// The summary of a run, and nothing of its ranks: from a page, or from a file.
+    pub(crate) fn of_summary(path: &Path, summary: Summary) -> Directory {
         Directory {
             path: path.to_owned(),
             others: Vec::new(),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    HostSummary, RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE,
-    Summary, read_summary,
+    HostSummary, RankProfile, RankReader, Reduction, ReductionInOrder, SUMMARY_FILE, Summary,
+    read_summary,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
@@ -52,7 +52,9 @@ type Read = Result<RankProfile, String>;
 impl Source {
     pub(crate) fn open(path: &Path) -> Result<Source, Error> {
         if page::is_page(path) {
-            page::read(path).map(|summary| Source::Directory(Directory::of_page(path, summary)))
+            page::read(path).map(|summary| Source::Directory(Directory::of_summary(path, summary)))
+        } else if path.is_file() && path.extension().is_some_and(|extension| extension == "json") {
+            read(path).map(|summary| Source::Directory(Directory::of_summary(path, summary)))
         } else if path.is_file() {
             Packed::open(path).map(Source::Pack)
         } else {
@@ -312,21 +314,12 @@ impl Source {
             return Err(Error::new(path, why, "pack the directory again"));
         }
         let summary = self.summary_file();
-        match read_summary(&summary) {
-            Ok(summary) => Ok(summary),
-            Err(ReadError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Error::new(
-                    self.path().display(),
-                    "holds no rank profiles (rank-NNNNNN.json)",
-                    "name the run directory of a program that ran under gyan",
-                ))
-            }
-            Err(error) => {
-                let text = error.to_string();
-                let (why, remedy) = text.split_once("; ").unwrap_or((&text, "reduce again"));
-                Err(Error::new(summary.display(), why, remedy))
-            }
+        if !summary.exists() {
+            let why = "holds no rank profiles (rank-NNNNNN.json)";
+            let remedy = "name the run directory of a program that ran under gyan";
+            return Err(Error::new(self.path().display(), why, remedy));
         }
+        read(&summary)
     }
 
     /// Says what the summary lacks, on stderr. Whether it is complete.
@@ -399,6 +392,15 @@ impl Source {
         }
         Ok(())
     }
+}
+
+/// The summary in a file.
+fn read(file: &Path) -> Result<Summary, Error> {
+    read_summary(file).map_err(|error| {
+        let text = error.to_string();
+        let (why, remedy) = text.split_once("; ").unwrap_or((&text, "reduce again"));
+        Error::new(file.display(), why, remedy)
+    })
 }
 
 /// That the profiles that are missing can be on other hosts, where they are those of whole hosts with as many ranks as the

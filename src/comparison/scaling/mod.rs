@@ -15,6 +15,7 @@ use gyan_results::{
 };
 
 use super::growth::{Point, expected, fit};
+use super::statistics;
 use crate::error::Error;
 use crate::findings::efficiencies;
 use crate::input::runs::Run;
@@ -41,7 +42,7 @@ pub(crate) fn scaling(runs: &[Run], question: &Question) -> Result<(Scaling, Vec
     for run in runs {
         match usable(run, &program).and_then(|()| size(&run.summary, question.by)) {
             Ok(size) => sizes.entry(size).or_default().push(run),
-            Err(why) => left_out.push(format!("{}: {why}; left out", run.name)),
+            Err(why) => left_out.push(format!("{}: {why}; left out", run.path.display())),
         }
     }
     if sizes.len() < 2 {
@@ -158,15 +159,10 @@ fn split(left_out: &str) -> Error {
     Error::new(what, why.trim_end_matches("; left out"), "name other runs")
 }
 
-/// The middle of what runs of the same size have; of two the mean.
+/// The median of what runs of the same size have.
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.into_iter().collect();
-    values.sort_by(f64::total_cmp);
-    match values.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => values[n / 2],
-        n => f64::midpoint(values[n / 2 - 1], values[n / 2]),
-    }
+    let values: Vec<f64> = values.into_iter().collect();
+    statistics::median(&values).unwrap_or(0.0)
 }
 
 /// The least and the largest of several.
@@ -198,7 +194,7 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
         let pop = pop(runs, first_outside.zip(outside).map(|(first, this)| first / this));
         ScaleSize {
             size: size.0,
-            runs: runs.iter().map(|run| run.name.clone()).collect(),
+            runs: runs.iter().map(|run| run.path.display().to_string()).collect(),
             ranks,
             hosts: one.hosts.len(),
             is_oversubscribed: one.placements.iter().any(|placement| placement.is_oversubscribed),
@@ -360,7 +356,7 @@ fn remarks(sizes: &BTreeMap<Size, Vec<&Run>>) -> Vec<String> {
         if ranks.reduced < ranks.expected {
             remarks.push(format!(
                 "{}: {} of {} ranks have no profile; averages are over the others",
-                run.name,
+                run.path.display(),
                 ranks.expected - ranks.reduced,
                 ranks.expected
             ));

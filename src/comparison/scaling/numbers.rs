@@ -132,7 +132,9 @@ fn queue(row: &QueueRow, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
         QueueUnit::Messages | QueueUnit::Receives => ScaleUnit::Count,
     };
     let spread = Spread { unit, is_exact: false, min: 0.0, avg: mean, max: max.value };
-    put(ScaleKind::Queue, &row.name, spread);
+    let quantity = serde_json::to_value(row.quantity).unwrap_or_default();
+    let quantity = quantity.as_str().unwrap_or_default().replace('_', " ");
+    put(ScaleKind::Queue, &format!("{quantity} ({})", row.name), spread);
 }
 
 fn resources(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {

@@ -134,8 +134,6 @@ pub(crate) struct Curves<'a> {
     pub(crate) by: Value<'a>,
     /// The last size on one node, where there are larger ones.
     pub(crate) boundary: Option<f64>,
-    /// Until there it is drawn.
-    pub(crate) target: f64,
     pub(crate) curves: Vec<Curve<'a>>,
 }
 

@@ -13,6 +13,13 @@ use super::{Kind, Section, View, column, numbers, plural, texts};
 pub(crate) use page::page_of_scaling;
 use sentences::sentences;
 
+/// What [`Scaling::by`] is where a size is the number of ranks.
+const BY_RANKS: &str = "ranks";
+/// Of the time: what takes less is not worth a row.
+const SHARE_AT_LEAST: f64 = 0.001;
+/// A slope of less is none.
+const LEAST_SLOPE: f64 = 0.05;
+
 /// `has_points`: the numbers at each size, instead of one row for all of them.
 pub(crate) fn scaling(of: &Scaling, has_points: bool, all: bool) -> View<'_> {
     let mut subtitle = vec![about(of)];
@@ -22,11 +29,9 @@ pub(crate) fn scaling(of: &Scaling, has_points: bool, all: bool) -> View<'_> {
     } else {
         subtitle.extend(sentences(of));
         sections.push(sizes(of));
-        sections.extend(efficiencies(of));
-        let (times, others) = of.rows.iter().partition(|row| row.target_share.is_some());
+        let shown = of.rows.iter().filter(|row| all || is_worth_a_row(row));
+        let (times, others) = shown.partition(|row| row.target_share.is_some());
         sections.push(table(of, "Where the time goes", times, all));
-        let others: Vec<&ScaleRow> = others;
-        let others = others.into_iter().filter(|row| all || is_worth_a_row(row)).collect();
         sections.push(table(of, "What else grows", others, all));
         sections.retain(|section| !section.rows.is_empty());
     }
@@ -36,12 +41,15 @@ pub(crate) fn scaling(of: &Scaling, has_points: bool, all: bool) -> View<'_> {
     View { title: title(of), subtitle, sections }
 }
 
-/// What is said once already, is 0, or stays the same, is in the whole list only.
+/// What is said once already, is 0, stays the same or takes no time is in the whole list only.
 fn is_worth_a_row(row: &ScaleRow) -> bool {
+    if let Some(share) = row.target_share {
+        return share.max(row.share.unwrap_or(0.0)) >= SHARE_AT_LEAST;
+    }
     let is_said = matches!(row.kind, ScaleKind::RunTime | ScaleKind::InMpi);
     let is_still = match row.average.growth {
         Growth::Zero | Growth::Constant { .. } => true,
-        Growth::Slope { slope } => slope.is_some_and(|slope| slope.abs() < 0.05),
+        Growth::Slope { slope } => slope.is_some_and(|slope| slope.abs() < LEAST_SLOPE),
         _ => false,
     };
     !is_said && !is_still
@@ -57,22 +65,18 @@ fn title(of: &Scaling) -> Value<'_> {
         (one, other) => line![" on ", one, " to ", other, " hosts"],
     };
     let program = if of.program.is_empty() { "(not recorded)" } else { &of.program };
-    let ends = line!["from ", size(first), " to ", size(last), " ", unit_of_size(of)];
+    let ends = |size: Option<&ScaleSize>| number(size.map_or(0.0, |size| size.size));
+    let ends = line!["from ", ends(first), " to ", ends(last), " ", &of.by];
     line![program, ": ", runs, " runs, ", ends, on]
 }
 
 fn about(of: &Scaling) -> Value<'_> {
     let work = match (of.by.as_str(), of.is_weak) {
-        ("ranks", true) => "the work grows with the number of ranks (weak scaling)",
-        ("ranks", false) => "the same work at each size (strong scaling; --weak otherwise)",
+        (BY_RANKS, true) => "the work grows with the number of ranks (weak scaling)",
+        (BY_RANKS, false) => "the same work at each size (strong scaling; else --weak)",
         _ => "sizes are values of a setting",
     };
-    let target = line![number(of.target), " ", unit_of_size(of)];
-    line![work, "; predicted: ", target, " (--target)"]
-}
-
-fn size<'a>(of: Option<&ScaleSize>) -> Value<'a> {
-    of.map_or(Value::Nothing, |of| number(of.size))
+    line![work, "; predictions for ", number(of.target), " ", &of.by, " (--target)"]
 }
 
 /// A size as it reads: a whole number without decimals.
@@ -80,8 +84,13 @@ fn number<'a>(size: f64) -> Value<'a> {
     Unit::Count.double(size).into()
 }
 
-fn unit_of_size(of: &Scaling) -> &str {
-    &of.by
+/// ` with 32 ranks`, ` at 4096` of a setting.
+fn at_size<'a>(of: &Scaling, size: f64) -> Value<'a> {
+    if of.by == BY_RANKS {
+        line!["with ", number(size), " ranks"]
+    } else {
+        line!["at ", number(size)]
+    }
 }
 
 fn amount(unit: ScaleUnit, value: f64) -> Amount {
@@ -93,56 +102,47 @@ fn amount(unit: ScaleUnit, value: f64) -> Amount {
     .double(value)
 }
 
+/// The sizes: how fast it is, and with which efficiencies (of POP).
 fn sizes(of: &Scaling) -> Section<'_> {
-    let first = of.sizes.first().map_or(1.0, |size| f64::from(size.ranks));
-    let has_range = of.sizes.iter().any(|size| size.run_range_s.is_some());
-    let rows = of.sizes.iter().map(|size| {
-        let ideal =
-            if of.is_weak && of.by == "ranks" { None } else { Some(f64::from(size.ranks) / first) };
-        let mut cells = row![number(size.size), size.hosts, size.runs.len(), seconds(size.run_s)];
-        if has_range {
-            cells.push(
-                size.run_range_s.map_or(Value::Nothing, |[low, high]| {
-                    line![seconds(low), " to ", seconds(high)]
-                }),
-            );
+    let all = &of.sizes;
+    let by_ranks = of.by == BY_RANKS;
+    let has_hosts = all.iter().any(|size| size.hosts != all[0].hosts);
+    let has_runs = all.iter().any(|size| size.runs.len() > 1);
+    let has_pop = all.iter().any(|size| size.pop.is_some());
+    let row = |size: &ScaleSize| {
+        let mut cells = row![number(size.size)];
+        cells.extend(has_hosts.then(|| size.hosts.into()));
+        cells.extend(has_runs.then(|| size.runs.len().into()));
+        cells.push(seconds(size.run_s).into());
+        cells.extend(has_runs.then(|| {
+            size.run_range_s
+                .map_or(Value::Nothing, |[low, high]| line![seconds(low), " to ", seconds(high)])
+        }));
+        if by_ranks {
+            let ideal = f64::from(size.ranks) / f64::from(all[0].ranks);
+            cells.extend(row![size.speed_up, ideal, size.efficiency.map(share)]);
         }
-        if of.by == "ranks" {
-            cells.extend(row![
-                size.speed_up,
-                ideal.or(Some(f64::from(size.ranks) / first)),
-                size.efficiency.map(share),
-            ]);
+        if has_pop {
+            let parts = size.pop.map(|pop| {
+                [pop.load_balance, pop.communication, pop.parallel, pop.computation, pop.global]
+            });
+            cells.extend((0..5).map(|at| Value::from(parts.map(|parts| share(parts[at])))));
         }
         cells
-    });
-    let by = if of.by == "ranks" { "RANKS" } else { "SIZE" };
-    let mut columns = numbers([by, "HOSTS", "RUNS", "RUN TIME"]).to_vec();
-    if has_range {
-        columns.push(column("OF RUNS", Kind::Number));
+    };
+    let mut names = vec![if by_ranks { "RANKS" } else { "SIZE" }];
+    names.extend(has_hosts.then_some("HOSTS"));
+    names.extend(has_runs.then_some("RUNS"));
+    names.push("RUN TIME");
+    names.extend(has_runs.then_some("OF RUNS"));
+    if by_ranks {
+        names.extend(["SPEED-UP", "IDEAL", "EFFICIENCY"]);
     }
-    if of.by == "ranks" {
-        columns.extend(numbers(["SPEED-UP", "IDEAL", "EFFICIENCY"]));
+    if has_pop {
+        names.extend(["BALANCE", "COMMUNICATION", "PARALLEL", "COMPUTATION", "GLOBAL"]);
     }
-    Section { title: "".into(), columns, rows: rows.collect(), notes: Vec::new() }
-}
-
-/// The efficiencies of POP at each size.
-fn efficiencies(of: &Scaling) -> Option<Section<'_>> {
-    let rows = of.sizes.iter().filter_map(|size| {
-        let pop = size.pop?;
-        let parts =
-            [pop.load_balance, pop.communication, pop.parallel, pop.computation, pop.global];
-        let mut cells = row![number(size.size)];
-        cells.extend(parts.map(|part| Value::from(share(part))));
-        Some(cells)
-    });
-    let rows: Vec<Vec<Value>> = rows.collect();
-    let by = if of.by == "ranks" { "RANKS" } else { "SIZE" };
-    let columns =
-        numbers([by, "LOAD BALANCE", "COMMUNICATION", "PARALLEL", "COMPUTATION", "GLOBAL"]);
-    let section = Section { title: "".into(), columns, rows, notes: Vec::new() };
-    (!section.rows.is_empty()).then_some(section)
+    let columns = names.into_iter().map(|name| column(name, Kind::Number)).collect();
+    Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes: Vec::new() }
 }
 
 /// A row for each number: how it goes over the sizes, and by which law.
@@ -177,7 +177,7 @@ fn table<'a>(
         cells
     });
     let mut columns = texts(["AVERAGE RANK"]);
-    columns.extend(numbers(["SMALLEST", "LARGEST"]));
+    columns.extend(numbers(["FIRST SIZE", "LAST SIZE"]));
     columns.extend(texts(["COURSE"]));
     columns.extend(numbers(["MAX/AVG"]));
     columns.extend(texts(["GROWTH"]));
@@ -186,7 +186,7 @@ fn table<'a>(
         columns.extend(texts(["95 %"]));
     }
     if has_shares {
-        columns.extend(numbers(["SHARE", "PREDICTED"]));
+        columns.extend(numbers(["SHARE", "SHARE THEN"]));
     }
     let title = match (name, has_shares) {
         (name, true) => line![name, ", by the predicted share"],
@@ -321,7 +321,7 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
         cells.extend(row![Value::Nothing, amount(row.unit, value)]);
         rows.push(cells);
     }
-    let by = if of.by == "ranks" { "RANKS" } else { "SIZE" };
+    let by = if of.by == BY_RANKS { "RANKS" } else { "SIZE" };
     let mut columns = numbers([by, "MINIMUM", "AVERAGE", "MAXIMUM", "MAX/AVG"]).to_vec();
     if has_curve {
         columns.extend(numbers(["LAW"]));
@@ -335,7 +335,7 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
         row.imbalance.as_ref().map(|fit| line!["maximum/average: ", growth(fit), error_of(fit)]),
     );
     if let Some(at) = of.node_boundary {
-        notes.push(line!["more hosts from above ", number(at), " ", unit_of_size(of), " on"]);
+        notes.push(line!["on one node until ", number(at), ", on more above"]);
     }
     Section { title: name_of(row), columns, rows, notes }
 }

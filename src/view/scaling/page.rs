@@ -6,10 +6,7 @@ use super::super::page::pictures::{At, Chart, Curve, Curves, Picture};
 use super::super::page::{Block, Page};
 use super::super::value::{Unit, Value, line};
 use super::sentences::sentences;
-use super::{
-    about, efficiencies, error_of, growth, is_worth_a_row, name_of, sizes, table, title,
-    unit_of_size, whole_growth,
-};
+use super::{about, error_of, growth, is_worth_a_row, name_of, sizes, table, title, whole_growth};
 
 /// Charts of a kind.
 const CHARTS_AT_MOST: usize = 8;
@@ -27,7 +24,6 @@ pub(crate) fn page_of_scaling(of: &Scaling) -> Page<'_> {
     run.charts.extend(total.map(|row| chart(of, row)));
     run.charts.extend(efficiency(of));
     run.extend(true, [sizes(of)]);
-    run.extend(true, efficiencies(of));
     let mut blocks = vec![run];
     let growing = others.iter().filter(|row| is_worth_a_row(row)).copied();
     let growing: Vec<&ScaleRow> = growing.collect();
@@ -72,13 +68,7 @@ fn unit(of: ScaleUnit) -> Unit {
 }
 
 fn curves<'a>(of: &'a Scaling, unit: Unit, curves: Vec<Curve<'a>>) -> Picture<'a> {
-    Picture::Curves(Curves {
-        unit,
-        by: unit_of_size(of).into(),
-        boundary: of.node_boundary,
-        target: of.target,
-        curves,
-    })
+    Picture::Curves(Curves { unit, by: (&of.by).into(), boundary: of.node_boundary, curves })
 }
 
 /// Minimum, average and maximum with the law of the average.

@@ -1,15 +1,17 @@
 //! What there is to say about how a program scales, the most important first.
 
-use gyan_results::{Fit, Growth, ScaleKind, ScaleRow, Scaling};
+use gyan_results::{Fit, Growth, ScaleKind, ScalePoint, ScaleRow, ScaleUnit, Scaling};
 
-use super::super::value::{Amount, Unit, Value, line, seconds, share};
-use super::{amount, number, rounded, term, unit_of_size};
+use super::super::value::{Unit, Value, line, seconds, share};
+use super::{amount, at_size, number, rounded, term};
 
 /// Sentences of each kind.
 const GROWING_AT_MOST: usize = 2;
 const BENDS_AT_MOST: usize = 2;
 /// A maximum of so many averages is worth a sentence.
 const MUCH: f64 = 3.0;
+/// Of fewer things that is chance.
+const LEAST_COUNT: f64 = 10.0;
 /// A share of the time of less is not.
 const SHARE_AT_LEAST: f64 = 0.01;
 /// A growth by less until the target is not.
@@ -35,28 +37,42 @@ pub(super) fn sentences(of: &Scaling) -> Vec<Value<'_>> {
     sentences
 }
 
-/// How much faster the largest runs are.
+/// How much faster the largest runs are, and what comes next.
 fn speed(of: &Scaling) -> Option<Value<'_>> {
     let (first, last) = (of.sizes.first()?, of.sizes.last()?);
-    let efficiency = share(last.efficiency?);
-    let with = |size: f64| line!["with ", number(size), " ", unit_of_size(of)];
+    let kind = if of.is_weak { "a weak efficiency of " } else { "an efficiency of " };
     let ends = line![
-        with(last.size),
-        " it takes ",
         seconds(last.run_s),
-        ", with ",
-        number(first.size),
         " ",
-        seconds(first.run_s)
+        at_size(of, last.size),
+        ", ",
+        seconds(first.run_s),
+        " ",
+        at_size(of, first.size),
+        ": ",
+        kind,
+        share(last.efficiency?)
     ];
     let best = of.sizes.iter().min_by(|one, other| one.run_s.total_cmp(&other.run_s))?;
-    let fastest = if best.size < last.size && !of.is_weak {
-        line!["; it is fastest ", with(best.size)]
+    let is_past = best.size < last.size && !of.is_weak;
+    let fastest = if is_past { line!["; fastest ", at_size(of, best.size)] } else { "".into() };
+    let run = of.rows.iter().find(|row| row.kind == ScaleKind::RunTime);
+    let next = run.and_then(|row| Some((row, row.average.predicted?)));
+    let next = next.map_or("".into(), |(row, _)| {
+        line!["; predicted ", at_size(of, of.target), ": ", said(row)]
+    });
+    Some(line![ends, fastest, next])
+}
+
+/// What a law predicts, with its interval.
+fn said(row: &ScaleRow) -> Option<Value<'static>> {
+    let at = row.average.predicted?;
+    let between = if at.high - at.low > 1e-6 * at.value {
+        line![" (", amount(row.unit, at.low), " to ", amount(row.unit, at.high), ")"]
     } else {
         "".into()
     };
-    let kind = if of.is_weak { "a weak efficiency of " } else { "an efficiency of " };
-    Some(line![ends, ": ", kind, efficiency, fastest])
+    Some(line![amount(row.unit, at.value), between])
 }
 
 /// Where times say little.
@@ -68,11 +84,7 @@ fn processors(of: &Scaling) -> Option<Value<'_>> {
         first = first.or(Some(size.size));
     }
     let all = count == of.sizes.len();
-    let at = if all {
-        "at each size".into()
-    } else {
-        line!["from ", number(first?), " ", unit_of_size(of), " on"]
-    };
+    let at = if all { "at each size".into() } else { line![at_size(of, first?), " and more"] };
     (count > 0).then(|| line!["ranks share processors ", at, ": times say little there, counts do"])
 }
 
@@ -83,17 +95,10 @@ fn time(of: &Scaling) -> Option<Value<'_>> {
         .rows
         .iter()
         .find(|row| row.kind == ScaleKind::Time && row.target_share > Some(SHARE_AT_LEAST))?;
-    let now = line![
-        &row.name,
-        " takes ",
-        row.share.map(share),
-        " of the time with ",
-        number(last),
-        " ",
-        unit_of_size(of)
-    ];
+    let now = line![&row.name, " takes ", row.share.map(share), " of the time "];
+    let now = line![now, at_size(of, last)];
     let then = row.average.predicted.map_or("".into(), |_| {
-        line![", and at ", number(of.target), " ", row.target_share.map(share), " as predicted"]
+        line![", ", row.target_share.map(share), " as predicted ", at_size(of, of.target)]
     });
     Some(line![now, then, how(row, &row.average)])
 }
@@ -133,8 +138,8 @@ fn growing(of: &Scaling) -> Vec<Value<'_>> {
         let last = row.points.last().map_or(0.0, |point| point.avg);
         let factor = row.average.predicted.map_or(0.0, |at| at.value / last);
         matches!(row.average.growth, Growth::Law { .. })
-            && row.kind != ScaleKind::Time
-            && row.kind != ScaleKind::OwnCode
+            // Of times the table is.
+            && row.unit != ScaleUnit::Seconds
             && last > 0.0
             && factor >= GROWTH_AT_LEAST
     };
@@ -144,21 +149,16 @@ fn growing(of: &Scaling) -> Vec<Value<'_>> {
 
 fn growth<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     let Growth::Law { exponent, logarithms, .. } = row.average.growth else { return None };
-    let (last, at) = (row.points.last()?, row.average.predicted?);
+    let last = row.points.last()?;
     let law = line![subject(row), " grows as ", term(exponent, logarithms), ": "];
-    let now = line![law, amount(row.unit, last.avg), " on average with ", number(last.size)];
-    let between = if at.high - at.low > 1e-6 * at.value {
-        line![" (", amount(row.unit, at.low), " to ", amount(row.unit, at.high), ")"]
-    } else {
-        "".into()
-    };
-    let then = line![amount(row.unit, at.value), between];
-    Some(line![now, ", ", then, " predicted at ", number(of.target)])
+    let now = line![law, amount(row.unit, last.avg), " on average ", at_size(of, last.size)];
+    Some(line![now, ", ", said(row), " predicted ", at_size(of, of.target)])
 }
 
 /// What a row is of, as the subject of a sentence.
 fn subject(row: &ScaleRow) -> Value<'_> {
     match row.kind {
+        ScaleKind::Time => line!["the time in ", &row.name],
         ScaleKind::Calls => line!["the number of calls of ", &row.name],
         ScaleKind::Bytes => line!["the bytes of ", &row.name],
         ScaleKind::Peers => "the number of ranks that a rank sends to".into(),
@@ -173,11 +173,16 @@ fn bends(of: &Scaling) -> Vec<Value<'_>> {
 
 fn bend<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     let Growth::Bend { until, before, rises, stays, .. } = row.average.growth else { return None };
-    if matches!(row.kind, ScaleKind::InMpi | ScaleKind::OwnCode) {
+    let is_little = match row.kind {
+        ScaleKind::InMpi | ScaleKind::OwnCode => true,
+        ScaleKind::Time => row.share < Some(SHARE_AT_LEAST),
+        _ => false,
+    };
+    if is_little {
         return None;
     }
     let verb = if rises { "grows" } else { "falls" };
-    let slope = before.map(|slope| rounded(slope.abs()));
+    let slope = before.map(rounded);
     let as_power = slope.map_or("".into(), |slope| line![" as p^", Unit::Count.double(slope)]);
     let then = match (rises, stays) {
         (_, true) => "stays",
@@ -199,39 +204,33 @@ fn each_host<'a>(of: &Scaling, at: f64) -> Value<'a> {
 
 /// The number with the most on one rank, as the paper's second case: the maximum leaves the average.
 fn uneven(of: &Scaling) -> Option<Value<'_>> {
-    let ratio = |row: &ScaleRow| {
-        let last = row.points.last().filter(|last| {
-            last.avg > 0.0 && last.max >= 1.0 || row.unit == gyan_results::ScaleUnit::Seconds
-        })?;
-        Some(last.max / last.avg)
+    let ratio = |point: Option<&ScalePoint>| {
+        let point = point.filter(|point| point.avg > 0.0)?;
+        Some(point.max / point.avg)
     };
+    let first = |row: &ScaleRow| ratio(row.points.first()).unwrap_or(1.0);
+    let last = |row: &ScaleRow| ratio(row.points.last()).unwrap_or(1.0);
     let is_growing = |row: &&ScaleRow| {
-        let first =
-            row.points.first().filter(|first| first.avg > 0.0).map(|first| first.max / first.avg);
-        row.imbalance.is_some()
-            && ratio(row) >= Some(MUCH)
-            && ratio(row) > first.map(|first| 1.5 * first)
+        // Of next to nothing any part is large; times of shared processors are anybody's.
+        let is_much = row.points.last().is_some_and(|last| last.max >= LEAST_COUNT);
+        row.unit != ScaleUnit::Seconds && is_much && last(row) >= MUCH.max(1.5 * first(row))
     };
-    let row = of.rows.iter().filter(is_growing).max_by(|one, other| {
-        let of = |row: &ScaleRow| ratio(row).unwrap_or(0.0);
-        of(one).total_cmp(&of(other))
-    })?;
-    let (last, ratio) = (row.points.last()?, ratio(row)?);
-    let times: Amount = Unit::Count.double((ratio * 10.0).round() / 10.0);
-    let max = line![
-        subject(row),
-        ": the largest of a rank is ",
-        times,
-        " times the average with ",
-        number(last.size)
-    ];
+    let growing = of.rows.iter().filter(is_growing);
+    let row = growing.max_by(|one, other| last(one).total_cmp(&last(other)))?;
+    let at = row.points.last()?;
+    let most = line![subject(row), ": ", amount(row.unit, at.max), " on one rank, "];
+    let times = Unit::Count.double((last(row) * 10.0).round() / 10.0);
+    let most = line![most, times, " times the average, ", at_size(of, at.size)];
     let law = match row.imbalance.as_ref()?.growth {
         Growth::Law { exponent, logarithms, coefficient, .. }
             if coefficient > 0.0 && exponent >= 0.0 =>
         {
-            line![", and that grows as ", term(exponent, logarithms)]
+            line!["; that grows as ", term(exponent, logarithms)]
         }
-        _ => line![", and more than with ", number(row.points.first()?.size)],
+        _ => {
+            let before = Unit::Count.double((first(row) * 10.0).round() / 10.0);
+            line!["; it was ", before, " times ", at_size(of, row.points.first()?.size)]
+        }
     };
-    Some(line![max, law])
+    Some(line![most, law])
 }
