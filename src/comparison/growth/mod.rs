@@ -25,8 +25,9 @@ const AS_WELL: f64 = 1.3;
 const MAY_HOLD: f64 = 2.0;
 /// What rounding does.
 const ROUNDING: f64 = 1e-9;
-/// A law that is off by more says nothing.
+/// A law that is off by more says nothing, nor one that is so many times the number, or the number so many times it, at a size.
 const IRREGULAR: f64 = 0.5;
+const TIMES_OFF: f64 = 3.0;
 /// A number below this part of the largest counts as that, so that 0 has no infinite weight.
 const LEAST_SCALE: f64 = 0.01;
 /// Steps of less are none, whatever the noise is said to be.
@@ -141,6 +142,16 @@ impl Law {
             residuals += residual * residual;
         }
         let error = (left_out / points.len() as f64).sqrt();
+        // What counts gives is whole, but for rounding.
+        let whole = |value: f64| {
+            let near = value.round();
+            if (value - near).abs() <= ROUNDING * largest { near } else { value }
+        };
+        let (constant, coefficient) = if error < ROUNDING {
+            (whole(constant), whole(coefficient))
+        } else {
+            (constant, coefficient)
+        };
         let noise = (residuals / freedom.max(1) as f64).sqrt();
         error.is_finite().then_some(Law {
             term,
@@ -155,6 +166,15 @@ impl Law {
 
     fn at(&self, size: f64) -> f64 {
         self.constant + self.coefficient * self.term.map_or(0.0, |term| term.at(size))
+    }
+
+    /// Whether it is several times too high or too low at a size; what is near 0 beside the others does not count.
+    fn is_far_off(&self, points: &[Point], outlier: Option<f64>) -> bool {
+        let largest = points.iter().fold(0.0_f64, |most, point| most.max(point.1.abs()));
+        points.iter().filter(|point| Some(point.0) != outlier).any(|&(size, value)| {
+            let (one, other) = (self.at(size).abs(), value.abs());
+            one.max(other) > TIMES_OFF * one.min(other).max(LEAST_SCALE * largest)
+        })
     }
 
     /// With the interval of a new measurement.
@@ -207,7 +227,7 @@ pub(super) fn fit(points: &[Point], noise: f64, target: f64) -> Fit {
     let Some(law) = laws.first() else {
         return of(Growth::Slope { slope: slope(points) });
     };
-    if law.error > IRREGULAR {
+    if law.error > IRREGULAR || law.is_far_off(points, outlier) {
         return of(Growth::Irregular);
     }
     let floor = if points.iter().all(|point| point.1 >= 0.0) { 0.0 } else { f64::NEG_INFINITY };

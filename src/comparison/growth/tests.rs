@@ -145,6 +145,9 @@ fn noise_is_neither_a_bend_nor_a_law() {
     let wild = [3.0, 90.0, 1.0, 70.0, 5.0, 40.0];
     let points: Vec<Point> = SIZES.into_iter().zip(wild).collect();
     assert_eq!(fit(&points, 0.0, 256.0).growth, Growth::Irregular);
+    // A hundred times as much at the last size, which relative residuals of a low constant hardly see.
+    let points: Vec<Point> = SIZES.into_iter().zip([1.0, 3.0, 2.0, 3.0, 2.0, 200.0]).collect();
+    assert_eq!(fit(&points, 0.1, 256.0).growth, Growth::Irregular);
 }
 
 #[test]

@@ -4,8 +4,6 @@
 //! law of the run time itself is fitted apart from them.
 
 mod numbers;
-#[cfg(test)]
-mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

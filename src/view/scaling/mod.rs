@@ -345,10 +345,14 @@ fn whole_growth<'a>(row: &ScaleRow, fit: &Fit) -> Value<'a> {
     let Growth::Law { constant, coefficient, exponent, logarithms } = fit.growth else {
         return growth(fit);
     };
-    let sign = if coefficient < 0.0 { " - " } else { " + " };
     let by = amount(row.unit, coefficient.abs());
+    let first: Value = match (constant, coefficient < 0.0) {
+        (0.0, false) => "".into(),
+        (constant, false) => line![amount(row.unit, constant), " + "],
+        (constant, true) => line![amount(row.unit, constant), " - "],
+    };
     let without = fit.outlier.map_or("".into(), |size| line![", without the size ", number(size)]);
-    line![amount(row.unit, constant), sign, by, " ", term(exponent, logarithms), without]
+    line![first, by, " ", term(exponent, logarithms), without]
 }
 
 fn error_of<'a>(fit: &Fit) -> Value<'a> {

@@ -12,8 +12,9 @@ use super::{about, error_of, growth, is_worth_a_row, name_of, sizes, table, titl
 const CHARTS_AT_MOST: usize = 8;
 
 pub(crate) fn page_of_scaling(of: &Scaling) -> Page<'_> {
-    let (times, others): (Vec<&ScaleRow>, Vec<&ScaleRow>) =
-        of.rows.iter().partition(|row| row.target_share.is_some());
+    let worth = of.rows.iter().filter(|row| is_worth_a_row(row));
+    let (times, growing): (Vec<&ScaleRow>, Vec<&ScaleRow>) =
+        worth.partition(|row| row.target_share.is_some());
     let mut sentences = sentences(of);
     let headline = (!sentences.is_empty()).then(|| sentences.remove(0));
     let mut run = Block::new("scaling", "How it scales");
@@ -25,8 +26,6 @@ pub(crate) fn page_of_scaling(of: &Scaling) -> Page<'_> {
     run.charts.extend(efficiency(of));
     run.extend(true, [sizes(of)]);
     let mut blocks = vec![run];
-    let growing = others.iter().filter(|row| is_worth_a_row(row)).copied();
-    let growing: Vec<&ScaleRow> = growing.collect();
     let uneven: Vec<&ScaleRow> =
         of.rows.iter().filter(|row| row.imbalance.is_some() && is_uneven(row)).collect();
     let parts = [("time", "Where the time goes", times), ("growth", "What else grows", growing)];

@@ -10,6 +10,8 @@ const GROWING_AT_MOST: usize = 2;
 const BENDS_AT_MOST: usize = 2;
 /// A maximum of so many averages is worth a sentence.
 const MUCH: f64 = 3.0;
+/// A power above this is a number that begins with next to nothing.
+const STEEPEST: f64 = 3.0;
 /// Of fewer things that is chance.
 const LEAST_COUNT: f64 = 10.0;
 /// A share of the time of less is not.
@@ -182,7 +184,7 @@ fn bend<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
         return None;
     }
     let verb = if rises { "grows" } else { "falls" };
-    let slope = before.map(rounded);
+    let slope = before.map(rounded).filter(|slope| slope.abs() <= STEEPEST);
     let as_power = slope.map_or("".into(), |slope| line![" as p^", Unit::Count.double(slope)]);
     let then = match (rises, stays) {
         (_, true) => "stays",
