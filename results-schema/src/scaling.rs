@@ -240,6 +240,8 @@ pub enum Growth {
         /// Whether it then stays; else it turns round.
         stays: bool,
     },
+    /// What the laws of its parts add up to: of the run time, and of the time in MPI.
+    Sum,
     /// None of these.
     Irregular,
 }

@@ -44,7 +44,11 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     let entries = fs::read_dir(path).map_err(unreadable)?;
     let mut runs: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
     runs.retain(|path| {
-        if path.is_dir() { is_run(path) } else { packed::is_named_so(path) || page::is_page(path) }
+        if path.is_dir() {
+            is_run(path)
+        } else {
+            packed::is_named_so(path) || page::is_of_run(path)
+        }
     });
     // run-2 before run-10.
     runs.sort_by_cached_key(|path| {

@@ -129,6 +129,9 @@ fn the_laws_of_made_up_runs_are_found() {
     assert_eq!(law(allreduce.average.growth), (0.0, 1));
     assert!((allreduce.average.predicted.unwrap().value - 4.0).abs() < 1e-6);
     assert_eq!(law(row(&of, "own_code", "own code").average.growth), (-1.0, 0));
+    let run = row(&of, "run_time", "run time");
+    assert_eq!(run.average.growth, Growth::Sum);
+    assert!((run.average.predicted.unwrap().value - 4.25).abs() < 1e-6);
     // With 256 ranks 64 s / 256 are outside MPI, and 4 s in it.
     assert!((allreduce.target_share.unwrap() - 4.0 / 4.25).abs() < 1e-6);
     assert!((allreduce.share.unwrap() - 3.0 / 4.0).abs() < 1e-9);
@@ -178,7 +181,7 @@ fn the_screen_begins_with_sentences() {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     is_golden("scale.txt", &outcome.stdout);
     assert!(outcome.stdout.lines().count() <= 40, "more than a screen");
-    let says = "posted_recvq_match grows as p^1 until 16, then falls (16 processes a node)";
+    let says = "posted_recvq_match grows as p until 16, then falls (16 processes a node)";
     assert!(outcome.stdout.contains(says), "{}", outcome.stdout);
     let points = scale(place.path(), &["--vars", "posted*,MPI_Recv", "."]);
     is_golden("scale-vars.txt", &points.stdout);
@@ -193,7 +196,8 @@ fn a_page_has_the_curves() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "scale.html\n"), "{}", outcome.stderr);
     let page = fs::read_to_string(place.path().join("scale.html")).unwrap();
     assert!(page.contains("dashed: one node until 16") && page.contains("<svg class=\"curves\""));
-    // It is no run; with it in the directory there are as many as before.
+    // It is no run: with it in the directory there are as many as before.
+    assert_eq!(scaling(place.path(), &[]).sizes.len(), SIZES.len());
     let again = scale(place.path(), &["--format", "html", "-o", "scale.html", "run-2", "run-4"]);
     assert_eq!(again.code, 2);
     assert!(again.stderr.contains("is there already"), "{}", again.stderr);

@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gyan_results::{
-    SCALE_SCHEMA, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, Scaling, Summary, Tool,
+    Fit, Growth, Predicted, SCALE_SCHEMA, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
+    Scaling, Summary, Tool,
 };
 
 use super::growth::{Point, expected, fit};
@@ -21,6 +22,8 @@ use numbers::{Key, Spread, numbers};
 
 /// What a number that is not exact is taken to differ by from run to run, where each size has one run.
 const NOISE: f64 = 0.1;
+/// A part of the run time that counts.
+const MUCH: f64 = 0.01;
 /// The target is so many times the largest size, where none is given.
 const FURTHER: f64 = 4.0;
 
@@ -254,6 +257,7 @@ fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
         .map(|(key, sizes)| row(key, &sizes, target))
         .collect();
     shares(&mut rows);
+    sums(&mut rows, target);
     let growth = |(row, expected): &(ScaleRow, f64)| {
         let last = row.points.last().map_or(0.0, |point| point.avg);
         if last > 0.0 { expected / last } else { 0.0 }
@@ -331,6 +335,46 @@ fn shares(rows: &mut [(ScaleRow, f64)]) {
     for (row, expected) in rows.iter_mut().filter(|(row, _)| is_part(row)) {
         row.share = (now > 0.0).then(|| last(row, largest) / now);
         row.target_share = (then > 0.0).then(|| expected.max(0.0) / then);
+    }
+}
+
+/// The run time and the time in MPI grow as their parts do together, where these have laws: one term is too little for a
+/// sum of what falls and what grows, and no number must contradict another.
+fn sums(rows: &mut [(ScaleRow, f64)], target: f64) {
+    let sum = |kinds: &[ScaleKind]| -> Option<Fit> {
+        let parts = rows.iter().map(|(row, _)| row).filter(|row| kinds.contains(&row.kind));
+        let much =
+            |row: &&ScaleRow| row.share.unwrap_or(0.0).max(row.target_share.unwrap_or(0.0)) >= MUCH;
+        let parts: Vec<&ScaleRow> = parts.filter(much).collect();
+        let sizes = &parts.first()?.average.curve;
+        if parts.iter().any(|part| part.average.curve.len() != sizes.len()) || sizes.is_empty() {
+            return None;
+        }
+        let at = |at: usize| {
+            let of = || parts.iter().map(|part| part.average.curve[at]);
+            let value: f64 = of().map(|part| part.value).sum();
+            // The errors of the parts have nothing to do with each other.
+            let off = |end: fn(&Predicted) -> f64| {
+                of().map(|part| (end(&part) - part.value).powi(2)).sum::<f64>().sqrt()
+            };
+            let low = (value - off(|part| part.low)).max(0.0);
+            Predicted { size: sizes[at].size, value, low, high: value + off(|part| part.high) }
+        };
+        let curve: Vec<Predicted> = (0..sizes.len()).map(at).collect();
+        let predicted = curve.iter().find(|at| at.size >= target).copied();
+        Some(Fit { growth: Growth::Sum, error: None, outlier: None, predicted, curve })
+    };
+    let of_run = sum(&[ScaleKind::OwnCode, ScaleKind::Time]);
+    let in_mpi = sum(&[ScaleKind::Time]);
+    for (row, _) in rows.iter_mut() {
+        let sum = match row.kind {
+            ScaleKind::RunTime => &of_run,
+            ScaleKind::InMpi => &in_mpi,
+            _ => continue,
+        };
+        if let Some(sum) = sum {
+            row.average = sum.clone();
+        }
     }
 }
 

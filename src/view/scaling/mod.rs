@@ -139,10 +139,12 @@ fn sizes(of: &Scaling) -> Section<'_> {
         names.extend(["SPEED-UP", "IDEAL", "EFFICIENCY"]);
     }
     if has_pop {
-        names.extend(["BALANCE", "COMMUNICATION", "PARALLEL", "COMPUTATION", "GLOBAL"]);
+        names.extend(["BALANCE", "COMM", "PARALLEL", "COMPUTE", "GLOBAL"]);
     }
     let columns = names.into_iter().map(|name| column(name, Kind::Number)).collect();
-    Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes: Vec::new() }
+    let about = "from BALANCE on: the efficiencies of POP (gyan explain efficiencies)";
+    let notes = has_pop.then(|| about.into()).into_iter().collect();
+    Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes }
 }
 
 /// A row for each number: how it goes over the sizes, and by which law.
@@ -251,6 +253,7 @@ fn growth<'a>(fit: &Fit) -> Value<'a> {
             let (before, after) = directions(rises, stays);
             line![before, " to ", number(until), ", then ", after]
         }
+        Growth::Sum => "as its parts".into(),
         Growth::Irregular => "irregular".into(),
     }
 }
@@ -300,6 +303,9 @@ fn term(exponent: f64, logarithms: i32) -> String {
 
 /// Minimum, average and maximum at each size, beside what the law says.
 fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
+    if row.average.growth == Growth::Zero {
+        return Section::of_notes(name_of(row), vec!["0 at each size".into()]);
+    }
     let curve = |size: f64| {
         let at = row.average.curve.iter().find(|at| at.size.total_cmp(&size).is_eq());
         at.map(|at| amount(row.unit, at.value))
@@ -352,7 +358,10 @@ fn whole_growth<'a>(row: &ScaleRow, fit: &Fit) -> Value<'a> {
         (constant, true) => line![amount(row.unit, constant), " - "],
     };
     let without = fit.outlier.map_or("".into(), |size| line![", without the size ", number(size)]);
-    line![first, by, " ", term(exponent, logarithms), without]
+    let term = term(exponent, logarithms);
+    // 20/p, not 20 1/p.
+    let term = term.strip_prefix('1').map_or_else(|| format!(" {term}"), str::to_owned);
+    line![first, by, term, without]
 }
 
 fn error_of<'a>(fit: &Fit) -> Value<'a> {

@@ -185,7 +185,7 @@ fn bend<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     }
     let verb = if rises { "grows" } else { "falls" };
     let slope = before.map(rounded).filter(|slope| slope.abs() <= STEEPEST);
-    let as_power = slope.map_or("".into(), |slope| line![" as p^", Unit::Count.double(slope)]);
+    let as_power = slope.map_or("".into(), |slope| line![" as ", power(slope)]);
     let then = match (rises, stays) {
         (_, true) => "stays",
         (true, false) => "falls",
@@ -195,6 +195,16 @@ fn bend<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     let node = node.map_or("".into(), |at| line![" (", each_host(of, at), ")"]);
     let turn = line![" until ", number(until), ", then ", then, node];
     Some(line![subject(row), " ", verb, as_power, turn])
+}
+
+/// A slope as a power; one that is nearly whole is.
+fn power<'a>(slope: f64) -> Value<'a> {
+    let whole = slope.round();
+    if whole != 0.0 && (slope - whole).abs() < 0.03 {
+        term(whole, 0).into()
+    } else {
+        line!["p^", Unit::Count.double(slope)]
+    }
 }
 
 /// `16 processes a node`.
