@@ -11,6 +11,7 @@ use crate::error::{Error, reason};
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
 use crate::output::{may_write, print, put, temporary_beside};
+use crate::view::page::Page;
 use crate::view::{self, data};
 use crate::{DONE, INCOMPLETE, render, say};
 
@@ -31,7 +32,7 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
         (Some(file), _) => {
             let failed = |error| Error::new(file.display(), reason(&error), "name another file");
             let mut page = temporary_beside(file).map_err(failed)?;
-            render::html(&mut page, &view::page_of_scaling(&scaling), "").map_err(failed)?;
+            render::html(&mut page, &page_of(&scaling, options), "").map_err(failed)?;
             put(page, file, options.force).map_err(failed)?;
             anstream::println!("{}", file.display());
         }
@@ -68,8 +69,12 @@ fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(),
             render::all_rows(data::scaling(scaling), |columns| render::Csv::new(out, columns))
         }
         Format::Json => write_json(out, scaling),
-        Format::Html => render::html(&mut out, &view::page_of_scaling(scaling), ""),
+        Format::Html => render::html(&mut out, &page_of(scaling, options), ""),
     })
+}
+
+fn page_of<'a>(scaling: &'a Scaling, options: &ScaleOptions) -> Page<'a> {
+    view::page_of_scaling(scaling, !options.vars.is_empty())
 }
 
 /// Keeps what matches; that nothing does is an error, because it is a spelling mistake.

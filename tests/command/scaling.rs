@@ -180,6 +180,8 @@ fn the_screen_begins_with_sentences() {
     let outcome = scale(place.path(), &["."]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     is_golden("scale.txt", &outcome.stdout);
+    let document = fs::read_to_string(root().join("docs/scaling.md")).unwrap();
+    assert!(document.contains(&outcome.stdout), "docs/scaling.md does not show this screen");
     assert!(outcome.stdout.lines().count() <= 40, "more than a screen");
     let says = "posted_recvq_match grows as p until 16, then falls (16 processes a node)";
     assert!(outcome.stdout.contains(says), "{}", outcome.stdout);

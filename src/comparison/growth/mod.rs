@@ -344,9 +344,7 @@ fn bend(points: &[Point], noise: f64) -> Option<Growth> {
                 stays: !turns,
             })
         };
-        let extreme = |at: &usize| {
-            points.iter().all(|other| other.1 == points[*at].1 || ahead(other.1, points[*at].1))
-        };
+        let extreme = |at: &usize| points.iter().all(|other| !ahead(points[*at].1, other.1));
         let inner = 2..points.len().saturating_sub(1);
         // The extreme is where it turns, the first that all later ones are like is where it begins to stay.
         let turned = inner.clone().find(extreme).and_then(is_bend);

@@ -124,13 +124,11 @@ fn what_turns_round_is_a_bend() {
 
     let valley = |p: f64| if p <= 8.0 { 64.0 / p } else { p };
     let found = fit(&points(&SIZES, valley), 0.0, 256.0).growth;
-    assert!(
-        matches!(found, Growth::Bend { until, rises: false, stays: false, .. } if until == 8.0)
-    );
+    assert!(matches!(found, Growth::Bend { until: 8.0, rises: false, stays: false, .. }));
 
     let ceiling = |p: f64| p.min(16.0);
     let found = fit(&points(&SIZES, ceiling), 0.0, 256.0).growth;
-    assert!(matches!(found, Growth::Bend { until, rises: true, stays: true, .. } if until == 16.0));
+    assert!(matches!(found, Growth::Bend { until: 16.0, rises: true, stays: true, .. }));
 }
 
 #[test]

@@ -20,8 +20,6 @@ use crate::findings::efficiencies;
 use crate::input::runs::Run;
 use numbers::{Key, Spread, numbers};
 
-/// What a number that is not exact is taken to differ by from run to run, where each size has one run.
-const NOISE: f64 = 0.1;
 /// A part of the run time that counts.
 const MUCH: f64 = 0.01;
 /// The target is so many times the largest size, where none is given.
@@ -115,12 +113,11 @@ fn usable(run: &Run, of: &str) -> Result<(), String> {
 fn size(summary: &Summary, by: Option<&str>) -> Result<Size, String> {
     let Some(by) = by else { return Ok(Size(f64::from(summary.ranks.expected))) };
     let argument = by.strip_prefix("arg").and_then(|number| number.parse::<usize>().ok());
-    let text = match argument {
-        Some(number) => summary.job.command.get(number),
-        None => {
-            let cvar = summary.cvars.iter().find(|cvar| cvar.name == by);
-            cvar.and_then(|cvar| cvar.value.as_ref())
-        }
+    let text = if let Some(number) = argument {
+        summary.job.command.get(number)
+    } else {
+        let cvar = summary.cvars.iter().find(|cvar| cvar.name == by);
+        cvar.and_then(|cvar| cvar.value.as_ref())
     };
     let text = text.ok_or_else(|| format!("has no {by}"))?;
     match text.trim().parse::<f64>() {
@@ -146,7 +143,8 @@ fn too_few(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question, left_out: &[S
             }
         }
     };
-    let others = left_out.iter().map(|line| format!(" ({line})")).collect::<String>();
+    let others =
+        if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
     let remedy = if question.by.is_none() {
         "name runs with different numbers of ranks, or --by a setting in which they differ"
     } else {
@@ -212,8 +210,8 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
 /// Seconds outside MPI: of all ranks, or of one where the work grows with them.
 fn outside_mpi(runs: &[&Run], is_weak: bool) -> Option<f64> {
     let of = |run: &&Run| {
-        let (run_s, in_mpi) = (run.summary.elapsed_s.as_ref()?, run.summary.in_mpi.as_ref()?);
-        let one = run_s.avg - in_mpi.time_s.avg;
+        let (whole, in_mpi) = (run.summary.elapsed_s.as_ref()?, run.summary.in_mpi.as_ref()?);
+        let one = whole.avg - in_mpi.time_s.avg;
         Some(if is_weak { one } else { one * f64::from(run.summary.ranks.expected) })
     };
     let of: Vec<f64> = runs.iter().filter_map(of).filter(|seconds| *seconds > 0.0).collect();
@@ -272,7 +270,10 @@ fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
 /// A number over the sizes, and what its average is expected to be at the target.
 fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (ScaleRow, f64) {
     let unit = sizes[0].1[0].unit;
-    let is_exact = sizes.iter().flat_map(|(_, spreads)| spreads).all(|spread| spread.is_exact);
+    let single = sizes
+        .iter()
+        .flat_map(|(_, spreads)| spreads)
+        .fold(0.0, |most: f64, spread| most.max(spread.noise));
     let point = |(size, spreads): &(f64, Vec<Spread>)| {
         let averages: Vec<f64> = spreads.iter().map(|spread| spread.avg).collect();
         ScalePoint {
@@ -284,7 +285,7 @@ fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (S
         }
     };
     let points: Vec<ScalePoint> = sizes.iter().map(point).collect();
-    let noise = noise(&points, is_exact);
+    let noise = noise(&points).unwrap_or(single);
     let of = |of: fn(&ScalePoint) -> f64| -> Vec<Point> {
         points.iter().map(|point| (point.size, of(point))).collect()
     };
@@ -306,18 +307,15 @@ fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (S
     )
 }
 
-/// What the mean differs by from run to run: half of the range of the runs of a size, the median of the sizes.
-fn noise(points: &[ScalePoint], is_exact: bool) -> f64 {
+/// What the mean differs by from run to run: half of the range of the runs of a size, the median of the sizes. None where
+/// each size has one run.
+fn noise(points: &[ScalePoint]) -> Option<f64> {
     let of = |point: &ScalePoint| {
         let [low, high] = point.range?;
         (point.avg > 0.0).then(|| (high - low) / 2.0 / point.avg)
     };
     let of: Vec<f64> = points.iter().filter_map(of).collect();
-    match (of.is_empty(), is_exact) {
-        (false, _) => median(of),
-        (true, true) => 0.0,
-        (true, false) => NOISE,
-    }
+    statistics::median(&of)
 }
 
 /// Own code and functions make up the run time.
@@ -328,7 +326,7 @@ fn shares(rows: &mut [(ScaleRow, f64)]) {
     };
     let parts = || rows.iter().filter(|(row, _)| is_part(row));
     let largest = parts()
-        .flat_map(|(row, _)| row.points.last())
+        .filter_map(|(row, _)| row.points.last())
         .fold(0.0_f64, |most, point| most.max(point.size));
     let now: f64 = parts().map(|(row, _)| last(row, largest)).sum();
     let then: f64 = parts().map(|(_, expected)| expected.max(0.0)).sum();

@@ -7,6 +7,13 @@ use gyan_results::{
     Statistic, Summary, TrafficKind,
 };
 
+/// Of what the program does: the same each time.
+const EXACT: f64 = 0.0;
+/// Of memory: runs of the same program differ by about a hundredth.
+const OF_MEMORY: f64 = 0.02;
+/// Of times, and of what depends on when messages come.
+const NOISE: f64 = 0.1;
+
 /// Which number: the same key in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) struct Key {
@@ -18,17 +25,17 @@ pub(super) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) unit: ScaleUnit,
-    /// Counted, and the same in each run of a program that does the same each time.
-    pub(super) is_exact: bool,
+    /// What it is taken to differ by from run to run, as a part of it, where one run cannot tell.
+    pub(super) noise: f64,
     pub(super) min: f64,
     pub(super) avg: f64,
     pub(super) max: f64,
 }
 
 impl Spread {
-    fn of(statistic: &Statistic, unit: ScaleUnit, is_exact: bool) -> Spread {
+    fn of(statistic: &Statistic, unit: ScaleUnit, noise: f64) -> Spread {
         let (min, max) = (statistic.min.as_f64(), statistic.max.as_f64());
-        Spread { unit, is_exact, min, avg: statistic.avg, max }
+        Spread { unit, noise, min, avg: statistic.avg, max }
     }
 }
 
@@ -41,11 +48,11 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
     times(summary, &mut put);
     for call in &summary.calls {
         if let Some(time_s) = &call.time_s {
-            put(ScaleKind::Time, &call.name, Spread::of(time_s, ScaleUnit::Seconds, false));
+            put(ScaleKind::Time, &call.name, Spread::of(time_s, ScaleUnit::Seconds, NOISE));
         }
-        put(ScaleKind::Calls, &call.name, Spread::of(&call.count, ScaleUnit::Count, true));
+        put(ScaleKind::Calls, &call.name, Spread::of(&call.count, ScaleUnit::Count, EXACT));
         if let Some(bytes) = &call.bytes {
-            put(ScaleKind::Bytes, &call.name, Spread::of(bytes, ScaleUnit::Bytes, true));
+            put(ScaleKind::Bytes, &call.name, Spread::of(bytes, ScaleUnit::Bytes, EXACT));
         }
     }
     variables(&summary.pvars, &mut put);
@@ -60,14 +67,14 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
 
 fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let Some(run) = &summary.elapsed_s else { return };
-    put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, false));
+    put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, NOISE));
     let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
-    put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, false));
+    put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, NOISE));
     // The rank with the least in MPI has the most outside, as far as all take the same time.
     let outside = |in_mpi: f64| (run.avg - in_mpi).max(0.0);
     let own = Spread {
         unit: ScaleUnit::Seconds,
-        is_exact: false,
+        noise: NOISE,
         min: outside(in_mpi.max.as_f64()),
         avg: outside(in_mpi.avg),
         max: outside(in_mpi.min.as_f64()),
@@ -119,7 +126,7 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
             && pvar.datatype == gyan_results::Datatype::Double;
         let unit = if timer { ScaleUnit::Seconds } else { ScaleUnit::Count };
         // What the library counts depends on when messages come.
-        put(ScaleKind::Variable, &name, Spread::of(&pvar.statistic, unit, false));
+        put(ScaleKind::Variable, &name, Spread::of(&pvar.statistic, unit, NOISE));
     }
 }
 
@@ -131,7 +138,7 @@ fn queue(row: &QueueRow, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
         QueueUnit::Bytes => ScaleUnit::Bytes,
         QueueUnit::Messages | QueueUnit::Receives => ScaleUnit::Count,
     };
-    let spread = Spread { unit, is_exact: false, min: 0.0, avg: mean, max: max.value };
+    let spread = Spread { unit, noise: NOISE, min: 0.0, avg: mean, max: max.value };
     let quantity = serde_json::to_value(row.quantity).unwrap_or_default();
     let quantity = quantity.as_str().unwrap_or_default().replace('_', " ");
     put(ScaleKind::Queue, &format!("{quantity} ({})", row.name), spread);
@@ -146,7 +153,8 @@ fn resources(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
         ("processor taken away", &of.involuntary_switches, ScaleUnit::Count),
     ];
     for (name, statistic, unit) in of {
-        put(ScaleKind::Resource, name, Spread::of(statistic, unit, false));
+        let noise = if unit == ScaleUnit::Bytes { OF_MEMORY } else { NOISE };
+        put(ScaleKind::Resource, name, Spread::of(statistic, unit, noise));
     }
 }
 
@@ -159,6 +167,6 @@ fn peers(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let min = if of.ranks.len() < ranks { 0.0 } else { least };
     let avg = all().sum::<f64>() / ranks as f64;
     let max = all().fold(0.0, f64::max);
-    let spread = Spread { unit: ScaleUnit::Count, is_exact: true, min, avg, max };
+    let spread = Spread { unit: ScaleUnit::Count, noise: EXACT, min, avg, max };
     put(ScaleKind::Peers, "ranks that a rank sends to", spread);
 }

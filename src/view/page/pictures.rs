@@ -134,7 +134,7 @@ pub(crate) struct Curves<'a> {
     pub(crate) by: Value<'a>,
     /// The last size on one node, where there are larger ones.
     pub(crate) boundary: Option<f64>,
-    pub(crate) curves: Vec<Curve<'a>>,
+    pub(crate) drawn: Vec<Curve<'a>>,
 }
 
 /// What is measured is points, with the range over the ranks; what is said by a law is a line in a band.

@@ -328,7 +328,7 @@ fn points<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Section<'a> {
         rows.push(cells);
     }
     let by = if of.by == BY_RANKS { "RANKS" } else { "SIZE" };
-    let mut columns = numbers([by, "MINIMUM", "AVERAGE", "MAXIMUM", "MAX/AVG"]).to_vec();
+    let mut columns = numbers([by, "MINIMUM", "AVERAGE", "MAXIMUM", "MAX/AVG"]);
     if has_curve {
         columns.extend(numbers(["LAW"]));
     }

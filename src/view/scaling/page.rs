@@ -6,15 +6,25 @@ use super::super::page::pictures::{At, Chart, Curve, Curves, Picture};
 use super::super::page::{Block, Page};
 use super::super::value::{Unit, Value, line};
 use super::sentences::sentences;
-use super::{about, error_of, growth, is_worth_a_row, name_of, sizes, table, title, whole_growth};
+use super::{
+    about, error_of, growth, is_worth_a_row, name_of, points, sizes, table, title, whole_growth,
+};
 
 /// Charts of a kind.
 const CHARTS_AT_MOST: usize = 8;
 
-pub(crate) fn page_of_scaling(of: &Scaling) -> Page<'_> {
-    let worth = of.rows.iter().filter(|row| is_worth_a_row(row));
-    let (times, growing): (Vec<&ScaleRow>, Vec<&ScaleRow>) =
-        worth.partition(|row| row.target_share.is_some());
+/// `has_points`: of the rows that there are, with their numbers, and nothing of the whole run.
+pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
+    if has_points {
+        let mut block = Block::new("growth", "How it grows");
+        block.says.push(about(of));
+        for row in &of.rows {
+            block.charts.push(chart(of, row));
+            block.charts.extend(imbalance(of, row));
+        }
+        block.extend(false, of.rows.iter().map(|row| points(of, row)));
+        return Page { title: title(of), headline: None, blocks: vec![block] };
+    }
     let mut sentences = sentences(of);
     let headline = (!sentences.is_empty()).then(|| sentences.remove(0));
     let mut run = Block::new("scaling", "How it scales");
@@ -26,31 +36,25 @@ pub(crate) fn page_of_scaling(of: &Scaling) -> Page<'_> {
     run.charts.extend(efficiency(of));
     run.extend(true, [sizes(of)]);
     let mut blocks = vec![run];
-    let uneven: Vec<&ScaleRow> =
-        of.rows.iter().filter(|row| row.imbalance.is_some() && is_uneven(row)).collect();
+    let worth = of.rows.iter().filter(|row| is_worth_a_row(row));
+    let (times, growing): (Vec<&ScaleRow>, Vec<&ScaleRow>) =
+        worth.partition(|row| row.target_share.is_some());
     let parts = [("time", "Where the time goes", times), ("growth", "What else grows", growing)];
-    for (id, name, rows) in parts {
-        if rows.is_empty() {
-            continue;
-        }
+    for (id, name, rows) in parts.into_iter().filter(|(_, _, rows)| !rows.is_empty()) {
         let mut block = Block::new(id, name);
         block.charts = rows.iter().take(CHARTS_AT_MOST).map(|row| chart(of, row)).collect();
         block.push(false, table(of, name, rows, true));
         blocks.push(block);
     }
-    if !uneven.is_empty() {
-        let mut block = Block::new("imbalance", "The rank with the most");
-        block.says.push(
-            "The largest number of a rank as a multiple of the average: 1 where all have the same."
-                .into(),
-        );
-        block.charts =
-            uneven.iter().take(CHARTS_AT_MOST).filter_map(|row| imbalance(of, row)).collect();
-        blocks.push(block);
-    }
-    let mut whole = Block::new("numbers", "All numbers");
-    whole.push(false, table(of, "All numbers", of.rows.iter().collect(), true));
-    blocks.push(whole);
+    let uneven = of.rows.iter().filter(|row| is_uneven(row));
+    let mut most = Block::new("imbalance", "The rank with the most");
+    let ratio =
+        "The largest number of a rank as a multiple of the average: 1 where all have the same.";
+    most.says.push(ratio.into());
+    most.charts = uneven.filter_map(|row| imbalance(of, row)).take(CHARTS_AT_MOST).collect();
+    blocks.extend((!most.charts.is_empty()).then_some(most));
+    let whole = table(of, "All numbers", of.rows.iter().collect(), true);
+    blocks.push(Block::new("numbers", "All numbers").with(false, [whole]));
     Page { title: title(of), headline, blocks }
 }
 
@@ -66,16 +70,16 @@ fn unit(of: ScaleUnit) -> Unit {
     }
 }
 
-fn curves<'a>(of: &'a Scaling, unit: Unit, curves: Vec<Curve<'a>>) -> Picture<'a> {
-    Picture::Curves(Curves { unit, by: (&of.by).into(), boundary: of.node_boundary, curves })
+fn curves<'a>(of: &'a Scaling, unit: Unit, drawn: Vec<Curve<'a>>) -> Picture<'a> {
+    Picture::Curves(Curves { unit, by: (&of.by).into(), boundary: of.node_boundary, drawn })
 }
 
 /// Minimum, average and maximum with the law of the average.
 fn chart<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Chart<'a> {
-    let points = row.points.iter();
+    let measured = row.points.iter();
     let curve = Curve {
         name: "average, from minimum to maximum".into(),
-        points: points
+        points: measured
             .map(|at| At { x: at.size, low: at.min, value: at.avg, high: at.max })
             .collect(),
         is_measured: true,
@@ -134,5 +138,6 @@ fn imbalance<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Chart<'a>> {
         });
     }
     let says = line![growth(fit), error_of(fit)];
-    Some(Chart::new(name_of(row), says, curves(of, Unit::Count, drawn)))
+    let name = line![name_of(row), ": maximum over average"];
+    Some(Chart::new(name, says, curves(of, Unit::Count, drawn)))
 }

@@ -95,23 +95,23 @@ impl Frame {
 }
 
 pub(super) fn drawn(curves: &Curves, of: &Chart, id: &str) -> Markup {
-    let all = || curves.curves.iter().flat_map(|curve| &curve.points);
+    let all = || curves.drawn.iter().flat_map(|curve| &curve.points);
     // A band may be as wide as it likes, but the points must be seen.
     let seen = all().map(|at| at.value);
-    let measured = curves.curves.iter().filter(|curve| curve.is_measured);
+    let measured = curves.drawn.iter().filter(|curve| curve.is_measured);
     let measured = measured.flat_map(|curve| &curve.points).flat_map(|at| [at.low, at.high]);
     let frame = Frame { x: Scale::of(all().map(|at| at.x)), y: Scale::of(seen.chain(measured)) };
     let mut marks = scales(curves, frame);
     // Points are on top of the lines.
-    let laws = curves.curves.iter().filter(|curve| !curve.is_measured);
+    let laws = curves.drawn.iter().filter(|curve| !curve.is_measured);
     laws.for_each(|curve| law(&mut marks, curve, frame));
-    for curve in curves.curves.iter().filter(|curve| curve.is_measured) {
+    for curve in curves.drawn.iter().filter(|curve| curve.is_measured) {
         points(&mut marks, curve, curves, frame);
     }
     html! {
         (svg(of, id, "curves", &format!("0 0 {WIDTH} {HEIGHT}"), false, &marks))
         ul.legend {
-            @for curve in &curves.curves {
+            @for curve in &curves.drawn {
                 li { (swatch(if curve.is_measured { "k1" } else { "area" })) " " (text(&curve.name)) }
             }
             @if let Some(at) = curves.boundary {
@@ -125,7 +125,12 @@ pub(super) fn drawn(curves: &Curves, of: &Chart, id: &str) -> Markup {
 fn scales(curves: &Curves, frame: Frame) -> String {
     let mut marks = String::new();
     let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-    let ticks = if curves.unit == Unit::Bytes { frame.y.ticks() } else { frame.y.decimal_ticks() };
+    let mut ticks =
+        if curves.unit == Unit::Bytes { frame.y.ticks() } else { frame.y.decimal_ticks() };
+    // No scale without two numbers.
+    if ticks.len() < 2 {
+        ticks = vec![frame.y.from, frame.y.to];
+    }
     // A string takes whatever is written.
     for tick in ticks {
         let (y, label) = (frame.y(tick), number(curves.unit, Number::Double(tick)));
