@@ -330,9 +330,10 @@ fn bend(points: &[Point], noise: f64) -> Option<Growth> {
         let is_bend = |at: usize| {
             let (before, after) = (&points[..=at], &points[at..]);
             let (first, knee, last) = (points[0].1, points[at].1, after.last()?.1);
-            let moves = differs(first, knee) && ahead(first, knee) && goes(before, true);
+            let clearly = |a: f64, b: f64| (b - a).abs() > 2.0 * step * a.abs().max(b.abs());
+            let moves = clearly(first, knee) && ahead(first, knee) && goes(before, true);
             let stays = after.len() > 2 && after.iter().all(|point| !differs(knee, point.1));
-            let turns = goes(after, false) && differs(knee, last) && ahead(last, knee);
+            let turns = goes(after, false) && clearly(knee, last) && ahead(last, knee);
             // A curve that flattens out has no knee.
             let is_sharp = slope(&points[at - 1..=at]).is_none_or(|slope| slope.abs() >= 0.4);
             let found = moves && (turns || (stays && is_sharp));

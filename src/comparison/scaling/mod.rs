@@ -20,8 +20,6 @@ use crate::findings::efficiencies;
 use crate::input::runs::Run;
 use numbers::{Key, Spread, numbers};
 
-/// A part of the run time that counts.
-const MUCH: f64 = 0.01;
 /// The target is so many times the largest size, where none is given.
 const FURTHER: f64 = 4.0;
 
@@ -336,31 +334,42 @@ fn shares(rows: &mut [(ScaleRow, f64)]) {
     }
 }
 
-/// The run time and the time in MPI grow as their parts do together, where these have laws: one term is too little for a
-/// sum of what falls and what grows, and no number must contradict another.
+/// The run time and the time in MPI grow as their parts do together, where any of them has a law: one term is too little for a
+/// sum of what falls and what grows, and no number must contradict another. A part without a law counts with what is expected
+/// of it, between nothing and twice as much.
 fn sums(rows: &mut [(ScaleRow, f64)], target: f64) {
     let sum = |kinds: &[ScaleKind]| -> Option<Fit> {
-        let parts = rows.iter().map(|(row, _)| row).filter(|row| kinds.contains(&row.kind));
-        let much =
-            |row: &&ScaleRow| row.share.unwrap_or(0.0).max(row.target_share.unwrap_or(0.0)) >= MUCH;
-        let parts: Vec<&ScaleRow> = parts.filter(much).collect();
-        let sizes = &parts.first()?.average.curve;
-        if parts.iter().any(|part| part.average.curve.len() != sizes.len()) || sizes.is_empty() {
-            return None;
-        }
-        let at = |at: usize| {
-            let of = || parts.iter().map(|part| part.average.curve[at]);
+        let parts: Vec<_> = rows.iter().filter(|(row, _)| kinds.contains(&row.kind)).collect();
+        let sizes = parts.iter().map(|(row, _)| &row.average.curve).max_by_key(|of| of.len())?;
+        let of_part = |(row, expected): &(ScaleRow, f64), size: f64| {
+            let is_this = |at: f64| at.total_cmp(&size).is_eq();
+            let law = row.average.curve.iter().find(|at| is_this(at.size)).copied();
+            law.unwrap_or_else(|| {
+                let measured = row.points.iter().find(|point| is_this(point.size));
+                let value = measured.map_or(*expected, |point| point.avg);
+                let off = if measured.is_some() { 0.0 } else { value };
+                Predicted { size, value, low: value - off, high: value + off }
+            })
+        };
+        let at = |size: f64| {
+            let of = || parts.iter().map(|part| of_part(part, size));
             let value: f64 = of().map(|part| part.value).sum();
             // The errors of the parts have nothing to do with each other.
             let off = |end: fn(&Predicted) -> f64| {
                 of().map(|part| (end(&part) - part.value).powi(2)).sum::<f64>().sqrt()
             };
             let low = (value - off(|part| part.low)).max(0.0);
-            Predicted { size: sizes[at].size, value, low, high: value + off(|part| part.high) }
+            Predicted { size, value, low, high: value + off(|part| part.high) }
         };
-        let curve: Vec<Predicted> = (0..sizes.len()).map(at).collect();
-        let predicted = curve.iter().find(|at| at.size >= target).copied();
-        Some(Fit { growth: Growth::Sum, error: None, outlier: None, predicted, curve })
+        let curve: Vec<Predicted> = sizes.iter().map(|of| at(of.size)).collect();
+        let predicted = (!curve.is_empty()).then(|| at(target))?;
+        Some(Fit {
+            growth: Growth::Sum,
+            error: None,
+            outlier: None,
+            predicted: Some(predicted),
+            curve,
+        })
     };
     let of_run = sum(&[ScaleKind::OwnCode, ScaleKind::Time]);
     let in_mpi = sum(&[ScaleKind::Time]);

@@ -2,7 +2,7 @@
 
 use gyan_results::{Fit, Growth, ScaleKind, ScalePoint, ScaleRow, ScaleUnit, Scaling};
 
-use super::super::value::{Unit, Value, line, seconds, share};
+use super::super::value::{Amount, Unit, Value, line, seconds, share};
 use super::{amount, at_size, number, rounded, term};
 
 /// Sentences of each kind.
@@ -214,6 +214,12 @@ fn each_host<'a>(of: &Scaling, at: f64) -> Value<'a> {
     line![each, " processes a node"]
 }
 
+/// A ratio to what is told apart at a glance.
+fn times(ratio: f64) -> Amount {
+    let tenths = if ratio < 10.0 { 10.0 } else { 1.0 };
+    Unit::Count.double((ratio * tenths).round() / tenths)
+}
+
 /// The number with the most on one rank, as the paper's second case: the maximum leaves the average.
 fn uneven(of: &Scaling) -> Option<Value<'_>> {
     let ratio = |point: Option<&ScalePoint>| {
@@ -231,8 +237,7 @@ fn uneven(of: &Scaling) -> Option<Value<'_>> {
     let row = growing.max_by(|one, other| last(one).total_cmp(&last(other)))?;
     let at = row.points.last()?;
     let most = line![subject(row), ": ", amount(row.unit, at.max), " on one rank, "];
-    let times = Unit::Count.double((last(row) * 10.0).round() / 10.0);
-    let most = line![most, times, " times the average, ", at_size(of, at.size)];
+    let most = line![most, times(last(row)), " times the average, ", at_size(of, at.size)];
     let law = match row.imbalance.as_ref()?.growth {
         Growth::Law { exponent, logarithms, coefficient, .. }
             if coefficient > 0.0 && exponent >= 0.0 =>
@@ -240,8 +245,7 @@ fn uneven(of: &Scaling) -> Option<Value<'_>> {
             line!["; that grows as ", term(exponent, logarithms)]
         }
         _ => {
-            let before = Unit::Count.double((first(row) * 10.0).round() / 10.0);
-            line!["; it was ", before, " times ", at_size(of, row.points.first()?.size)]
+            line!["; ", times(first(row)), " ", at_size(of, row.points.first()?.size)]
         }
     };
     Some(line![most, law])
