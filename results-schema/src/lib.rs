@@ -33,6 +33,7 @@ mod readings;
 mod reduction;
 mod rows;
 mod running;
+mod scaling;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sites;
@@ -83,6 +84,10 @@ pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,
 };
+pub use scaling::{
+    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, ScaleUnit,
+    Scaling,
+};
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
@@ -114,5 +119,8 @@ pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.
 pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
+/// The tag of how a program scales, of this version.
+pub const SCALE_SCHEMA: &str = "gyan.scale/1";
+
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

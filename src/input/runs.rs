@@ -72,7 +72,7 @@ fn collect(path: &Path, depth: usize, runs: &mut Vec<PathBuf>) -> io::Result<()>
     let mut inside = Vec::new();
     for entry in fs::read_dir(path)? {
         let path = entry?.path();
-        if path.is_dir() || packed::is_named_so(&path) || page::is_page(&path) {
+        if path.is_dir() || packed::is_named_so(&path) || page::is_of_run(&path) {
             inside.push(path);
         }
     }

@@ -17,4 +17,5 @@ mod packs;
 mod pages;
 mod promises;
 mod reports;
+mod scaling;
 mod stacks;
