@@ -96,7 +96,7 @@ pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
     match &program.kind {
         Kind::Static => Some((
             format!("{path} is statically linked: no library can be loaded into it"),
-            "link it with the shared MPI library (without -static), or link libgyan.a into it (see README)",
+            "link it with the shared MPI library (without -static), or link libgyan.a into it (see the manual, docs/built-for-one-mpi.md)",
         )),
         Kind::Foreign(processor) => Some((
             format!(
