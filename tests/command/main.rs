@@ -13,6 +13,7 @@ mod export;
 mod golden;
 mod hosts;
 mod machine;
+mod manual;
 mod packs;
 mod pages;
 mod promises;
