@@ -8,6 +8,7 @@
 //! | `commands` | What does each subcommand do? |
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
+//! | `comparison` | What do several runs tell that one does not? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `view` | What is shown, in which order? |
@@ -39,7 +40,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{doctor, explain, export, open, pack, reduce, report, run, varlist};
+use crate::commands::{check, doctor, explain, export, open, pack, reduce, report, run, varlist};
 pub use crate::error::Error;
 use crate::launch::launcher;
 
@@ -47,6 +48,8 @@ use crate::launch::launcher;
 const DONE: u8 = 0;
 /// Everything was done, but data is incomplete, or something is in the way.
 const INCOMPLETE: u8 = 1;
+/// `gyan check`: a rule failed.
+const WORSE: u8 = 1;
 /// Wrong usage, or input or output failed.
 const FAILED: u8 = 2;
 
@@ -61,6 +64,7 @@ pub fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),
+        Command::Check(options) => check::check(&options),
         Command::Reduce(options) => reduce::reduce(&options),
         Command::Export(options) => export::export(&options),
         Command::Pack(options) => pack::pack(&options),

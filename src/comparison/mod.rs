@@ -3,4 +3,5 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod check;
 pub(crate) mod statistics;
