@@ -20,6 +20,7 @@ pub(crate) fn judgement(judgement: &Judgement) -> View<'_> {
         vec![line![names(&judgement.runs), " against ", names(&judgement.baselines)]];
     subtitle.extend(judgement.remarks.iter().map(Value::from));
     let mut sections = Vec::new();
+    sections.extend(cut_short(judgement));
     sections.extend(grown(judgement));
     sections.extend(new_findings(judgement));
     sections.extend(slower(judgement));
@@ -98,18 +99,21 @@ fn grown(judgement: &Judgement) -> Option<Section<'_>> {
     (!rows.is_empty()).then_some(Section { title, columns, rows, notes: Vec::new() })
 }
 
+/// Runs that did not come to their end.
+fn cut_short(judgement: &Judgement) -> Option<Section<'_>> {
+    let said = failed(judgement, CheckRule::Ended);
+    let notes: Vec<Value> = said.map(|of| line![&of.what, ": ", of.remark.as_ref()]).collect();
+    (!notes.is_empty()).then(|| Section::of_notes("Cut short", notes))
+}
+
 fn new_findings(judgement: &Judgement) -> Option<Section<'_>> {
-    let ended = failed(judgement, CheckRule::Ended)
-        .map(|of| row!["ended", line![&of.what, ": ", of.remark.as_ref()]]);
-    let found = failed(judgement, CheckRule::Findings).map(|of| row![&of.what, of.remark.as_ref()]);
-    let rows: Vec<Vec<Value>> = ended.chain(found).collect();
+    let found = failed(judgement, CheckRule::Findings);
+    let rows: Vec<Vec<Value>> = found.map(|of| row![&of.what, of.remark.as_ref()]).collect();
     let mut columns = texts(["ID"]);
     columns.push(column("WHAT", Kind::Prose));
     let notes =
-        vec!["gyan explain ID says what it means, and gyan report --findings what to do".into()];
-    let has_findings = failed(judgement, CheckRule::Findings).next().is_some();
-    let notes = if has_findings { notes } else { Vec::new() };
-    let title = "New, in no baseline".into();
+        vec!["gyan explain ID says what it means, gyan report --findings what to do".into()];
+    let title = "Findings that no baseline has".into();
     (!rows.is_empty()).then_some(Section { title, columns, rows, notes })
 }
 
@@ -138,7 +142,7 @@ fn checked(judgement: &Judgement) -> Section<'_> {
             [CheckResult::Passed, CheckResult::Failed, CheckResult::NotJudged]
                 .map(|result| of(result).count());
         if passed + failed + unknown == 0 {
-            rows.push(row![about(rule), "-", "none, or not to be judged"]);
+            rows.push(row![about(rule), "-", "none that can be compared"]);
             continue;
         }
         let why = of(CheckResult::NotJudged).next().and_then(|row| row.remark.as_ref());

@@ -321,7 +321,7 @@ impl<'a> Sides<'a> {
     fn too_few(&self) -> String {
         let (before, now) = (self.baselines.len(), self.new.len());
         match noise::new_runs_for(before) {
-            None => "one baseline does not tell the noise from run to run, 4 of each do".to_owned(),
+            None => "one baseline does not tell the noise from run to run; 4 baselines and 4 new runs do".to_owned(),
             Some(new) => format!(
                 "{before} baselines take {new} new runs to tell a change from noise, here {}",
                 if now == 1 { "is 1".to_owned() } else { format!("are {now}") }
