@@ -218,10 +218,18 @@ fn sentence(row: &JudgedRow) -> Value<'_> {
         CheckRule::Ended => remark(),
         CheckRule::Findings => line!["in no baseline: ", remark()],
         CheckRule::Times => {
-            line![now, ", ", before, " before, at most ", most, "; by chance: ", row.p.map(share)]
+            line![
+                now,
+                " now, ",
+                before,
+                " before, at most ",
+                most,
+                "; by chance: ",
+                row.p.map(share)
+            ]
         }
         CheckRule::Calls | CheckRule::Bytes | CheckRule::Messages => {
-            line![now, ", ", before, " before, at most ", most]
+            line![now, " now, ", before, " before, at most ", most]
         }
     }
 }
