@@ -1,4 +1,4 @@
-//! Test cases as JUnit XML, which CI servers read: a suite a rule, a case for each thing that was judged. There is no
+//! Test cases as `JUnit` XML, which CI servers read: a suite a rule, a case for each thing that was judged. There is no
 //! standard; elements and attributes are those that Jenkins, GitLab and GitHub's actions have in common.
 
 use std::io::{self, Write};

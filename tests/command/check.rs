@@ -134,6 +134,12 @@ fn the_same_run_passes_whatever_is_asked_often() {
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     assert!(outcome.stdout.starts_with("passed: "), "{}", outcome.stdout);
     assert!(outcome.stdout.contains("one baseline does not tell the noise"), "{}", outcome.stdout);
+    // A summary that was kept is a baseline like any other.
+    assert_eq!(run(gyan().current_dir(runs.path()).args(["reduce", "base"])).code, 0);
+    fs::rename(runs.path().join("base/summary.json"), runs.path().join("kept.json")).unwrap();
+    let kept = runs.check(&["new", "base", "--against", "kept.json"]);
+    let without_names = |text: &str| text.lines().skip(2).collect::<Vec<_>>().join("\n");
+    assert_eq!(without_names(&kept.stdout), without_names(&outcome.stdout));
     // It got better: that is no failure.
     runs.add("more", worse);
     assert_eq!(runs.check(&["base", "--against", "more"]).code, 0);
@@ -161,8 +167,8 @@ fn the_test_cases_are_well_formed_and_as_many_as_they_say() {
         assert_eq!((sum(attribute), of_all(attribute)), (named(element).count(), sum(attribute)));
     }
     assert_eq!((sum("failures"), sum("skipped")), (7, named("skipped").count()));
-    let names: Vec<_> = named("testcase").filter_map(|case| case.attribute("name")).collect();
-    assert!(names.contains(&"<new> & \"co\"") && names.contains(&"calls of MPI_Isend"));
+    let cases: Vec<_> = named("testcase").filter_map(|case| case.attribute("name")).collect();
+    assert!(cases.contains(&"<new> & \"co\"") && cases.contains(&"calls of MPI_Isend"));
     // A file is replaced when that is asked for.
     assert_eq!(runs.check(&arguments).code, 2);
     assert_eq!(runs.check(&[&arguments[..], &["--force"]].concat()).code, 1);
