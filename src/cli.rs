@@ -27,6 +27,7 @@ Examples:
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
+  gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
   gyan check new --against base        for CI: is the new run worse than the baseline?
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     /// Fail when a program got worse: more calls, messages or bytes, new findings, times beyond noise
     Check(CheckOptions),
+    /// Say how a program scales: how its time and its variables grow with the number of ranks, and what comes next
+    Scale(ScaleOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -85,6 +88,8 @@ Examples:
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
   gyan run --html app.html -- mpirun -n 4 ./app
   gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
+  gyan run --repeat 5 --label size=1000 -- mpirun -n 4 ./app 1000
+  gyan run --repeat 5 --alternate OMPI_MCA_btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -95,6 +100,16 @@ pub(crate) struct RunOptions {
     /// Remove profiles of an earlier run from the output directory, and replace the page
     #[arg(long)]
     pub(crate) force: bool,
+    /// Run it so many times, into one directory of runs: for gyan diff, gyan scale and gyan check
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "html")]
+    pub(crate) repeat: Option<u32>,
+    /// Run it in turn without and with this environment variable, so many times each
+    #[arg(long, value_name = "NAME=VALUE", requires = "repeat")]
+    pub(crate) alternate: Vec<String>,
+    /// Say what to know this run by, such as size=1000
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) label: Vec<String>,
     /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,
@@ -159,7 +174,6 @@ Examples:
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
-#[allow(clippy::struct_excessive_bools)] // options of a command line
 pub(crate) struct ReportOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
@@ -179,47 +193,56 @@ pub(crate) struct ReportOptions {
     /// Only variables and functions whose name matches, with * and ?
     #[arg(long, value_name = "GLOB")]
     pub(crate) vars: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: Option<PartOptions>,
+}
+
+/// One part of the report instead of the whole.
+#[derive(Args, Clone, Default)]
+#[group(id = "part", multiple = false)]
+#[allow(clippy::struct_excessive_bools)] // options of a command line
+pub(crate) struct PartOptions {
     /// What costs time, why, and what to do about it: all findings with the numbers that they rest on
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) findings: bool,
     /// The performance variables of the MPI library, and what their classes mean
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) variables: bool,
     /// Which variables were read and which were not, and what gyan cost
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) coverage: bool,
     /// The control variables that the run recorded, instead of the report
-    #[arg(long, conflicts_with = "all", group = "part")]
+    #[arg(long, conflicts_with = "all")]
     pub(crate) environment: bool,
     /// The phases of the program in a table, or the calls and variables of those whose name matches
-    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "", group = "part")]
+    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "")]
     pub(crate) phase: Option<String>,
     /// How the sampled variables whose name matches went, on every rank
-    #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
     pub(crate) series: Option<String>,
     /// How long calls took and how much they moved, which values sampled variables had and what callbacks measured of
     /// messages, of what matches
-    #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
     /// The places in the program that call MPI: how often, and how long the calls take
-    #[arg(long, group = "part")]
+    #[arg(long)]
     pub(crate) sites: bool,
     /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
     /// were called while one was long
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) queues: bool,
     /// How many bytes calls moved: a histogram of each function, exact
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) sizes: bool,
     /// Who sends how much to whom: the pairs of ranks with the most bytes; with --all each pair
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) peers: bool,
     /// What the ranks ran on: hosts, processors that ranks may use and share, networks, and the time and memory
     /// that the ranks used
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) machine: bool,
     /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) waiting: bool,
 }
 
@@ -251,8 +274,7 @@ pub(crate) struct ExplainOptions {
     after_help = "\
 Examples:
   gyan check new --against baseline/summary.json
-  gyan check new --against base-1 base-2 base-3 base-4 base-5    times are judged, too
-  gyan check new --against baselines                             a directory of runs
+  gyan check new --against base          directories of 4 runs each (gyan run --repeat 4): times, too
   gyan check new --against base --format junit -o check.xml      and the verdict as text
   gyan check new --against base --format markdown >> \"$GITHUB_STEP_SUMMARY\"
   gyan check --print-rules > rules.toml                          to be edited
@@ -281,6 +303,54 @@ pub(crate) struct CheckOptions {
     #[arg(short, long, default_value = "table", value_parser = OneOf::<CheckFormat>::new())]
     pub(crate) format: Asked<CheckFormat>,
     /// Where that goes [default: standard output]; the verdict is then printed as text besides
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan scale n2 n4 n8 n16 n32              five runs of one program, with 2 to 32 ranks
+  gyan scale runs                          all runs in a directory; several of a size are repeats
+  gyan scale --weak n2 n4 n8 n16 n32       the work grows with the number of ranks
+  gyan scale --target 4096 runs            what is predicted for 4096 ranks
+  gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
+  gyan scale --by size runs                by a label: gyan run --label size=$N -- ...
+  gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
+  gyan scale --format html -o scale.html runs   a page with curves
+
+A law takes five sizes. With fewer the slope between them is shown on logarithmic scales: 1 is in proportion, 0 is
+constant, -1 is divided among the ranks. Shares that are predicted are of the sum of what is predicted of own code and all
+functions.
+
+Exit codes: 0 done; 1 done, but runs or ranks are left out; 2 usage or I/O error.")]
+pub(crate) struct ScaleOptions {
+    /// Runs: directories, packs, pages, or directories of runs
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// What a size is: a label of the runs, arg1, arg2, ... of the program, or a control variable of the MPI library [default:
+    /// the number of ranks]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// The work grows with the number of ranks: the ideal is a run that takes as long
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) weak: bool,
+    /// The size that numbers are predicted for [default: 4 times the largest]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) target: Option<f64>,
+    /// Only what matches one of these, with * and ?, and its minimum, average and maximum at each size
+    #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
+    pub(crate) vars: Vec<String>,
+    /// Every number: also what is constant or 0
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file of that name
@@ -326,7 +396,7 @@ Examples:
   gyan export gyan-app-1234 --format parquet -o tables/     every table, one file each
   gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
 pub(crate) struct ExportOptions {
-    /// The run directory, or a pack of it; several directories with profiles of one job
+    /// The run directory, or a pack or page of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
     /// How to write it
@@ -339,7 +409,7 @@ pub(crate) struct ExportOptions {
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, variables, series, phases, phase_calls [default: variables; all of them
-    /// into a directory]
+    /// into a directory; of a page: summary, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,
     /// The same as --table calls

@@ -74,6 +74,6 @@ fn is_whole(baseline: &Run) -> Result<(), Error> {
 fn found(run: Run) -> Checked {
     let Run { path, summary, .. } = run;
     let places = view::places(sites::call_sites(&summary).as_ref());
-    let findings = findings::find(&summary, &places).findings;
+    let findings = findings::find(&summary, &summary.queues(), &places).findings;
     Checked { name: path.display().to_string(), summary, findings }
 }

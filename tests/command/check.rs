@@ -3,7 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use gyan_results::{Call, CheckResult, Ending, Judgement, RankProfile, rank_file_name, read_rank};
+use gyan_results::{
+    Call, CheckResult, Ending, Judgement, Number, RankProfile, rank_file_name, read_rank,
+};
 use tempfile::TempDir;
 
 use crate::common::{Outcome, gyan, root, run};
@@ -111,8 +113,8 @@ fn what_got_worse_is_named_with_both_numbers() {
     ];
     assert_eq!(failed(&judgement), expected);
     let sends = judgement.failed().find(|row| row.what == "MPI_Isend").unwrap();
-    let numbers = [sends.baseline, sends.now, sends.at_most].map(|of| of.unwrap().as_f64());
-    assert_eq!(numbers, [1600.0, 1800.0, 1616.0]);
+    let numbers = [sends.baseline, sends.now, sends.at_most];
+    assert_eq!(numbers, [1600, 1800, 1616].map(|number| Some(Number::Integer(number))));
     assert!(judgement.ignored.iter().any(|name| name == "MPI_Test"));
     for (name, format) in [("check.txt", "table"), ("check.md", "markdown"), ("check.xml", "junit")]
     {
@@ -259,7 +261,7 @@ fn what_cannot_be_compared_is_said_and_the_rest_is_compared() {
     assert!(judgement.remarks[0].starts_with("4 and 2 ranks: "), "{:?}", judgement.remarks);
     // Each rank calls it equally often.
     let calls = judgement.rows.iter().find(|row| row.what == "MPI_Isend").unwrap();
-    assert_eq!(calls.now.unwrap().as_f64(), 400.0);
+    assert_eq!(calls.now, Some(Number::Integer(400)));
     assert!(judgement.rows.iter().all(|row| !["bytes", "messages"].contains(&row.rule.name())));
     let (code, judgement) = runs.judged(&["other", "--against", "base"]);
     assert_eq!((code, failed(&judgement)), (1, vec![("calls", "MPI_Isend")]));

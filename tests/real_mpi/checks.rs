@@ -58,7 +58,9 @@ fn comparisons_of_the_same_program_raise_no_false_alarms() {
         for program in [&["halo_exchange", "300", "400"][..], &["solver", "400"]] {
             let runs: Vec<String> =
                 (0..RUNS).map(|at| format!("{}-{}-{at}", program[0], mpi.name)).collect();
-            runs.iter().for_each(|name| record(&here, mpi, name, program));
+            for name in &runs {
+                record(&here, mpi, name, program);
+            }
             let mut drawn = |number| {
                 let mut drawn = random.choose_multiple(runs.iter().cloned(), number);
                 random.shuffle(&mut drawn);
