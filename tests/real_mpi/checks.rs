@@ -87,6 +87,9 @@ fn comparisons_of_the_same_program_raise_no_false_alarms() {
         ["4 with 4, drawn", "4 with the 4 before", "1 with 1, drawn"].iter().zip(ways)
     {
         println!("{what}: {number} comparisons; failed by counts {counts}, by times {times}");
-        assert!(counts == 0 && times <= number / 20, "{what}");
     }
+    let [drawn, in_order, single] = ways;
+    assert_eq!([drawn[1], in_order[1], single[1]], [0; 3], "failed by counts");
+    // The load of a machine changes while runs are made one after the other: of those nothing is promised.
+    assert!(drawn[2] <= drawn[0] / 20 && single[2] == 0, "failed by times");
 }
