@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::format::{Asked, ExportFormat, ListFormat, OneOf, ReportFormat};
+use crate::format::{Asked, CheckFormat, ExportFormat, ListFormat, OneOf, ReportFormat};
 
 /// See inside the MPI library that a program runs on.
 #[derive(Parser)]
@@ -28,11 +28,12 @@ Examples:
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
   gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
+  gyan check new --against base        for CI: is the new run worse than the baseline?
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
-Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way);
-2 usage or I/O error;
+Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way;
+check: a rule failed); 2 usage or I/O error;
 `gyan run` passes on the code of the program (128 + signal).";
 
 #[derive(Subcommand)]
@@ -45,6 +46,8 @@ pub(crate) enum Command {
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
     Explain(ExplainOptions),
+    /// Fail when a program got worse: more calls, messages or bytes, new findings, times beyond noise
+    Check(CheckOptions),
     /// Say how a program scales: how its time and its variables grow with the number of ranks, and what comes next
     Scale(ScaleOptions),
     /// Reduce the profiles of a run directory to summary.json
@@ -263,6 +266,48 @@ pub(crate) struct ExplainOptions {
     /// The name of a finding or of a class of performance variables [default: list them]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "gyan check [OPTIONS] <RUN>... --against <BASELINE>...",
+    after_help = "\
+Examples:
+  gyan check new --against baseline/summary.json
+  gyan check new --against base          directories of 4 runs each (gyan run --repeat 4): times, too
+  gyan check new --against base --format junit -o check.xml      and the verdict as text
+  gyan check new --against base --format markdown >> \"$GITHUB_STEP_SUMMARY\"
+  gyan check --print-rules > rules.toml                          to be edited
+  gyan check new --against base --rules rules.toml
+
+Runs are directories, packs, summaries or pages. Counts are exact, so one baseline is enough for
+them; times take several, because they differ from run to run.
+
+Exit codes: 0 passed; 1 a rule failed, also that a new run is incomplete; 2 usage or I/O error,
+also that a baseline is incomplete."
+)]
+pub(crate) struct CheckOptions {
+    /// The new run, or several of the same thing
+    #[arg(value_name = "RUN", required_unless_present = "print_rules")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The run to compare with, or several of the same thing
+    #[arg(long, value_name = "BASELINE", num_args = 1.., required_unless_present = "print_rules")]
+    pub(crate) against: Vec<PathBuf>,
+    /// What it fails on, in TOML; what the file leaves out is as in --print-rules
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+    /// Print the rules that hold without a file, to be copied and edited
+    #[arg(long, exclusive = true)]
+    pub(crate) print_rules: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<CheckFormat>::new())]
+    pub(crate) format: Asked<CheckFormat>,
+    /// Where that goes [default: standard output]; the verdict is then printed as text besides
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

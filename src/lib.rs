@@ -40,7 +40,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{doctor, explain, export, open, pack, reduce, report, run, scale, varlist};
+use crate::commands::{
+    check, doctor, explain, export, open, pack, reduce, report, run, scale, varlist,
+};
 pub use crate::error::Error;
 use crate::launch::launcher;
 
@@ -48,6 +50,8 @@ use crate::launch::launcher;
 const DONE: u8 = 0;
 /// Everything was done, but data is incomplete, or something is in the way.
 const INCOMPLETE: u8 = 1;
+/// `gyan check`: a rule failed.
+const WORSE: u8 = 1;
 /// Wrong usage, or input or output failed.
 const FAILED: u8 = 2;
 
@@ -62,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),
+        Command::Check(options) => check::check(&options),
         Command::Reduce(options) => reduce::reduce(&options),
         Command::Scale(options) => scale::scale(&options),
         Command::Export(options) => export::export(&options),

@@ -16,6 +16,7 @@ mod diagnosis;
 mod findings;
 mod hosts;
 mod in_place;
+mod judgement;
 mod knobs;
 mod live;
 mod machine;
@@ -50,6 +51,7 @@ pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
+pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
     LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live, write_live,
@@ -119,6 +121,8 @@ pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.
 pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
+/// The tag of a judgement of this version.
+pub const CHECK_SCHEMA: &str = "gyan.check/1";
 /// The tag of how a program scales, of this version.
 pub const SCALE_SCHEMA: &str = "gyan.scale/1";
 

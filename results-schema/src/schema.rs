@@ -3,16 +3,17 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{Diagnosis, Number, RankProfile, Scaling, Summary, Variables};
+use crate::{Diagnosis, Judgement, Number, RankProfile, Scaling, Summary, Variables};
 
 /// Each schema with the name of its file under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 5] {
+pub fn all() -> [(&'static str, Schema); 6] {
     [
         ("rank.schema.json", of::<RankProfile>()),
         ("summary.schema.json", of::<Summary>()),
         ("variables.schema.json", of::<Variables>()),
         ("doctor.schema.json", of::<Diagnosis>()),
+        ("check.schema.json", of::<Judgement>()),
         ("scale.schema.json", of::<Scaling>()),
     ]
 }

@@ -7,10 +7,10 @@ use wildmatch::WildMatch;
 
 use crate::cli::ScaleOptions;
 use crate::comparison::scaling::{Question, scaling};
-use crate::error::{Error, reason};
+use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
-use crate::output::{may_write, print, put, temporary_beside};
+use crate::output::{may_write, print, to_file};
 use crate::view::page::Page;
 use crate::view::{self, data};
 use crate::{DONE, INCOMPLETE, render, say};
@@ -30,10 +30,8 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     }
     match (&options.output, format) {
         (Some(file), _) => {
-            let failed = |error| Error::new(file.display(), reason(&error), "name another file");
-            let mut page = temporary_beside(file).map_err(failed)?;
-            render::html(&mut page, &page_of(&scaling, options), "").map_err(failed)?;
-            put(page, file, options.force).map_err(failed)?;
+            let page = page_of(&scaling, options);
+            to_file(file, options.force, |out| render::html(out, &page, ""))?;
             anstream::println!("{}", file.display());
         }
         (None, format) => show(&scaling, options, format)?,

@@ -3,6 +3,7 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod check;
 mod growth;
 pub(crate) mod scaling;
 // gyan diff uses the rest of it. Numbers that tie are equal.

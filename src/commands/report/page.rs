@@ -7,10 +7,10 @@ use gyan_results::Summary;
 
 use super::Concluded;
 use crate::cli::ReportOptions;
-use crate::error::{Error, reason};
+use crate::error::Error;
 use crate::input::page::element;
 use crate::input::source::Source;
-use crate::output::{may_write, print, put, temporary_beside};
+use crate::output::{self, may_write, print};
 use crate::render;
 use crate::view::{self, More, OfRanks, page_of_run};
 
@@ -54,10 +54,7 @@ pub(crate) fn to_file(
     file: &Path,
     force: bool,
 ) -> Result<(), Error> {
-    let failed = |error: &io::Error| Error::new(file.display(), reason(error), "name another file");
-    let mut temporary = temporary_beside(file).map_err(|error| failed(&error))?;
-    made(&mut temporary, source, summary).map_err(|error| failed(&error))?;
-    put(temporary, file, force).map_err(|error| failed(&error))
+    output::to_file(file, force, |out| made(out, source, summary))
 }
 
 fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> io::Result<()> {
