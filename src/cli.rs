@@ -27,6 +27,7 @@ Examples:
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
+  gyan diff before after               what changed from one run to another, and why
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
@@ -44,6 +45,8 @@ pub(crate) enum Command {
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
     Explain(ExplainOptions),
+    /// Say what changed from one run to another: how much longer or shorter, where, why, and what of it is noise
+    Diff(DiffOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -240,6 +243,37 @@ pub(crate) struct ExplainOptions {
     /// The name of a finding or of a class of performance variables [default: list them]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "gyan diff [OPTIONS] <A> <B>\n       gyan diff [OPTIONS] <A>... -- <B>...",
+    after_help = "\
+Examples:
+  gyan diff before after                       one run each
+  gyan diff a1 a2 a3 a4 -- b1 b2 b3 b4         several runs of the same thing each: noise is told from change
+  gyan diff runs-a runs-b                      the same, with the runs in two directories
+  gyan diff --all before after                 also what is within the noise, and what is small
+  gyan diff --format markdown before after     for a pull request
+  gyan diff --format json a b | jq .answer
+
+A change is that of B against A. It takes four runs or more on each side to call a time significant.
+
+Exit codes: 0 done, whatever changed; 1 done, but ranks are missing; 2 usage or I/O error."
+)]
+pub(crate) struct DiffOptions {
+    /// The runs before: directories, packs, summaries, pages, or directories of runs
+    #[arg(value_name = "A", required = true)]
+    pub(crate) a: Vec<PathBuf>,
+    /// The runs after
+    #[arg(value_name = "B", last = true)]
+    pub(crate) b: Vec<PathBuf>,
+    /// Everything: also what is small, within an error, or within the noise
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
 }
 
 #[derive(Args)]

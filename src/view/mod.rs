@@ -1,6 +1,7 @@
 //! What is shown: which rows, in which order, as typed values. Pure: data in, values out; how a value
 //! reads and where it stands is the renderers' part.
 
+mod comparison;
 pub(crate) mod data;
 mod difference;
 mod doctor;
@@ -21,6 +22,7 @@ mod variables;
 mod waiting;
 mod watch;
 
+pub(crate) use comparison::{answer, comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
