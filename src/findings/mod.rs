@@ -13,7 +13,7 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Efficiencies, Finding, Summary};
+use gyan_results::{Efficiencies, Finding, QueueRow, Summary};
 
 use rules::{Found, RULES, Rule};
 use run::Run;
@@ -69,8 +69,12 @@ const NOTHING: &str = "nothing-in-mpi";
 const MUCH_SHARE: f64 = 0.05;
 
 /// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
-pub(crate) fn find(summary: &Summary, places: &BTreeMap<String, String>) -> Answers {
-    let run = Run::new(summary, places);
+pub(crate) fn find(
+    summary: &Summary,
+    queues: &[QueueRow],
+    places: &BTreeMap<String, String>,
+) -> Answers {
+    let run = Run::new(summary, queues, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
         findings
