@@ -263,6 +263,7 @@ Examples:
   gyan diff runs-a runs-b                      the same, with the runs in two directories
   gyan diff --all before after                 also what is within the noise, and what is small
   gyan diff --format markdown before after     for a pull request
+  gyan diff --format html -o diff.html a b     a page: a waterfall of the change, and intervals
   gyan diff --format json a b | jq .answer
 
 A change is that of B against A. It takes four runs or more on each side to call a time significant.
@@ -282,6 +283,12 @@ pub(crate) struct DiffOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]

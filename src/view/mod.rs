@@ -23,7 +23,7 @@ mod variables;
 mod waiting;
 mod watch;
 
-pub(crate) use comparison::{answer, comparison};
+pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;

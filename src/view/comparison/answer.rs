@@ -5,7 +5,7 @@ use gyan_results::{
     Split,
 };
 
-use super::{LEAST_SHARE, mean, name_of};
+use super::{LEAST_SHARE, came_or_went, mean, name_of};
 use crate::view::plural;
 use crate::view::value::{Value, line, seconds, share};
 
@@ -55,7 +55,8 @@ fn changes(of: &Difference) -> [usize; 2] {
     let is_exact = |of: &&NumberDifference| {
         of.kind == NumberKind::Count && of.number.verdict == ChangeVerdict::Changed
     };
-    let came_or_went = of.findings.iter().filter(|of| of.a_runs == 0 || of.b_runs == 0);
+    let runs = [of.a.runs.len(), of.b.runs.len()];
+    let came_or_went = of.findings.iter().filter(|of| came_or_went(of, runs));
     [of.numbers.iter().filter(is_exact).count(), came_or_went.count()]
 }
 

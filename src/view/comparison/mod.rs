@@ -1,6 +1,7 @@
 //! What changed between runs: the answer, then what differs in the set-up, where the time is, and whatever else changed.
 
 mod answer;
+mod page;
 
 use gyan_results::{
     Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
@@ -15,6 +16,7 @@ use super::{Column, Kind, Section, View, column, cut, numbers, plural, texts};
 use gyan_results::Fidelity;
 
 pub(crate) use answer::answer;
+pub(crate) use page::page_of_comparison;
 
 /// Less of the run is not worth a row of its own.
 const LEAST_SHARE: f64 = 0.01;
@@ -340,12 +342,19 @@ fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
     Some(Section { title: "What else changed".into(), columns, rows, notes })
 }
 
+/// Whether most runs of a side have a finding, and none of the other.
+fn came_or_went(of: &FindingDifference, [a_runs, b_runs]: [usize; 2]) -> bool {
+    let is_in_most = |some: usize, runs: usize| 2 * some > runs;
+    (of.a_runs == 0 && is_in_most(of.b_runs, b_runs))
+        || (of.b_runs == 0 && is_in_most(of.a_runs, a_runs))
+}
+
 fn findings(of: &Difference, all: bool) -> Option<Section<'_>> {
     let line_of = |of: &'_ FindingDifference, runs: [usize; 2]| {
         let (what, share_of, some, whole) = match (of.a_runs, of.b_runs) {
             (0, some) => ("new in B: ", of.b_share, some, runs[1]),
             (some, 0) => ("gone in B: ", of.a_share, some, runs[0]),
-            (_, some) => ("in both: ", of.b_share, some, runs[1]),
+            (_, some) => ("in runs of both: ", of.b_share, some, runs[1]),
         };
         let at_stake = share_of.map(|part| line![" [", share(part), " of the run]"]);
         let seen: Value =
@@ -360,8 +369,7 @@ fn findings(of: &Difference, all: bool) -> Option<Section<'_>> {
         ]
     };
     let runs = [of.a.runs.len(), of.b.runs.len()];
-    let is_on_both = |of: &&FindingDifference| of.a_runs > 0 && of.b_runs > 0;
-    let shown = of.findings.iter().filter(|of| all || !is_on_both(of));
+    let shown = of.findings.iter().filter(|of| all || came_or_went(of, runs));
     let notes: Vec<Value> = shown.map(|of| line_of(of, runs)).collect();
     (!notes.is_empty()).then(|| Section::of_notes("Findings", notes))
 }

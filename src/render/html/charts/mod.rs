@@ -6,6 +6,7 @@ mod bars;
 mod histogram;
 mod matrix;
 mod ranks;
+mod spans;
 mod tree;
 
 use std::fmt::Write as _;
@@ -37,6 +38,7 @@ pub(super) fn chart(of: &Chart, id: &str) -> Markup {
                 Picture::Tree(nodes) => (tree::drawn(nodes, of, id)),
                 Picture::Histogram(histogram) => (histogram::drawn(histogram, of, id)),
                 Picture::Matrix(matrix) => (matrix::drawn(matrix, of, id)),
+                Picture::Spans(spans) => (spans::drawn(spans, of, id)),
                 Picture::Bands(bands) => (bands::drawn(bands, of, id)),
             }
             @if !of.notes.is_empty() {
