@@ -188,3 +188,43 @@ fn an_older_summary_without_times_is_compared_by_its_counts() {
         assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
     }
 }
+
+#[test]
+fn a_page_has_the_answer_the_waterfall_and_the_intervals() {
+    let directory = directory();
+    let page =
+        |arguments: &[&str]| diff(directory.path(), &[&["--format", "html"], arguments].concat());
+    let outcome = page(&["-o", "diff.html", "runs-a", "runs-b"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "diff.html\n"), "{}", outcome.stderr);
+    let text = fs::read_to_string(directory.path().join("diff.html")).unwrap();
+    let answer = json(directory.path(), &["runs-a", "runs-b"]).answer.replace("->", "-&gt;");
+    for part in
+        [answer.as_str(), "Where did the time change?", "How sure is it?", "MPI_Waitall: -1."]
+    {
+        assert!(text.contains(part), "{part}");
+    }
+    // One run a side has no intervals.
+    let text = page(&["before", "after"]).stdout;
+    assert!(text.contains("Where did the time change?") && !text.contains("How sure is it?"));
+    one_line(&page(&["-o", "diff.html", "before", "after"]), 2, &["diff.html: is there already"]);
+    one_line(&diff(directory.path(), &["-o", "x", "before", "after"]), 2, &["--format html only"]);
+}
+
+#[test]
+fn names_from_a_run_do_nothing_in_any_format() {
+    let directory = directory();
+    profiles(&directory.path().join("hostile"), |profile| {
+        profile.mpi.library = "<script>alert(1)</script>\u{1b}[2J|".into();
+        for call in &mut profile.calls {
+            call.name = format!("<b>{}\u{9b}", call.name);
+        }
+    });
+    for format in ["table", "markdown", "csv", "json", "html"] {
+        let outcome = diff(directory.path(), &["--format", format, "--all", "before", "hostile"]);
+        assert_eq!(outcome.code, 0, "{format}: {}", outcome.stderr);
+        let is_control = |c: char| c.is_control() && c != '\n';
+        assert!(!outcome.stdout.contains(is_control), "{format}");
+        let is_markup = outcome.stdout.contains("<script>alert") || outcome.stdout.contains("<b>");
+        assert_eq!(is_markup, !["markdown", "html"].contains(&format), "{format}");
+    }
+}

@@ -236,9 +236,9 @@ pub(super) fn numbers(
         let of = |side: &[Numbers]| {
             let values: Vec<_> = side.iter().map(|run| run.get(key).map(|of| of.value)).collect();
             // A run that knows nothing of the kind does not know that there is none.
-            let knows =
+            let has_it =
                 |run: &Numbers| key.group == NumberGroup::Calls || has_group(run, key.group);
-            let is_known = is_counted(key.group) && side.iter().all(knows);
+            let is_known = is_counted(key.group) && side.iter().all(has_it);
             (is_known || values.iter().all(Option::is_some)).then_some(values)
         };
         let (Some(a), Some(b)) = (of(&a), of(&b)) else {

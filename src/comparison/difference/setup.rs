@@ -7,8 +7,11 @@ use gyan_results::{Machine, SetupDifference, Summary};
 
 use crate::say::ranges;
 
-/// What of the set-up is compared, in the order in which it is shown. Settings come after these.
-const FACTS: &[(&str, fn(&Summary) -> String)] = &[
+/// What a run says of its set-up; empty where it does not.
+type Fact = (&'static str, fn(&Summary) -> String);
+
+/// What is compared, in the order in which it is shown. Settings come after these.
+const FACTS: &[Fact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
     ("MPI library", library),

@@ -21,7 +21,7 @@ pub(crate) use page::page_of_comparison;
 /// Less of the run is not worth a row of its own.
 const LEAST_SHARE: f64 = 0.01;
 /// A number that is another in each run has to change by more of it to be shown.
-const LEAST_RELATIVE: f64 = 0.05;
+const LEAST_RELATIVE: f64 = 0.1;
 /// Rows on the first screen.
 const SETTINGS_AT_MOST: usize = 6;
 const PARTS_AT_MOST: usize = 6;
@@ -130,7 +130,7 @@ fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
         (ChangeVerdict::WithinNoise, _) if kind == NumberKind::Count => "varies".into(),
         (ChangeVerdict::WithinNoise, _) => "within the noise".into(),
         (ChangeVerdict::Unproven, _) if runs[0].min(runs[1]) == 1 => "one run".into(),
-        (ChangeVerdict::Unproven, Some(p)) => line!["likely, p = ", p],
+        (ChangeVerdict::Unproven, Some(p)) => line!["not proven, p = ", p],
         (ChangeVerdict::Unproven, None) => "few runs".into(),
         (ChangeVerdict::Changed, Some(p)) => line!["yes, p = ", p],
         (ChangeVerdict::Changed, None) if kind == NumberKind::Count => "exact".into(),

@@ -7,6 +7,8 @@ use super::super::page::{Block, Page};
 use super::super::value::{Unit, Value, line, seconds};
 use super::{LEAST_SHARE, answer, findings, name_of, noise, others, phases, run_time, setup, side};
 
+/// Of the change, a smaller step cannot be seen.
+const LEAST_STEP: f64 = 0.005;
 /// Steps of a waterfall, and intervals.
 const SPANS_AT_MOST: usize = 12;
 
@@ -47,7 +49,9 @@ fn waterfall(of: &Difference) -> Option<Chart<'_>> {
     }
     let mut parts: Vec<&PartDifference> = of.parts.iter().collect();
     parts.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
-    let rest = parts.split_off(parts.len().min(SPANS_AT_MOST));
+    let is_seen = |part: &&PartDifference| part.time.change.abs() >= LEAST_STEP * run.change.abs();
+    let seen = parts.iter().filter(|part| is_seen(part)).count();
+    let rest = parts.split_off(seen.min(SPANS_AT_MOST));
     let mut reached = 0.0;
     let mut step = |name, by: f64, direction| {
         let from = reached;
