@@ -71,3 +71,95 @@ fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
 fn is_run(directory: &Path) -> bool {
     directory::has_profiles(directory) || directory.join(gyan_results::SUMMARY_FILE).is_file()
 }
+
+#[cfg(test)]
+mod tests {
+    use gyan_results::{SUMMARY_FILE, read_rank, write_summary};
+
+    use super::*;
+
+    /// Of two ranks.
+    fn run(directory: &Path) {
+        fs::create_dir_all(directory).unwrap();
+        let example =
+            Path::new(env!("CARGO_MANIFEST_DIR")).join("results-schema/examples/rank.json");
+        let mut profile = read_rank(&example).unwrap();
+        profile.size = 2;
+        for rank in 0..2 {
+            profile.rank = rank;
+            let file = directory.join(gyan_results::rank_file_name(rank));
+            fs::write(file, serde_json::to_string(&profile).unwrap()).unwrap();
+        }
+    }
+
+    fn names(runs: &[Run], directory: &Path) -> Vec<String> {
+        let name = |run: &Run| run.path.strip_prefix(directory).unwrap().display().to_string();
+        runs.iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_directory_of_runs_gives_them_in_the_order_of_their_numbers() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["run-10", "run-2", "run-1", "nothing"] {
+            let inner = place.path().join(name);
+            if name == "nothing" { fs::create_dir(inner).unwrap() } else { run(&inner) }
+        }
+        fs::write(place.path().join("notes.txt"), "no run").unwrap();
+        let runs = open(&[place.path().to_owned()]).unwrap();
+        assert_eq!(names(&runs, place.path()), ["run-1", "run-2", "run-10"]);
+        assert!(runs.iter().all(|run| run.summary.ranks.reduced == 2));
+    }
+
+    #[test]
+    fn a_run_is_the_same_as_directory_summary_and_page() {
+        let place = tempfile::tempdir().unwrap();
+        let directory = place.path().join("run");
+        run(&directory);
+        let of_directory = open(std::slice::from_ref(&directory)).unwrap().remove(0);
+        let (file, html) = (place.path().join("kept.json"), place.path().join("kept.html"));
+        write_summary(&mut fs::File::create(&file).unwrap(), &of_directory.summary).unwrap();
+        let element = page::element(&of_directory.summary).unwrap();
+        fs::write(&html, format!("<!DOCTYPE html>{element}")).unwrap();
+        let runs = open(&[file, html, directory.clone()]).unwrap();
+        assert_eq!(names(&runs, place.path()), ["kept.json", "kept.html", "run"]);
+        assert!(runs.iter().all(|run| run.summary == of_directory.summary));
+        // A directory of which only the summary is left.
+        for rank in 0..2 {
+            fs::remove_file(directory.join(gyan_results::rank_file_name(rank))).unwrap();
+        }
+        fs::rename(place.path().join("kept.json"), directory.join(SUMMARY_FILE)).unwrap();
+        assert_eq!(open(&[directory]).unwrap()[0].summary, of_directory.summary);
+    }
+
+    #[test]
+    fn a_run_that_lacks_ranks_is_opened_and_says_so() {
+        let place = tempfile::tempdir().unwrap();
+        run(place.path());
+        let runs = open(&[place.path().to_owned()]).unwrap();
+        assert!(runs[0].is_complete);
+        fs::write(place.path().join("rank-000001.json"), "{").unwrap();
+        let runs = open(&[place.path().to_owned()]).unwrap();
+        assert_eq!((runs[0].summary.ranks.reduced, runs[0].is_complete), (1, false));
+    }
+
+    #[test]
+    fn what_is_no_run_is_refused_in_one_line() {
+        let place = tempfile::tempdir().unwrap();
+        let inner = place.path().join("empty");
+        fs::create_dir(&inner).unwrap();
+        let (text, other) = (place.path().join("a.json"), place.path().join("rank.json"));
+        fs::write(&text, "{\"schema\":\"gyan.summary/9\"}").unwrap();
+        fs::write(&other, "{\"schema\":\"gyan.rank/1\"}").unwrap();
+        for (path, why) in [
+            (&inner, "holds neither rank profiles"),
+            (&place.path().join("gone"), "no such file"),
+            (&text, "has schema gyan.summary/9, this gyan reads up to gyan.summary/1; update gyan"),
+            (&other, "has schema gyan.rank/1 instead of schema gyan.summary/1"),
+        ] {
+            let error = open(std::slice::from_ref(path)).err().unwrap().to_string();
+            let whole = format!("{}: {why}", path.display());
+            assert!(error.starts_with(&whole), "{error}");
+            assert!(!error.contains('\n'), "{error}");
+        }
+    }
+}
