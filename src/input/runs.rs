@@ -118,7 +118,7 @@ mod tests {
         let of_directory = open(std::slice::from_ref(&directory)).unwrap().remove(0);
         let (file, html) = (place.path().join("kept.json"), place.path().join("kept.html"));
         write_summary(&mut fs::File::create(&file).unwrap(), &of_directory.summary).unwrap();
-        let element = page::element(&of_directory.summary).unwrap();
+        let (element, _) = page::element(&of_directory.summary).unwrap();
         fs::write(&html, format!("<!DOCTYPE html>{element}")).unwrap();
         let runs = open(&[file, html, directory.clone()]).unwrap();
         assert_eq!(names(&runs, place.path()), ["kept.json", "kept.html", "run"]);

@@ -61,7 +61,7 @@ fn slower(profile: &mut RankProfile, factor: f64) {
 }
 
 /// `before`, `after`, and five runs of each in two directories.
-fn directory() -> TempDir {
+pub(crate) fn made_up_runs() -> TempDir {
     let directory = TempDir::new().unwrap();
     let place = |name: &str| directory.path().join(name);
     profiles(&place("before"), |_| ());
@@ -82,7 +82,7 @@ fn diff(directory: &Path, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn differences_are_the_golden_ones() {
-    let directory = directory();
+    let directory = made_up_runs();
     for (name, arguments) in [
         ("diff.txt", &["before", "after"][..]),
         ("diff-all.txt", &["--all", "before", "after"]),
@@ -109,7 +109,7 @@ fn json(directory: &Path, arguments: &[&str]) -> Difference {
 
 #[test]
 fn several_runs_of_a_side_follow_two_hyphens_or_are_in_a_directory() {
-    let directory = directory();
+    let directory = made_up_runs();
     let of_directories = json(directory.path(), &["runs-a", "runs-b"]);
     let runs = |side: &str| (0..5).map(|at| format!("{side}/run-{at}")).collect::<Vec<_>>();
     let named = [runs("runs-a"), vec!["--".into()], runs("runs-b")].concat();
@@ -122,7 +122,7 @@ fn several_runs_of_a_side_follow_two_hyphens_or_are_in_a_directory() {
 
 #[test]
 fn a_run_with_itself_did_not_change() {
-    let directory = directory();
+    let directory = made_up_runs();
     let outcome = diff(directory.path(), &["before", "before"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert_eq!(outcome.stdout.lines().next(), Some("nothing changed"), "{}", outcome.stdout);
@@ -145,7 +145,7 @@ fn one_line(outcome: &Outcome, code: i32, parts: &[&str]) {
 
 #[test]
 fn what_cannot_be_compared_is_one_line() {
-    let directory = directory();
+    let directory = made_up_runs();
     let path = directory.path();
     one_line(&diff(path, &["before"]), 2, &["1 run,", "name two runs"]);
     one_line(&diff(path, &["before", "after", "after"]), 2, &["3 runs,", "put --"]);
@@ -161,7 +161,7 @@ fn what_cannot_be_compared_is_one_line() {
 
 #[test]
 fn a_rank_that_is_missing_is_said_and_the_others_are_compared() {
-    let directory = directory();
+    let directory = made_up_runs();
     fs::remove_file(directory.path().join("after").join(rank_file_name(2))).unwrap();
     let outcome = diff(directory.path(), &["before", "after"]);
     one_line(&outcome, 1, &["after", "1 of 4 ranks"]);
@@ -191,16 +191,15 @@ fn an_older_summary_without_times_is_compared_by_its_counts() {
 
 #[test]
 fn a_page_has_the_answer_the_waterfall_and_the_intervals() {
-    let directory = directory();
+    let directory = made_up_runs();
     let page =
         |arguments: &[&str]| diff(directory.path(), &[&["--format", "html"], arguments].concat());
     let outcome = page(&["-o", "diff.html", "runs-a", "runs-b"]);
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "diff.html\n"), "{}", outcome.stderr);
     let text = fs::read_to_string(directory.path().join("diff.html")).unwrap();
-    let answer = json(directory.path(), &["runs-a", "runs-b"]).answer.replace("->", "-&gt;");
-    for part in
-        [answer.as_str(), "Where did the time change?", "How sure is it?", "MPI_Waitall: -1."]
-    {
+    let parts =
+        ["because each call is ", "Where did the time change?", "How sure is it?", "MPI_Waitall: "];
+    for part in parts {
         assert!(text.contains(part), "{part}");
     }
     // One run a side has no intervals.
@@ -212,7 +211,7 @@ fn a_page_has_the_answer_the_waterfall_and_the_intervals() {
 
 #[test]
 fn names_from_a_run_do_nothing_in_any_format() {
-    let directory = directory();
+    let directory = made_up_runs();
     profiles(&directory.path().join("hostile"), |profile| {
         profile.mpi.library = "<script>alert(1)</script>\u{1b}[2J|".into();
         for call in &mut profile.calls {

@@ -1,6 +1,6 @@
 //! What differs in how the programs were run: what a summary has of that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gyan_results::{Machine, SetupDifference, Summary};
@@ -101,11 +101,32 @@ fn difference(what: impl Into<String>, a: Vec<String>, b: Vec<String>) -> Option
     (!is_same).then(|| SetupDifference { what: what.into(), a, b })
 }
 
+/// Lists, of which only what differs is shown.
+const LISTS: [&str; 3] = ["hosts", "networks", "transports"];
+
+/// The items of a list that the other side does not have.
+fn only(own: &[String], other: &[String]) -> Vec<String> {
+    let items = |list: &[String]| -> BTreeSet<String> {
+        let items = list.iter().flat_map(|list| list.split(", ")).filter(|item| !item.is_empty());
+        items.map(str::to_owned).collect()
+    };
+    let only: Vec<String> = items(own).difference(&items(other)).cloned().collect();
+    if only.is_empty() { only } else { vec![only.join(", ")] }
+}
+
 /// What is not the same in all runs of both sides.
 pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
     let facts =
         FACTS.iter().filter_map(|(what, of)| difference(*what, values(a, of), values(b, of)));
     let mut setup: Vec<SetupDifference> = facts.collect();
+    for of in setup.iter_mut().filter(|of| LISTS.contains(&of.what.as_str())) {
+        let (a, b) = (only(&of.a, &of.b), only(&of.b, &of.a));
+        // Other runs of one side have other lists.
+        if !(a.is_empty() && b.is_empty()) {
+            (of.a, of.b) = (a, b);
+            of.what.push_str(" of one side only");
+        }
+    }
     // What a command begins with is its program.
     if setup.iter().any(|of| of.what == "command") {
         setup.retain(|of| of.what != "program");

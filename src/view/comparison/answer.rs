@@ -72,8 +72,9 @@ fn but(of: &Difference) -> Value<'_> {
     let is_sure = |part: &&PartDifference| {
         part.time.verdict == ChangeVerdict::Changed && is_worth_a_row(&part.time, run_s)
     };
-    for part in of.parts.iter().filter(is_sure).take(CAUSES_AT_MOST) {
-        parts.push(line!["; ", name_of(part), " ", seconds(part.time.change).as_change()]);
+    for (at, part) in of.parts.iter().filter(is_sure).take(CAUSES_AT_MOST).enumerate() {
+        let before = if at == 0 { "; for sure: " } else { ", " };
+        parts.push(line![before, name_of(part), " ", seconds(part.time.change).as_change()]);
     }
     Value::Line(parts)
 }

@@ -3,6 +3,8 @@
 mod answer;
 mod page;
 
+use std::collections::BTreeSet;
+
 use gyan_results::{
     Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
     NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Side, SideNumber,
@@ -44,9 +46,12 @@ pub(crate) fn comparison(of: &Difference, all: bool) -> View<'_> {
 }
 
 fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
-    let names = match of.runs.as_slice() {
-        [one] => cut(one, RUNS_AT_MOST),
-        runs => cut(&runs.join(", "), RUNS_AT_MOST),
+    let parents = of.runs.iter().map(|run| run.rsplit_once('/').map(|(parent, _)| parent));
+    let parents: BTreeSet<Option<&str>> = parents.collect();
+    let names = match (of.runs.as_slice(), parents.first()) {
+        ([one], _) => cut(one, RUNS_AT_MOST),
+        (_, Some(Some(parent))) if parents.len() == 1 => cut(parent, RUNS_AT_MOST),
+        (runs, _) => cut(&runs.join(", "), RUNS_AT_MOST),
     };
     let runs: Value = match of.runs.len() {
         1 => "".into(),
