@@ -28,6 +28,7 @@ Examples:
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
   gyan diff before after               what changed from one run to another, and why
+  gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     /// Say what changed from one run to another: how much longer or shorter, where, why, and what of it is noise
     Diff(DiffOptions),
+    /// Say how a program scales: how its time and its variables grow with the number of ranks, and what comes next
+    Scale(ScaleOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -85,6 +88,8 @@ Examples:
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
   gyan run --html app.html -- mpirun -n 4 ./app
   gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
+  gyan run --repeat 5 --label size=1000 -- mpirun -n 4 ./app 1000
+  gyan run --repeat 5 --alternate OMPI_MCA_btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -95,6 +100,16 @@ pub(crate) struct RunOptions {
     /// Remove profiles of an earlier run from the output directory, and replace the page
     #[arg(long)]
     pub(crate) force: bool,
+    /// Run it so many times, into one directory of runs: for gyan diff, gyan scale and gyan check
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "html")]
+    pub(crate) repeat: Option<u32>,
+    /// Run it in turn without and with this environment variable, so many times each
+    #[arg(long, value_name = "NAME=VALUE", requires = "repeat")]
+    pub(crate) alternate: Vec<String>,
+    /// Say what to know this run by, such as size=1000
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) label: Vec<String>,
     /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,
@@ -279,6 +294,54 @@ pub(crate) struct DiffOptions {
     pub(crate) b: Vec<PathBuf>,
     /// Everything: also what is small, within an error, or within the noise
     #[arg(long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan scale n2 n4 n8 n16 n32              five runs of one program, with 2 to 32 ranks
+  gyan scale runs                          all runs in a directory; several of a size are repeats
+  gyan scale --weak n2 n4 n8 n16 n32       the work grows with the number of ranks
+  gyan scale --target 4096 runs            what is predicted for 4096 ranks
+  gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
+  gyan scale --by size runs                by a label: gyan run --label size=$N -- ...
+  gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
+  gyan scale --format html -o scale.html runs   a page with curves
+
+A law takes five sizes. With fewer the slope between them is shown on logarithmic scales: 1 is in proportion, 0 is
+constant, -1 is divided among the ranks. Shares that are predicted are of the sum of what is predicted of own code and all
+functions.
+
+Exit codes: 0 done; 1 done, but runs or ranks are left out; 2 usage or I/O error.")]
+pub(crate) struct ScaleOptions {
+    /// Runs: directories, packs, pages, or directories of runs
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// What a size is: a label of the runs, arg1, arg2, ... of the program, or a control variable of the MPI library [default:
+    /// the number of ranks]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// The work grows with the number of ranks: the ideal is a run that takes as long
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) weak: bool,
+    /// The size that numbers are predicted for [default: 4 times the largest]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) target: Option<f64>,
+    /// Only what matches one of these, with * and ?, and its minimum, average and maximum at each size
+    #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
+    pub(crate) vars: Vec<String>,
+    /// Every number: also what is constant or 0
+    #[arg(short, long)]
     pub(crate) all: bool,
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]

@@ -8,7 +8,7 @@
 //! | `commands` | What does each subcommand do? |
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
-//! | `comparison` | What do several runs tell that one does not? |
+//! | `comparison` | How do runs differ, and how do they grow? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `view` | What is shown, in which order? |
@@ -40,7 +40,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{diff, doctor, explain, export, open, pack, reduce, report, run, varlist};
+use crate::commands::{
+    diff, doctor, explain, export, open, pack, reduce, report, run, scale, varlist,
+};
 pub use crate::error::Error;
 use crate::launch::launcher;
 
@@ -64,6 +66,7 @@ pub fn main() -> ExitCode {
         Command::Explain(options) => explain::explain(&options),
         Command::Diff(options) => diff::diff(&options),
         Command::Reduce(options) => reduce::reduce(&options),
+        Command::Scale(options) => scale::scale(&options),
         Command::Export(options) => export::export(&options),
         Command::Pack(options) => pack::pack(&options),
         Command::Unpack(options) => pack::unpack(&options),

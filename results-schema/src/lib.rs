@@ -35,6 +35,7 @@ mod readings;
 mod reduction;
 mod rows;
 mod running;
+mod scaling;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sites;
@@ -74,8 +75,8 @@ pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use ranges::Ranges;
 pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
-    RankProfile, Skipped, Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, Overhead,
+    Pvar, RankProfile, Skipped, Tool,
 };
 pub use read::{
     ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_variables,
@@ -89,6 +90,10 @@ pub use rows::{
 pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,
+};
+pub use scaling::{
+    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, ScaleUnit,
+    Scaling,
 };
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
@@ -123,5 +128,8 @@ pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
 /// The tag of a difference of this version.
 pub const DIFF_SCHEMA: &str = "gyan.diff/1";
+/// The tag of how a program scales, of this version.
+pub const SCALE_SCHEMA: &str = "gyan.scale/1";
+
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

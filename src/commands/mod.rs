@@ -10,4 +10,5 @@ pub(crate) mod pack;
 pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod scale;
 pub(crate) mod varlist;

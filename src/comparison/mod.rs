@@ -4,4 +4,8 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod difference;
+mod growth;
+pub(crate) mod scaling;
+// `median` is for `gyan check`. Numbers that tie are equal.
+#[allow(dead_code, clippy::float_cmp)]
 pub(crate) mod statistics;

@@ -1,9 +1,6 @@
 //! What can be said of numbers that differ from run to run, without assuming how they are distributed: run times have a
 //! long tail, and there are few of them.
 
-// Numbers tie when they are equal.
-#![allow(clippy::float_cmp)]
-
 /// Error of the first kind that intervals and tests keep to.
 pub(crate) const ALPHA: f64 = 0.05;
 /// The quantile of the normal distribution at `1 - ALPHA / 2`.

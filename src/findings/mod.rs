@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 use gyan_results::{Efficiencies, Finding, QueueRow, Summary};
 
+pub(crate) use efficiencies::efficiencies;
 use rules::{Found, RULES, Rule};
 use run::Run;
 

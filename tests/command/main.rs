@@ -18,4 +18,5 @@ mod packs;
 mod pages;
 mod promises;
 mod reports;
+mod scaling;
 mod stacks;

@@ -52,13 +52,14 @@ pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Erro
     let path = |name: &str| directory.path().join(name);
     let cannot = |error: &std::io::Error| Error::io(directory.path(), error, "make room");
     fs::create_dir(path("processes")).map_err(|error| cannot(&error))?;
-    let variables = vec![
+    let variables = [
         ("LD_PRELOAD", preload(of.library)),
         ("GYAN", "on".into()),
         ("GYAN_LIST", path("listing").into()),
         ("GYAN_LIST_TRIES", if tries { "on" } else { "off" }.into()),
         ("GYAN_DOCTOR", path("processes").into()),
     ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value));
     let (line, own) = launcher::command_line(of.launcher, of.words, &variables);
     let Some((program, arguments)) = line.split_first() else {
         return Err(Error::new("gyan doctor", "no program", "name it after --"));

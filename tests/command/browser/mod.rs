@@ -94,7 +94,7 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     fs::write(hostile.path().join("rank-000000.json"), profile.to_string()).unwrap();
     let of_runs = [
         page(place, "one-rank", &one),
-        page(place, "quickstart", &fixture("quickstart.gyan.zst")),
+        page(place, "quickstart", &fixture("gyan.rank-1-quickstart")),
         page(place, "queues", &fixture("gyan.rank-1-queues")),
         page(place, "traffic", &fixture("gyan.rank-1-traffic")),
         page(place, "hostile", hostile.path()),
@@ -206,7 +206,7 @@ fn pages_are_for_everybody_and_for_every_window() {
 #[ignore = "writes docs/images: scripts/screenshots"]
 fn screenshots() {
     let place = TempDir::new().unwrap();
-    let page = page(place.path(), "page", &root().join("tests/fixtures/quickstart.gyan.zst"));
+    let page = page(place.path(), "page", &root().join("tests/fixtures/gyan.rank-1-quickstart"));
     let images = root().join("docs/images");
     fs::create_dir_all(&images).unwrap();
     let mut browser = Browser::start();
