@@ -14,6 +14,7 @@ type Fact = (&'static str, fn(&Summary) -> String);
 const FACTS: &[Fact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
+    ("labels", labels),
     ("MPI library", library),
     ("device of the MPI library", |of| of.mpi.device.clone().unwrap_or_default()),
     ("file of the MPI library", |of| of.mpi.library_path.clone()),
@@ -85,6 +86,12 @@ fn settings(summary: &Summary) -> BTreeMap<String, String> {
     settings
 }
 
+/// What the user says of the run.
+fn labels(summary: &Summary) -> String {
+    let labels = summary.job.labels.iter().map(|label| format!("{}={}", label.name, label.value));
+    labels.collect::<Vec<_>>().join(", ")
+}
+
 /// The values of the runs of a side, each once, in the order of the runs.
 fn values<'r>(runs: &[&'r Summary], of: impl Fn(&'r Summary) -> String) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
@@ -102,7 +109,7 @@ fn difference(what: impl Into<String>, a: Vec<String>, b: Vec<String>) -> Option
 }
 
 /// Lists, of which only what differs is shown.
-const LISTS: [&str; 3] = ["hosts", "networks", "transports"];
+const LISTS: [&str; 4] = ["labels", "hosts", "networks", "transports"];
 
 /// The items of a list that the other side does not have.
 fn only(own: &[String], other: &[String]) -> Vec<String> {

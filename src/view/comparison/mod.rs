@@ -69,7 +69,7 @@ fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
 /// How much the runs tell of what differs from run to run.
 fn noise(of: &Difference) -> Value<'static> {
     match of.a.runs.len().min(of.b.runs.len()) {
-        1 => "with one run on a side, how much times differ from run to run is not known".into(),
+        1 => "with one run on a side, how much times differ from run to run is not known: see gyan run --repeat".into(),
         2 | 3 => "with fewer than 4 runs on a side no difference of times is significant".into(),
         _ => "times are means over the runs".into(),
     }
