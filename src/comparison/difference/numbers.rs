@@ -10,6 +10,9 @@ use gyan_results::{
 use super::verdict::{OfRun, change, judge, side};
 use crate::findings::rules::POLLS;
 
+/// Between the ranks of larger jobs there are too many pairs to read, and to compare.
+const PAIRS_UP_TO_RANKS: u32 = 64;
+
 /// Which number: the same in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Key {
@@ -224,9 +227,9 @@ pub(super) fn numbers(
     b: &[&Summary],
 ) -> (Vec<NumberDifference>, [BTreeSet<String>; 2]) {
     let ranks: BTreeSet<u32> = a.iter().chain(b).map(|run| run.ranks.expected).collect();
-    let [a, b] = [a, b].map(|side| {
-        side.iter().map(|run| gathered(run, ranks.len() == 1)).collect::<Vec<Numbers>>()
-    });
+    let pairs = ranks.len() == 1 && ranks.iter().all(|ranks| *ranks <= PAIRS_UP_TO_RANKS);
+    let [a, b] =
+        [a, b].map(|side| side.iter().map(|run| gathered(run, pairs)).collect::<Vec<Numbers>>());
     let known: BTreeMap<&Key, Number> =
         a.iter().chain(&b).flatten().map(|(key, number)| (key, *number)).collect();
     let has_group = |run: &Numbers, group| run.keys().any(|key| key.group == group);
