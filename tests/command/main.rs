@@ -14,6 +14,7 @@ mod export;
 mod golden;
 mod hosts;
 mod machine;
+mod manual;
 mod packs;
 mod pages;
 mod promises;

@@ -97,7 +97,7 @@ pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
     match &program.kind {
         Kind::Static => Some((
             format!("{path} is statically linked: no library can be loaded into it"),
-            "link it with the shared MPI library (without -static), or link libgyan.a into it (see README)",
+            "link it with the shared MPI library (without -static), or link libgyan.a into it (see the manual, docs/built-for-one-mpi.md)",
         )),
         Kind::Foreign(processor) => Some((
             format!(
@@ -289,7 +289,7 @@ impl Outcome {
                 let remedy = remedy.strip_prefix("gyan is off; ").unwrap_or(remedy);
                 Some((what.to_owned(), remedy.to_owned()))
             }
-            None => Some((line.to_owned(), "see the README of gyan".to_owned())),
+            None => Some((line.to_owned(), "see docs/doctor.md in gyan's manual".to_owned())),
         }
     }
 

@@ -1,6 +1,6 @@
 //! The settings: the only reader of the environment.
 //!
-//! [`TABLE`] is the parser and, by a test, the table in README.md.
+//! [`TABLE`] is the parser and, by a test, the table in docs/settings.md.
 
 pub(crate) mod denylist;
 mod environ;
@@ -164,10 +164,10 @@ pub(crate) enum RecordCvars {
 /// One environment variable.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
-    /// Shown in README.md.
+    /// Shown in docs/settings.md.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) default: &'static str,
-    /// Shown in README.md.
+    /// Shown in docs/settings.md.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) meaning: &'static str,
     /// Takes the value over, or says what is wrong with it.
@@ -653,7 +653,9 @@ impl Config {
         let mut config = Config::default();
         for (name, value) in variables {
             let Some(setting) = TABLE.iter().find(|setting| setting.name == name) else {
-                config.warnings.push(format!("{name}: is no setting of gyan; see its README"));
+                config
+                    .warnings
+                    .push(format!("{name}: is no setting of gyan; see docs/settings.md"));
                 continue;
             };
             let value = value.to_string_lossy();
@@ -825,11 +827,11 @@ mod tests {
     }
 
     #[test]
-    fn the_table_in_the_readme_is_this_table() {
-        let readme = include_str!("../../../README.md");
+    fn the_table_in_the_manual_is_this_table() {
+        let manual = include_str!("../../../docs/settings.md");
         for Setting { name, default, meaning, .. } in TABLE {
             let row = format!("| `{name}` | {default} | {meaning} |");
-            assert!(readme.contains(&row), "README.md lacks the row\n{row}");
+            assert!(manual.contains(&row), "docs/settings.md lacks the row\n{row}");
         }
     }
 }
