@@ -27,6 +27,7 @@ Examples:
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
+  gyan diff before after               what changed from one run to another, and why
   gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
   gyan check new --against base        for CI: is the new run worse than the baseline?
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
@@ -48,6 +49,8 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     /// Fail when a program got worse: more calls, messages or bytes, new findings, times beyond noise
     Check(CheckOptions),
+    /// Say what changed from one run to another: how much longer or shorter, where, why, and what of it is noise
+    Diff(DiffOptions),
     /// Say how a program scales: how its time and its variables grow with the number of ranks, and what comes next
     Scale(ScaleOptions),
     /// Reduce the profiles of a run directory to summary.json
@@ -303,6 +306,44 @@ pub(crate) struct CheckOptions {
     #[arg(short, long, default_value = "table", value_parser = OneOf::<CheckFormat>::new())]
     pub(crate) format: Asked<CheckFormat>,
     /// Where that goes [default: standard output]; the verdict is then printed as text besides
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "gyan diff [OPTIONS] <A> <B>\n       gyan diff [OPTIONS] <A>... -- <B>...",
+    after_help = "\
+Examples:
+  gyan diff before after                       one run each
+  gyan diff a1 a2 a3 a4 -- b1 b2 b3 b4         several runs of the same thing each: noise is told from change
+  gyan diff runs-a runs-b                      the same, with the runs in two directories
+  gyan diff --all before after                 also what is within the noise, and what is small
+  gyan diff --format markdown before after     for a pull request
+  gyan diff --format html -o diff.html a b     a page: a waterfall of the change, and intervals
+  gyan diff --format json a b | jq .answer
+
+A change is that of B against A. It takes four runs or more on each side to call a time significant.
+
+Exit codes: 0 done, whatever changed; 1 done, but ranks are missing; 2 usage or I/O error."
+)]
+pub(crate) struct DiffOptions {
+    /// The runs before: directories, packs, summaries, pages, or directories of runs
+    #[arg(value_name = "A", required = true)]
+    pub(crate) a: Vec<PathBuf>,
+    /// The runs after
+    #[arg(value_name = "B", last = true)]
+    pub(crate) b: Vec<PathBuf>,
+    /// Everything: also what is small, within an error, or within the noise
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file of that name

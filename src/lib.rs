@@ -41,7 +41,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 use crate::commands::{
-    check, doctor, explain, export, open, pack, reduce, report, run, scale, varlist,
+    check, diff, doctor, explain, export, open, pack, reduce, report, run, scale, varlist,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -67,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),
         Command::Check(options) => check::check(&options),
+        Command::Diff(options) => diff::diff(&options),
         Command::Reduce(options) => reduce::reduce(&options),
         Command::Scale(options) => scale::scale(&options),
         Command::Export(options) => export::export(&options),

@@ -53,3 +53,21 @@ pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<(
     let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
     put.map(drop).map_err(|error| error.error)
 }
+
+/// Refuses a place for what is not a page, and one that is taken, before any run is read.
+pub(crate) fn may_be_page(
+    command: &str,
+    file: Option<&Path>,
+    is_page: bool,
+    force: bool,
+) -> Result<(), Error> {
+    match file {
+        Some(file) if !is_page => Err(Error::new(
+            format!("-o {}", file.display()),
+            "is for --format html only",
+            format!("redirect the output instead: {command} ... > FILE"),
+        )),
+        Some(file) => may_write(file, force),
+        None => Ok(()),
+    }
+}

@@ -10,7 +10,7 @@ use crate::comparison::scaling::{Question, scaling};
 use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
-use crate::output::{may_write, print, to_file};
+use crate::output::{may_be_page, print, to_file};
 use crate::view::page::Page;
 use crate::view::{self, data};
 use crate::{DONE, INCOMPLETE, render, say};
@@ -30,8 +30,9 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     }
     match (&options.output, format) {
         (Some(file), _) => {
-            let page = page_of(&scaling, options);
-            to_file(file, options.force, |out| render::html(out, &page, ""))?;
+            to_file(file, options.force, |page| {
+                render::html(page, &page_of(&scaling, options), "")
+            })?;
             anstream::println!("{}", file.display());
         }
         (None, format) => show(&scaling, options, format)?,
@@ -47,15 +48,8 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
         let remedy = "name a size that is to be predicted";
         return Err(Error::new(format!("--target {target}"), "sizes are above 0", remedy));
     }
-    match &options.output {
-        Some(file) if !matches!(format, Format::Html) => Err(Error::new(
-            format!("-o {}", file.display()),
-            "is for --format html only",
-            "redirect the output instead: gyan scale ... > FILE",
-        )),
-        Some(file) => may_write(file, options.force),
-        None => Ok(()),
-    }
+    let is_page = matches!(format, Format::Html);
+    may_be_page("gyan scale", options.output.as_deref(), is_page, options.force)
 }
 
 fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(), Error> {

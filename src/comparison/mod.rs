@@ -4,8 +4,9 @@
 #![forbid(unsafe_code)]
 
 pub(crate) mod check;
+pub(crate) mod difference;
 mod growth;
 pub(crate) mod scaling;
-// gyan diff uses the rest of it. Numbers that tie are equal.
+// `median` is for `gyan check`. Numbers that tie are equal.
 #[allow(dead_code, clippy::float_cmp)]
 pub(crate) mod statistics;

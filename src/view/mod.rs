@@ -1,6 +1,7 @@
 //! What is shown: which rows, in which order, as typed values. Pure: data in, values out; how a value
 //! reads and where it stands is the renderers' part.
 
+mod comparison;
 pub(crate) mod data;
 mod difference;
 mod doctor;
@@ -25,6 +26,7 @@ mod variables;
 mod waiting;
 mod watch;
 
+pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;

@@ -9,6 +9,7 @@ mod schemas;
 
 mod bad_input;
 mod check;
+mod differences;
 mod examples;
 mod export;
 mod golden;

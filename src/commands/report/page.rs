@@ -10,27 +10,21 @@ use crate::cli::ReportOptions;
 use crate::error::Error;
 use crate::input::page::element;
 use crate::input::source::Source;
-use crate::output::{self, may_write, print};
+use crate::output::{self, may_be_page, print};
 use crate::render;
 use crate::view::{self, More, OfRanks, page_of_run};
 
 /// Refuses what does not go with a page, or with anything else, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
     let has_part = options.vars.is_some() || options.part.is_some();
-    match &options.output {
-        Some(file) if !is_page => Err(Error::new(
-            format!("-o {}", file.display()),
-            "is for --format html only",
-            "redirect the output instead: gyan report ... > FILE",
-        )),
-        _ if is_page && has_part => Err(Error::new(
+    if is_page && has_part {
+        return Err(Error::new(
             "--format html",
             "the page has every part of the report",
             "leave out the option that names one",
-        )),
-        Some(file) => may_write(file, options.force),
-        None => Ok(()),
+        ));
     }
+    may_be_page("gyan report", options.output.as_deref(), is_page, options.force)
 }
 
 /// To a file, or to standard output.

@@ -34,6 +34,7 @@ pub(crate) enum Picture<'a> {
     Histogram(Histogram),
     Matrix(Matrix),
     Bands(Bands),
+    Spans(Spans<'a>),
     Curves(Curves<'a>),
 }
 
@@ -125,6 +126,31 @@ pub(crate) struct Band {
     pub(crate) ranks: u32,
     /// Least, mean and most over the ranks that read it in that part.
     pub(crate) parts: Vec<Option<[f64; 3]>>,
+}
+
+/// Stretches of one scale that has 0 on it: steps, or intervals.
+pub(crate) struct Spans<'a> {
+    pub(crate) unit: Unit,
+    pub(crate) spans: Vec<Span<'a>>,
+}
+
+pub(crate) struct Span<'a> {
+    pub(crate) name: Value<'a>,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// What is most likely in an interval; none for a step.
+    pub(crate) estimate: Option<f64>,
+    /// What stands beside it.
+    pub(crate) amount: Amount,
+    pub(crate) direction: Direction,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    Less,
+    More,
+    /// It could be either.
+    Unknown,
 }
 
 /// Numbers over sizes, both on logarithmic scales.

@@ -7,6 +7,7 @@ mod curves;
 mod histogram;
 mod matrix;
 mod ranks;
+mod spans;
 mod tree;
 
 use std::fmt::Write as _;
@@ -39,6 +40,7 @@ pub(super) fn chart(of: &Chart, id: &str) -> Markup {
                 Picture::Tree(nodes) => (tree::drawn(nodes, of, id)),
                 Picture::Histogram(histogram) => (histogram::drawn(histogram, of, id)),
                 Picture::Matrix(matrix) => (matrix::drawn(matrix, of, id)),
+                Picture::Spans(spans) => (spans::drawn(spans, of, id)),
                 Picture::Curves(curves) => (curves::drawn(curves, of, id)),
                 Picture::Bands(bands) => (bands::drawn(bands, of, id)),
             }
