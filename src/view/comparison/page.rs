@@ -22,12 +22,17 @@ pub(crate) fn page_of_comparison(of: &Difference) -> Page<'_> {
     let mut blocks = vec![change, Block::new("setup", "Set-up").with(true, [setup(of, true)])];
     let parts = [
         ("phases", "Phases", phases(of, true)),
-        ("numbers", "Other numbers", others(of, true)),
+        ("numbers", "Other numbers", others(of, false)),
         ("findings", "Findings", findings(of, true)),
     ];
     for (id, title, section) in parts {
         if let Some(section) = section {
-            blocks.push(Block::new(id, title).with(true, [section]));
+            let mut block = Block::new(id, title).with(true, [section]);
+            if id == "numbers" {
+                block.behind = "All that differ";
+                block.extend(false, others(of, true));
+            }
+            blocks.push(block);
         }
     }
     Page { title: "what changed from A to B".into(), headline: Some(answer(of)), blocks }
