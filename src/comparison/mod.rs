@@ -7,6 +7,6 @@ pub(crate) mod check;
 pub(crate) mod difference;
 mod growth;
 pub(crate) mod scaling;
-// `median` is for `gyan check`. Numbers that tie are equal.
-#[allow(dead_code, clippy::float_cmp)]
+// Numbers that tie are equal.
+#[allow(clippy::float_cmp)]
 pub(crate) mod statistics;

@@ -9,8 +9,6 @@ pub(crate) const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 pub(crate) const RUNS_AT_LEAST: usize = 4;
 /// Up to so many numbers on each side the distribution of U is exact: the ways are whole numbers below 2^53.
 const EXACT_UP_TO: usize = 25;
-/// Up to so many numbers the binomial distribution is worked out: 0.5 to the power of more is no double.
-const BINOMIAL_UP_TO: usize = 1000;
 
 /// An estimate and the interval that it is in.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,38 +37,6 @@ fn middle(sorted: &[f64]) -> Option<f64> {
 /// The median; none of no numbers.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     middle(&sorted(values))
-}
-
-/// The median with the interval between two order statistics (Conover, Practical Nonparametric Statistics, 3.2): the
-/// narrowest that is symmetric and at least `1 - ALPHA` sure, or from the least to the largest where none is.
-pub(crate) fn median_interval(values: &[f64]) -> Option<Interval> {
-    let sorted = sorted(values);
-    let number = sorted.len();
-    let estimate = middle(&sorted)?;
-    if number > BINOMIAL_UP_TO {
-        let half = number as f64 / 2.0;
-        let width = NORMAL_QUANTILE * (number as f64).sqrt() / 2.0;
-        // Of what is positive and below the number of values.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let left_out = (half - width - 0.5) as usize;
-        let (low, high) = (*sorted.get(left_out)?, *sorted.get(number - 1 - left_out)?);
-        return Some(Interval { estimate, low, high, confidence: 1.0 - ALPHA });
-    }
-    // Of n numbers k lie below the median with the probability of a binomial distribution with p = 1/2.
-    let mut probability = 0.5_f64.powi(i32::try_from(number).ok()?);
-    let (mut below, mut left_out) = (0.0, 0);
-    let mut tail = 0.0;
-    for out in 0..number / 2 {
-        below += probability;
-        if below > ALPHA / 2.0 {
-            break;
-        }
-        (left_out, tail) = (out, below);
-        probability *= (number - out) as f64 / (out + 1) as f64;
-    }
-    let tail = if tail > 0.0 { tail } else { 0.5_f64.powi(i32::try_from(number).ok()?) };
-    let (low, high) = (*sorted.get(left_out)?, *sorted.get(number - 1 - left_out)?);
-    Some(Interval { estimate, low, high, confidence: (1.0 - 2.0 * tail).max(0.0) })
 }
 
 /// How far `b` is from `a`: the median of all differences, with the interval that belongs to the test of
@@ -264,22 +230,6 @@ mod tests {
         let many: Vec<f64> = (0..60).map(f64::from).collect();
         let same = shift(&many, &many).unwrap();
         assert!(same.estimate == 0.0 && same.low == -same.high && same.high > 0.0, "{same:?}");
-    }
-
-    #[test]
-    fn the_interval_of_a_median_is_between_order_statistics() {
-        let values = |number: i32| (1..=number).map(f64::from).collect::<Vec<f64>>();
-        let of = |number| median_interval(&values(number)).unwrap();
-        assert_eq!((of(20).estimate, of(20).low, of(20).high), (10.5, 6.0, 15.0));
-        close(of(20).confidence, 0.958_610_534_667_968_8);
-        assert_eq!((of(10).low, of(10).high), (2.0, 9.0));
-        close(of(10).confidence, 0.978_515_625);
-        // Of five no interval is that sure.
-        assert_eq!((of(5).low, of(5).high, of(5).confidence), (1.0, 5.0, 0.9375));
-        assert_eq!((of(1).low, of(1).high, of(1).confidence), (1.0, 1.0, 0.0));
-        assert_eq!((of(1200).low, of(1200).high), (566.0, 635.0));
-        assert_eq!(median_interval(&[]), None);
-        assert_eq!(median(&[3.0, 1.0]), Some(2.0));
     }
 
     #[test]
