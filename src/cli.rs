@@ -154,6 +154,17 @@ pub(crate) struct RunOptions {
     pub(crate) command: Vec<OsString>,
 }
 
+/// Where a page goes that is written on request.
+#[derive(Args)]
+pub(crate) struct PageOptions {
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
 #[derive(Args)]
 #[command(
     override_usage = "gyan report [OPTIONS] <DIR>...",
@@ -184,12 +195,8 @@ pub(crate) struct ReportOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
-    /// Where the page goes, with --format html [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace a file of that name
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
     /// Everything: also what is zero on every rank, and what was not read
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -343,12 +350,8 @@ pub(crate) struct DiffOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
-    /// Where the page goes, with --format html [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace a file of that name
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 #[derive(Args)]
@@ -391,12 +394,8 @@ pub(crate) struct ScaleOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
-    /// Where the page goes, with --format html [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace a file of that name
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 #[derive(Args)]

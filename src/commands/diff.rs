@@ -19,7 +19,7 @@ use crate::{DONE, INCOMPLETE, render};
 pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
     let is_page = matches!(format, Format::Html);
-    may_be_page("gyan diff", options.output.as_deref(), is_page, options.force)?;
+    may_be_page("gyan diff", options.page.output.as_deref(), is_page, options.page.force)?;
     let (a, b) = sides(options)?;
     let (a, b) = (runs::open(a)?, runs::open(b)?);
     let mut difference = difference(&of_side(&a), &of_side(&b));
@@ -59,8 +59,8 @@ fn with_findings(run: &Run) -> difference::Run<'_> {
 
 fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
     let page = || view::page_of_comparison(difference);
-    if let Some(file) = &options.output {
-        to_file(file, options.force, |out| render::html(out, &page(), ""))?;
+    if let Some(file) = &options.page.output {
+        to_file(file, options.page.force, |out| render::html(out, &page(), ""))?;
         anstream::println!("{}", file.display());
         return Ok(());
     }

@@ -28,9 +28,9 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     if !options.vars.is_empty() {
         keep(&mut scaling, &options.vars)?;
     }
-    match (&options.output, format) {
+    match (&options.page.output, format) {
         (Some(file), _) => {
-            to_file(file, options.force, |page| {
+            to_file(file, options.page.force, |page| {
                 render::html(page, &page_of(&scaling, options), "")
             })?;
             anstream::println!("{}", file.display());
@@ -49,7 +49,7 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
         return Err(Error::new(format!("--target {target}"), "sizes are above 0", remedy));
     }
     let is_page = matches!(format, Format::Html);
-    may_be_page("gyan scale", options.output.as_deref(), is_page, options.force)
+    may_be_page("gyan scale", options.page.output.as_deref(), is_page, options.page.force)
 }
 
 fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(), Error> {

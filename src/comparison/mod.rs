@@ -10,3 +10,4 @@ pub(crate) mod scaling;
 // Numbers that tie are equal.
 #[allow(clippy::float_cmp)]
 pub(crate) mod statistics;
+mod variables;

@@ -8,7 +8,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{self, Outcome, gyan, root, run};
 use crate::golden::is_golden;
 use crate::schemas::{schema, validate};
 
@@ -296,11 +296,8 @@ fn a_killed_run_fails_and_is_no_baseline() {
 #[track_caller]
 fn one_line(runs: &Runs, arguments: &[&str], parts: &[&str]) {
     let outcome = runs.check(arguments);
-    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{}", outcome.stderr);
-    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
-    for part in parts {
-        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
-    }
+    assert_eq!(outcome.stdout, "", "{}", outcome.stderr);
+    common::one_line(&outcome, 2, parts);
 }
 
 #[test]

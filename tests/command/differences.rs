@@ -8,7 +8,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, one_line, root, run};
 use crate::golden::is_golden;
 use crate::schemas::{schema, validate};
 
@@ -132,15 +132,6 @@ fn a_run_with_itself_did_not_change() {
     // The same program again, with other times.
     let answer = json(directory.path(), &["runs-a/run-1", "runs-a/run-2"]).answer;
     assert!(answer.starts_with("no change of the run time"), "{answer}");
-}
-
-/// One line on stderr that holds each of `parts`.
-fn one_line(outcome: &Outcome, code: i32, parts: &[&str]) {
-    assert_eq!(outcome.code, code, "{outcome:?}");
-    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
-    for part in parts {
-        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
-    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{self, Outcome, gyan, root, run};
 use crate::golden::is_golden;
 use crate::schemas::{schema, validate};
 
@@ -263,12 +263,8 @@ fn a_size_can_be_an_argument_or_a_setting() {
 /// One line, with each of `parts`.
 fn one_line(place: &Path, arguments: &[&str], code: i32, parts: &[&str]) {
     let outcome = scale(place, arguments);
-    assert_eq!(outcome.code, code, "{outcome:?}");
-    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    common::one_line(&outcome, code, parts);
     assert!(outcome.stderr.starts_with("gyan: "), "{}", outcome.stderr);
-    for part in parts {
-        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
-    }
 }
 
 #[test]

@@ -24,7 +24,7 @@ pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error>
             "leave out the option that names one",
         ));
     }
-    may_be_page("gyan report", options.output.as_deref(), is_page, options.force)
+    may_be_page("gyan report", options.page.output.as_deref(), is_page, options.page.force)
 }
 
 /// To a file, or to standard output.
@@ -33,10 +33,10 @@ pub(super) fn write(
     summary: &Summary,
     options: &ReportOptions,
 ) -> Result<(), Error> {
-    let Some(file) = &options.output else {
+    let Some(file) = &options.page.output else {
         return print(|out| made(out, source, summary));
     };
-    to_file(source, summary, file, options.force)?;
+    to_file(source, summary, file, options.page.force)?;
     anstream::println!("{}", file.display());
     Ok(())
 }

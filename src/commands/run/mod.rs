@@ -51,12 +51,16 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         }
         output::may_write(page, options.force)?;
     }
-    let mut variables: Variables = vec![("LD_PRELOAD".into(), preload(&library()?))];
-    if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
-        return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
+    if is_rank && options.repeat.is_some() {
+        let why = "a rank that a launcher started cannot start the others again";
+        let remedy = "put gyan in front of the launcher: gyan run --repeat N -- mpirun ...";
+        return Err(Error::new("--repeat", why, remedy));
     }
+    let mut variables: Variables = vec![("LD_PRELOAD".into(), preload(&library()?))];
     let joined = |list: &[String], by| (!list.is_empty()).then(|| list.join(by));
-    for (option, given) in [("--label", &options.label), ("--alternate", &options.alternate)] {
+    for (option, given) in
+        [("--set", &options.set), ("--label", &options.label), ("--alternate", &options.alternate)]
+    {
         if let Some(bad) = given.iter().find(|setting| !setting.contains('=')) {
             return Err(Error::new(format!("{option} {bad}"), "no value", "write NAME=VALUE"));
         }

@@ -3,9 +3,11 @@
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    Class, Element, Measure, PvarSummary, QueueRow, QueueSource, QueueUnit, ScaleKind, ScaleUnit,
-    Statistic, Summary, TrafficKind,
+    Class, Element, PvarSummary, QueueRow, QueueSource, QueueUnit, ScaleKind, ScaleUnit, Statistic,
+    Summary, TrafficKind,
 };
+
+use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 
 /// Of what the program does: the same each time.
 const EXACT: f64 = 0.0;
@@ -94,16 +96,12 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
     // Of a vector its sum, or the element with the largest value.
     let mut shown: BTreeMap<String, &PvarSummary> = BTreeMap::new();
     for pvar in pvars {
-        let measure = match (pvar.effective_class(), pvar.measure) {
-            (Class::Timer | Class::Counter | Class::Aggregate, Measure::Delta)
-            | (Class::HighWatermark | Class::LowWatermark | Class::Generic, Measure::End) => "",
-            (Class::Level | Class::Size | Class::Percentage, Measure::SampledMean) => " (mean)",
-            (Class::Level | Class::Size | Class::Percentage, Measure::SampledMax) => " (longest)",
-            _ => continue,
-        };
-        let measure = match (measure, pvar.effective_class()) {
-            (" (longest)", _) if !pvar.name.contains("length") => " (largest)",
-            (measure, _) => measure,
+        let Some(telling) = telling(pvar) else { continue };
+        let measure = match telling {
+            Telling::Grown | Telling::Reached => "",
+            Telling::Mean => " (mean)",
+            Telling::Largest if pvar.name.contains("length") => " (longest)",
+            Telling::Largest => " (largest)",
         };
         let several = classes.get(pvar.name.as_str()).is_some_and(|classes| classes.len() > 1);
         let class = if several { format!(" ({})", pvar.class.name()) } else { String::new() };
@@ -113,8 +111,7 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
             Element::Index(_) => "[largest]",
             Element::Min | Element::Max => continue,
         };
-        let object = pvar.object.as_deref().filter(|object| *object != "MPI_COMM_WORLD");
-        let object = object.map_or_else(String::new, |object| format!(" of {object}"));
+        let object = of_object(pvar);
         let name = format!("{}{element}{class}{measure}{object}", pvar.name);
         let largest = shown.entry(name).or_insert(pvar);
         if pvar.statistic.max.compare(largest.statistic.max).is_gt() {
@@ -122,9 +119,7 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
         }
     }
     for (name, pvar) in shown {
-        let timer = pvar.effective_class() == Class::Timer
-            && pvar.datatype == gyan_results::Datatype::Double;
-        let unit = if timer { ScaleUnit::Seconds } else { ScaleUnit::Count };
+        let unit = if is_in_seconds(pvar) { ScaleUnit::Seconds } else { ScaleUnit::Count };
         // What the library counts depends on when messages come.
         put(ScaleKind::Variable, &name, Spread::of(&pvar.statistic, unit, NOISE));
     }
