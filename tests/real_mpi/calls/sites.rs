@@ -298,7 +298,9 @@ fn without_debug_information_functions_are_named_and_one_sentence_says_why() {
         report.lines().any(|line| line.contains(" messages") && line.contains("+0x")),
         "{report}"
     );
-    assert_eq!(report.matches("compile with -g").count(), 1, "{report}");
+    // Where its lines are broken depends on the length of the program's path.
+    let words = report.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert_eq!(words.matches("compile with -g").count(), 1, "{report}");
 }
 
 #[test]
