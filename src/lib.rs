@@ -9,6 +9,7 @@
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
+//! | `tuning` | Which settings make a program faster, and how sure is that? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `view` | What is shown, in which order? |
 //! | `render` | How does that read in each format? |
@@ -29,6 +30,7 @@ mod output;
 mod render;
 mod say;
 mod symbols;
+mod tuning;
 mod view;
 
 #[cfg(test)]
@@ -39,7 +41,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{doctor, explain, export, open, pack, reduce, report, run, varlist};
+use crate::commands::{doctor, explain, export, open, pack, reduce, report, run, tune, varlist};
 pub use crate::error::Error;
 use crate::launch::launcher;
 
@@ -58,6 +60,7 @@ pub fn main() -> ExitCode {
     }
     let result = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
+        Command::Tune(options) => tune::tune(&options),
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),

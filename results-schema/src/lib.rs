@@ -1,6 +1,6 @@
 //! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
 //! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), the listing of what an MPI
-//! library has ([`Variables`]), and what `gyan doctor` finds ([`Diagnosis`]), and from what ([`ProcessNote`]).
+//! library has ([`Variables`]), what `gyan doctor` finds ([`Diagnosis`]), and from what ([`ProcessNote`]), and what `gyan tune` found ([`Tuning`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
@@ -13,6 +13,7 @@
 
 mod datatype;
 mod diagnosis;
+mod figures;
 mod findings;
 mod hosts;
 mod in_place;
@@ -39,6 +40,7 @@ mod sites;
 mod statistics;
 mod summary;
 mod traffic;
+mod tuning;
 mod values;
 mod variables;
 mod waiting;
@@ -46,6 +48,7 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use figures::Figure;
 pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
@@ -93,9 +96,13 @@ pub use traffic::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
     TrafficKind, TrafficSummary,
 };
+pub use tuning::{
+    Assignment, Gain, Took, Trial, TrialVerdict, TuneEnd, TuneMetric, Tuning, Witnessed,
+};
 pub use values::{Digest, Values};
 pub use variables::{
-    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, value_text,
+    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, described_items,
+    is_described, value_text,
 };
 pub use waiting::{
     CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks, WaitingSummary,
@@ -114,5 +121,7 @@ pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.
 pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
+/// The tag of what `gyan tune` found, of this version.
+pub const TUNE_SCHEMA: &str = "gyan.tune/1";
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

@@ -237,7 +237,39 @@ pub fn value_text(value: &Values, enumeration: Option<&[Item]>) -> String {
     }
 }
 
+/// The names that a description gives the values of a variable, a line each: `name - what it does`. MPICH tells its
+/// algorithms in no other way; MPICH 4.0 leaves out the ends of the lines, which end in `algorithm` there.
+#[must_use]
+pub fn described_items(description: &str) -> Vec<Item> {
+    const END: &str = "algorithm";
+    let mut parts: Vec<&str> = description.split(" - ").collect();
+    parts.pop();
+    let name_of = |part: &str| {
+        let part = part.trim_end();
+        let is_sign =
+            |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_';
+        let start = part.rfind(|sign| !is_sign(sign)).map_or(0, |at| at + 1);
+        let name = part.get(start..).unwrap_or_default();
+        let name = name.strip_prefix(END).filter(|rest| !rest.is_empty()).unwrap_or(name);
+        (!name.is_empty()).then(|| name.to_owned())
+    };
+    let names: Option<Vec<String>> = parts.into_iter().map(name_of).collect();
+    // One that cannot be made out would give those after it wrong numbers.
+    let names = names.unwrap_or_default();
+    (0..).zip(names).map(|(value, name)| Item { value, name }).collect()
+}
+
 impl Cvar {
+    /// The names of its values: of its enumeration, or as MPICH describes its algorithms.
+    #[must_use]
+    pub fn items(&self) -> Vec<Item> {
+        match (&self.enumeration, &self.name) {
+            (Some(items), _) => items.clone(),
+            (None, Some(name)) if is_described(name) => described_items(&self.description),
+            _ => Vec::new(),
+        }
+    }
+
     /// Its value as text; none when it was not read.
     #[must_use]
     pub fn value_text(&self) -> Option<String> {
@@ -253,9 +285,29 @@ impl PvarInfo {
     }
 }
 
+/// Whether the values of a variable have names that its description tells only.
+#[must_use]
+pub fn is_described(name: &str) -> bool {
+    name.starts_with("MPIR_CVAR_") && name.ends_with("_INTRA_ALGORITHM")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn algorithms_of_mpich_are_known_by_their_description() {
+        let names = |text: &str| -> Vec<String> {
+            described_items(text).into_iter().map(|item| item.name).collect()
+        };
+        // MPICH 5.0 and 4.0.
+        let text = "Variable to select scan algorithm\nauto - Internal algorithm selection (can be overridden with \
+                    X)\nnb                 - Force nonblocking algorithm\nsmp                - Force smp algorithm";
+        assert_eq!(names(text), ["auto", "nb", "smp"]);
+        assert_eq!(names(&text.replace('\n', "")), ["auto", "nb", "smp"]);
+        assert!(names("How many").is_empty());
+        assert!(is_described("MPIR_CVAR_SCAN_INTRA_ALGORITHM") && !is_described("MPIR_CVAR_X"));
+    }
 
     #[test]
     fn values_of_enumerations_are_shown_by_name() {

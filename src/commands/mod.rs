@@ -9,4 +9,5 @@ pub(crate) mod pack;
 pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod tune;
 pub(crate) mod varlist;

@@ -83,11 +83,11 @@ pub(crate) fn rank() -> Option<u32> {
 
 /// The command line that runs `words` with `variables` in the environment of the ranks, and the
 /// variables that go into the environment of the command itself.
-pub(crate) fn command_line(
+pub(crate) fn command_line<'a>(
     launcher: Option<Launcher>,
     words: &[OsString],
-    variables: &[(&'static str, OsString)],
-) -> (Vec<OsString>, Vec<(&'static str, OsString)>) {
+    variables: &[(&'a str, OsString)],
+) -> (Vec<OsString>, Vec<(&'a str, OsString)>) {
     let Some((program, arguments)) = words.split_first() else {
         return (Vec::new(), Vec::new());
     };

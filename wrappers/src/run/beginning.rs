@@ -176,7 +176,7 @@ impl Beginning {
     /// Starts the run, after MPI was initialised. `costs` measures what a call costs, with the gate open.
     pub(crate) fn start(self, start: Start, earlier: Option<Run>, costs: fn() -> budget::Costs) {
         let begun = Instant::now();
-        let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
+        let Beginning { mut config, library, mpit, mut cvars, early_names, late, .. } = self;
         if !is_memory_for(&mpit) {
             say_memory_is_short();
             gate::stay_off();
@@ -211,6 +211,11 @@ impl Beginning {
             let missing =
                 guard::inside(|| monitoring::verify(mpit, &library, &config.enable, excluded));
             config.warn_once(missing);
+        }
+        if let Ok(Some(mpit)) = &mpit
+            && !late
+        {
+            guard::inside(|| cvars::read_again(mpit, &library, &mut cvars, &mut config));
         }
         let reduces = is_world && !late && reduces(&mut config, size);
         let (sampler, without_sampler) = match guard::inside(|| {
