@@ -28,6 +28,7 @@ Examples:
   gyan report --format csv DIR         every number, for a spreadsheet
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
+  gyan diff before after               what changed from one run to another, and why
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
@@ -47,6 +48,8 @@ pub(crate) enum Command {
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
     Explain(ExplainOptions),
+    /// Say what changed from one run to another: how much longer or shorter, where, why, and what of it is noise
+    Diff(DiffOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -216,7 +219,6 @@ Examples:
   gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
-#[allow(clippy::struct_excessive_bools)] // options of a command line
 pub(crate) struct ReportOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
@@ -236,47 +238,56 @@ pub(crate) struct ReportOptions {
     /// Only variables and functions whose name matches, with * and ?
     #[arg(long, value_name = "GLOB")]
     pub(crate) vars: Option<String>,
+    #[command(flatten)]
+    pub(crate) part: Option<PartOptions>,
+}
+
+/// One part of the report instead of the whole.
+#[derive(Args, Clone, Default)]
+#[group(id = "part", multiple = false)]
+#[allow(clippy::struct_excessive_bools)] // options of a command line
+pub(crate) struct PartOptions {
     /// What costs time, why, and what to do about it: all findings with the numbers that they rest on
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) findings: bool,
     /// The performance variables of the MPI library, and what their classes mean
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) variables: bool,
     /// Which variables were read and which were not, and what gyan cost
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) coverage: bool,
     /// The control variables that the run recorded, instead of the report
-    #[arg(long, conflicts_with = "all", group = "part")]
+    #[arg(long, conflicts_with = "all")]
     pub(crate) environment: bool,
     /// The phases of the program in a table, or the calls and variables of those whose name matches
-    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "", group = "part")]
+    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "")]
     pub(crate) phase: Option<String>,
     /// How the sampled variables whose name matches went, on every rank
-    #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
     pub(crate) series: Option<String>,
     /// How long calls took and how much they moved, which values sampled variables had and what callbacks measured of
     /// messages, of what matches
-    #[arg(long, value_name = "GLOB", group = "part", conflicts_with = "vars")]
+    #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
     /// The places in the program that call MPI: how often, and how long the calls take
-    #[arg(long, group = "part")]
+    #[arg(long)]
     pub(crate) sites: bool,
     /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
     /// were called while one was long
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) queues: bool,
     /// How many bytes calls moved: a histogram of each function, exact
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) sizes: bool,
     /// Who sends how much to whom: the pairs of ranks with the most bytes; with --all each pair
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) peers: bool,
     /// What the ranks ran on: hosts, processors that ranks may use and share, networks, and the time and memory
     /// that the ranks used
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) machine: bool,
     /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
-    #[arg(long, group = "part", conflicts_with = "vars")]
+    #[arg(long, conflicts_with = "vars")]
     pub(crate) waiting: bool,
 }
 
@@ -300,6 +311,44 @@ pub(crate) struct ExplainOptions {
     /// The name of a finding or of a class of performance variables [default: list them]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+}
+
+#[derive(Args)]
+#[command(
+    override_usage = "gyan diff [OPTIONS] <A> <B>\n       gyan diff [OPTIONS] <A>... -- <B>...",
+    after_help = "\
+Examples:
+  gyan diff before after                       one run each
+  gyan diff a1 a2 a3 a4 -- b1 b2 b3 b4         several runs of the same thing each: noise is told from change
+  gyan diff runs-a runs-b                      the same, with the runs in two directories
+  gyan diff --all before after                 also what is within the noise, and what is small
+  gyan diff --format markdown before after     for a pull request
+  gyan diff --format html -o diff.html a b     a page: a waterfall of the change, and intervals
+  gyan diff --format json a b | jq .answer
+
+A change is that of B against A. It takes four runs or more on each side to call a time significant.
+
+Exit codes: 0 done, whatever changed; 1 done, but ranks are missing; 2 usage or I/O error."
+)]
+pub(crate) struct DiffOptions {
+    /// The runs before: directories, packs, summaries, pages, or directories of runs
+    #[arg(value_name = "A", required = true)]
+    pub(crate) a: Vec<PathBuf>,
+    /// The runs after
+    #[arg(value_name = "B", last = true)]
+    pub(crate) b: Vec<PathBuf>,
+    /// Everything: also what is small, within an error, or within the noise
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]
@@ -340,7 +389,7 @@ Examples:
   gyan export gyan-app-1234 --format parquet -o tables/     every table, one file each
   gyan export gyan-app-1234 --format jsonl | jq -c 'select(.delta > 0) | [.rank, .variable, .delta]'")]
 pub(crate) struct ExportOptions {
-    /// The run directory, or a pack of it; several directories with profiles of one job
+    /// The run directory, or a pack or page of it; several directories with profiles of one job
     #[arg(value_name = "DIR", required = true)]
     pub(crate) directories: Vec<PathBuf>,
     /// How to write it
@@ -353,7 +402,7 @@ pub(crate) struct ExportOptions {
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
     /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, variables, series, phases, phase_calls [default: variables; all of them
-    /// into a directory]
+    /// into a directory; of a page: summary, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,
     /// The same as --table calls

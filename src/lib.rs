@@ -8,6 +8,7 @@
 //! | `commands` | What does each subcommand do? |
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
+//! | `comparison` | What do several runs tell that one does not? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `tuning` | Which settings make a program faster, and how sure is that? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
@@ -41,7 +42,9 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
-use crate::commands::{doctor, explain, export, open, pack, reduce, report, run, tune, varlist};
+use crate::commands::{
+    diff, doctor, explain, export, open, pack, reduce, report, run, tune, varlist,
+};
 pub use crate::error::Error;
 use crate::launch::launcher;
 
@@ -64,6 +67,7 @@ pub fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),
+        Command::Diff(options) => diff::diff(&options),
         Command::Reduce(options) => reduce::reduce(&options),
         Command::Export(options) => export::export(&options),
         Command::Pack(options) => pack::pack(&options),

@@ -1,6 +1,7 @@
 //! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
 //! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), the listing of what an MPI
-//! library has ([`Variables`]), what `gyan doctor` finds ([`Diagnosis`]), and from what ([`ProcessNote`]), and what `gyan tune` found ([`Tuning`]).
+//! library has ([`Variables`]), what `gyan diff` finds between runs ([`Difference`]), what `gyan tune` found ([`Tuning`]), and what `gyan doctor` finds
+//! ([`Diagnosis`]), and from what ([`ProcessNote`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
@@ -13,6 +14,7 @@
 
 mod datatype;
 mod diagnosis;
+mod difference;
 mod figures;
 mod findings;
 mod hosts;
@@ -48,6 +50,11 @@ mod write;
 
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
+pub use difference::{
+    Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
+    NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Shift, Side,
+    SideNumber, Split,
+};
 pub use figures::Figure;
 pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
@@ -121,6 +128,8 @@ pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.
 pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
+/// The tag of a difference of this version.
+pub const DIFF_SCHEMA: &str = "gyan.diff/1";
 /// The tag of what `gyan tune` found, of this version.
 pub const TUNE_SCHEMA: &str = "gyan.tune/1";
 /// The name of the summary inside a run directory.

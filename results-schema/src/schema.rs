@@ -3,16 +3,17 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{Diagnosis, Number, RankProfile, Summary, Tuning, Variables};
+use crate::{Diagnosis, Difference, Number, RankProfile, Summary, Tuning, Variables};
 
 /// Each schema with the name of its file under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 5] {
+pub fn all() -> [(&'static str, Schema); 6] {
     [
         ("rank.schema.json", of::<RankProfile>()),
         ("summary.schema.json", of::<Summary>()),
         ("variables.schema.json", of::<Variables>()),
         ("doctor.schema.json", of::<Diagnosis>()),
+        ("diff.schema.json", of::<Difference>()),
         ("tune.schema.json", of::<Tuning>()),
     ]
 }

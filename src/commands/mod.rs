@@ -1,6 +1,7 @@
 //! What does each subcommand do? One file or folder a subcommand; what two of them need lies in another
 //! room.
 
+pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
 pub(crate) mod export;

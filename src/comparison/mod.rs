@@ -3,4 +3,5 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod difference;
 pub(crate) mod statistics;

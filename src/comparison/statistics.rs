@@ -4,7 +4,7 @@
 /// Error of the first kind that intervals and tests keep to.
 pub(crate) const ALPHA: f64 = 0.05;
 /// The quantile of the normal distribution at `1 - ALPHA / 2`.
-const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
+pub(crate) const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
 /// Runs on each side with which a difference can be significant at [`ALPHA`]: with 3 the smallest possible p is 0.1.
 pub(crate) const RUNS_AT_LEAST: usize = 4;
 /// Up to so many numbers on each side the distribution of U is exact: the ways are whole numbers below 2^53.

@@ -14,7 +14,7 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Efficiencies, Finding, Summary};
+use gyan_results::{Efficiencies, Finding, QueueRow, Summary};
 
 pub(crate) use knobs::{hazard_of, witness_of};
 pub(crate) use nominations::nominate;
@@ -72,8 +72,12 @@ const NOTHING: &str = "nothing-in-mpi";
 const MUCH_SHARE: f64 = 0.05;
 
 /// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
-pub(crate) fn find(summary: &Summary, places: &BTreeMap<String, String>) -> Answers {
-    let run = Run::new(summary, places);
+pub(crate) fn find(
+    summary: &Summary,
+    queues: &[QueueRow],
+    places: &BTreeMap<String, String>,
+) -> Answers {
+    let run = Run::new(summary, queues, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
         findings

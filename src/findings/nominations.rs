@@ -23,9 +23,10 @@ pub(crate) struct Nomination {
 /// `listing`: what the library says of its variables.
 pub(crate) fn nominate(summary: &Summary, listing: Option<&Variables>) -> Vec<Nomination> {
     let places = BTreeMap::new();
-    let run = Run::new(summary, &places);
+    let queues = summary.queues();
+    let run = Run::new(summary, &queues, &places);
     let mut nominations: Vec<Nomination> = Vec::new();
-    for finding in find(summary, &places).findings {
+    for finding in find(summary, &queues, &places).findings {
         let more = match finding.id.as_str() {
             "algorithm" => algorithms(&run, &finding, listing),
             "slow-start" => components(&run, &finding),

@@ -46,7 +46,7 @@ impl Time {
 pub(super) struct Run<'a> {
     pub(super) summary: &'a Summary,
     pub(super) efficiencies: Option<Efficiencies>,
-    pub(super) queues: Vec<QueueRow>,
+    pub(super) queues: &'a [QueueRow],
     pub(super) family: Family,
     pub(super) version: u64,
     /// Seconds of all ranks together.
@@ -58,13 +58,17 @@ pub(super) struct Run<'a> {
 }
 
 impl<'a> Run<'a> {
-    pub(super) fn new(summary: &'a Summary, places: &'a BTreeMap<String, String>) -> Run<'a> {
+    pub(super) fn new(
+        summary: &'a Summary,
+        queues: &'a [QueueRow],
+        places: &'a BTreeMap<String, String>,
+    ) -> Run<'a> {
         let elapsed = summary.elapsed_s.as_ref();
         let (family, version) = library(&summary.mpi.library);
         Run {
             summary,
             efficiencies: efficiencies(summary),
-            queues: summary.queues(),
+            queues,
             family,
             version,
             total_s: elapsed.map_or(0.0, |elapsed| elapsed.sum.as_f64()),

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    HostSummary, RankProfile, RankReader, ReadError, Reduction, ReductionInOrder, SUMMARY_FILE,
-    Summary, read_summary,
+    HostSummary, RankProfile, RankReader, Reduction, ReductionInOrder, SUMMARY_FILE, Summary,
+    read_summary,
 };
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;

@@ -39,7 +39,9 @@ pub(super) fn is_below(row: &[Value]) -> bool {
 /// The standard error as a share of the number.
 fn error(cell: &Value) -> String {
     match cell {
-        Value::Amount(Amount { error: Some(error), number, .. }) => share(error / number.as_f64()),
+        Value::Amount(Amount { error: Some(error), number, .. }) => {
+            share((error / number.as_f64()).abs())
+        }
         Value::Amount(_) => String::new(),
         Value::Text(text) if text.is_empty() => String::new(),
         _ => "-".to_owned(),

@@ -23,7 +23,6 @@ pub(crate) use json::Json;
 pub(crate) use markdown::markdown;
 pub(crate) use parquet::Parquet;
 pub(crate) use table::table;
-#[cfg(test)]
 pub(crate) use text::text;
 
 /// Takes the rows of a long table, in their order.

@@ -71,12 +71,12 @@ pub(crate) fn bytes(bytes: f64) -> String {
     let mut scaled = bytes;
     let mut unit = "B";
     for next in UNITS {
-        if scaled < 1024.0 {
+        if scaled.abs() < 1024.0 {
             break;
         }
         (scaled, unit) = (scaled / 1024.0, next);
     }
-    let decimals = match scaled {
+    let decimals = match scaled.abs() {
         _ if unit == "B" => 0,
         scaled if scaled < 9.995 => 2,
         scaled if scaled < 99.95 => 1,
@@ -90,9 +90,9 @@ pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {
         0.0 => "0 %".into(),
-        _ if percent < 0.01 => "<0.01 %".into(),
-        _ if percent < 9.995 => format!("{percent:.2} %"),
-        _ if percent < 99.95 => format!("{percent:.1} %"),
+        _ if percent.abs() < 0.01 => "<0.01 %".into(),
+        _ if percent.abs() < 9.995 => format!("{percent:.2} %"),
+        _ if percent.abs() < 99.95 => format!("{percent:.1} %"),
         _ => format!("{percent:.0} %"),
     }
 }

@@ -345,8 +345,8 @@ mod tests {
     #[test]
     fn more_can_be_better() {
         let race = Race { higher_is_better: true, ..race(4) };
-        let rate = |at, candidate| Some(noise(at) * if candidate == Some(2) { 2.0 } else { 1.0 });
-        assert_eq!(run(race, rate).1, Some(2));
+        let speed = |at, candidate| Some(noise(at) * if candidate == Some(2) { 2.0 } else { 1.0 });
+        assert_eq!(run(race, speed).1, Some(2));
     }
 
     #[test]

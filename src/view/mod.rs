@@ -1,6 +1,7 @@
 //! What is shown: which rows, in which order, as typed values. Pure: data in, values out; how a value
 //! reads and where it stands is the renderers' part.
 
+mod comparison;
 pub(crate) mod data;
 mod difference;
 mod doctor;
@@ -10,6 +11,7 @@ mod headings;
 mod histogram;
 mod limits;
 mod machine;
+pub(crate) mod page;
 mod peers;
 mod queues;
 mod report;
@@ -22,6 +24,7 @@ mod variables;
 mod waiting;
 mod watch;
 
+pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
@@ -31,7 +34,8 @@ pub(crate) use histogram::{Histogram, histogram, histograms, sizes};
 pub(crate) use machine::machine;
 pub(crate) use peers::peers;
 pub(crate) use queues::queues;
-pub(crate) use report::{Known, Part, explained, page, phases, report};
+pub(crate) use report::page::{More, OfRanks, page_of_run};
+pub(crate) use report::{Known, Part, explained, phases, report};
 pub(crate) use series::{Course, series};
 pub(crate) use sites::{places, sites};
 pub(crate) use tuning::{tuning, tuning_page};

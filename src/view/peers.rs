@@ -57,7 +57,7 @@ fn pairs(traffic: &TrafficSummary, all: bool) -> Section<'_> {
     };
     let mut notes = more_rows(cut_off);
     if traffic.matrix.is_empty() {
-        notes.push("of a job of more than 1,024 ranks the 64 heaviest pairs are kept".into());
+        notes.push("the 64 heaviest pairs are kept, of a job of more than 1,024 ranks and in a page of too many".into());
     }
     let fewest = ranks.iter().map(|rank| rank.peers).min().unwrap_or(0);
     let most = ranks.iter().map(|rank| rank.peers).max().unwrap_or(0);

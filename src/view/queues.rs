@@ -126,7 +126,7 @@ fn cells(row: &QueueRow) -> Vec<Value<'_>> {
     let most = amount(if row.total.is_some() { unit } else { Unit::Count });
     let collectives = if row.traffic == Some(Traffic::Collectives) { ", collectives" } else { "" };
     row![
-        line![what(row), collectives],
+        line![row.quantity.words(), collectives],
         match row.of {
             Some(of) => line![number, " of ", of],
             None => number.into(),
@@ -142,21 +142,6 @@ fn cells(row: &QueueRow) -> Vec<Value<'_>> {
         },
         source(row),
     ]
-}
-
-fn what(row: &QueueRow) -> &'static str {
-    match row.quantity {
-        Quantity::UnexpectedLength => "unexpected queue, messages",
-        Quantity::UnexpectedBytes => "unexpected queue, bytes",
-        Quantity::PostedLength => "posted queue, receives",
-        Quantity::UnexpectedTime => "time in unexpected queue",
-        Quantity::PostedMatchAttempts => "match attempts, posted queue",
-        Quantity::UnexpectedMatchAttempts => "match attempts, unexpected queue",
-        Quantity::PostedSearchTime => "time searching, posted queue",
-        Quantity::UnexpectedSearchTime => "time searching, unexpected queue",
-        Quantity::LateReceivers => "late receivers",
-        Quantity::LateSenders => "late senders",
-    }
 }
 
 fn source(row: &QueueRow) -> Value<'_> {

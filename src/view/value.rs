@@ -36,6 +36,8 @@ pub(crate) struct Amount {
     pub(crate) at_least: bool,
     /// The rank that has it, where one has.
     pub(crate) rank: Option<u32>,
+    /// From one number to another: with a sign.
+    pub(crate) is_change: bool,
 }
 
 /// What a number is in.
@@ -64,7 +66,7 @@ pub(crate) enum Plot<'a> {
 impl Unit {
     pub(crate) fn of(self, number: Number) -> Amount {
         let (fidelity, error, rank) = (Fidelity::Exact, None, None);
-        Amount { number, unit: self, fidelity, error, at_least: false, rank }
+        Amount { number, unit: self, fidelity, error, at_least: false, rank, is_change: false }
     }
 
     pub(crate) fn double(self, double: f64) -> Amount {
@@ -81,6 +83,11 @@ impl Unit {
 impl Amount {
     pub(crate) fn on(self, rank: u32) -> Amount {
         Amount { rank: Some(rank), ..self }
+    }
+
+    /// By so much, with its sign.
+    pub(crate) fn as_change(self) -> Amount {
+        Amount { is_change: true, ..self }
     }
 
     pub(crate) fn known(self, fidelity: Fidelity) -> Amount {

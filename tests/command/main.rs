@@ -8,6 +8,7 @@ mod faults;
 mod schemas;
 
 mod bad_input;
+mod differences;
 mod examples;
 mod export;
 mod golden;

@@ -78,7 +78,7 @@ fn pages_are_small_and_need_nothing_else() {
 
 /// Adds what would run to each text of a profile whose key says that it is a name that others choose.
 fn spoil(value: &mut Value, key: &str) {
-    const KEYS: [&str; 16] = [
+    const KEYS: [&str; 17] = [
         "name",
         "host",
         "object",
@@ -95,6 +95,7 @@ fn spoil(value: &mut Value, key: &str) {
         "value",
         "text",
         "model",
+        "path",
     ];
     match value {
         Value::String(text) if KEYS.contains(&key) => text.push_str(HOSTILE),
@@ -104,7 +105,8 @@ fn spoil(value: &mut Value, key: &str) {
     }
 }
 
-fn spoiled(fixture: &str) -> TempDir {
+/// A run whose names are hostile.
+pub(crate) fn spoiled(fixture: &str) -> TempDir {
     let directory = TempDir::new().unwrap();
     for entry in fs::read_dir(root().join("tests/fixtures").join(fixture)).unwrap() {
         let file = entry.unwrap();
@@ -149,6 +151,48 @@ fn a_page_is_read_like_a_run() {
             assert_eq!(of_page.stdout.replace(file.to_str().unwrap(), "RUN"), run, "{name}");
         }
     }
+}
+
+#[test]
+fn what_a_page_has_without_single_ranks_is_exported() {
+    let place = TempDir::new().unwrap();
+    let export = |from: &Path, options: &[&str]| {
+        let format = if options.contains(&"-o") { "jsonl" } else { "csv" };
+        run(gyan().args(["export", "--format", format]).arg(from).args(options).current_dir(root()))
+    };
+    let page = place.path().join("page.html");
+    let run_directory = fixture("gyan.rank-1-traffic");
+    report(&run_directory, &["--format", "html", "-o", page.to_str().unwrap()]);
+    // The same rows as the report of the run has for other programs.
+    for (table, options) in [
+        ("summary", &[][..]),
+        ("summary_peers", &["--peers"]),
+        ("summary_histograms", &["--histogram", "*"]),
+    ] {
+        let of_page = export(&page, &["--table", table]);
+        assert_eq!((of_page.code, of_page.stderr.lines().count()), (0, 1), "{}", of_page.stderr);
+        assert!(of_page.stderr.contains("no rows of single ranks"), "{}", of_page.stderr);
+        let of_run = report(&run_directory, &[&["--format", "csv"], options].concat());
+        assert_eq!(of_page.stdout, of_run.stdout);
+    }
+    assert_eq!(export(&page, &[]).stdout, export(&page, &["--table", "summary"]).stdout);
+    let unknown = export(&page, &["--calls"]);
+    assert!(refused(&unknown).contains("--table calls: is not in a summary"));
+    let tables = place.path().join("tables/");
+    let all = export(&page, &["-o", &format!("{}/", tables.display())]);
+    assert_eq!(all.code, 0, "{}", all.stderr);
+    assert!(all.stdout.contains("tables of the summary exported to"), "{}", all.stdout);
+    let peers = fs::read_to_string(tables.join("summary_peers.jsonl")).unwrap();
+    assert_eq!(
+        peers.lines().count(),
+        export(&page, &["--table", "summary_peers"]).stdout.lines().count() - 1
+    );
+    // A directory with a summary and no profiles is the same.
+    let only = place.path().join("only");
+    fs::create_dir(&only).unwrap();
+    let summary = report(&run_directory, &["--format", "json"]).stdout;
+    fs::write(only.join("summary.json"), summary).unwrap();
+    assert_eq!(export(&only, &[]).stdout, export(&page, &[]).stdout);
 }
 
 fn refused(outcome: &Outcome) -> &str {

@@ -54,6 +54,23 @@ impl Quantity {
         Quantity::LateSenders,
     ];
 
+    /// What it is called in tables.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Quantity::UnexpectedLength => "unexpected queue, messages",
+            Quantity::UnexpectedBytes => "unexpected queue, bytes",
+            Quantity::PostedLength => "posted queue, receives",
+            Quantity::UnexpectedTime => "time in unexpected queue",
+            Quantity::PostedMatchAttempts => "match attempts, posted queue",
+            Quantity::UnexpectedMatchAttempts => "match attempts, unexpected queue",
+            Quantity::PostedSearchTime => "time searching, posted queue",
+            Quantity::UnexpectedSearchTime => "time searching, unexpected queue",
+            Quantity::LateReceivers => "late receivers",
+            Quantity::LateSenders => "late senders",
+        }
+    }
+
     /// What totals, means and maxima of it are in.
     #[must_use]
     pub fn unit(self) -> QueueUnit {

@@ -6,11 +6,11 @@ mod series;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gyan_results::{Efficiencies, Finding, Summary, write_json, write_summary};
+use gyan_results::{Efficiencies, Finding, QueueRow, Summary, write_json, write_summary};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
-use crate::cli::ReportOptions;
+use crate::cli::{PartOptions, ReportOptions};
 use crate::error::Error;
 use crate::findings::{self, Answers};
 use crate::format::ReportFormat as Format;
@@ -27,6 +27,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
     let is_page = matches!(format, Format::Html);
     page::check(options, is_page)?;
+    let asked = options.part.clone().unwrap_or_default();
     let (directories, phase) = directories_and_phase(options)?;
     for directory in &directories {
         keepers::write_now(directory);
@@ -41,12 +42,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let all = options.all;
     if is_page {
         page::write(&source, &summary, options)?;
-    } else if options.environment {
+    } else if asked.environment {
         let (view, data) = (view::environment(&summary), data::environment(&summary.cvars));
         print(format, &view, data, |out| write_json(out, &summary.cvars))?;
-    } else if let Some(name) = &options.series {
+    } else if let Some(name) = &asked.series {
         series::print(&source, &summary, name, format, all)?;
-    } else if let Some(name) = &options.histogram {
+    } else if let Some(name) = &asked.histogram {
         let histograms = view::histograms(&summary, &WildMatch::new(name));
         if histograms.is_empty() {
             return Err(Error::new(
@@ -57,7 +58,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         }
         let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
         print(format, &view, data, |out| write_json(out, &histograms))?;
-    } else if options.sizes {
+    } else if asked.sizes {
         let sizes = view::sizes(&summary);
         if sizes.is_empty() {
             return Err(Error::new(
@@ -68,7 +69,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         }
         let (view, data) = (view::histogram(&summary, &sizes), data::histograms(&sizes));
         print(format, &view, data, |out| write_json(out, &sizes))?;
-    } else if options.peers {
+    } else if asked.peers {
         if summary.peers.is_empty() {
             return Err(Error::new(
                 directory.display(),
@@ -83,7 +84,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         let view = view::phases(&summary, !name.is_empty(), all);
         let data = data::phases(&summary.phases);
         print(format, &view, data, |out| write_json(out, &summary.phases))?;
-    } else if options.sites {
+    } else if asked.sites {
         let Some(found) = sites::call_sites(&summary) else {
             return Err(Error::new(
                 directory.display(),
@@ -93,11 +94,11 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         };
         let view = view::sites(&summary, &found, all);
         print(format, &view, data::sites(&found), |out| write_json(out, &found))?;
-    } else if options.queues {
+    } else if asked.queues {
         queues(directory, &summary, format, all)?;
-    } else if options.machine {
+    } else if asked.machine {
         machine(directory, &summary, format, all)?;
-    } else if options.waiting {
+    } else if asked.waiting {
         if summary.waiting.is_empty() {
             return Err(Error::new(
                 directory.display(),
@@ -109,7 +110,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
         print(format, &view, data, |out| write_json(out, &summary.waiting))?;
     } else {
-        whole(directory, summary, options, format)?;
+        whole(directory, summary, options, &asked, format)?;
     }
     Ok(if complete { DONE } else { INCOMPLETE })
 }
@@ -119,11 +120,12 @@ fn whole(
     directory: &Path,
     mut summary: Summary,
     options: &ReportOptions,
+    asked: &PartOptions,
     format: Format,
 ) -> Result<(), Error> {
     let concluded = Concluded::of(&summary, directory, options.vars.is_none());
     let Answers { efficiencies, findings, .. } = &concluded.answers;
-    if options.findings {
+    if asked.findings {
         let view = view::findings(&summary, efficiencies.as_ref(), findings, &concluded.directory);
         let data = data::findings(findings);
         let whole = Findings { efficiencies, findings };
@@ -133,11 +135,11 @@ fn whole(
         (summary.efficiencies, summary.findings) = (efficiencies, findings);
         output::print(|mut out| write_summary(&mut out, &summary))?;
     } else {
-        let part = match options {
-            ReportOptions { vars: Some(_), .. } => Part::Named,
-            ReportOptions { variables: true, .. } => Part::Variables,
-            ReportOptions { coverage: true, .. } => Part::Coverage,
-            ReportOptions { all: true, .. } => Part::Whole,
+        let part = match asked {
+            _ if options.vars.is_some() => Part::Named,
+            PartOptions { variables: true, .. } => Part::Variables,
+            PartOptions { coverage: true, .. } => Part::Coverage,
+            _ if options.all => Part::Whole,
             _ => Part::First,
         };
         let view = view::report(&summary, concluded.known(), part, options.all);
@@ -147,25 +149,28 @@ fn whole(
 }
 
 /// What is concluded from a summary, for whatever is shown of it.
-struct Concluded<'a> {
-    watched: Vec<Watched<'a>>,
+pub(crate) struct Concluded<'a> {
+    pub(crate) watched: Vec<Watched<'a>>,
     remarks: Vec<String>,
-    called: Option<CallSites<'a>>,
-    answers: Answers,
+    pub(crate) called: Option<CallSites<'a>>,
+    pub(crate) queues: Vec<QueueRow>,
+    pub(crate) answers: Answers,
     directory: String,
 }
 
 impl<'a> Concluded<'a> {
     /// `is_whole`: of a part of the functions nothing can be concluded.
-    fn of(summary: &'a Summary, directory: &Path, is_whole: bool) -> Concluded<'a> {
+    pub(crate) fn of(summary: &'a Summary, directory: &Path, is_whole: bool) -> Concluded<'a> {
         let (watched, remarks) = stacks::watched(summary);
         let called = sites::call_sites(summary);
+        let queues = summary.queues();
         let answers = if is_whole {
-            findings::find(summary, &view::places(called.as_ref()))
+            findings::find(summary, &queues, &view::places(called.as_ref()))
         } else {
             Answers::default()
         };
-        Concluded { watched, remarks, called, answers, directory: directory.display().to_string() }
+        let directory = directory.display().to_string();
+        Concluded { watched, remarks, called, queues, answers, directory }
     }
 
     fn known(&self) -> Known<'_> {
@@ -173,6 +178,8 @@ impl<'a> Concluded<'a> {
             watched: &self.watched,
             remarks: &self.remarks,
             called: self.called.as_ref(),
+            queues: &self.queues,
+            efficiencies: self.answers.efficiencies.as_ref(),
             findings: &self.answers.findings,
             eager: self.answers.eager.map(|eager| (eager.limit_bytes, eager.above)),
             directory: &self.directory,
@@ -217,7 +224,7 @@ fn print(
 /// The run directories, and the name of the phase that is asked for, which is empty for all of them:
 /// `--phase DIR` has the directory where a name could be.
 fn directories_and_phase(options: &ReportOptions) -> Result<(Vec<PathBuf>, Option<&str>), Error> {
-    let phase = options.phase.as_deref();
+    let phase = options.part.as_ref().and_then(|part| part.phase.as_deref());
     match phase {
         _ if !options.directories.is_empty() => Ok((options.directories.clone(), phase)),
         Some(name) if is_run(Path::new(name)) => Ok((vec![name.into()], Some(""))),

@@ -12,25 +12,11 @@ use crate::input::page::element;
 use crate::input::source::Source;
 use crate::output::{may_write, print, put, temporary_beside};
 use crate::render;
-use crate::view;
-use crate::view::page::{More, OfRanks, page};
+use crate::view::{self, More, OfRanks, page_of_run};
 
 /// Refuses what does not go with a page, or with anything else, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
-    let has_part = options.vars.is_some()
-        || options.findings
-        || options.variables
-        || options.coverage
-        || options.environment
-        || options.phase.is_some()
-        || options.series.is_some()
-        || options.histogram.is_some()
-        || options.sites
-        || options.queues
-        || options.sizes
-        || options.peers
-        || options.machine
-        || options.waiting;
+    let has_part = options.vars.is_some() || options.part.is_some();
     match &options.output {
         Some(file) if !is_page => Err(Error::new(
             format!("-o {}", file.display()),
@@ -82,8 +68,8 @@ fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> 
         |of: &mut OfRanks, profile| of.take(&profile, elapsed_s),
         OfRanks::merge,
     );
-    let (sizes, queues) = (view::sizes(summary), summary.queues());
-    let efficiencies = concluded.answers.efficiencies.as_ref();
-    let more = More { efficiencies, sizes: &sizes, queues: &queues, ranks: &ranks };
-    render::html(out, &page(summary, concluded.known(), &more), &element(summary)?)
+    let sizes = view::sizes(summary);
+    let (element, left_out) = element(summary)?;
+    let more = More { sizes: &sizes, ranks: &ranks, left_out: &left_out };
+    render::html(out, &page_of_run(summary, concluded.known(), &more), &element)
 }

@@ -119,7 +119,7 @@ pub(super) const RECEIVES: &[&str] = &[
 pub(super) const WAITS: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
 /// Functions that ask whether something has happened.
-const POLLS: &[&str] =
+pub(crate) const POLLS: &[&str] =
     &["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe"];
 
 /// Blocking collective functions that move data.

@@ -137,6 +137,12 @@ fn section(of: &Section, block: &str) -> Markup {
     }
 }
 
+/// How many cells there are to show: what goes on below a row takes the room that is left.
+fn told(row: &[Value], is_below: bool) -> usize {
+    let last = row.iter().rposition(|value| !text(value).is_empty());
+    if is_below { last.map_or(row.len(), |last| last + 1) } else { row.len() }
+}
+
 fn table(of: &Section, name: &str) -> Markup {
     let is_number = |kind: Kind| matches!(kind, Kind::Integer | Kind::Double | Kind::Number);
     let has_heads = of.columns.iter().any(|column| !column.name.is_empty());
@@ -148,16 +154,23 @@ fn table(of: &Section, name: &str) -> Markup {
                     thead {
                         tr {
                             @for column in &of.columns {
-                                th.n[is_number(column.kind)] scope="col" { (column.name) }
+                                @if column.name.is_empty() {
+                                    td {}
+                                } @else {
+                                    th.n[is_number(column.kind)] scope="col" { (column.name) }
+                                }
                             }
                         }
                     }
                 }
                 tbody {
                     @for row in &of.rows {
-                        tr.sub[has_heads && is_below(row)] {
-                            @for (at, value) in row.iter().enumerate() {
-                                (cell(value, is_number(kind(at)), at == 0))
+                        @let is_below = has_heads && is_below(row);
+                        tr.sub[is_below] {
+                            @for (at, value) in row.iter().take(told(row, is_below)).enumerate() {
+                                @let span = row.len() - at;
+                                @let is_last = is_below && at + 1 == told(row, is_below);
+                                (cell(value, is_number(kind(at)), at == 0, is_last.then_some(span)))
                             }
                         }
                     }

@@ -1,5 +1,6 @@
 "use strict";
-// Sorts tables by a column, searches long ones, and opens what is closed for printing. The page is complete without it.
+// Sorts tables by a column, searches long ones, names the numbers of images and courses, and opens what is closed for
+// printing. The page is complete without it.
 for (const table of document.querySelectorAll("table.data")) {
   const body = table.tBodies[0];
   // A row that belongs to the one above stays below it.
@@ -20,6 +21,8 @@ for (const table of document.querySelectorAll("table.data")) {
   };
   const heads = [...table.tHead.rows[0].cells];
   heads.forEach((head, at) => {
+    // A column without a name is a picture of the one beside it.
+    if (!head.textContent) return;
     const button = document.createElement("button");
     button.append(...head.childNodes);
     head.append(button);
@@ -48,6 +51,48 @@ for (const table of document.querySelectorAll("table.data")) {
     }
   });
   place.before(field);
+}
+const tip = document.createElement("div");
+tip.className = "tip";
+tip.hidden = true;
+document.body.append(tip);
+// text: of a place, from 0 to 1 in both directions.
+const names = (element, text) => {
+  element.addEventListener("pointermove", event => {
+    const box = element.getBoundingClientRect();
+    const part = (at, from, length) => Math.min(Math.max((at - from) / length, 0), 0.999999);
+    tip.textContent = text(part(event.clientX, box.left, box.width), part(event.clientY, box.top, box.height));
+    tip.hidden = !tip.textContent;
+    tip.style.left = `${Math.min(event.clientX + 12, innerWidth - tip.offsetWidth - 4)}px`;
+    tip.style.top = `${event.clientY + 16}px`;
+  });
+  element.addEventListener("pointerleave", () => { tip.hidden = true; });
+};
+for (const course of document.querySelectorAll("[data-parts]")) {
+  const parts = course.dataset.parts.split(";");
+  const time = at => `${(at / parts.length * course.dataset.end).toPrecision(3)} s`;
+  names(course.querySelector("svg"), x => {
+    const at = Math.floor(x * parts.length);
+    if (!parts[at]) return "";
+    const [least, mean, most] = parts[at].split("|");
+    const values = most === undefined ? least : `${least} to ${most}, ${mean} on average`;
+    return `${time(at)} to ${time(at + 1)}: ${values}`;
+  });
+}
+for (const image of document.querySelectorAll("[data-numbers]")) {
+  let numbers;
+  image.addEventListener("pointerenter", async () => {
+    const bytes = Uint8Array.from(atob(image.dataset.numbers), letter => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    numbers = (await new Response(stream).text()).split("\n").map(line => line.split("\t"));
+  }, { once: true });
+  names(image, (x, y) => {
+    if (!numbers) return "";
+    const [[unit], who, cells] = numbers;
+    const [from, to] = [y, x].map(part => Math.floor(part * who.length));
+    const cell = cells[from * who.length + to].replace(/\B(?=(\d{3})+$)/g, ",");
+    return `${who[from]} to ${who[to]}: ${cell}${unit}`;
+  });
 }
 const closed = [];
 addEventListener("beforeprint", () => {

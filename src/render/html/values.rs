@@ -24,7 +24,7 @@ pub(super) fn value(of: &Value) -> Markup {
 }
 
 /// A cell of a table: sorted by its number, where it has one.
-pub(super) fn cell(of: &Value, is_number: bool, is_first: bool) -> Markup {
+pub(super) fn cell(of: &Value, is_number: bool, is_first: bool, span: Option<usize>) -> Markup {
     let sort = match of {
         Value::Amount(amount) => Some(plain(amount.number)),
         Value::Rank(rank) => Some(rank.to_string()),
@@ -34,7 +34,7 @@ pub(super) fn cell(of: &Value, is_number: bool, is_first: bool) -> Markup {
         @if is_first && !is_number {
             th scope="row" { (value(of)) }
         } @else {
-            td.n[is_number] data-v=[sort] { (value(of)) }
+            td.n[is_number] data-v=[sort] colspan=[span.filter(|&span| span > 1)] { (value(of)) }
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Every number in long tables, one row each, for other programs: nothing rounded, nothing left out for
 //! want of room. The same thing has the same name, class and element in each of them, so that they join.
 
+mod comparison;
 mod findings;
 mod histogram;
 mod machine;
@@ -20,6 +21,7 @@ use gyan_results::{Class, CvarSetting, Element};
 use super::value::{Value, cells};
 use super::{Column, Kind, column, required};
 
+pub(crate) use comparison::comparison;
 pub(crate) use findings::findings;
 pub(crate) use histogram::histograms;
 pub(crate) use machine::{Machines, machine};

@@ -573,5 +573,11 @@ says so, and the column with its standard error. A *number* is an integer in som
 Parquet it is a double, and beside it `NAME_integer` is the exact integer, null where there is none. Parquet files
 have these descriptions in the metadata of the file, under `gyan.columns`, the name of the table under
 `gyan.table`, and what there is a row for under `gyan.row`.
+
+A page, or a summary without the profiles, has no single ranks. `gyan export page.html` writes what the ranks did
+together: `summary` (one row for each measure, with minimum, mean and maximum over the ranks), and with
+`-o PLACE/` also `summary_findings`, `summary_histograms`, `summary_sites`, `summary_waiting`, `summary_peers`,
+`summary_queues`, `summary_machine` and `summary_environment`, as far as the summary has them. Their columns are those of
+`gyan report --format csv` with `--findings`, `--histogram '*'`, `--sites` and so on.
 ";
 }

@@ -1,6 +1,6 @@
 //! The first screen: where the time of an average rank goes, and the rest of the run in a line each.
 
-use gyan_results::{CallSummary, InMpiSummary, Quantity, Summary, TrafficKind};
+use gyan_results::{CallSummary, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind};
 
 use super::super::sites::places;
 use super::super::value::{Amount, Unit, Value, bytes, integer, line, row, seconds, share};
@@ -137,8 +137,13 @@ pub(super) fn average_rank<'a>(
 }
 
 /// A line each: messages, queues, variables, and gyan itself.
-pub(super) fn lines(summary: &Summary, eager: Option<(f64, f64)>) -> Section<'_> {
-    let lines = [messages(summary, eager), queues(summary), coverage(summary), Some(gyan(summary))];
+pub(super) fn lines<'a>(
+    summary: &'a Summary,
+    rows: &[QueueRow],
+    eager: Option<(f64, f64)>,
+) -> Section<'a> {
+    let lines =
+        [messages(summary, eager), queues(summary, rows), coverage(summary), Some(gyan(summary))];
     Section::of_notes("", lines.into_iter().flatten().collect())
 }
 
@@ -164,8 +169,7 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
     Some(line!["messages: ", all, " of ", size, " on average, ", peers, eager, " (--peers)"])
 }
 
-fn queues(summary: &Summary) -> Option<Value<'_>> {
-    let rows = summary.queues();
+fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
     let longest = |quantity: Quantity| {
         let of = rows.iter().filter(|row| row.quantity == quantity).filter_map(|row| row.max);
         of.max_by(|one, other| one.value.total_cmp(&other.value)).filter(|most| most.value > 0.0)

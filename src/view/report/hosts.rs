@@ -117,10 +117,52 @@ pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     }
     let mut hosts: Vec<&HostSummary> = summary.by_host.iter().collect();
     if !all {
-        let in_mpi = |host: &HostSummary| host.in_mpi.map_or(f64::INFINITY, |of| of.avg);
         hosts.sort_by(|one, other| in_mpi(one).total_cmp(&in_mpi(other)));
     }
     let (hosts, cut_off) = first_rows(hosts, all);
+    let mut section = rows(summary, &hosts, &[]);
+    section.notes = more_rows(cut_off);
+    section.notes.push(means(if all { "" } else { "; those that are in MPI least first" }));
+    Some(section)
+}
+
+/// The same in no more rows than that: the hosts that are furthest from the one in the middle, and the others in the last
+/// row.
+pub(super) fn table_of_some(summary: &Summary, rows_at_most: usize) -> Option<Section<'_>> {
+    if summary.by_host.len() <= rows_at_most {
+        return table(summary, true);
+    }
+    let mut hosts: Vec<&HostSummary> = summary.by_host.iter().collect();
+    hosts.sort_by(|one, other| in_mpi(one).total_cmp(&in_mpi(other)));
+    let middle = hosts.get(hosts.len() / 2).map_or(0.0, |host| in_mpi(host));
+    let distance = |host: &HostSummary| (in_mpi(host) - middle).abs();
+    hosts.sort_by(|one, other| distance(other).total_cmp(&distance(one)));
+    let (first, others) = hosts.split_at(rows_at_most - 1);
+    let mut section = rows(summary, first, others);
+    section.notes.push(means(
+        "; those furthest from the one in the middle first, the others in the last row",
+    ));
+    Some(section)
+}
+
+fn in_mpi(host: &HostSummary) -> f64 {
+    host.in_mpi.map_or(f64::INFINITY, |of| of.avg)
+}
+
+fn means(order: &'static str) -> Value<'static> {
+    line![
+        "the mean over the ranks of a host, and its ranks with least and most",
+        order,
+        "; UNEXPECTED and POSTED are mean lengths of queues"
+    ]
+}
+
+/// A row for each of `hosts`, and one for all `others`.
+fn rows<'a>(
+    summary: &'a Summary,
+    hosts: &[&'a HostSummary],
+    others: &[&HostSummary],
+) -> Section<'a> {
     let measures = [
         (HostMeasure::InMpi, Unit::Share, ["IN MPI", "LEAST", "MOST"]),
         (HostMeasure::UnexpectedLength, Unit::Count, ["UNEXPECTED", "LEAST", "MOST"]),
@@ -132,22 +174,43 @@ pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     let known: Vec<_> = known.collect();
     let mut columns: Vec<Column> = vec![column("HOST", Kind::Text), column("RANKS", Kind::Text)];
     columns.extend(known.iter().flat_map(|(.., names)| numbers(*names)));
-    let rows = hosts.into_iter().map(|host| {
-        let mut cells = row![&host.host, ranks(host)];
+    let cells = |names: Vec<Value<'a>>, hosts: &[&HostSummary]| {
+        let mut cells = names;
         for (measure, unit, _) in &known {
-            let of = measure.of(host).map(|of| [of.avg, of.min, of.max]);
-            let amount = |value: Option<f64>| value.map(|value| unit.double(value));
-            cells.extend((0..3).map(|at| amount(of.map(|of| of[at])).into()));
+            let of = together(hosts.iter().filter_map(|host| measure.of(host)));
+            cells.extend((0..3).map(|at| of.map(|of| unit.double(of[at])).into()));
         }
         cells
-    });
-    let rows = rows.collect();
-    let mut notes = more_rows(cut_off);
-    let order = if all { "" } else { "; those that are in MPI least first" };
-    notes.push(line![
-        "the mean over the ranks of a host, and its ranks with least and most",
-        order,
-        "; UNEXPECTED and POSTED are mean lengths of queues"
-    ]);
-    Some(Section { title: "Hosts".into(), columns, rows, notes })
+    };
+    let mut rows: Vec<Vec<Value>> =
+        hosts.iter().map(|&host| cells(row![&host.host, ranks(host)], &[host])).collect();
+    if !others.is_empty() {
+        let number: u64 = others.iter().map(|host| host.number()).sum();
+        let names = row![line![others.len(), " other hosts"], line![number, " ranks"]];
+        rows.push(cells(names, others));
+    }
+    Section { title: "Hosts".into(), columns, rows, notes: Vec::new() }
+}
+
+/// Mean, least and most over the ranks of hosts.
+fn together(hosts: impl Iterator<Item = HostStatistic>) -> Option<[f64; 3]> {
+    let add = |(ranks, sum, min, max): (f64, f64, f64, f64), of: HostStatistic| {
+        let of_host = of.ranks as f64;
+        (ranks + of_host, sum + of_host * of.avg, min.min(of.min), max.max(of.max))
+    };
+    let (ranks, sum, min, max) = hosts.fold((0.0, 0.0, f64::INFINITY, f64::NEG_INFINITY), add);
+    (ranks > 0.0).then(|| [sum / ranks, min, max])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_together_have_the_mean_over_their_ranks() {
+        let of = |ranks, min, avg, max| HostStatistic { ranks, min, avg, max, stddev: 0.0 };
+        let both = together([of(1, 1.0, 1.0, 1.0), of(3, 2.0, 5.0, 9.0)].into_iter());
+        assert_eq!(both, Some([4.0, 1.0, 9.0]));
+        assert_eq!(together(std::iter::empty()), None);
+    }
 }

@@ -4,7 +4,7 @@ mod calls;
 mod cost;
 mod first;
 mod hosts;
-pub(crate) mod page;
+pub(super) mod page;
 mod phases;
 mod pvars;
 
@@ -12,8 +12,9 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    BadEnding, CallSummary, Class, CoverageSummary, Ending, Finding, InMpiSummary, Number,
-    ObjectsLeftOutSummary, PhaseSummary, PvarSummary, ReducedInMpi, SamplesSummary, Summary,
+    BadEnding, CallSummary, Class, CoverageSummary, Efficiencies, Ending, Finding, InMpiSummary,
+    Number, ObjectsLeftOutSummary, PhaseSummary, PvarSummary, QueueRow, ReducedInMpi,
+    SamplesSummary, Summary,
 };
 
 use super::headings::{library_and_job, title};
@@ -49,6 +50,8 @@ pub(crate) struct Known<'a> {
     pub(crate) watched: &'a [Watched<'a>],
     pub(crate) remarks: &'a [String],
     pub(crate) called: Option<&'a CallSites<'a>>,
+    pub(crate) queues: &'a [QueueRow],
+    pub(crate) efficiencies: Option<&'a Efficiencies>,
     pub(crate) findings: &'a [Finding],
     /// The eager limit in bytes and the part of the messages that is above it, where that is known.
     pub(crate) eager: Option<(f64, f64)>,
@@ -64,7 +67,7 @@ pub(crate) fn report<'a>(
     part: Part,
     all: bool,
 ) -> View<'a> {
-    let Known { watched, remarks, called, findings, eager, directory } = known;
+    let Known { watched, remarks, called, queues, findings, eager, directory, .. } = known;
     let whole = Whole::run(summary);
     let all = all || part == Part::Whole;
     let mut subtitle = subtitle(summary, part, all);
@@ -88,7 +91,7 @@ pub(crate) fn report<'a>(
                     sections.extend(calls(&summary.calls, &whole, all));
                 }
                 sections.extend(watch::sites(watched, remarks, all));
-                sections.push(first::lines(summary, eager));
+                sections.push(first::lines(summary, queues, eager));
                 return View { title: title(summary), subtitle, sections };
             }
             sections.extend(hosts::table(summary, all));

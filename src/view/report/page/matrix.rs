@@ -2,51 +2,65 @@
 
 use gyan_results::TrafficSummary;
 
+use super::super::super::page::pictures::Matrix;
 use super::super::super::value::Unit;
-use super::pictures::Matrix;
 
 /// Rows and columns of a matrix.
 pub(super) const SIDE_AT_MOST: usize = 256;
 
 /// By rank, or by bins of as many ranks each.
 pub(super) fn by_rank(traffic: &TrafficSummary, unit: Unit, ranks: usize) -> Option<Matrix> {
-    let each = ranks.div_ceil(SIDE_AT_MOST).max(1);
-    let side = ranks.div_ceil(each);
-    let mut cells = vec![0_u64; side * side];
-    for (from, to, number, bytes) in traffic.pairs() {
-        let Some(to) = to else { continue };
-        let at = from as usize / each * side + to as usize / each;
-        if let Some(cell) = cells.get_mut(at) {
-            *cell = cell.saturating_add(if unit == Unit::Bytes { bytes } else { number });
-        }
-    }
-    let name = |bin: usize| match (bin * each, ((bin + 1) * each).min(ranks) - 1) {
-        (first, last) if first == last => first.to_string(),
-        (first, last) => format!("{first}-{last}"),
-    };
-    (side > 1).then(|| Matrix { unit, side, cells, names: (0..side).map(name).collect() })
+    let pairs = traffic.pairs().filter_map(|(from, to, number, bytes)| {
+        Some((from as usize, to? as usize, if unit == Unit::Bytes { bytes } else { number }))
+    });
+    binned(unit, ranks, pairs, |rank| rank.to_string())
 }
 
-/// From host to host, or none where there are too many.
+/// From host to host, or by bins of as many hosts each.
 pub(super) fn by_host(traffic: &TrafficSummary, unit: Unit) -> Option<Matrix> {
+    let hosts = hosts(traffic);
+    let place = |host: &String| hosts.binary_search(&host).ok();
+    let pairs = traffic.by_host.iter().filter_map(|of| {
+        let amount = if unit == Unit::Bytes { of.bytes } else { of.number };
+        Some((place(&of.from)?, place(of.to.as_ref()?)?, amount))
+    });
+    binned(unit, hosts.len(), pairs, |host| hosts.get(host).map_or("", |host| host).to_owned())
+}
+
+/// Those that sent or received anything, sorted.
+pub(super) fn hosts(traffic: &TrafficSummary) -> Vec<&String> {
     let both = traffic.by_host.iter().flat_map(|of| [Some(&of.from), of.to.as_ref()]);
     let mut hosts: Vec<&String> = both.flatten().collect();
     hosts.sort_unstable();
     hosts.dedup();
-    let side = hosts.len();
-    if !(2..=SIDE_AT_MOST).contains(&side) {
-        return None;
-    }
+    hosts
+}
+
+/// How many are in a bin.
+pub(super) fn each(members: usize) -> usize {
+    members.div_ceil(SIDE_AT_MOST).max(1)
+}
+
+/// `pairs`: from, to, and how much.
+fn binned(
+    unit: Unit,
+    members: usize,
+    pairs: impl Iterator<Item = (usize, usize, u64)>,
+    name: impl Fn(usize) -> String,
+) -> Option<Matrix> {
+    let each = each(members);
+    let side = members.div_ceil(each);
     let mut cells = vec![0_u64; side * side];
-    for of in &traffic.by_host {
-        let place = |host: &String| hosts.binary_search(&host).ok();
-        if let (Some(from), Some(to)) = (place(&of.from), of.to.as_ref().and_then(place))
-            && let Some(cell) = cells.get_mut(from * side + to)
-        {
-            *cell = cell.saturating_add(if unit == Unit::Bytes { of.bytes } else { of.number });
+    for (from, to, amount) in pairs {
+        if let Some(cell) = cells.get_mut(from / each * side + to / each) {
+            *cell = cell.saturating_add(amount);
         }
     }
-    Some(Matrix { unit, side, cells, names: hosts.into_iter().cloned().collect() })
+    let name = |bin: usize| match (bin * each, ((bin + 1) * each).min(members) - 1) {
+        (first, last) if first == last => name(first),
+        (first, last) => format!("{}-{}", name(first), name(last)),
+    };
+    (side > 1).then(|| Matrix { unit, side, cells, names: (0..side).map(name).collect() })
 }
 
 #[cfg(test)]

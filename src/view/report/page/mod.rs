@@ -2,30 +2,28 @@
 //! order in which one would explain a run. The tables are those of the other forms of the report.
 
 mod matrix;
-pub(crate) mod pictures;
 mod ranks;
 mod tree;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{CallSummary, Efficiencies, Summary, TrafficKind};
+use gyan_results::{CallSummary, Summary, TrafficKind};
 
+use super::super::Kind;
 use super::super::headings::{command, phase_name};
 use super::super::histogram::{self, Histogram as Sizes};
+use super::super::page::pictures::{self, Bar, Bars, Chart, Histogram, Key, Picture};
+use super::super::page::{Block, Card, Page, ROWS_AT_MOST};
 use super::super::value::{Amount, Plot, Unit, Value, bytes, integer, line, row, seconds, share};
-use super::super::{Kind, View};
 use super::super::{
     Section, column, environment, findings, machine, peers, queues, sites, texts, waiting,
 };
 use super::calls::Whole;
 use super::{Known, calls, classes, cost, coverage, first, hosts, phases, tables, title};
-use matrix::{SIDE_AT_MOST, by_host, by_rank};
-use pictures::{Bar, Bars, Chart, Histogram, Key, Picture};
+use matrix::{by_host, by_rank, each, hosts as hosts_of};
 pub(crate) use ranks::OfRanks;
 use tree::tree;
 
-/// Rows of a table: a page is to be sent by mail.
-const ROWS_AT_MOST: usize = 250;
 /// Pairs of ranks in the table, where there are no more.
 const PAIRS_AT_MOST: usize = 256;
 /// Hosts that are all named.
@@ -38,52 +36,18 @@ const CLASSES_AT_LEAST: usize = 8;
 /// Rows of a table that is open all the same.
 const ROWS_IF_OPEN: usize = 40;
 
-/// A run on one page.
-pub(crate) struct Page<'a> {
-    pub(crate) title: Value<'a>,
-    /// The run in one sentence.
-    pub(crate) headline: Option<Value<'a>>,
-    pub(crate) blocks: Vec<Block<'a>>,
-}
-
-/// A part of a page.
-pub(crate) struct Block<'a> {
-    /// What links call it.
-    pub(crate) id: &'static str,
-    pub(crate) title: &'static str,
-    /// What the tables that are not open are called.
-    pub(crate) behind: &'static str,
-    pub(crate) says: Vec<Value<'a>>,
-    pub(crate) cards: Vec<Card<'a>>,
-    pub(crate) charts: Vec<Chart<'a>>,
-    pub(crate) tables: Vec<Table<'a>>,
-}
-
-/// A finding.
-pub(crate) struct Card<'a> {
-    /// Of the run, at stake; none where the finding is about the measurement.
-    pub(crate) share: Option<f64>,
-    pub(crate) section: Section<'a>,
-}
-
-pub(crate) struct Table<'a> {
-    pub(crate) section: Section<'a>,
-    /// Whether it is what one comes for; else it is behind what is.
-    pub(crate) is_open: bool,
-}
-
 /// What a page shows beside what the report does.
 pub(crate) struct More<'a> {
-    pub(crate) efficiencies: Option<&'a Efficiencies>,
     pub(crate) sizes: &'a [Sizes],
-    pub(crate) queues: &'a [gyan_results::QueueRow],
     pub(crate) ranks: &'a OfRanks,
+    /// What the summary inside the page is without.
+    pub(crate) left_out: &'a [&'static str],
 }
 
-pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
+pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Page<'a> {
     let of_parts = [
         Ok(what_ran(summary)),
-        Ok(of_findings(summary, known, more)),
+        Ok(of_findings(summary, known)),
         of_time(summary, known, more),
         functions(summary),
         of_sites(summary, known),
@@ -91,7 +55,7 @@ pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) 
         of_waiting(summary),
         of_sizes(summary, known, more),
         of_peers(summary),
-        of_queues(summary, known, more),
+        of_queues(summary, known),
         of_series(summary, more),
         variables(summary),
         Ok(of_coverage(summary)),
@@ -105,37 +69,12 @@ pub(crate) fn page<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) 
             Err(why) => absent.push(why),
         }
     }
-    blocks.push(how_to_read(absent));
+    blocks.push(how_to_read(absent, more.left_out));
     Page { title: title(summary), headline: first::headline(summary, known.called), blocks }
 }
 
 /// A part of the page, or why it is not there.
 type Made<'a> = Result<Block<'a>, Value<'a>>;
-
-impl<'a> Block<'a> {
-    fn new(id: &'static str, title: &'static str) -> Block<'a> {
-        let (says, cards, charts, tables) = Default::default();
-        Block { id, title, behind: "The numbers", says, cards, charts, tables }
-    }
-
-    fn with(mut self, is_open: bool, sections: impl IntoIterator<Item = Section<'a>>) -> Block<'a> {
-        self.tables.extend(sections.into_iter().map(|section| table(section, is_open)));
-        self
-    }
-
-    fn of_view(self, is_open: bool, view: View<'a>) -> Block<'a> {
-        self.with(is_open, view.sections)
-    }
-}
-
-fn table(mut section: Section, is_open: bool) -> Table {
-    let more = section.rows.len().saturating_sub(ROWS_AT_MOST);
-    if more > 0 {
-        section.rows.truncate(ROWS_AT_MOST);
-        section.notes.push(line![more, " more rows are in gyan report --all"]);
-    }
-    Table { section, is_open }
-}
 
 fn what_ran(summary: &Summary) -> Block<'_> {
     let mut block = Block::new("run", "What ran");
@@ -174,7 +113,7 @@ fn what_ran(summary: &Summary) -> Block<'_> {
     block.of_view(false, machine::machine(summary, all))
 }
 
-fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Block<'a> {
+fn of_findings<'a>(summary: &'a Summary, known: Known<'a>) -> Block<'a> {
     let mut block = Block::new("findings", "What costs time, and what to do about it");
     if known.findings.is_empty() {
         block.says.push("Nothing stands out.".into());
@@ -184,7 +123,7 @@ fn of_findings<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> B
     let cards = shares.zip(view.sections).map(|(share, section)| Card { share, section });
     block.cards = cards.collect();
     block.behind = "Efficiencies";
-    let efficiencies = findings::findings(summary, more.efficiencies, &[], known.directory);
+    let efficiencies = findings::findings(summary, known.efficiencies, &[], known.directory);
     block.of_view(false, efficiencies)
 }
 
@@ -194,35 +133,14 @@ fn of_time<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<
     )?;
     let mut block = Block::new("time", "Where the time goes");
     block.charts.extend(average_bar(&section));
-    match more.ranks.in_mpi(summary) {
-        Some(ranks) => {
-            let is_each = ranks.bins.len() as u64 == u64::from(summary.ranks.reduced);
-            let (title, each) = match (ranks.are_hosts, is_each) {
-                (false, true) => ("Who differs? Share of the run in MPI, by rank, the least first", ""),
-                (false, false) => (
-                    "Who differs? Share of the run in MPI, by rank, the least first",
-                    "; a column stands for several ranks, its light part for their range",
-                ),
-                (true, _) => (
-                    "Who differs? Share of the run in MPI, by host, the least first",
-                    "; the light part of a column is the range of the ranks there; a summary does not have each rank",
-                ),
-            };
-            let [min, max] = match &summary.in_mpi {
-                Some(of) => Unit::Share.extremes(&of.share),
-                None => [share(0.0), share(0.0)],
-            };
-            let on = |amount: Amount| super::on_rank(summary, amount);
-            let says =
-                line!["from ", on(min), " to ", on(max), ", ", share(ranks.mean), " on average", each];
-            block.charts.push(Chart { title: title.into(), says, picture: Picture::Ranks(ranks) });
-        }
+    match more.ranks.who_differs(summary) {
+        Some(chart) => block.charts.push(chart),
         None if summary.ranks.reduced > 1 => block.says.push(
             "A summary has the ranks with least and most, not each of them; the profiles of the ranks do.".into(),
         ),
         None => {}
     }
-    let hosts = hosts::table(summary, true);
+    let hosts = hosts::table_of_some(summary, ROWS_AT_MOST);
     Ok(block.with(false, std::iter::once(section).chain(hosts)))
 }
 
@@ -242,11 +160,11 @@ fn average_bar<'a>(section: &Section<'a>) -> Option<Chart<'a>> {
     let whole: f64 = parts.iter().map(|(_, time)| time.number.as_f64()).sum();
     let in_mpi = share(if whole > 0.0 { 1.0 - own / whole } else { 0.0 });
     let bar = Bar { name: "".into(), parts: parts.into_iter().map(|(_, time)| time).collect() };
-    Some(Chart {
-        title: "Where does the time of an average rank go?".into(),
-        says: line![seconds(own), " of ", seconds(whole), " in its own code, ", in_mpi, " in MPI"],
-        picture: Picture::Bars(Bars { keys, bars: vec![bar] }),
-    })
+    Some(Chart::new(
+        "Where does the time of an average rank go?",
+        line![seconds(own), " of ", seconds(whole), " in its own code, ", in_mpi, " in MPI"],
+        Picture::Bars(Bars { keys, bars: vec![bar] }),
+    ))
 }
 
 fn functions(summary: &Summary) -> Made<'_> {
@@ -262,7 +180,7 @@ fn functions(summary: &Summary) -> Made<'_> {
     let mut block = Block::new("functions", "Functions of MPI");
     block.behind = "The same by rank";
     let mut sections = sections.into_iter();
-    block.tables.extend(sections.next().map(|section| table(section, true)));
+    block.extend(true, sections.next());
     Ok(block.with(false, sections))
 }
 
@@ -307,14 +225,17 @@ fn of_sites<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
     if !nodes.is_empty() {
         let says = "time in MPI on all ranks together; each box is a function, below it what it called, as wide as the \
                     time that was spent there";
-        block.charts.push(Chart {
-            title: "How does the program come to MPI, and where is its time spent?".into(),
-            says: says.into(),
-            picture: Picture::Tree(nodes),
-        });
+        block.charts.push(Chart::new(
+            "How does the program come to MPI, and where is its time spent?",
+            says,
+            Picture::Tree(nodes),
+        ));
     }
     let mut sections = sites::sites(summary, found, true).sections.into_iter();
-    block.tables.extend(sections.next().map(|section| table(section, true)));
+    let is_short = |section: &Section| section.rows.len() <= ROWS_IF_OPEN;
+    if let Some(section) = sections.next() {
+        block.push(is_short(&section), section);
+    }
     let ways = sections.take(BARS_AT_MOST);
     Ok(block.with(false, ways))
 }
@@ -337,11 +258,11 @@ fn of_phases(summary: &Summary) -> Made<'_> {
     bars.truncate(BARS_AT_MOST);
     if !bars.is_empty() {
         let keys = two_keys("in MPI", "own code");
-        block.charts.push(Chart {
-            title: "How long are the phases, and how much of them is MPI?".into(),
-            says: "time of an average rank, without the phases inside a phase".into(),
-            picture: Picture::Bars(Bars { keys, bars }),
-        });
+        block.charts.push(Chart::new(
+            "How long are the phases, and how much of them is MPI?",
+            "time of an average rank, without the phases inside a phase",
+            Picture::Bars(Bars { keys, bars }),
+        ));
     }
     Ok(block.of_view(false, phases::phases(summary, false, true)))
 }
@@ -363,11 +284,11 @@ fn of_waiting(summary: &Summary) -> Made<'_> {
         parts: vec![seconds(of.waiting_s), seconds((of.time_s - of.waiting_s).max(0.0))],
     };
     let bars = summary.waiting.iter().take(BARS_AT_MOST).map(bar).collect();
-    block.charts.push(Chart {
-        title: "How much of the collectives is waiting for others?".into(),
-        says: "time of all ranks together".into(),
-        picture: Picture::Bars(Bars { keys: two_keys("waiting", "transfer"), bars }),
-    });
+    block.charts.push(Chart::new(
+        "How much of the collectives is waiting for others?",
+        "time of all ranks together",
+        Picture::Bars(Bars { keys: two_keys("waiting", "transfer"), bars }),
+    ));
     Ok(block.of_view(false, view))
 }
 
@@ -395,11 +316,11 @@ fn of_sizes<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made
         let is_message = of.name.contains("send") || of.name.contains("Send");
         let limit = known.eager.map(|(limit, _)| limit).filter(|_| is_message);
         let says = line![integer(calls), " calls moved ", bytes(moved as f64)];
-        block.charts.push(Chart {
-            title: line!["How much does a call of ", of.name.as_str(), " move?"],
+        block.charts.push(Chart::new(
+            line!["How much does a call of ", of.name.as_str(), " move?"],
             says,
-            picture: Picture::Histogram(Histogram { unit: Unit::Bytes, bars, limit }),
-        });
+            Picture::Histogram(Histogram { unit: Unit::Bytes, bars, limit }),
+        ));
     }
     Ok(block.of_view(false, histogram::histogram(summary, more.sizes)))
 }
@@ -422,12 +343,11 @@ fn of_peers(summary: &Summary) -> Made<'_> {
             }
         };
         let (size, of_ranks) = (summary.ranks.expected as usize, !traffic.matrix.is_empty());
-        let by: Value = match () {
-            () if !of_ranks => "by host".into(),
-            () if size > SIDE_AT_MOST => {
-                line!["by bins of ", size.div_ceil(SIDE_AT_MOST), " ranks"]
-            }
-            () => "by rank".into(),
+        let by: Value = match (of_ranks, each(size), each(hosts_of(traffic).len())) {
+            (true, 1, _) => "by rank".into(),
+            (true, each, _) => line!["by bins of ", each, " ranks"],
+            (false, _, 1) => "by host".into(),
+            (false, _, each) => line!["by bins of ", each, " hosts"],
         };
         for (unit, question, total) in
             [(Unit::Bytes, bytes, traffic.bytes), (Unit::Count, number, traffic.number)]
@@ -436,8 +356,7 @@ fn of_peers(summary: &Summary) -> Made<'_> {
                 if of_ranks { by_rank(traffic, unit, size) } else { by_host(traffic, unit) };
             let total = Unit::double(unit, total as f64);
             let says = line![total, " in all, ", by.clone()];
-            let chart =
-                |matrix| Chart { title: question.into(), says, picture: Picture::Matrix(matrix) };
+            let chart = |matrix| Chart::new(question, says, Picture::Matrix(matrix));
             block.charts.extend(matrix.map(chart));
         }
     }
@@ -446,8 +365,8 @@ fn of_peers(summary: &Summary) -> Made<'_> {
     Ok(block.of_view(false, peers::peers(summary, all)))
 }
 
-fn of_queues<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<'a> {
-    if more.queues.is_empty() && known.watched.is_empty() && summary.events.is_empty() {
+fn of_queues<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
+    if known.queues.is_empty() && known.watched.is_empty() && summary.events.is_empty() {
         return Err(
             "queues: the library tells nothing of them; run with gyan run --watch umq --events"
                 .into(),
@@ -455,7 +374,7 @@ fn of_queues<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Mad
     }
     let block = Block::new("queues", "Queues of messages");
     let watched = (known.watched, known.remarks);
-    Ok(block.of_view(true, queues::queues(summary, more.queues, watched, false)))
+    Ok(block.of_view(true, queues::queues(summary, known.queues, watched, false)))
 }
 
 fn of_series<'a>(summary: &'a Summary, more: &More<'a>) -> Made<'a> {
@@ -478,12 +397,11 @@ fn of_series<'a>(summary: &'a Summary, more: &More<'a>) -> Made<'a> {
     };
     let rows = bands.bands.iter().map(cells).collect();
     let section = Section { title: "".into(), columns, rows, notes: Vec::new() };
-    block.charts.push(Chart {
-        title: "How did variables of the library go over the run?".into(),
-        says: "sampled; the line is the mean over the ranks, the band goes from the rank with least to the one with most"
-            .into(),
-        picture: Picture::Bands(bands),
-    });
+    block.charts.push(Chart::new(
+        "How did variables of the library go over the run?",
+        "sampled; the line is the mean over the ranks, the band goes from the rank with least to the one with most",
+        Picture::Bands(bands),
+    ));
     Ok(block.with(false, [section]))
 }
 
@@ -492,12 +410,16 @@ fn variables(summary: &Summary) -> Made<'_> {
         return Err("performance variables: the library exports none that was read".into());
     }
     let mut block = Block::new("variables", "What the MPI library counted");
+    block.says.push(
+        "What a variable is, in the words of the library, is in no profile: gyan varlist --pvars --long lists it."
+            .into(),
+    );
     let of_functions: &[CallSummary] = &[];
     let sections =
         tables(&summary.pvars, of_functions, &summary.samples, &Whole::run(summary), true);
     for section in sections {
         let is_open = section.rows.len() <= ROWS_IF_OPEN;
-        block.tables.push(table(section, is_open));
+        block.push(is_open, section);
     }
     Ok(block.with(true, classes(summary)))
 }
@@ -518,7 +440,7 @@ fn of_cost(summary: &Summary) -> Block<'_> {
     block
 }
 
-fn how_to_read(absent: Vec<Value>) -> Block {
+fn how_to_read<'a>(absent: Vec<Value<'a>>, left_out: &[&'static str]) -> Block<'a> {
     let mut block = Block::new("reading", "How to read this page");
     block.says.extend([
         "A number marked e is estimated from the calls that were timed; ± is its standard error. One marked s comes from \
@@ -529,10 +451,14 @@ fn how_to_read(absent: Vec<Value>) -> Block {
             .into(),
         "The page holds the summary of the run: gyan report reads it like a run directory.".into(),
     ]);
+    if !left_out.is_empty() {
+        let what = left_out.join(", and ");
+        block.says.push(
+            format!("To keep the page small, that summary is without {what}; the run directory has it all.").into(),
+        );
+    }
     if !absent.is_empty() {
-        block
-            .tables
-            .push(Table { section: Section::of_notes("Not on this page", absent), is_open: true });
+        block.push(true, Section::of_notes("Not on this page", absent));
     }
     block
 }

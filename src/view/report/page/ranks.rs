@@ -1,14 +1,18 @@
 //! What only the profiles of the ranks tell: how long each of them was in MPI, and how variables went over the run.
 
-use gyan_results::{HostMeasure, RankProfile, Series, Summary};
+use gyan_results::{Fidelity, HostMeasure, HostSummary, RankProfile, Series, Summary};
 
+use super::super::super::page::pictures::{Band, Bands, Bin, Chart, FEW, Picture, Ranks};
 use super::super::super::series::parts;
-use super::super::super::value::{Unit, Value, line};
+use super::super::super::value::{Amount, Unit, Value, line, share};
 use super::super::hosts;
-use super::pictures::{Band, Bands, Bin, Ranks};
 
 /// Bins of ranks, or of hosts.
 const BINS_AT_MOST: usize = 256;
+/// Ranks or hosts that stand out and are named, on either side.
+const NAMES_AT_MOST: usize = 5;
+/// A share of the run that makes a rank stand out.
+const ODD_AT_LEAST: f64 = 0.01;
 /// Parts of the run.
 const PARTS: usize = 240;
 /// Variables whose course is shown: those of more are in the tables.
@@ -84,24 +88,138 @@ impl OfRanks {
         (!bands.is_empty()).then_some(Bands { end_s: summary.job.elapsed_s, bands })
     }
 
-    /// The share of each rank in MPI, the smallest first; of hosts where no profile is there.
-    pub(super) fn in_mpi<'a>(&self, summary: &'a Summary) -> Option<Ranks<'a>> {
-        let mut shares = self.shares.clone();
-        shares.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
-        let bins: Vec<Bin> = if shares.is_empty() {
-            of_hosts(summary)
+    /// Whose share of the run in MPI is how large: of each rank, or of hosts where no profile is there.
+    pub(super) fn who_differs<'a>(&self, summary: &'a Summary) -> Option<Chart<'a>> {
+        let of = summary.in_mpi.as_ref()?;
+        let are_hosts = self.shares.is_empty();
+        let mut members: Vec<Member> = if are_hosts {
+            summary.by_host.iter().filter_map(Member::of_host).collect()
         } else {
-            binned(&shares).map(|bin| of_bin(summary, bin)).collect()
+            self.shares.iter().map(Member::of_rank).collect()
         };
-        let of = &summary.in_mpi.as_ref()?.share;
-        (bins.len() > 1).then(|| Ranks {
-            unit: Unit::Share,
-            are_hosts: shares.is_empty(),
-            bins,
-            mean: of.avg,
-            largest: of.max.as_f64(),
-        })
+        if members.len() < 2 {
+            return None;
+        }
+        let by_mean = |one: &Member, other: &Member| one.mean.total_cmp(&other.mean);
+        members.sort_by(|one, other| by_mean(one, other).then(one.who.cmp(&other.who)));
+        let odd = Odd::of(&members);
+        let bins: Vec<Bin> = binned(&members).map(|bin| bin_of(summary, bin, &odd)).collect();
+        let each = match (are_hosts, bins.len() == members.len()) {
+            (false, true) => "",
+            (false, false) => "; a column stands for several ranks, its light part for their range",
+            (true, _) => {
+                "; the light part of a column is the range of the ranks there; a summary does not have each rank"
+            }
+        };
+        let fidelity =
+            if of.time_error_s == Some(0.0) { Fidelity::Exact } else { Fidelity::Estimated };
+        let known = |amount: Amount| amount.known(fidelity);
+        let [min, max] = Unit::Share.extremes(&of.share).map(known);
+        let [min, max] = [min, max].map(|amount| super::super::on_rank(summary, amount));
+        let says =
+            line!["from ", min, " to ", max, ", ", known(share(of.share.avg)), " on average", each];
+        let named =
+            |member: &Member<'a>| line![member.who.name(summary), ", ", known(share(member.mean))];
+        let middle = members.get(members.len() / 2).filter(|_| members.len() > FEW);
+        let mut notes: Vec<Value> =
+            middle.map(|member| line!["in the middle: ", named(member)]).into_iter().collect();
+        let (below, above): (Vec<_>, Vec<_>) = members
+            .iter()
+            .filter(|member| odd.has(member))
+            .partition(|member| member.mean < odd.low);
+        for (odd, what) in [
+            (below, "far less than the others: "),
+            (above.into_iter().rev().collect(), "far more than the others: "),
+        ] {
+            if !odd.is_empty() {
+                let odd: Vec<Value> = odd.into_iter().map(named).collect();
+                notes.push(line![what, separated(odd)]);
+            }
+        }
+        if bins.len() > FEW && members.iter().any(|member| odd.has(member)) {
+            notes.push(
+                "far: further from the middle half than 1.5 times its width; such columns have a mark above them"
+                    .into(),
+            );
+        }
+        let title = if are_hosts {
+            "Who differs? Share of the run in MPI, by host, the least first"
+        } else {
+            "Who differs? Share of the run in MPI, by rank, the least first"
+        };
+        let ranks =
+            Ranks { unit: Unit::Share, bins, mean: of.share.avg, largest: of.share.max.as_f64() };
+        Some(Chart::new(title, says, Picture::Ranks(ranks)).noted(notes))
     }
+}
+
+/// A rank, or a host with the range of its ranks.
+struct Member<'a> {
+    who: Who<'a>,
+    min: f64,
+    mean: f64,
+    max: f64,
+}
+
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+enum Who<'a> {
+    Rank(u32),
+    Host(&'a str),
+}
+
+impl<'a> Who<'a> {
+    fn name(self, summary: &'a Summary) -> Value<'a> {
+        match self {
+            Who::Rank(rank) => hosts::rank_and_host(summary, rank),
+            Who::Host(host) => host.into(),
+        }
+    }
+}
+
+impl<'a> Member<'a> {
+    fn of_rank(&(share, rank): &(f64, u32)) -> Member<'a> {
+        Member { who: Who::Rank(rank), min: share, mean: share, max: share }
+    }
+
+    fn of_host(host: &'a HostSummary) -> Option<Member<'a>> {
+        let of = HostMeasure::InMpi.of(host)?;
+        Some(Member { who: Who::Host(&host.host), min: of.min, mean: of.avg, max: of.max })
+    }
+}
+
+/// Beyond what is odd: further from the quartiles than 1.5 times their distance (Tukey, Exploratory Data Analysis, 1977),
+/// and further than what anyone would look at.
+struct Odd {
+    low: f64,
+    high: f64,
+}
+
+impl Odd {
+    fn of(sorted: &[Member]) -> Odd {
+        let quarter = |at: usize| sorted.get(sorted.len() * at / 4).map_or(0.0, |of| of.mean);
+        let far = (1.5 * (quarter(3) - quarter(1))).max(ODD_AT_LEAST);
+        Odd { low: quarter(1) - far, high: quarter(3) + far }
+    }
+
+    fn has(&self, member: &Member) -> bool {
+        member.mean < self.low || member.mean > self.high
+    }
+}
+
+/// As many as are read, and how many more there are.
+fn separated(names: Vec<Value>) -> Value {
+    let more = names.len().saturating_sub(NAMES_AT_MOST);
+    let mut parts = Vec::new();
+    for name in names.into_iter().take(NAMES_AT_MOST) {
+        if !parts.is_empty() {
+            parts.push("; ".into());
+        }
+        parts.push(name);
+    }
+    if more > 0 {
+        parts.push(line!["; ", more, " more"]);
+    }
+    Value::Line(parts)
 }
 
 /// A variable on one rank, and how many readings are in each part: 1 or 0.
@@ -149,34 +267,20 @@ fn binned<T>(sorted: &[T]) -> impl Iterator<Item = &[T]> {
     (0..bins).filter_map(move |bin| sorted.get(at(bin)..at(bin + 1)))
 }
 
-fn of_bin<'a>(summary: &'a Summary, bin: &[(f64, u32)]) -> Bin<'a> {
-    let edge = |of: Option<&(f64, u32)>| of.map_or(0.0, |of| of.0);
-    let sum: f64 = bin.iter().map(|of| of.0).sum();
-    let who = match bin {
-        [(_, rank)] => hosts::rank_and_host(summary, *rank),
-        many => line![many.len(), " ranks"],
+fn bin_of<'a>(summary: &'a Summary, members: &[Member<'a>], odd: &Odd) -> Bin<'a> {
+    let number = members.len();
+    let who = match members {
+        [one] => one.who.name(summary),
+        [Member { who: Who::Host(_), .. }, ..] => line![number, " hosts"],
+        _ => line![number, " ranks"],
     };
-    Bin { who, min: edge(bin.first()), mean: sum / bin.len().max(1) as f64, max: edge(bin.last()) }
-}
-
-fn of_hosts(summary: &Summary) -> Vec<Bin<'_>> {
-    let of = |host| HostMeasure::InMpi.of(host).map(|of| (host, of));
-    let mut hosts: Vec<_> = summary.by_host.iter().filter_map(of).collect();
-    hosts.sort_by(|(_, one), (_, other)| one.avg.total_cmp(&other.avg));
-    let bin = |hosts: &[(&'_ gyan_results::HostSummary, gyan_results::HostStatistic)]| {
-        let number = hosts.len().max(1) as f64;
-        let who: Value = match hosts {
-            [(host, _)] => host.host.clone().into(),
-            many => line![many.len(), " hosts"],
-        };
-        Bin {
-            who,
-            min: hosts.iter().fold(f64::INFINITY, |min, (_, of)| min.min(of.min)),
-            mean: hosts.iter().map(|(_, of)| of.avg).sum::<f64>() / number,
-            max: hosts.iter().fold(0.0, |max, (_, of)| max.max(of.max)),
-        }
-    };
-    binned(&hosts).map(bin).collect()
+    Bin {
+        who,
+        min: members.iter().fold(f64::INFINITY, |least, of| least.min(of.min)),
+        mean: members.iter().map(|of| of.mean).sum::<f64>() / number.max(1) as f64,
+        max: members.iter().fold(0.0, |most: f64, of| most.max(of.max)),
+        is_odd: members.iter().any(|member| odd.has(member)),
+    }
 }
 
 #[cfg(test)]
@@ -208,6 +312,22 @@ mod tests {
         assert_eq!(band.ranks, 2);
         assert_eq!((band.parts[0], counts[0]), (Some([1.0, 4.0, 3.0]), 2));
         assert_eq!((band.parts[PARTS - 1], counts[PARTS - 1]), (Some([4.0, 4.0, 4.0]), 1));
+    }
+
+    #[test]
+    fn odd_is_what_is_far_from_the_middle_half_and_nobody_where_all_are_alike() {
+        let members = |shares: &[f64]| -> Vec<Member> {
+            shares.iter().zip(0..).map(|(&share, rank)| Member::of_rank(&(share, rank))).collect()
+        };
+        let odd = |shares: &[f64]| -> Vec<f64> {
+            let members = members(shares);
+            let odd = Odd::of(&members);
+            members.iter().filter(|member| odd.has(member)).map(|member| member.mean).collect()
+        };
+        assert_eq!(odd(&[0.1, 0.4, 0.41, 0.42, 0.43, 0.44, 0.45, 0.9]), [0.1, 0.9]);
+        assert_eq!(odd(&[0.4, 0.4, 0.4, 0.4, 0.4, 0.409]), [0.0; 0]);
+        assert_eq!(odd(&[0.4, 0.4, 0.4, 0.4, 0.4, 0.42]), [0.42]);
+        assert_eq!(odd(&[0.1, 0.2, 0.3, 0.4]), [0.0; 0]);
     }
 
     #[test]

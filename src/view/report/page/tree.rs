@@ -1,6 +1,6 @@
 //! From the outermost function of the program to MPI: who called whom, and how long it took.
 
-use super::pictures::Node;
+use super::super::super::page::pictures::Node;
 use crate::symbols::sites::{CallSite, CallSites};
 
 /// A part of the time in MPI that is too small to be drawn.

@@ -1,7 +1,7 @@
 //! What the charts of a page show, as typed data: which numbers, in which order. How wide, how high and in which colours
 //! is the renderer's part.
 
-use super::super::super::value::{Amount, Unit, Value};
+use super::super::value::{Amount, Unit, Value};
 
 /// A chart: the question that it answers, and what is drawn.
 pub(crate) struct Chart<'a> {
@@ -9,6 +9,22 @@ pub(crate) struct Chart<'a> {
     /// In words, also for those who do not see it.
     pub(crate) says: Value<'a>,
     pub(crate) picture: Picture<'a>,
+    /// Below it: who stands out, and what is not drawn.
+    pub(crate) notes: Vec<Value<'a>>,
+}
+
+impl<'a> Chart<'a> {
+    pub(crate) fn new(
+        title: impl Into<Value<'a>>,
+        says: impl Into<Value<'a>>,
+        picture: Picture<'a>,
+    ) -> Chart<'a> {
+        Chart { title: title.into(), says: says.into(), picture, notes: Vec::new() }
+    }
+
+    pub(crate) fn noted(self, notes: Vec<Value<'a>>) -> Chart<'a> {
+        Chart { notes, ..self }
+    }
 }
 
 pub(crate) enum Picture<'a> {
@@ -18,6 +34,7 @@ pub(crate) enum Picture<'a> {
     Histogram(Histogram),
     Matrix(Matrix),
     Bands(Bands),
+    Spans(Spans<'a>),
 }
 
 /// Bars that are divided in the same way, all on one scale.
@@ -40,10 +57,12 @@ pub(crate) struct Bar<'a> {
     pub(crate) parts: Vec<Amount>,
 }
 
+/// Of no more ranks or hosts each one is named and has its number beside it.
+pub(crate) const FEW: usize = 16;
+
 /// One number of each rank, or of each host, the smallest first.
 pub(crate) struct Ranks<'a> {
     pub(crate) unit: Unit,
-    pub(crate) are_hosts: bool,
     /// As many ranks or hosts each, but for rounding.
     pub(crate) bins: Vec<Bin<'a>>,
     pub(crate) mean: f64,
@@ -56,6 +75,8 @@ pub(crate) struct Bin<'a> {
     pub(crate) min: f64,
     pub(crate) mean: f64,
     pub(crate) max: f64,
+    /// Whether one of them is far from the others.
+    pub(crate) is_odd: bool,
 }
 
 /// A function, and what was called from there; the children add up to no more than it has.
@@ -104,4 +125,29 @@ pub(crate) struct Band {
     pub(crate) ranks: u32,
     /// Least, mean and most over the ranks that read it in that part.
     pub(crate) parts: Vec<Option<[f64; 3]>>,
+}
+
+/// Stretches of one scale that has 0 on it: steps, or intervals.
+pub(crate) struct Spans<'a> {
+    pub(crate) unit: Unit,
+    pub(crate) spans: Vec<Span<'a>>,
+}
+
+pub(crate) struct Span<'a> {
+    pub(crate) name: Value<'a>,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// What is most likely in an interval; none for a step.
+    pub(crate) estimate: Option<f64>,
+    /// What stands beside it.
+    pub(crate) amount: Amount,
+    pub(crate) direction: Direction,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    Less,
+    More,
+    /// It could be either.
+    Unknown,
 }

@@ -1,0 +1,289 @@
+//! What `gyan diff` finds between runs: schema `gyan.diff/1`.
+//!
+//! Each side is one run, or several of the same thing. Numbers are those of an average rank unless they say otherwise, and
+//! over several runs their means. `change` is always the number of B less that of A.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Actor, Tool};
+
+/// What differs from one side to the other.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Difference {
+    /// [`DIFF_SCHEMA`](crate::DIFF_SCHEMA).
+    pub schema: String,
+    /// What wrote this.
+    pub tool: Tool,
+    /// The answer in a sentence.
+    pub answer: String,
+    /// The runs before.
+    pub a: Side,
+    /// The runs after.
+    pub b: Side,
+    /// What cannot be compared, or not well, a sentence each.
+    pub remarks: Vec<String>,
+    /// What differs in how the programs were run.
+    pub setup: Vec<SetupDifference>,
+    /// The run time; none when a run does not know it for each rank.
+    pub run_time: Option<Change>,
+    /// Where the change of the run time is: the functions of MPI, the most seconds first, then what is outside them. They add
+    /// up to the change of `run_time`.
+    pub parts: Vec<PartDifference>,
+    /// The phases that a side has, the most seconds first.
+    pub phases: Vec<PhaseDifference>,
+    /// All other numbers that differ, by group.
+    pub numbers: Vec<NumberDifference>,
+    /// Findings that a side has and the other has not, or that both have.
+    pub findings: Vec<FindingDifference>,
+}
+
+/// The runs of a side.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Side {
+    /// Where they are.
+    pub runs: Vec<String>,
+    /// Those of which ranks are missing, or did not end as they should.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub incomplete: Vec<String>,
+}
+
+/// Something of the set-up that is not the same on both sides, or differs among the runs of a side.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct SetupDifference {
+    /// What: `MPI library`, `setting btl_vader_eager_limit`.
+    pub what: String,
+    /// What it is in the runs of A, each value once; empty for not known, or not set.
+    pub a: Vec<String>,
+    /// What it is in the runs of B.
+    pub b: Vec<String>,
+}
+
+/// A number on one side.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct SideNumber {
+    /// The mean over the runs.
+    pub mean: f64,
+    /// Its standard error as an estimate within the runs: 0 for what is counted, none where it is not known. What differs
+    /// from run to run is not in it.
+    pub error: Option<f64>,
+    /// The number of each run, in their order.
+    pub runs: Vec<f64>,
+}
+
+/// How a number changed, and what can be said of that.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Change {
+    /// On side A; none when A does not have it.
+    pub a: Option<SideNumber>,
+    /// On side B; none when B does not have it.
+    pub b: Option<SideNumber>,
+    /// The mean of B less that of A; what a side does not have is 0.
+    pub change: f64,
+    /// The standard error of that as an estimate within the runs.
+    pub error: Option<f64>,
+    /// How far the runs of B are from those of A, with several runs on both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<Shift>,
+    /// The probability that runs of one thing differ as much (Mann-Whitney U, two-sided), with four runs or more on each
+    /// side.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// The same as one of many rows (Benjamini-Hochberg).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p_adjusted: Option<f64>,
+    /// What it comes to.
+    pub verdict: ChangeVerdict,
+}
+
+/// The shift of Hodges and Lehmann: the median of all differences between a run of B and a run of A.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Shift {
+    /// The median.
+    pub estimate: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end of its interval.
+    pub high: f64,
+    /// How sure the interval is: 0.95 or more where there are enough runs.
+    pub confidence: f64,
+}
+
+/// What a change comes to.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChangeVerdict {
+    /// There is none.
+    Same,
+    /// It is not larger than the error of the estimates.
+    WithinError,
+    /// Runs of one side differ from each other as much.
+    WithinNoise,
+    /// There are too few runs to tell it from noise.
+    Unproven,
+    /// A count that is the same in each run of a side and another on the other side, or a difference that is significant.
+    Changed,
+}
+
+/// Of which kind a part of the run time is.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PartKind {
+    /// The calls of a function of MPI.
+    Function,
+    /// All that is not in calls whose time is known.
+    Outside,
+}
+
+/// A part of the run time, in seconds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PartDifference {
+    /// The function's name; empty for what is outside.
+    pub name: String,
+    /// Of which kind.
+    pub kind: PartKind,
+    /// The seconds.
+    #[serde(flatten)]
+    pub time: Change,
+    /// How the change comes about; none for what is outside.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub split: Option<Split>,
+}
+
+/// A change of seconds as a change of how often and a change of how long: exact, and the same in both directions.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Split {
+    /// How often on side A.
+    pub number_a: f64,
+    /// How often on side B.
+    pub number_b: f64,
+    /// Seconds of one on side A; where there are none, those of side B.
+    pub each_a_s: f64,
+    /// Seconds of one on side B; where there are none, those of side A.
+    pub each_b_s: f64,
+    /// The change of the number times the mean of the seconds of one.
+    pub by_number_s: f64,
+    /// The mean of the numbers times the change of the seconds of one.
+    pub by_each_s: f64,
+}
+
+/// A phase of the program.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct PhaseDifference {
+    /// Its name; empty for what was outside all phases.
+    pub name: String,
+    /// Seconds in it, without the phases inside it.
+    #[serde(flatten)]
+    pub time: Change,
+    /// By how often it was begun, and how long it took each time.
+    pub split: Split,
+    /// What in it: as for the run, adding up to the change of the phase.
+    pub parts: Vec<PartDifference>,
+}
+
+/// What a number is about.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumberGroup {
+    /// How often a function is called.
+    Calls,
+    /// The bytes that a function moves.
+    Bytes,
+    /// How many calls of a function move so many bytes.
+    Sizes,
+    /// Who sends how much to whom.
+    Peers,
+    /// Waiting in collectives.
+    Waiting,
+    /// The queues of messages.
+    Queues,
+    /// Performance variables of the MPI library.
+    Variables,
+    /// What the processes used of the machine.
+    Resources,
+}
+
+/// How a number comes about, which decides what can be said of a change.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NumberKind {
+    /// Counted, and the same each time a program does the same.
+    Count,
+    /// From some of the calls, with a standard error.
+    Estimate,
+    /// Different from run to run.
+    Measurement,
+}
+
+/// A number that is no part of the run time.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct NumberDifference {
+    /// What it is about.
+    pub group: NumberGroup,
+    /// Of what.
+    pub name: String,
+    /// The least bytes of a call, for a number of calls of a size; up to twice as many.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_bytes: Option<u64>,
+    /// What it is in: `s`, `bytes`, or empty for a number.
+    pub unit: String,
+    /// How it comes about.
+    pub kind: NumberKind,
+    /// The number.
+    #[serde(flatten)]
+    pub number: Change,
+}
+
+/// A finding on both sides.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct FindingDifference {
+    /// The rule that found it.
+    pub id: String,
+    /// In one line, as B has it, or else A.
+    pub title: String,
+    /// Who can do something about it.
+    pub acts: Actor,
+    /// In how many runs of A it is.
+    pub a_runs: usize,
+    /// In how many runs of B it is.
+    pub b_runs: usize,
+    /// The part of the run at stake, on average over the runs of A that have it.
+    pub a_share: Option<f64>,
+    /// The part of the run at stake, on average over the runs of B that have it.
+    pub b_share: Option<f64>,
+}
+
+impl Change {
+    /// The larger of both sides.
+    #[must_use]
+    pub fn larger(&self) -> f64 {
+        let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean.abs());
+        mean(&self.a).max(mean(&self.b))
+    }
+
+    /// The change as a part of the larger side, between -1 and 1; 0 where there is none.
+    #[must_use]
+    pub fn relative(&self) -> f64 {
+        if self.change == 0.0 { 0.0 } else { self.change / self.larger() }
+    }
+
+    /// Whether it is more than an error or noise, as far as that is known.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        matches!(self.verdict, ChangeVerdict::Changed | ChangeVerdict::Unproven)
+    }
+}

@@ -1,0 +1,92 @@
+//! `gyan diff`: what changed from some runs to others.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::PathBuf;
+
+use gyan_results::{Difference, write_json};
+
+use crate::cli::DiffOptions;
+use crate::comparison::difference::{self, difference};
+use crate::error::{Error, reason};
+use crate::findings;
+use crate::format::ReportFormat as Format;
+use crate::input::runs::{self, Run};
+use crate::output::{may_write, print, put, temporary_beside};
+use crate::view::{self, data};
+use crate::{DONE, INCOMPLETE, render};
+
+pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
+    let format = options.format.clone()?;
+    check(options, format)?;
+    let (a, b) = sides(options)?;
+    let (a, b) = (runs::open(a)?, runs::open(b)?);
+    let mut difference = difference(&of_side(&a), &of_side(&b));
+    difference.answer = render::text(&view::answer(&difference));
+    show(&difference, options, format)?;
+    let is_whole = a.iter().chain(&b).all(|run| run.is_complete);
+    Ok(if is_whole { DONE } else { INCOMPLETE })
+}
+
+/// Refuses what does not go together, before any run is read.
+fn check(options: &DiffOptions, format: Format) -> Result<(), Error> {
+    match &options.output {
+        Some(file) if !matches!(format, Format::Html) => Err(Error::new(
+            format!("-o {}", file.display()),
+            "is for --format html only",
+            "redirect the output instead: gyan diff ... > FILE",
+        )),
+        Some(file) => may_write(file, options.force),
+        None => Ok(()),
+    }
+}
+
+/// The runs of each side: what is before and after `--`, or one each.
+fn sides(options: &DiffOptions) -> Result<(&[PathBuf], &[PathBuf]), Error> {
+    match (options.a.as_slice(), options.b.as_slice()) {
+        ([a, b], []) => Ok((std::slice::from_ref(a), std::slice::from_ref(b))),
+        (a @ [_, ..], b @ [_, ..]) => Ok((a, b)),
+        (a, _) => Err(Error::new(
+            "gyan diff",
+            format!(
+                "{} run{}, and nothing says which of them are side B",
+                a.len(),
+                if a.len() == 1 { "" } else { "s" }
+            ),
+            "name two runs, or put -- between those of both sides: gyan diff A1 A2 -- B1 B2",
+        )),
+    }
+}
+
+fn of_side(runs: &[Run]) -> Vec<difference::Run<'_>> {
+    runs.iter().map(with_findings).collect()
+}
+
+fn with_findings(run: &Run) -> difference::Run<'_> {
+    let Run { path, summary, is_complete } = run;
+    let findings = findings::find(summary, &summary.queues(), &BTreeMap::new()).findings;
+    let name = path.display().to_string();
+    difference::Run { name, summary, findings, is_complete: *is_complete }
+}
+
+fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
+    let page = || view::page_of_comparison(difference);
+    if let Some(file) = &options.output {
+        let failed = |error| Error::new(file.display(), reason(&error), "name another file");
+        let mut temporary = temporary_beside(file).map_err(failed)?;
+        render::html(&mut temporary, &page(), "").map_err(failed)?;
+        put(temporary, file, options.force).map_err(failed)?;
+        anstream::println!("{}", file.display());
+        return Ok(());
+    }
+    let view = view::comparison(difference, options.all);
+    print(|out: &mut dyn Write| match format {
+        Format::Table => render::table(out, &view),
+        Format::Markdown => render::markdown(out, &view),
+        Format::Csv => {
+            render::all_rows(data::comparison(difference), |columns| render::Csv::new(out, columns))
+        }
+        Format::Json => write_json(out, difference),
+        Format::Html => render::html(out, &page(), ""),
+    })
+}

@@ -1,0 +1,205 @@
+//! `gyan export`: what each rank did, as long tables for other programs; of a summary, which has no single ranks, what
+//! they did together.
+
+mod of_summary;
+
+use std::fs;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+
+use tempfile::NamedTempFile;
+
+use crate::cli::ExportOptions;
+use crate::error::Error;
+use crate::format::ExportFormat as Format;
+use crate::input::source::Source;
+use crate::output::{may_write, put, temporary_beside};
+use crate::render::{Csv, Json, Parquet, Rows};
+use crate::view::Column;
+use crate::view::data::{CALLS, TABLES, Table, VARIABLES};
+use crate::{DONE, INCOMPLETE, say};
+
+pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
+    let source = Source::open_all(&options.directories)?;
+    if source.is_empty() {
+        return of_summary::export(&source, options);
+    }
+    let tables = tables(options)?;
+    source.warn_of_few();
+    let heads: Vec<Head> = tables.iter().map(|table| Head::of(table)).collect();
+    let written = to_place(options, &heads, |writers| {
+        write(&source, tables.iter().copied().zip(writers).collect())
+    })?;
+    let Some((profiles, bad)) = written else { return Ok(DONE) };
+    let code = done(&source, &bad);
+    said(options, || format!("{profiles} profiles"));
+    Ok(code)
+}
+
+/// What a writer has to know of a table.
+struct Head {
+    name: &'static str,
+    about: &'static str,
+    columns: Vec<Column>,
+}
+
+impl Head {
+    fn of(table: &Table) -> Head {
+        Head { name: table.name, about: table.about, columns: table.columns() }
+    }
+}
+
+/// Into a directory all tables go, when none is named.
+fn directory(options: &ExportOptions) -> Option<&Path> {
+    options.output.as_deref().filter(|output| is_directory(output))
+}
+
+/// Names the place to which `what` was exported, where that is not standard output.
+fn said(options: &ExportOptions, what: impl FnOnce() -> String) {
+    if let Some(output) = &options.output {
+        anstream::println!("{} exported to {}", what(), output.display());
+    }
+}
+
+/// What is there, or is to be made because its name ends like that of one.
+fn is_directory(output: &Path) -> bool {
+    output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
+}
+
+/// The tables that are asked for: into a directory all of them, else the variables, when none is named.
+fn tables(options: &ExportOptions) -> Result<Vec<&'static Table>, Error> {
+    let all: Vec<&Table> = TABLES.iter().collect();
+    let calls = [CALLS.to_owned()];
+    let names = if options.calls { &calls } else { options.table.as_slice() };
+    chosen(
+        all,
+        names,
+        VARIABLES,
+        options,
+        |table| table.name,
+        |name| {
+            let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
+            let remedy = format!("choose one of {}", names.join(", "));
+            Error::new(format!("--table {name}"), "is no table", remedy)
+        },
+    )
+}
+
+/// Those of `all` that are asked for by `names`, each once. `default`: what one wants who names none.
+fn chosen<T>(
+    all: Vec<T>,
+    names: &[String],
+    default: &str,
+    options: &ExportOptions,
+    name: impl Fn(&T) -> &'static str,
+    unknown: impl Fn(&str) -> Error,
+) -> Result<Vec<T>, Error> {
+    let to_directory = directory(options).is_some();
+    if let Some(wanted) = names.iter().find(|wanted| all.iter().all(|of| name(of) != **wanted)) {
+        return Err(unknown(wanted));
+    }
+    let is_chosen = |of: &T| match names {
+        [] => to_directory || name(of) == default,
+        names => names.iter().any(|wanted| wanted == name(of)),
+    };
+    let tables: Vec<T> = all.into_iter().filter(is_chosen).collect();
+    if tables.len() > 1 && !to_directory {
+        let remedy = "name a directory with -o, such as -o tables/";
+        return Err(Error::new("gyan export", "several tables are several files", remedy));
+    }
+    Ok(tables)
+}
+
+/// Has the rows of tables written to where the user wants them: what `write` returns, or none when the reader of
+/// standard output has left.
+fn to_place<T>(
+    options: &ExportOptions,
+    heads: &[Head],
+    write: impl FnOnce(Vec<Box<dyn Rows + '_>>) -> io::Result<T>,
+) -> Result<Option<T>, Error> {
+    let format = options.format.clone()?;
+    let Some(output) = &options.output else {
+        return to_standard_output(heads, format, write);
+    };
+    let failed = |error: io::Error| Error::io(output, &error, "name another file with -o");
+    let directory = directory(options);
+    let place = |head: &Head| match directory {
+        Some(directory) => directory.join(format!("{}.{}", head.name, format.ending())),
+        None => output.clone(),
+    };
+    let files: Vec<PathBuf> = heads.iter().map(place).collect();
+    for file in &files {
+        may_write(file, options.force)?;
+    }
+    if let Some(directory) = directory {
+        fs::create_dir_all(directory).map_err(failed)?;
+    }
+    let temporaries = files.iter().map(|file| temporary_beside(file));
+    let temporaries: Vec<NamedTempFile> = temporaries.collect::<io::Result<_>>().map_err(failed)?;
+    let with_files = heads.iter().zip(&temporaries);
+    let writers = with_files.map(|(head, file)| writer(head, format, file.as_file()));
+    let writers = writers.collect::<io::Result<_>>().map_err(failed)?;
+    let written = write(writers).map_err(failed)?;
+    for (temporary, file) in temporaries.into_iter().zip(&files) {
+        put(temporary, file, options.force).map_err(failed)?;
+    }
+    Ok(Some(written))
+}
+
+fn to_standard_output<T>(
+    heads: &[Head],
+    format: Format,
+    write: impl FnOnce(Vec<Box<dyn Rows + '_>>) -> io::Result<T>,
+) -> Result<Option<T>, Error> {
+    if format == Format::Parquet && io::stdout().is_terminal() {
+        let remedy = "name a file with -o";
+        return Err(Error::new("gyan export", "Parquet is nothing for a terminal", remedy));
+    }
+    let out = io::stdout();
+    let writers = heads.iter().map(|head| writer(head, format, &out));
+    match writers.collect::<io::Result<_>>().and_then(write) {
+        // The reader of a pipe may have seen enough.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(None),
+        Err(error) => Err(Error::new("standard output", crate::error::reason(&error), "make room")),
+        Ok(written) => Ok(Some(written)),
+    }
+}
+
+type Writers<'w> = Vec<(&'static Table, Box<dyn Rows + 'w>)>;
+
+fn writer<'w>(
+    Head { name, about, columns }: &Head,
+    format: Format,
+    out: impl Write + Send + 'w,
+) -> io::Result<Box<dyn Rows + 'w>> {
+    let out = BufWriter::new(out);
+    Ok(match format {
+        Format::Csv => Box::new(Csv::new(out, columns)?),
+        Format::Jsonl => Box::new(Json::lines(out, columns)),
+        Format::Parquet => Box::new(Parquet::new(out, [name, about], columns)?),
+    })
+}
+
+/// How many profiles were exported, and what is wrong with the others.
+fn write(source: &Source, mut writers: Writers) -> io::Result<(u64, Vec<String>)> {
+    let (mut profiles, mut bad) = (0, Vec::new());
+    source.in_order(|name, profile| match profile {
+        Ok(profile) => {
+            profiles += 1;
+            let mut tables = writers.iter_mut();
+            tables.try_for_each(|(table, writer)| table.rows(&profile, &mut |row| writer.row(row)))
+        }
+        Err(why) => {
+            bad.push(format!("{}: {why}", source.place(name)));
+            Ok(())
+        }
+    })?;
+    writers.into_iter().try_for_each(|(_, writer)| writer.finish())?;
+    Ok((profiles, bad))
+}
+
+/// Says what is missing, on stderr.
+fn done(source: &Source, bad: &[String]) -> u8 {
+    say::warn_of(bad, |more| format!("{}: {more} more are damaged", source.path().display()));
+    if source.warn() && bad.is_empty() { DONE } else { INCOMPLETE }
+}

@@ -1,0 +1,81 @@
+//! What a page or a summary has without the profiles of the ranks: the tables of `gyan report --format csv`, under names
+//! that those of the profiles do not have.
+
+use wildmatch::WildMatch;
+
+use super::{Head, chosen, said, to_place};
+use crate::cli::ExportOptions;
+use crate::commands::report::Concluded;
+use crate::error::Error;
+use crate::input::source::Source;
+use crate::view::data::{self, Data, Machines, Queues};
+use crate::{DONE, INCOMPLETE, say, view};
+
+/// The one that is exported when none is named.
+const SUMMARY: &str = "summary";
+
+pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Error> {
+    let summary = source.summarize()?;
+    let concluded = Concluded::of(&summary, source.path(), true);
+    let histograms = view::histograms(&summary, &WildMatch::new("*"));
+    let queues = Queues {
+        metrics: &concluded.queues,
+        messages: &summary.messages,
+        events: &summary.events,
+        watches: &concluded.watched,
+    };
+    let machines = Machines::of(&summary);
+    let all = [
+        (SUMMARY, "measure over the ranks", Some(data::summary(&summary, &concluded.watched))),
+        ("summary_findings", "finding", Some(data::findings(&concluded.answers.findings))),
+        (
+            "summary_histograms",
+            "bar of a histogram over the ranks",
+            Some(data::histograms(&histograms)),
+        ),
+        ("summary_sites", "place in the program", concluded.called.as_ref().map(data::sites)),
+        ("summary_waiting", "collective and communicator", Some(data::waiting(&summary.waiting))),
+        ("summary_peers", "pair of ranks", Some(data::peers(&summary))),
+        ("summary_queues", "measure of a queue", Some(data::queues(&queues))),
+        ("summary_machine", "host, processor or network", machines.as_ref().map(data::machine)),
+        ("summary_environment", "control variable", Some(data::environment(&summary.cvars))),
+    ];
+    let all: Vec<(&str, &str, Data)> =
+        all.into_iter().filter_map(|(name, about, data)| Some((name, about, data?))).collect();
+    let there: Vec<&str> = all.iter().map(|table| table.0).collect();
+    let remedy = format!("choose one of {}", there.join(", "));
+    let calls = ["calls".to_owned()];
+    let names = if options.calls { &calls } else { options.table.as_slice() };
+    let tables = chosen(
+        all,
+        names,
+        SUMMARY,
+        options,
+        |table| table.0,
+        |name| {
+            let what = "is not in a summary, which has no single ranks";
+            Error::new(format!("--table {name}"), what, &remedy)
+        },
+    )?;
+    let complete = source.warn_of_gaps(&summary);
+    say::warn(format!(
+        "{}: a summary: no rows of single ranks; tables of their profiles are in the run directory",
+        source.path().display()
+    ));
+    let head = |(name, about, data): &(&'static str, &'static str, Data)| Head {
+        name,
+        about,
+        columns: data.columns.to_vec(),
+    };
+    let heads: Vec<Head> = tables.iter().map(head).collect();
+    let number = tables.len();
+    to_place(options, &heads, |writers| {
+        for ((_, _, data), mut writer) in tables.into_iter().zip(writers) {
+            (data.rows)(&mut |row| writer.row(row))?;
+            writer.finish()?;
+        }
+        Ok(())
+    })?;
+    said(options, || format!("{number} tables of the summary"));
+    Ok(if complete { DONE } else { INCOMPLETE })
+}

@@ -1,0 +1,276 @@
+//! The numbers of a run that are no part of its time, under the same key in each run.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyan_results::{
+    CallSummary, Class, Datatype, Element, Measure, NumberDifference, NumberGroup, NumberKind,
+    PvarSummary, QueueRow, QueueSource, QueueUnit, Summary, Traffic, TrafficKind,
+};
+
+use super::verdict::{OfRun, change, judge, side};
+use crate::findings::rules::POLLS;
+
+/// Which number: the same in each run.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+struct Key {
+    group: NumberGroup,
+    name: String,
+    /// Of a class of sizes, its least.
+    from_bytes: Option<u64>,
+    /// Where a number of a queue comes from: others are not comparable.
+    source: Option<QueueSource>,
+}
+
+#[derive(Clone, Copy)]
+struct Number {
+    unit: &'static str,
+    kind: NumberKind,
+    value: OfRun,
+}
+
+type Numbers = BTreeMap<Key, Number>;
+
+/// All numbers of a run.
+struct Gathered {
+    ranks: f64,
+    numbers: Numbers,
+}
+
+impl Gathered {
+    fn put(
+        &mut self,
+        group: NumberGroup,
+        name: &str,
+        unit: &'static str,
+        kind: NumberKind,
+        value: f64,
+    ) {
+        self.put_at(group, name, None, (unit, kind, OfRun::exact(value)));
+    }
+
+    fn put_at(
+        &mut self,
+        group: NumberGroup,
+        name: &str,
+        from_bytes: Option<u64>,
+        (unit, kind, value): (&'static str, NumberKind, OfRun),
+    ) {
+        let key = Key { group, name: name.to_owned(), from_bytes, source: None };
+        self.numbers.insert(key, Number { unit, kind, value });
+    }
+
+    fn calls(&mut self, calls: &[CallSummary]) {
+        use NumberGroup::{Bytes, Calls, Sizes};
+        for call in calls.iter().filter(|call| !call.count.is_zero()) {
+            // How often a program asks depends on how long it has to.
+            let polls = POLLS.contains(&call.name.strip_suffix("_c").unwrap_or(&call.name));
+            let kind = if polls { NumberKind::Measurement } else { NumberKind::Count };
+            self.put(Calls, &call.name, "", kind, call.count.sum.as_f64() / self.ranks);
+            if let Some(bytes) = call.bytes.as_ref().filter(|bytes| !bytes.is_zero()) {
+                self.put(Bytes, &call.name, "bytes", kind, bytes.sum.as_f64() / self.ranks);
+            }
+            for (bar, &number) in call.size_histogram.iter().enumerate().filter(|(_, of)| **of > 0)
+            {
+                let from = bar.checked_sub(1).map_or(0, |exponent| 1_u64 << exponent.min(63));
+                let value = OfRun::exact(number as f64 / self.ranks);
+                self.put_at(Sizes, &call.name, Some(from), ("", kind, value));
+            }
+        }
+    }
+
+    /// `pairs`: between the same ranks in each run.
+    fn peers(&mut self, summary: &Summary, pairs: bool) {
+        for of in &summary.peers {
+            let what = match of.kind {
+                TrafficKind::Messages => "messages",
+                TrafficKind::Accesses => "accesses to memory",
+            };
+            let mut put = |name: &str, unit, number: u64, ranks: f64| {
+                self.put(NumberGroup::Peers, name, unit, NumberKind::Count, number as f64 / ranks);
+            };
+            let ranks = f64::from(summary.ranks.reduced.max(1));
+            put(&format!("{what} of a rank"), "", of.number, ranks);
+            put(&format!("bytes in {what} of a rank"), "bytes", of.bytes, ranks);
+            // Of a job that is too large for a matrix there are the heaviest pairs only, and others may take their place.
+            for (from, to, number, bytes) in of.pairs().filter(|_| pairs && !of.matrix.is_empty()) {
+                let to = to.map_or_else(|| "others".to_owned(), |to| to.to_string());
+                put(&format!("{what} from rank {from} to {to}"), "", number, 1.0);
+                put(&format!("bytes in {what} from rank {from} to {to}"), "bytes", bytes, 1.0);
+            }
+        }
+    }
+
+    fn waiting(&mut self, summary: &Summary) {
+        for of in &summary.waiting {
+            let error = of.waiting_error_s.map(|error| error / self.ranks);
+            let value = OfRun { value: of.waiting_s / self.ranks, error };
+            let of_kind = ("s", NumberKind::Estimate, value);
+            self.put_at(
+                NumberGroup::Waiting,
+                &format!("waiting in {}", of.function),
+                None,
+                of_kind,
+            );
+        }
+    }
+
+    /// What variables tell of queues is there by their names.
+    fn queues(&mut self, rows: &[QueueRow]) {
+        for row in rows.iter().filter(|row| row.source != QueueSource::Pvar) {
+            let traffic = match row.traffic {
+                Some(Traffic::Collectives) => ", collectives",
+                _ => "",
+            };
+            let unit = match row.unit {
+                QueueUnit::Seconds => "s",
+                QueueUnit::Bytes => "bytes",
+                QueueUnit::Messages | QueueUnit::Receives => "",
+            };
+            let of_a_rank = |number: f64| number / self.ranks;
+            let numbers = [
+                ("mean", unit, row.mean),
+                ("largest", unit, row.max.map(|max| max.value)),
+                ("number of a rank", "", row.number.map(of_a_rank)),
+            ];
+            for (which, unit, value) in numbers {
+                let Some(value) = value else { continue };
+                let name = format!("{}{traffic}: {which}", row.quantity.words());
+                let source = Some(row.source);
+                let key = Key { group: NumberGroup::Queues, name, from_bytes: None, source };
+                let kind = NumberKind::Measurement;
+                self.numbers.insert(key, Number { unit, kind, value: OfRun::exact(value) });
+            }
+        }
+    }
+
+    /// By how much a variable grew, what it reached, or how high it was; of a vector the sum, or the largest element.
+    fn variables(&mut self, pvars: &[PvarSummary]) {
+        for pvar in pvars {
+            let class = pvar.effective_class();
+            let (measure, is_sum) = match (class, pvar.measure) {
+                (Class::Timer | Class::Counter | Class::Aggregate, Measure::Delta) => ("", true),
+                (Class::HighWatermark | Class::LowWatermark | Class::Generic, Measure::End) => {
+                    ("", false)
+                }
+                (Class::Level | Class::Size | Class::Percentage, Measure::SampledMean) => {
+                    (", mean", true)
+                }
+                (Class::Level | Class::Size | Class::Percentage, Measure::SampledMax) => {
+                    (", largest", false)
+                }
+                _ => continue,
+            };
+            if matches!(pvar.element, Element::Min | Element::Max)
+                || (pvar.element == Element::Sum && !is_sum)
+            {
+                continue;
+            }
+            let object = pvar.object.as_deref().filter(|object| *object != "MPI_COMM_WORLD");
+            let object = object.map_or_else(String::new, |object| format!(" of {object}"));
+            let name = format!("{}{measure}{object}", pvar.name);
+            let is_timer = class == Class::Timer && pvar.datatype == Datatype::Double;
+            let unit = if is_timer { "s" } else { "" };
+            let statistic = &pvar.statistic;
+            let one = if is_sum { statistic.avg } else { statistic.max.as_f64() };
+            let key = Key { group: NumberGroup::Variables, name, from_bytes: None, source: None };
+            // What the library counts depends on when messages come.
+            let kind = NumberKind::Measurement;
+            let number =
+                self.numbers.entry(key).or_insert(Number { unit, kind, value: OfRun::exact(0.0) });
+            let before = number.value.value;
+            number.value.value = if is_sum { before + one } else { before.max(one) };
+        }
+    }
+
+    fn resources(&mut self, summary: &Summary) {
+        let Some(of) = &summary.resources else { return };
+        let numbers = [
+            ("peak memory of a process", "bytes", Some(&of.peak_memory_bytes)),
+            ("processor time in the program", "s", Some(&of.user_s)),
+            ("processor time in the kernel", "s", Some(&of.system_s)),
+            ("waiting for a processor", "s", of.processor_wait_s.as_ref()),
+            ("times that a processor was taken away", "", Some(&of.involuntary_switches)),
+            ("page faults that had to read", "", Some(&of.major_faults)),
+        ];
+        for (name, unit, statistic) in numbers {
+            let Some(statistic) = statistic else { continue };
+            let kind = NumberKind::Measurement;
+            self.put(NumberGroup::Resources, name, unit, kind, statistic.avg);
+        }
+    }
+}
+
+fn gathered(summary: &Summary, pairs: bool) -> Numbers {
+    let ranks = f64::from(summary.ranks.reduced.max(1));
+    let mut of = Gathered { ranks, numbers: Numbers::new() };
+    of.calls(&summary.calls);
+    of.peers(summary, pairs);
+    of.waiting(summary);
+    of.queues(&summary.queues());
+    of.variables(&summary.pvars);
+    of.resources(summary);
+    of.numbers
+}
+
+/// Whether a run that does not have the number has none of it, given that it has others of the group.
+fn is_counted(group: NumberGroup) -> bool {
+    use NumberGroup::{Bytes, Calls, Peers, Sizes};
+    matches!(group, Calls | Bytes | Sizes | Peers)
+}
+
+/// The numbers that both sides know, and the names of variables that only one does.
+pub(super) fn numbers(
+    a: &[&Summary],
+    b: &[&Summary],
+) -> (Vec<NumberDifference>, [BTreeSet<String>; 2]) {
+    let ranks: BTreeSet<u32> = a.iter().chain(b).map(|run| run.ranks.expected).collect();
+    let [a, b] = [a, b].map(|side| {
+        side.iter().map(|run| gathered(run, ranks.len() == 1)).collect::<Vec<Numbers>>()
+    });
+    let known: BTreeMap<&Key, Number> =
+        a.iter().chain(&b).flatten().map(|(key, number)| (key, *number)).collect();
+    let has_group = |run: &Numbers, group| run.keys().any(|key| key.group == group);
+    let mut only: [BTreeSet<String>; 2] = Default::default();
+    let mut found: Vec<NumberDifference> = Vec::new();
+    for (key, Number { unit, kind, .. }) in known {
+        let of = |side: &[Numbers]| {
+            let values: Vec<_> = side.iter().map(|run| run.get(key).map(|of| of.value)).collect();
+            // A run that knows nothing of the kind does not know that there is none.
+            let knows =
+                |run: &Numbers| key.group == NumberGroup::Calls || has_group(run, key.group);
+            let is_known = is_counted(key.group) && side.iter().all(knows);
+            (is_known || values.iter().all(Option::is_some)).then_some(values)
+        };
+        let (Some(a), Some(b)) = (of(&a), of(&b)) else {
+            if key.group == NumberGroup::Variables {
+                let has = |side: &[Numbers]| side.iter().any(|run| run.contains_key(key));
+                for (only, is_in) in only.iter_mut().zip([has(&a) && !has(&b), has(&b) && !has(&a)])
+                {
+                    if is_in {
+                        only.insert(key.name.clone());
+                    }
+                }
+            }
+            continue;
+        };
+        let Key { group, name, from_bytes, .. } = key.clone();
+        let number = change(side(&a), side(&b));
+        found.push(NumberDifference {
+            group,
+            name,
+            from_bytes,
+            unit: unit.to_owned(),
+            kind,
+            number,
+        });
+    }
+    let groups: BTreeSet<NumberGroup> = found.iter().map(|of| of.group).collect();
+    for group in groups {
+        let family = found.iter_mut().filter(|of| of.group == group);
+        judge(family.map(|of| (&mut of.number, of.kind == NumberKind::Count)));
+    }
+    found.retain(|of| of.number.verdict != gyan_results::ChangeVerdict::Same);
+    let size = |of: &NumberDifference| of.number.relative().abs();
+    found.sort_by(|one, other| one.group.cmp(&other.group).then(size(other).total_cmp(&size(one))));
+    (found, only)
+}

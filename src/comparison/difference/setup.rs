@@ -1,0 +1,131 @@
+//! What differs in how the programs were run: what a summary has of that.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use gyan_results::{Machine, SetupDifference, Summary};
+
+use crate::say::ranges;
+
+/// What of the set-up is compared, in the order in which it is shown. Settings come after these.
+const FACTS: &[(&str, fn(&Summary) -> String)] = &[
+    ("program", program),
+    ("command", |of| of.job.command.join(" ")),
+    ("MPI library", library),
+    ("device of the MPI library", |of| of.mpi.device.clone().unwrap_or_default()),
+    ("file of the MPI library", |of| of.mpi.library_path.clone()),
+    ("MPI standard", |of| of.mpi.standard.clone()),
+    ("thread level", |of| of.mpi.thread_level.clone()),
+    ("ranks", |of| of.ranks.expected.to_string()),
+    ("ranks without a profile", |of| ranges(&of.ranks.missing)),
+    ("hosts", |of| of.hosts.join(", ")),
+    ("processors", |of| of_machines(of, |machine| machine.processor.clone())),
+    ("cores of a host", |of| of_machines(of, |machine| machine.cores.map(|of| of.to_string()))),
+    ("networks", |of| {
+        of_machines(of, |machine| {
+            let names = machine.networks.iter().map(|network| network.device.clone());
+            Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
+        })
+    }),
+    ("transports", |of| {
+        of_machines(of, |machine| {
+            let names = machine.transports.iter().map(|transport| transport.name.clone());
+            Some(names.collect::<Vec<_>>().join(", ")).filter(|names| !names.is_empty())
+        })
+    }),
+    ("ranks per host and processors", placements),
+    ("gyan", |of| of.tool.version.clone()),
+];
+
+/// The file of the program, without its directory.
+pub(super) fn program(summary: &Summary) -> String {
+    let program = summary.job.command.first().map(Path::new).and_then(Path::file_name);
+    program.map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
+}
+
+fn library(summary: &Summary) -> String {
+    let library = summary.mpi.library.split(',').next().unwrap_or_default();
+    library.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Of all hosts, each value once.
+fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> String {
+    let mut values: Vec<String> =
+        summary.machines.iter().filter_map(|of| what(&of.machine)).collect();
+    values.sort();
+    values.dedup();
+    values.join(" or ")
+}
+
+fn placements(summary: &Summary) -> String {
+    let text = |of: &gyan_results::PlacementSummary| {
+        let crowded = if of.is_oversubscribed { ", oversubscribed" } else { "" };
+        format!("{} on {}{crowded}", of.ranks, of.processors)
+    };
+    let mut texts: Vec<String> = summary.placements.iter().map(text).collect();
+    texts.dedup();
+    texts.join("; ")
+}
+
+/// The control variables that a run recorded, and what is known of those that findings rest on.
+fn settings(summary: &Summary) -> BTreeMap<String, String> {
+    let knobs = summary.knobs.iter().map(|knob| (knob.name.clone(), knob.value.clone()));
+    let mut settings: BTreeMap<String, String> = knobs.collect();
+    for cvar in &summary.cvars {
+        let value = cvar.value.as_deref().unwrap_or("unknown");
+        let text = match &cvar.set_by {
+            Some(origin) => format!("{value} ({origin})"),
+            None => value.to_owned(),
+        };
+        settings.insert(cvar.name.clone(), text);
+    }
+    settings
+}
+
+/// The values of the runs of a side, each once, in the order of the runs.
+fn values<'r>(runs: &[&'r Summary], of: impl Fn(&'r Summary) -> String) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for value in runs.iter().map(|run| of(run)) {
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    if values.iter().all(String::is_empty) { Vec::new() } else { values }
+}
+
+fn difference(what: impl Into<String>, a: Vec<String>, b: Vec<String>) -> Option<SetupDifference> {
+    let is_same = a == b && a.len() <= 1;
+    (!is_same).then(|| SetupDifference { what: what.into(), a, b })
+}
+
+/// What is not the same in all runs of both sides.
+pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
+    let facts =
+        FACTS.iter().filter_map(|(what, of)| difference(*what, values(a, of), values(b, of)));
+    let mut setup: Vec<SetupDifference> = facts.collect();
+    // What a command begins with is its program.
+    if setup.iter().any(|of| of.what == "command") {
+        setup.retain(|of| of.what != "program");
+    }
+    let set: Vec<Vec<BTreeMap<String, String>>> =
+        [a, b].map(|runs| runs.iter().map(|run| settings(run)).collect()).into();
+    let mut names: Vec<&String> = set.iter().flatten().flat_map(BTreeMap::keys).collect();
+    names.sort();
+    names.dedup();
+    for name in names {
+        let of_side = |side: &[BTreeMap<String, String>]| {
+            let mut values: Vec<String> = Vec::new();
+            for run in side {
+                // What is not recorded has the value that the library gives it.
+                let value = run.get(name).cloned().unwrap_or_else(|| "default".to_owned());
+                if !values.contains(&value) {
+                    values.push(value);
+                }
+            }
+            values
+        };
+        let what = format!("setting {name}");
+        setup.extend(difference(what, of_side(&set[0]), of_side(&set[1])));
+    }
+    setup
+}

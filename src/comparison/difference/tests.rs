@@ -1,0 +1,316 @@
+//! Made-up runs whose differences are known.
+
+use gyan_results::{
+    Actor, CallSummary, ChangeVerdict, Number, NumberDifference, NumberGroup, PartKind, Statistic,
+    Statistics,
+};
+
+use super::*;
+
+fn example() -> Summary {
+    serde_json::from_str(include_str!("../../../results-schema/examples/summary.json")).unwrap()
+}
+
+/// The same on each of four ranks.
+fn alike(value: Number) -> Statistic {
+    let mut of = Statistics::default();
+    (0..4).for_each(|rank| of.add(value, rank));
+    of.finish().unwrap()
+}
+
+fn seconds(value: f64) -> Statistic {
+    alike(Number::Double(value))
+}
+
+/// A function that each rank calls so often, for so many seconds in all.
+fn call(name: &str, number: i128, time_s: f64) -> CallSummary {
+    let mut call = example().calls.remove(0);
+    call.name = name.to_owned();
+    call.count = alike(Number::Integer(number));
+    call.time_s = Some(seconds(time_s));
+    call.time_error_s = Some(0.0);
+    call
+}
+
+/// A run of four ranks that take so long, with these calls and nothing else that could differ.
+fn run(elapsed_s: f64, calls: Vec<CallSummary>) -> Summary {
+    let mut run = example();
+    run.elapsed_s = Some(seconds(elapsed_s));
+    run.calls = calls;
+    run.phases.clear();
+    run
+}
+
+fn compared(a: &[Summary], b: &[Summary]) -> Difference {
+    fn side(runs: &[Summary]) -> Vec<Run<'_>> {
+        let of =
+            |summary| Run { name: "run".into(), summary, findings: Vec::new(), is_complete: true };
+        runs.iter().map(of).collect()
+    }
+    difference(&side(a), &side(b))
+}
+
+fn of_one(a: Summary, b: Summary) -> Difference {
+    compared(&[a], &[b])
+}
+
+fn part<'d>(of: &'d Difference, name: &str) -> &'d gyan_results::PartDifference {
+    of.parts.iter().find(|part| part.name == name).unwrap()
+}
+
+#[track_caller]
+fn close(value: f64, expected: f64) {
+    let is_close = (value - expected).abs() <= 1e-12 * expected.abs().max(1.0);
+    assert!(is_close, "{value} for {expected}");
+}
+
+#[test]
+fn a_run_with_itself_shows_nothing() {
+    let of = of_one(example(), example());
+    assert!(of.setup.is_empty() && of.numbers.is_empty() && of.remarks.is_empty(), "{of:?}");
+    assert_eq!(of.run_time.unwrap().verdict, ChangeVerdict::Same);
+    assert!(of.parts.iter().all(|part| part.time.verdict == ChangeVerdict::Same));
+    assert!(!of.phases.is_empty());
+    assert!(of.phases.iter().all(|phase| phase.time.verdict == ChangeVerdict::Same));
+}
+
+#[test]
+fn a_change_of_time_is_one_of_calls_and_one_of_each_call() {
+    let a = run(10.0, vec![call("MPI_Send", 100, 2.0), call("MPI_Recv", 50, 1.0)]);
+    let b = run(9.5, vec![call("MPI_Send", 200, 1.0), call("MPI_Recv", 50, 1.5)]);
+    let of = of_one(a, b);
+    let sends = part(&of, "MPI_Send").split.unwrap();
+    // 20 ms and 5 ms each: 100 more of 12.5 ms, and 150 that are 15 ms shorter.
+    close(sends.by_number_s, 1.25);
+    close(sends.by_each_s, -2.25);
+    let receives = part(&of, "MPI_Recv").split.unwrap();
+    close(receives.by_number_s, 0.0);
+    close(receives.by_each_s, 0.5);
+    let outside = of.parts.last().unwrap();
+    assert_eq!(outside.kind, PartKind::Outside);
+    close(outside.time.change, 0.0);
+    close(of.run_time.unwrap().change, -0.5);
+}
+
+#[test]
+fn rows_add_up_to_the_whole_and_are_the_same_backwards() {
+    let one = run(3.7, vec![call("MPI_Send", 7, 0.3), call("MPI_Wait", 1001, 1.1 / 3.0)]);
+    let two = run(2.9, vec![call("MPI_Wait", 3, 0.07), call("MPI_Bcast", 11, 0.9)]);
+    let three = run(3.1, vec![call("MPI_Wait", 999, 0.5)]);
+    let sides = [[one.clone(), three.clone()], [two, example()]];
+    let [forwards, backwards] = [compared(&sides[0], &sides[1]), compared(&sides[1], &sides[0])];
+    let change = forwards.run_time.as_ref().unwrap().change;
+    let sum: f64 = forwards.parts.iter().map(|part| part.time.change).sum();
+    assert!((sum - change).abs() <= 1e-12 * change.abs(), "{sum} for {change}");
+    for part in &forwards.parts {
+        let back = backwards.parts.iter().find(|of| of.name == part.name).unwrap();
+        close(back.time.change, -part.time.change);
+        if let Some(split) = part.split {
+            close(split.by_number_s + split.by_each_s, part.time.change);
+            close(back.split.unwrap().by_number_s, -split.by_number_s);
+        }
+    }
+}
+
+#[test]
+fn phases_and_what_is_in_them_add_up() {
+    let mut other = example();
+    for phase in &mut other.phases {
+        phase.time_s = seconds(phase.time_s.avg * 1.5 + 0.1);
+        for call in &mut phase.calls {
+            call.time_s = call.time_s.as_ref().map(|time| seconds(time.avg * 0.75));
+        }
+    }
+    let of = of_one(example(), other);
+    assert_eq!(of.phases.len(), example().phases.len());
+    for phase in &of.phases {
+        let sum: f64 = phase.parts.iter().map(|part| part.time.change).sum();
+        close(sum, phase.time.change);
+        close(phase.split.by_number_s + phase.split.by_each_s, phase.time.change);
+        assert!(phase.time.change > 0.0);
+    }
+}
+
+#[test]
+fn a_function_of_one_side_is_a_change_of_its_calls() {
+    let of = of_one(
+        run(2.0, vec![call("MPI_Send", 4, 0.5)]),
+        run(2.0, vec![call("MPI_Isend", 4, 0.25)]),
+    );
+    let (gone, new) = (part(&of, "MPI_Send"), part(&of, "MPI_Isend"));
+    assert!(gone.time.b.is_none() && new.time.a.is_none());
+    close(gone.split.unwrap().by_number_s, -0.5);
+    close(new.split.unwrap().by_number_s, 0.25);
+    close(new.split.unwrap().by_each_s, 0.0);
+    assert_eq!(new.time.verdict, ChangeVerdict::Changed);
+}
+
+#[test]
+fn what_one_run_did_not_time_counts_as_outside_in_all() {
+    let mut old = call("MPI_Send", 4, 0.5);
+    old.time_s = None;
+    let of = of_one(run(2.0, vec![old]), run(3.0, vec![call("MPI_Send", 4, 0.5)]));
+    assert_eq!(of.parts.len(), 1);
+    close(of.parts[0].time.change, 1.0);
+    let mut older = run(2.0, Vec::new());
+    older.elapsed_s = None;
+    let of = of_one(older, run(2.0, Vec::new()));
+    assert!(of.run_time.is_none() && of.parts.is_empty());
+    assert!(of.remarks[0].contains("did not time calls"), "{:?}", of.remarks);
+}
+
+#[test]
+fn a_change_within_the_error_of_an_estimate_is_none() {
+    let estimated = |time_s: f64, error_s: f64| {
+        let mut call = call("MPI_Send", 1000, time_s);
+        call.time_error_s = Some(error_s * 4.0);
+        run(5.0, vec![call])
+    };
+    let verdict = |a, b| part(&of_one(a, b), "MPI_Send").time.verdict;
+    assert_eq!(verdict(estimated(1.0, 0.1), estimated(1.2, 0.1)), ChangeVerdict::WithinError);
+    assert_eq!(verdict(estimated(1.0, 0.1), estimated(1.4, 0.1)), ChangeVerdict::Unproven);
+}
+
+/// Runs that take so long, all of it outside MPI.
+fn runs(elapsed_s: &[f64]) -> Vec<Summary> {
+    elapsed_s.iter().map(|of| run(*of, Vec::new())).collect()
+}
+
+#[test]
+fn four_runs_a_side_are_needed_to_say_significant() {
+    let a = [2.0, 2.1, 2.2, 2.3, 2.4];
+    let b = [1.0, 1.1, 1.2, 1.3, 1.4];
+    for (number, expected) in [
+        (1, ChangeVerdict::Unproven),
+        (3, ChangeVerdict::Unproven),
+        (4, ChangeVerdict::Changed),
+        (5, ChangeVerdict::Changed),
+    ] {
+        let run = compared(&runs(&a[..number]), &runs(&b[..number])).run_time.unwrap();
+        assert_eq!(run.verdict, expected, "{number}");
+        assert_eq!(run.p.is_some(), number >= 4, "{number}");
+        assert_eq!(run.shift.is_some(), number > 1, "{number}");
+    }
+    let run = compared(&runs(&a), &runs(&b)).run_time.unwrap();
+    close(run.shift.unwrap().estimate, -1.0);
+    // In between each other.
+    let run =
+        compared(&runs(&[1.0, 1.2, 1.4, 1.6]), &runs(&[1.1, 1.3, 1.5, 1.7])).run_time.unwrap();
+    assert_eq!(run.verdict, ChangeVerdict::WithinNoise);
+}
+
+fn number<'d>(of: &'d Difference, group: NumberGroup, name: &str) -> Option<&'d NumberDifference> {
+    of.numbers.iter().find(|number| number.group == group && number.name == name)
+}
+
+#[test]
+fn counts_need_no_test_but_where_they_vary() {
+    let sends =
+        |number| run(1.0, vec![call("MPI_Send", number, 0.1), call("MPI_Test", number, 0.1)]);
+    let of = of_one(sends(4), sends(5));
+    let of_send = number(&of, NumberGroup::Calls, "MPI_Send").unwrap();
+    assert_eq!(of_send.number.verdict, ChangeVerdict::Changed);
+    close(of_send.number.change, 1.0);
+    // How often a program asks is not exact.
+    let of_test = number(&of, NumberGroup::Calls, "MPI_Test").unwrap();
+    assert_eq!(of_test.number.verdict, ChangeVerdict::Unproven);
+    let of = compared(&[sends(4), sends(6)], &[sends(5), sends(5)]);
+    let of_send = number(&of, NumberGroup::Calls, "MPI_Send").unwrap();
+    assert_eq!(of_send.number.verdict, ChangeVerdict::WithinNoise);
+    // A function that only one side calls.
+    let of = of_one(sends(4), run(1.0, Vec::new()));
+    assert!(number(&of, NumberGroup::Calls, "MPI_Send").unwrap().number.b.is_none());
+}
+
+#[test]
+fn memory_peers_and_variables_are_compared() {
+    let mut other = example();
+    other.peers[0].number *= 2;
+    for pvar in other.pvars.iter_mut().filter(|pvar| pvar.name == "pml_ob1_unexpected_msgq_length")
+    {
+        pvar.statistic = alike(Number::Integer(9));
+    }
+    if let Some(resources) = &mut other.resources {
+        resources.peak_memory_bytes = alike(Number::Integer(1 << 40));
+    }
+    let of = of_one(example(), other);
+    let messages = number(&of, NumberGroup::Peers, "messages of a rank").unwrap();
+    close(messages.number.relative(), 0.5);
+    assert!(
+        number(&of, NumberGroup::Variables, "pml_ob1_unexpected_msgq_length, largest").is_some()
+    );
+    assert!(number(&of, NumberGroup::Resources, "peak memory of a process").is_some());
+    assert!(number(&of, NumberGroup::Calls, "MPI_Allreduce").is_none());
+}
+
+#[test]
+fn different_numbers_of_ranks_are_compared_by_the_average_rank() {
+    let mut large = run(1.0, vec![call("MPI_Send", 4, 0.1)]);
+    large.ranks.expected = 8;
+    large.ranks.reduced = 8;
+    let twice = |statistic: &mut Statistic| {
+        statistic.ranks = 8;
+        statistic.sum = statistic.sum.plus(statistic.sum);
+    };
+    twice(&mut large.calls[0].count);
+    large.calls[0].time_s.as_mut().map(twice).unwrap();
+    large.elapsed_s.as_mut().map(twice).unwrap();
+    let of = of_one(run(1.0, vec![call("MPI_Send", 4, 0.1)]), large);
+    close(part(&of, "MPI_Send").time.change, 0.0);
+    assert!(number(&of, NumberGroup::Calls, "MPI_Send").is_none());
+    assert!(of.remarks.iter().any(|remark| remark.contains("average rank")), "{:?}", of.remarks);
+    assert!(of.setup.iter().any(|fact| fact.what == "ranks"));
+    assert!(of.numbers.iter().all(|number| !number.name.contains("from rank")), "{:?}", of.numbers);
+}
+
+#[test]
+fn settings_are_compared_with_their_origin() {
+    let mut other = example();
+    other.cvars[0].value = Some("8192".into());
+    other.cvars.pop();
+    other.mpi.library = "Open MPI v5.0.1".into();
+    other.job.command = vec!["./other".into()];
+    let of = of_one(example(), other);
+    let values = |what: &str| {
+        let fact = of.setup.iter().find(|of| of.what == what).unwrap();
+        (fact.a.join("|"), fact.b.join("|"))
+    };
+    let (a, b) = values("setting btl_vader_eager_limit");
+    assert_eq!((a.as_str(), b.as_str()), ("2048 (GYAN_CVARS)", "8192 (GYAN_CVARS)"));
+    assert_eq!(values("setting btl").1, "default");
+    assert_eq!(values("MPI library").1, "Open MPI v5.0.1");
+    assert!(of.remarks.iter().any(|remark| remark.contains("programs differ")), "{:?}", of.remarks);
+}
+
+#[test]
+fn findings_come_and_go() {
+    let finding = |id: &str, share: f64| Finding {
+        id: id.into(),
+        title: format!("{id} was found"),
+        at_stake_s: Some(share),
+        at_stake_share: Some(share),
+        acts: Actor::Run,
+        evidence: Vec::new(),
+        advice: Vec::new(),
+        witness: String::new(),
+        functions: Vec::new(),
+        ranks: Vec::new(),
+    };
+    let summary = example();
+    let with = |findings: Vec<Finding>| Run {
+        name: "run".into(),
+        summary: &summary,
+        findings,
+        is_complete: true,
+    };
+    let a = [
+        with(vec![finding("gone", 0.1), finding("stays", 0.5)]),
+        with(vec![finding("stays", 0.3)]),
+    ];
+    let b = [with(vec![finding("new", 0.2), finding("stays", 0.5)])];
+    let found = difference(&a, &b).findings;
+    let seen: Vec<(&str, usize, usize)> =
+        found.iter().map(|of| (of.id.as_str(), of.a_runs, of.b_runs)).collect();
+    assert_eq!(seen, [("new", 0, 1), ("gone", 1, 0), ("stays", 2, 1)]);
+    close(found[2].a_share.unwrap(), 0.4);
+}

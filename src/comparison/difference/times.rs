@@ -1,0 +1,165 @@
+//! Where a change of the run time is: exact, row by row.
+//!
+//! With n calls of t seconds each, the change of n t is the change of n times the mean of both t, and the mean of both n
+//! times the change of t: the same backwards with the other sign, and without a rest.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use gyan_results::{
+    CallSummary, Change, PartDifference, PartKind, PhaseDifference, SideNumber, Split, Summary,
+};
+
+use super::verdict::{OfRun, change, judge, side};
+
+/// Parts that take less of the run are judged apart, so that they do not stand in the way of the others: which they are
+/// does not depend on how they differ.
+const LEAST_SHARE: f64 = 0.01;
+
+/// The calls of a function, of an average rank.
+#[derive(Clone, Copy)]
+struct Calls {
+    number: f64,
+    /// None where they were not timed.
+    time: Option<OfRun>,
+}
+
+/// The run or a phase of it, of an average rank.
+struct Whole<'a> {
+    time_s: f64,
+    entries: f64,
+    calls: BTreeMap<&'a str, Calls>,
+}
+
+impl<'a> Whole<'a> {
+    fn new(time_s: f64, entries: f64, calls: &'a [CallSummary], ranks: f64) -> Whole<'a> {
+        let calls = calls.iter().filter(|call| !call.count.is_zero()).map(|call| {
+            let time = call.time_s.as_ref().map(|time| OfRun {
+                value: time.sum.as_f64() / ranks,
+                error: call.time_error_s.map(|error| error / ranks),
+            });
+            (call.name.as_str(), Calls { number: call.count.sum.as_f64() / ranks, time })
+        });
+        Whole { time_s, entries, calls: calls.collect() }
+    }
+
+    /// None where the time of each rank is not known.
+    fn of(summary: &'a Summary) -> Option<Whole<'a>> {
+        let elapsed = summary.elapsed_s.as_ref()?;
+        Some(Whole::new(elapsed.avg, 1.0, &summary.calls, elapsed.ranks as f64))
+    }
+
+    /// None where the run does not have the phase.
+    fn of_phase(summary: &'a Summary, name: &str) -> Option<Whole<'a>> {
+        let phase = summary.phases.iter().find(|phase| phase.name == name)?;
+        let ranks = f64::from(summary.ranks.reduced.max(1));
+        let (time_s, entries) = (phase.time_s.sum.as_f64(), phase.entries.sum.as_f64());
+        Some(Whole::new(time_s / ranks, entries / ranks, &phase.calls, ranks))
+    }
+}
+
+type Runs<'a> = [Option<Whole<'a>>];
+
+fn side_of<'a>(runs: &Runs<'a>, of: impl Fn(&Whole<'a>) -> Option<OfRun>) -> Option<SideNumber> {
+    side(&runs.iter().map(|run| run.as_ref().and_then(&of)).collect::<Vec<_>>())
+}
+
+/// What of `a` to `b` comes from how often, and what from how long each time: `number` and `seconds` of each.
+fn split([number_a, number_b]: [f64; 2], [a_s, b_s]: [f64; 2]) -> Split {
+    let each = |seconds: f64, number: f64| (number > 0.0).then(|| seconds / number);
+    let (each_a, each_b) = (each(a_s, number_a), each(b_s, number_b));
+    let each_a_s = each_a.or(each_b).unwrap_or(0.0);
+    let each_b_s = each_b.or(each_a).unwrap_or(0.0);
+    Split {
+        number_a,
+        number_b,
+        each_a_s,
+        each_b_s,
+        by_number_s: (number_b - number_a) * f64::midpoint(each_a_s, each_b_s),
+        by_each_s: f64::midpoint(number_a, number_b) * (each_b_s - each_a_s),
+    }
+}
+
+/// The whole, and its parts: they add up to it.
+fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
+    let time = |whole: &Whole| Some(OfRun::exact(whole.time_s));
+    let mut whole = change(side_of(a, time), side_of(b, time));
+    judge([(&mut whole, false)]);
+    let all = || a.iter().chain(b).flatten().flat_map(|whole| &whole.calls);
+    // What was not timed in one run counts as outside in each.
+    let not_timed: BTreeSet<&str> =
+        all().filter(|(_, calls)| calls.time.is_none()).map(|(name, _)| *name).collect();
+    let names: BTreeSet<&str> =
+        all().map(|(name, _)| *name).filter(|name| !not_timed.contains(name)).collect();
+    let mean = |of: Option<SideNumber>| of.map_or(0.0, |of| of.mean);
+    let mut parts: Vec<PartDifference> = Vec::new();
+    for &name in &names {
+        let time = |whole: &Whole| whole.calls.get(name)?.time;
+        let number =
+            |whole: &Whole| Some(OfRun::exact(whole.calls.get(name).map_or(0.0, |of| of.number)));
+        let numbers = [a, b].map(|side| mean(side_of(side, number)));
+        let seconds = [a, b].map(|side| mean(side_of(side, time)));
+        parts.push(PartDifference {
+            name: name.to_owned(),
+            kind: PartKind::Function,
+            time: change(side_of(a, time), side_of(b, time)),
+            split: Some(split(numbers, seconds)),
+        });
+    }
+    let outside = |whole: &Whole| {
+        let timed = || whole.calls.iter().filter(|(name, _)| names.contains(*name));
+        let in_calls = || timed().filter_map(|(_, calls)| calls.time);
+        let squares = in_calls().map(|of| of.error.map(|error| error * error));
+        let squares: Option<f64> = squares.sum();
+        let in_calls_s: f64 = in_calls().map(|of| of.value).sum();
+        Some(OfRun { value: whole.time_s - in_calls_s, error: squares.map(f64::sqrt) })
+    };
+    let outside_change = change(side_of(a, outside), side_of(b, outside));
+    let by_seconds = |one: &PartDifference, other: &PartDifference| {
+        other.time.change.abs().total_cmp(&one.time.change.abs())
+    };
+    parts.sort_by(by_seconds);
+    let (name, kind) = (String::new(), PartKind::Outside);
+    parts.push(PartDifference { name, kind, time: outside_change, split: None });
+    let least_s = LEAST_SHARE * whole.larger();
+    let (large, small): (Vec<_>, Vec<_>) =
+        parts.iter_mut().map(|part| &mut part.time).partition(|time| time.larger() >= least_s);
+    judge(large.into_iter().map(|time| (time, false)));
+    judge(small.into_iter().map(|time| (time, false)));
+    (whole, parts)
+}
+
+/// The change of the run time and its parts; none where a run does not know its time.
+pub(super) fn run_time(a: &[&Summary], b: &[&Summary]) -> Option<(Change, Vec<PartDifference>)> {
+    let [a, b] = [a, b].map(|side| side.iter().map(|run| Whole::of(run)).collect::<Vec<_>>());
+    a.iter().chain(&b).all(Option::is_some).then(|| explained(&a, &b))
+}
+
+/// The phases of both sides, the most seconds first.
+pub(super) fn phases(a: &[&Summary], b: &[&Summary]) -> Vec<PhaseDifference> {
+    let has_phases = |side: &[&Summary]| side.iter().any(|run| !run.phases.is_empty());
+    if !has_phases(a) || !has_phases(b) {
+        return Vec::new();
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for phase in a.iter().chain(b).flat_map(|run| &run.phases) {
+        if !names.contains(&phase.name.as_str()) {
+            names.push(&phase.name);
+        }
+    }
+    let mut phases: Vec<PhaseDifference> = names.iter().map(|name| phase(a, b, name)).collect();
+    judge(phases.iter_mut().map(|phase| (&mut phase.time, false)));
+    phases.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
+    phases
+}
+
+fn phase(a: &[&Summary], b: &[&Summary], name: &str) -> PhaseDifference {
+    let [a, b] = [a, b].map(|side| {
+        side.iter().map(|run| Whole::of_phase(run, name)).collect::<Vec<Option<Whole>>>()
+    });
+    let (time, parts) = explained(&a, &b);
+    let entries = |whole: &Whole| Some(OfRun::exact(whole.entries));
+    let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean);
+    let numbers = [&a, &b].map(|side| mean(&side_of(side, entries)));
+    let split = split(numbers, [mean(&time.a), mean(&time.b)]);
+    PhaseDifference { name: name.to_owned(), time, split, parts }
+}

@@ -1,0 +1,191 @@
+//! Who sends how much to whom: squares, and pixels where there are many.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use gyan_results::Number;
+use maud::{Markup, html};
+
+use super::super::super::text::{number, text};
+use super::{below, rectangle, round, svg, swatch};
+use crate::view::page::pictures::{Chart, Matrix};
+use crate::view::value::Unit;
+
+/// A matrix of more rows is an image.
+const SQUARES_AT_MOST: usize = 24;
+/// How high letters are, for each row.
+const LETTER: f64 = 0.28;
+/// Of what is inside a page to name the numbers of an image: without it they are in the tables.
+const NUMBERS_AT_MOST: usize = 100_000;
+
+pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
+    let most = matrix.cells.iter().copied().max().unwrap_or(0);
+    let least = matrix.cells.iter().copied().filter(|&cell| cell > 0).min().unwrap_or(0);
+    let shown = |cell: u64| number(matrix.unit, Number::Integer(cell.into()));
+    let side = matrix.side;
+    let name = |at: usize| matrix.names.get(at).map_or("", String::as_str);
+    let drawing = if side <= SQUARES_AT_MOST {
+        // Short names are beside the squares, below and above which there is room for them.
+        let (are_short, letter) =
+            (matrix.names.iter().all(|name| name.len() <= 4), side as f64 * LETTER);
+        let margin = if are_short { 2.4 * letter } else { 0.0 };
+        let mut marks = String::new();
+        for at in (0..side).filter(|_| are_short) {
+            let (name, middle) = (html! { (name(at)) }.into_string(), at as f64 * 10.0 + 5.0);
+            for (x, y) in [(middle, -0.6 * letter), (-1.3 * letter, middle + 0.35 * letter)] {
+                let _ = write!(
+                    marks,
+                    "<text x=\"{}\" y=\"{}\" font-size=\"{}\">{name}</text>",
+                    round(x),
+                    round(y),
+                    round(letter)
+                );
+            }
+        }
+        for (at, &cell) in matrix.cells.iter().enumerate() {
+            let (from, to) = (at / side, at % side);
+            let about = format!("{} to {}: {}", name(from), name(to), shown(cell));
+            let class = if cell == 0 {
+                "none".to_owned()
+            } else {
+                format!("v{}", level(cell, least, most))
+            };
+            let square = [to as f64 * 10.0 + 0.25, from as f64 * 10.0 + 0.25, 9.5, 9.5];
+            rectangle(&mut marks, &class, square, &about);
+        }
+        let whole = side as f64 * 10.0 + margin;
+        let view_box = format!("{0} {0} {1} {1}", round(-margin), round(whole));
+        svg(of, id, "matrix", &view_box, false, &marks)
+    } else {
+        let alternative = format!("{}: {}", text(&of.title), text(&of.says));
+        let data = STANDARD.encode(image(matrix, least, most));
+        let numbers = numbers(matrix).filter(|numbers| numbers.len() <= NUMBERS_AT_MOST);
+        html! {
+            img.matrix src={ "data:image/png;base64," (data) } width=(side) height=(side) alt=(alternative)
+                data-numbers=[numbers];
+        }
+    };
+    let corners = format!(
+        "columns: receivers, rows: senders; {} at the top left, {} at the bottom right",
+        name(0),
+        name(side - 1)
+    );
+    html! {
+        div.square { (drawing) }
+        (below(&[corners]))
+        ul.legend {
+            li { (swatch("none")) " nothing" }
+            @if most > least { li { (swatch("v0")) " " (shown(least)) } }
+            li { (swatch("v9")) " " (shown(most)) }
+            @if most > least { li { "logarithmic" } }
+        }
+    }
+}
+
+/// What the script shows where one points at an image: a zlib stream in Base64 of the unit, the names and the cells, each in
+/// a line, with tabs between them.
+fn numbers(matrix: &Matrix) -> Option<String> {
+    let unit = match matrix.unit {
+        Unit::Bytes => " bytes",
+        _ => "",
+    };
+    let names: Vec<String> = matrix.names.iter().map(|name| text(&name.into())).collect();
+    let cells: Vec<String> = matrix.cells.iter().map(u64::to_string).collect();
+    let lines = [unit, &names.join("\t"), &cells.join("\t")].join("\n");
+    let mut stream = ZlibEncoder::new(Vec::new(), Compression::default());
+    stream
+        .write_all(lines.as_bytes())
+        .and_then(|()| stream.finish())
+        .ok()
+        .map(|of| STANDARD.encode(of))
+}
+
+/// One of ten, on a logarithmic scale.
+// From 0 to 9.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn level(cell: u64, least: u64, most: u64) -> usize {
+    if most <= least {
+        return 9;
+    }
+    let part = (octaves(cell) - octaves(least)) / (octaves(most) - octaves(least));
+    (part * 9.0).round().clamp(0.0, 9.0) as usize
+}
+
+/// The logarithm to the base 2, straight between powers of two: near enough for ten colours. (Those of the C library
+/// would take glibc 2.29.)
+fn octaves(number: u64) -> f64 {
+    let whole = number.max(1).ilog2();
+    f64::from(whole) + number.max(1) as f64 / (1_u64 << whole) as f64 - 1.0
+}
+
+/// The dark part of viridis, which is seen on white, from the least to the most: the same as in the style. Nothing is white.
+const VIRIDIS: [[u8; 3]; 11] = [
+    [255, 255, 255],
+    [0x22, 0xa8, 0x84],
+    [0x1f, 0x98, 0x8b],
+    [0x23, 0x88, 0x8e],
+    [0x2a, 0x78, 0x8e],
+    [0x31, 0x68, 0x8e],
+    [0x39, 0x56, 0x8c],
+    [0x41, 0x44, 0x87],
+    [0x47, 0x2f, 0x7d],
+    [0x48, 0x1a, 0x6c],
+    [0x44, 0x01, 0x54],
+];
+
+/// A pixel for each cell, as PNG.
+fn image(matrix: &Matrix, least: u64, most: u64) -> Vec<u8> {
+    let mut file = Vec::new();
+    let side = u32::try_from(matrix.side).unwrap_or(0);
+    let place = |&cell: &u64| match cell {
+        0 => 0,
+        // At most 10.
+        cell => u8::try_from(level(cell, least, most) + 1).unwrap_or(0),
+    };
+    let pixels: Vec<u8> = matrix.cells.iter().map(place).collect();
+    let mut encoder = png::Encoder::new(&mut file, side, side);
+    encoder.set_color(png::ColorType::Indexed);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_palette(VIRIDIS.concat());
+    // Memory takes whatever is written, and there are as many pixels as the size says.
+    let _ = encoder.write_header().and_then(|mut writer| writer.write_image_data(&pixels));
+    file
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_least_and_the_most_are_at_the_ends_of_the_scale() {
+        assert_eq!((level(1, 1, 1000), level(1000, 1, 1000)), (0, 9));
+        assert_eq!(level(7, 7, 7), 9);
+    }
+
+    #[test]
+    fn the_colours_of_images_are_those_of_the_style() {
+        let style = include_str!("../style.css");
+        for (at, [red, green, blue]) in VIRIDIS.iter().skip(1).enumerate() {
+            let rule = format!(".v{at}{{fill:#{red:02x}{green:02x}{blue:02x}}}");
+            assert!(style.contains(&rule), "{rule}");
+        }
+    }
+
+    #[test]
+    fn an_image_has_a_pixel_for_each_cell() {
+        let side = 30;
+        let cells = (0..side * side).map(|at| at as u64).collect();
+        let names = vec![String::new(); side];
+        let file =
+            image(&Matrix { unit: crate::view::value::Unit::Bytes, side, cells, names }, 1, 899);
+        let mut reader = png::Decoder::new(std::io::Cursor::new(file)).read_info().unwrap();
+        let mut pixels = vec![0; reader.output_buffer_size().unwrap()];
+        let info = reader.next_frame(&mut pixels).unwrap();
+        assert_eq!((info.width, info.height), (30, 30));
+        assert_eq!((pixels[0], pixels[1], pixels[899]), (0, 1, 10));
+    }
+}

@@ -1,0 +1,375 @@
+//! What changed between runs: the answer, then what differs in the set-up, where the time is, and whatever else changed.
+
+mod answer;
+mod page;
+
+use gyan_results::{
+    Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
+    NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Side, SideNumber,
+    Split,
+};
+
+use super::headings::name_of_phase;
+use super::limits::more_rows;
+use super::value::{Amount, Unit, Value, bytes, line, row, seconds, share};
+use super::{Column, Kind, Section, View, column, cut, numbers, plural, texts};
+use gyan_results::Fidelity;
+
+pub(crate) use answer::answer;
+pub(crate) use page::page_of_comparison;
+
+/// Less of the run is not worth a row of its own.
+const LEAST_SHARE: f64 = 0.01;
+/// A number that is another in each run has to change by more of it to be shown.
+const LEAST_RELATIVE: f64 = 0.05;
+/// Rows on the first screen.
+const SETTINGS_AT_MOST: usize = 6;
+const PARTS_AT_MOST: usize = 6;
+const PHASES_AT_MOST: usize = 4;
+const NUMBERS_AT_MOST: usize = 12;
+const OF_A_GROUP_AT_MOST: usize = 3;
+/// Characters of a value of the set-up, and of the names of the runs of a side.
+const VALUE_AT_MOST: usize = 60;
+const RUNS_AT_MOST: usize = 60;
+
+pub(crate) fn comparison(of: &Difference, all: bool) -> View<'_> {
+    let mut subtitle = vec![side("A: ", &of.a), side("B: ", &of.b), noise(of)];
+    subtitle.extend(of.remarks.iter().map(Value::from));
+    let mut sections = vec![setup(of, all)];
+    sections.extend(run_time(of, all));
+    sections.extend(phases(of, all));
+    sections.extend(others(of, all));
+    sections.extend(findings(of, all));
+    View { title: answer(of), subtitle, sections }
+}
+
+fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
+    let names = match of.runs.as_slice() {
+        [one] => cut(one, RUNS_AT_MOST),
+        runs => cut(&runs.join(", "), RUNS_AT_MOST),
+    };
+    let runs: Value = match of.runs.len() {
+        1 => "".into(),
+        runs => line![" (", runs, " runs)"],
+    };
+    let incomplete: Value = match of.incomplete.len() {
+        0 => "".into(),
+        some => {
+            line!["; ranks are missing or did not end well in ", some, " run", plural(some as u64)]
+        }
+    };
+    line![which, names, runs, incomplete]
+}
+
+/// How much the runs tell of what differs from run to run.
+fn noise(of: &Difference) -> Value<'static> {
+    match of.a.runs.len().min(of.b.runs.len()) {
+        1 => "with one run on a side, how much times differ from run to run is not known".into(),
+        2 | 3 => "with fewer than 4 runs on a side no difference of times is significant".into(),
+        _ => "times are means over the runs".into(),
+    }
+}
+
+fn setup(of: &Difference, all: bool) -> Section<'_> {
+    let text = |values: &[String]| -> Value<'_> {
+        let joined = if values.is_empty() { "-".to_owned() } else { values.join(" or ") };
+        if all { joined.into() } else { cut(&joined, VALUE_AT_MOST).into() }
+    };
+    let cut_off = if all { 0 } else { of.setup.len().saturating_sub(SETTINGS_AT_MOST) };
+    let shown = of.setup.iter().take(of.setup.len() - cut_off);
+    let row = |of: &'_ SetupDifference| row![of.what.clone(), text(&of.a), text(&of.b)];
+    let mut notes = more_rows(cut_off);
+    if of.setup.is_empty() {
+        notes.push("nothing, as far as the runs tell".into());
+    }
+    let mut columns = texts(["WHAT"]);
+    columns.extend([column("A", Kind::Prose), column("B", Kind::Prose)]);
+    Section {
+        title: "What differs in the set-up".into(),
+        columns,
+        rows: shown.map(row).collect(),
+        notes,
+    }
+}
+
+/// What is worth a row, given how long a run is.
+fn is_worth_a_row(change: &Change, run_s: f64) -> bool {
+    change.is_real() && change.change.abs() >= LEAST_SHARE * run_s
+}
+
+fn mean(side: Option<&SideNumber>) -> f64 {
+    side.map_or(0.0, |of| of.mean)
+}
+
+fn means(change: &Change, unit: Unit) -> [Value<'static>; 2] {
+    [&change.a, &change.b].map(|side| side.as_ref().map(|of| unit.double(of.mean)).into())
+}
+
+fn changed(change: &Change, unit: Unit) -> Amount {
+    let error = change.error.filter(|error| *error > 0.0 && change.change != 0.0);
+    let known = if change.error == Some(0.0) { Fidelity::Exact } else { Fidelity::Estimated };
+    Amount { error, ..unit.double(change.change).known(known).as_change() }
+}
+
+fn interval(change: &Change, unit: Unit) -> Value<'static> {
+    match &change.shift {
+        Some(shift) => {
+            let [low, high] = [shift.low, shift.high].map(|end| unit.double(end).as_change());
+            line![low, " to ", high]
+        }
+        None => Value::Nothing,
+    }
+}
+
+/// Whether a change is one.
+fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
+    let runs = [&change.a, &change.b].map(|side| side.as_ref().map_or(1, |of| of.runs.len()));
+    match (change.verdict, change.p_adjusted) {
+        (ChangeVerdict::Same, _) => "the same".into(),
+        (ChangeVerdict::WithinError, _) => "within the error".into(),
+        (ChangeVerdict::WithinNoise, _) if kind == NumberKind::Count => "varies".into(),
+        (ChangeVerdict::WithinNoise, _) => "within the noise".into(),
+        (ChangeVerdict::Unproven, _) if runs[0].min(runs[1]) == 1 => "one run".into(),
+        (ChangeVerdict::Unproven, Some(p)) => line!["likely, p = ", p],
+        (ChangeVerdict::Unproven, None) => "few runs".into(),
+        (ChangeVerdict::Changed, Some(p)) => line!["yes, p = ", p],
+        (ChangeVerdict::Changed, None) if kind == NumberKind::Count => "exact".into(),
+        (ChangeVerdict::Changed, None) => {
+            (if change.a.is_none() { "only B has it" } else { "only A has it" }).into()
+        }
+    }
+}
+
+/// What a part of the run is called.
+fn name_of(part: &PartDifference) -> Value<'_> {
+    match part.kind {
+        PartKind::Function => part.name.as_str().into(),
+        PartKind::Outside => "outside MPI".into(),
+    }
+}
+
+fn time_columns(first: &'static str, split: [&'static str; 2]) -> Vec<Column> {
+    let mut columns = texts([first]);
+    columns.extend(numbers(["A", "B", "CHANGE"]));
+    columns.extend(numbers(split));
+    columns.extend(numbers(["INTERVAL"]));
+    columns.extend(texts(["HOW SURE"]));
+    columns
+}
+
+/// Without the columns in which there is nothing.
+fn without_empty_columns(mut section: Section<'_>) -> Section<'_> {
+    for at in (1..section.columns.len()).rev() {
+        if section.rows.iter().all(|row| row.get(at) == Some(&Value::Nothing)) {
+            section.columns.remove(at);
+            section.rows.iter_mut().for_each(|row| drop(row.remove(at)));
+        }
+    }
+    section
+}
+
+fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
+    let run = of.run_time.as_ref()?;
+    let run_s = run.larger();
+    let shown: Vec<&PartDifference> =
+        of.parts.iter().filter(|part| all || is_worth_a_row(&part.time, run_s)).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let limit = if all { shown.len() } else { PARTS_AT_MOST };
+    let mut shown: Vec<&PartDifference> = shown.into_iter().take(limit).collect();
+    shown.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
+    let is_shown = |part: &PartDifference| shown.iter().any(|of| std::ptr::eq(*of, part));
+    let rest: Vec<&PartDifference> = of.parts.iter().filter(|part| !is_shown(part)).collect();
+    let mut rows = vec![cells("the run".into(), run, None)];
+    rows.extend(shown.iter().map(|part| cells(name_of(part), &part.time, part.split)));
+    if !rest.is_empty() {
+        let sum = |of: &dyn Fn(&Change) -> f64| rest.iter().map(|part| of(&part.time)).sum::<f64>();
+        let a = seconds(sum(&|time| mean(time.a.as_ref())));
+        let b = seconds(sum(&|time| mean(time.b.as_ref())));
+        let change = seconds(sum(&|time| time.change)).as_change();
+        let mut cells = row![line!["the rest (", rest.len(), ")"], a, b, change];
+        cells.extend([const { Value::Nothing }; 4]);
+        rows.push(cells);
+    }
+    let mut notes = vec![
+        "seconds of an average rank; the rows add up to the run. BY CALLS: from the number of calls; BY EACH: from the time of one"
+            .into(),
+    ];
+    if run.shift.is_some() {
+        notes.push(sureness(run));
+    }
+    if !rest.is_empty() {
+        notes.push(
+            "the rest changed by less than 1 % of the run, or not for sure; --all shows it".into(),
+        );
+    }
+    Some(without_empty_columns(Section {
+        title: "Where the time changed".into(),
+        columns: time_columns("PART", ["BY CALLS", "BY EACH"]),
+        rows,
+        notes,
+    }))
+}
+
+/// A row of a part of the run.
+fn cells<'a>(name: Value<'a>, time: &Change, split: Option<Split>) -> Vec<Value<'a>> {
+    let [a, b] = means(time, Unit::Seconds);
+    let by = split.map(|split| [split.by_number_s, split.by_each_s]);
+    let [by_number, by_each] = match by {
+        Some(parts) => parts.map(|part| seconds(part).as_change().into()),
+        None => [const { Value::Nothing }; 2],
+    };
+    let sure = how_sure(time, NumberKind::Estimate);
+    let change = changed(time, Unit::Seconds);
+    row![name, a, b, change, by_number, by_each, interval(time, Unit::Seconds), sure]
+}
+
+fn sureness(run: &Change) -> Value<'static> {
+    let confidence = run.shift.as_ref().map_or(0.0, |shift| shift.confidence);
+    let what = "INTERVAL: how far a run of B is from one of A (Hodges-Lehmann), ";
+    let tests = "; p by Mann-Whitney, over the rows by Benjamini-Hochberg";
+    let tests = if run.p.is_some() { tests } else { "" };
+    line![what, share(confidence), " sure", tests]
+}
+
+fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
+    let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
+    let worth = |phase: &&PhaseDifference| all || is_worth_a_row(&phase.time, run_s);
+    let worthy: Vec<&PhaseDifference> = of.phases.iter().filter(worth).collect();
+    if worthy.is_empty() {
+        return None;
+    }
+    let cut_off = if all { 0 } else { worthy.len().saturating_sub(PHASES_AT_MOST) };
+    let row = |of: &'_ &PhaseDifference| {
+        let [a, b] = means(&of.time, Unit::Seconds);
+        // What changed most in the direction of the whole.
+        let same_way = |part: &&PartDifference| part.time.change * of.time.change > 0.0;
+        let most = of
+            .parts
+            .iter()
+            .filter(same_way)
+            .max_by(|one, other| one.time.change.abs().total_cmp(&other.time.change.abs()));
+        let most: Value = match most {
+            Some(part) => {
+                let name = match part.kind {
+                    PartKind::Function => part.name.clone(),
+                    PartKind::Outside => "outside MPI".to_owned(),
+                };
+                line![name, " ", seconds(part.time.change).as_change()]
+            }
+            None => Value::Nothing,
+        };
+        let by_number = seconds(of.split.by_number_s).as_change();
+        let by_each = seconds(of.split.by_each_s).as_change();
+        let sure = how_sure(&of.time, NumberKind::Estimate);
+        let change = changed(&of.time, Unit::Seconds);
+        let name = name_of_phase(&of.name).to_owned();
+        row![name, a, b, change, by_number, by_each, interval(&of.time, Unit::Seconds), sure, most]
+    };
+    let rows = worthy.iter().take(worthy.len() - cut_off).map(row).collect();
+    let mut columns = time_columns("PHASE", ["BY ENTRIES", "BY EACH"]);
+    columns.extend(texts(["MOST OF IT"]));
+    let title = "Phases".into();
+    Some(without_empty_columns(Section { title, columns, rows, notes: more_rows(cut_off) }))
+}
+
+fn unit_of(of: &NumberDifference) -> Unit {
+    match of.unit.as_str() {
+        "s" => Unit::Seconds,
+        "bytes" => Unit::Bytes,
+        _ => Unit::Count,
+    }
+}
+
+fn group_name(group: NumberGroup) -> &'static str {
+    match group {
+        NumberGroup::Calls => "calls",
+        NumberGroup::Bytes => "bytes",
+        NumberGroup::Sizes => "calls of a size",
+        NumberGroup::Peers => "peers",
+        NumberGroup::Waiting => "waiting",
+        NumberGroup::Queues => "queues",
+        NumberGroup::Variables => "variables",
+        NumberGroup::Resources => "resources",
+    }
+}
+
+fn is_shown(of: &NumberDifference, run_s: f64) -> bool {
+    let change = &of.number;
+    let is_enough = match of.kind {
+        NumberKind::Count if change.p.is_none() => true,
+        _ if of.unit == "s" => change.change.abs() >= LEAST_SHARE * run_s,
+        _ => change.relative().abs() >= LEAST_RELATIVE,
+    };
+    change.is_real() && is_enough
+}
+
+fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
+    let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
+    let worthy: Vec<&NumberDifference> =
+        of.numbers.iter().filter(|of| all || is_shown(of, run_s)).collect();
+    if worthy.is_empty() {
+        return None;
+    }
+    let mut shown: Vec<&NumberDifference> = Vec::new();
+    for &number in &worthy {
+        let of_group = shown.iter().filter(|of| of.group == number.group).count();
+        if all || (of_group < OF_A_GROUP_AT_MOST && shown.len() < NUMBERS_AT_MOST) {
+            shown.push(number);
+        }
+    }
+    let cut_off = worthy.len() - shown.len();
+    let row = |of: &&NumberDifference| {
+        let unit = unit_of(of);
+        let [a, b] = means(&of.number, unit);
+        let name: Value = match of.from_bytes {
+            Some(0) => line![of.name.clone(), ", 0 bytes"],
+            Some(from) => line![of.name.clone(), ", from ", bytes(from as f64)],
+            None => of.name.clone().into(),
+        };
+        let before = mean(of.number.a.as_ref()).abs();
+        let part = (before > 0.0).then(|| share(of.number.change / before).as_change());
+        let sure = how_sure(&of.number, of.kind);
+        row![group_name(of.group), name, a, b, changed(&of.number, unit), part, sure]
+    };
+    let rows = shown.iter().map(row).collect();
+    let mut columns = texts(["WHAT", "OF"]);
+    columns.extend(numbers(["A", "B", "CHANGE", "OF A"]));
+    columns.extend(texts(["HOW SURE"]));
+    let mut notes = more_rows(cut_off);
+    notes.push("of an average rank".into());
+    Some(Section { title: "What else changed".into(), columns, rows, notes })
+}
+
+/// Whether most runs of a side have a finding, and none of the other.
+fn came_or_went(of: &FindingDifference, [a_runs, b_runs]: [usize; 2]) -> bool {
+    let is_in_most = |some: usize, runs: usize| 2 * some > runs;
+    (of.a_runs == 0 && is_in_most(of.b_runs, b_runs))
+        || (of.b_runs == 0 && is_in_most(of.a_runs, a_runs))
+}
+
+fn findings(of: &Difference, all: bool) -> Option<Section<'_>> {
+    let line_of = |of: &'_ FindingDifference, runs: [usize; 2]| {
+        let (what, share_of, some, whole) = match (of.a_runs, of.b_runs) {
+            (0, some) => ("new in B: ", of.b_share, some, runs[1]),
+            (some, 0) => ("gone in B: ", of.a_share, some, runs[0]),
+            (_, some) => ("in runs of both: ", of.b_share, some, runs[1]),
+        };
+        let at_stake = share_of.map(|part| line![" [", share(part), " of the run]"]);
+        let seen: Value =
+            if some < whole { line![" (in ", some, " of ", whole, " runs)"] } else { "".into() };
+        line![
+            what,
+            of.title.clone(),
+            at_stake.unwrap_or("".into()),
+            seen,
+            "; gyan explain ",
+            of.id.clone()
+        ]
+    };
+    let runs = [of.a.runs.len(), of.b.runs.len()];
+    let shown = of.findings.iter().filter(|of| all || came_or_went(of, runs));
+    let notes: Vec<Value> = shown.map(|of| line_of(of, runs)).collect();
+    (!notes.is_empty()).then(|| Section::of_notes("Findings", notes))
+}

@@ -1,0 +1,82 @@
+//! A page: what it says in which order, as typed data. Any view can be one: blocks of sentences, cards, charts and tables.
+
+pub(crate) mod pictures;
+
+use super::value::{Value, line};
+use super::{Section, View};
+use pictures::Chart;
+
+/// Rows of a table: a page is to be sent by mail.
+pub(crate) const ROWS_AT_MOST: usize = 250;
+
+/// What is on one page.
+pub(crate) struct Page<'a> {
+    pub(crate) title: Value<'a>,
+    /// The answer in one sentence.
+    pub(crate) headline: Option<Value<'a>>,
+    pub(crate) blocks: Vec<Block<'a>>,
+}
+
+/// A part of a page.
+pub(crate) struct Block<'a> {
+    /// What links call it.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    /// What the tables that are not open are called.
+    pub(crate) behind: &'static str,
+    pub(crate) says: Vec<Value<'a>>,
+    pub(crate) cards: Vec<Card<'a>>,
+    pub(crate) charts: Vec<Chart<'a>>,
+    pub(crate) tables: Vec<Table<'a>>,
+}
+
+/// What is to be done about something, such as a finding.
+pub(crate) struct Card<'a> {
+    /// Of the run, at stake; none where the finding is about the measurement.
+    pub(crate) share: Option<f64>,
+    pub(crate) section: Section<'a>,
+}
+
+pub(crate) struct Table<'a> {
+    pub(crate) section: Section<'a>,
+    /// Whether it is what one comes for; else it is behind what is.
+    pub(crate) is_open: bool,
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn new(id: &'static str, title: &'static str) -> Block<'a> {
+        let (says, cards, charts, tables) = Default::default();
+        Block { id, title, behind: "The numbers", says, cards, charts, tables }
+    }
+
+    /// Adds a table, no longer than goes into a page.
+    pub(crate) fn push(&mut self, is_open: bool, mut section: Section<'a>) {
+        let more = section.rows.len().saturating_sub(ROWS_AT_MOST);
+        if more > 0 {
+            section.rows.truncate(ROWS_AT_MOST);
+            section.notes.push(line![more, " more rows are in gyan report --all"]);
+        }
+        self.tables.push(Table { section, is_open });
+    }
+
+    pub(crate) fn extend(
+        &mut self,
+        is_open: bool,
+        sections: impl IntoIterator<Item = Section<'a>>,
+    ) {
+        sections.into_iter().for_each(|section| self.push(is_open, section));
+    }
+
+    pub(crate) fn with(
+        mut self,
+        is_open: bool,
+        sections: impl IntoIterator<Item = Section<'a>>,
+    ) -> Block<'a> {
+        self.extend(is_open, sections);
+        self
+    }
+
+    pub(crate) fn of_view(self, is_open: bool, view: View<'a>) -> Block<'a> {
+        self.with(is_open, view.sections)
+    }
+}

@@ -1,0 +1,89 @@
+//! The page of 100,000 ranks, of their summary alone: the profiles are those that benches/scale/measure.py makes of the same
+//! fixture, reduced without ever being files.
+
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use gyan_results::{
+    PeerTraffic, Peers, RankProfile, Reduction, Summary, rank_file_name, read_rank,
+};
+
+use crate::common::root;
+
+const RANKS: u32 = 100_000;
+const RANKS_OF_A_HOST: u32 = 64;
+pub(super) const ODD: &str = "node00777";
+
+/// A directory with the summary.
+pub(super) fn ranks(place: &Path) -> PathBuf {
+    let directory = place.join("many");
+    std::fs::create_dir(&directory).unwrap();
+    let mut file = std::fs::File::create(directory.join("summary.json")).unwrap();
+    gyan_results::write_summary(&mut file, &summary()).unwrap();
+    directory
+}
+
+fn summary() -> Summary {
+    let of = |rank: u32| {
+        let file = root().join("tests/fixtures/gyan.rank-1-running").join(rank_file_name(rank));
+        let mut profile = read_rank(&file).unwrap();
+        // What is the same in small: enough of it for tables, and the test is quick.
+        profile.pvars.truncate(3);
+        profile.calls.truncate(4);
+        profile.phases.truncate(1);
+        profile.coverage.skipped.clear();
+        profile.cvars.truncate(1);
+        profile.knobs.clear();
+        profile
+    };
+    let profiles = [0, 1, 2, 3].map(of);
+    let threads = 4;
+    let part = |part: u32| {
+        let mut profiles = profiles.clone();
+        let mut reduction = Reduction::default();
+        for rank in (RANKS / threads * part)..(RANKS / threads * (part + 1)) {
+            let profile = &mut profiles[rank as usize % 4];
+            change(profile, rank);
+            reduction.add(&rank_file_name(rank), profile);
+        }
+        reduction
+    };
+    let whole = thread::scope(|scope| {
+        let parts: Vec<_> = (0..threads).map(|at| scope.spawn(move || part(at))).collect();
+        let mut parts = parts.into_iter().map(|part| part.join().unwrap());
+        let mut whole = parts.next().unwrap();
+        parts.for_each(|part| whole.merge(part));
+        whole
+    });
+    whole.finish().unwrap()
+}
+
+/// Makes it that of another rank.
+fn change(profile: &mut RankProfile, rank: u32) {
+    let mut dice = (u64::from(rank) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut roll = || {
+        // xorshift64 (Marsaglia, 2003).
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        dice
+    };
+    (profile.rank, profile.size) = (rank, RANKS);
+    profile.host = format!("node{:05}", rank / RANKS_OF_A_HOST);
+    for call in &mut profile.calls {
+        call.count = roll() >> 24;
+        call.time_s = call.time_s.map(|_| (roll() >> 40) as f64 * 1e-7);
+    }
+    let next = |by: u32| PeerTraffic {
+        rank: Some((rank + by) % RANKS),
+        number: u64::from(by),
+        bytes: u64::from(by) * 1_000_000,
+    };
+    profile.peers = Some(Peers { messages: [1, 700].map(next).into(), accesses: Vec::new() });
+    let in_mpi = (roll() >> 11) as f64 / (1_u64 << 53) as f64;
+    if let Some(of) = &mut profile.in_mpi {
+        // One host is far from the others.
+        of.share = if profile.host == ODD { 0.7 } else { 0.2 } + 0.1 * in_mpi;
+        of.time_s = of.share * profile.job.elapsed_s;
+    }
+}

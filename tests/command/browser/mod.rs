@@ -1,0 +1,235 @@
+//! Pages in a real browser, Debian's Chromium without a display: whoever opens one, wide or narrow, light or dark, with
+//! scripts or without, sees what there is, and nothing is asked of a network.
+
+mod devtools;
+mod many;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::common::{gyan, root, run};
+use crate::pages::spoiled;
+use devtools::Browser;
+
+const WIDTHS: [u32; 2] = [1280, 400];
+const SCHEMES: [&str; 2] = ["light", "dark"];
+
+/// What a page is like now.
+const LOOK: &str = "(() => {
+    for (const part of document.querySelectorAll('details')) part.open = true;
+    const root = document.documentElement;
+    return {
+        over: root.scrollWidth - root.clientWidth,
+        styled: getComputedStyle(document.querySelector('nav')).display,
+        background: getComputedStyle(document.body).backgroundColor,
+        sortable: document.querySelectorAll('th button').length,
+        images: [...document.images].every(image => image.complete && image.naturalWidth > 0),
+        text: document.body.innerText,
+        findings: [...document.querySelectorAll('#findings .card h3')].map(title => title.textContent),
+    };
+})()";
+
+/// What is said where one points at the first pixels of a drawing; nothing where there is no such drawing.
+const POINT: &str = "(async () => {
+    const drawing = document.querySelector('DRAWING');
+    if (!drawing) return null;
+    drawing.scrollIntoView({ behavior: 'instant' });
+    const box = drawing.getBoundingClientRect();
+    const at = { clientX: box.left + 1, clientY: box.top + 1 };
+    drawing.dispatchEvent(new PointerEvent('pointerenter', at));
+    const tip = document.querySelector('.tip');
+    for (let tries = 0; tries < 100 && tip.hidden; tries++) {
+        await new Promise(done => setTimeout(done, 20));
+        drawing.dispatchEvent(new PointerEvent('pointermove', at));
+    }
+    const said = tip.textContent;
+    drawing.dispatchEvent(new PointerEvent('pointerleave', at));
+    return said;
+})()";
+
+/// Levels A and AA of WCAG 2.0 and 2.1: what is wrong, where and why.
+const CHECK: &str = "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa'], resultTypes: ['violations'] })
+    .then(found => found.violations.map(of => `${of.id}: ${of.help}: ${of.nodes.slice(0, 3).map(node =>
+        node.target + ' ' + node.any.concat(node.all, node.none).map(check => check.message)).join('; ')}`))";
+
+/// Whether the test can be skipped; said, and refused in CI.
+fn skipped(what: &str) -> bool {
+    assert!(std::env::var_os("CI").is_none(), "{what}, and it cannot be installed");
+    println!("skipped: {what}, and it cannot be installed");
+    true
+}
+
+fn page(place: &Path, name: &str, of: &Path) -> PathBuf {
+    let page = place.join(format!("{name}.html"));
+    let outcome = run(gyan().args(["report", "--format", "html", "-o"]).arg(&page).arg(of));
+    assert_eq!(outcome.code, 0, "{}", outcome.stderr);
+    assert!(fs::metadata(&page).unwrap().len() < 1_000_000, "{name}");
+    page
+}
+
+/// The pages that are looked at: small and large runs, queues, and names that would run if they could.
+fn pages(place: &Path) -> Vec<PathBuf> {
+    let fixture = |name: &str| root().join("tests/fixtures").join(name);
+    let one = place.join("one");
+    fs::create_dir(&one).unwrap();
+    // Its own world: one rank of one.
+    let profile = fs::read_to_string(fixture("gyan.rank-1-running/rank-000000.json")).unwrap();
+    let profile = profile.replacen("\"size\":4", "\"size\":1", 1);
+    fs::write(one.join("rank-000000.json"), profile).unwrap();
+    // Variables, hosts, commands and phases; and call sites.
+    let [hostile, sites] = ["gyan.rank-1-running", "gyan.rank-1-sites"].map(spoiled);
+    let read = |of: &TempDir| -> Value {
+        serde_json::from_slice(&fs::read(of.path().join("rank-000000.json")).unwrap()).unwrap()
+    };
+    let mut profile = read(&hostile);
+    profile["sites"] = read(&sites)["sites"].take();
+    fs::write(hostile.path().join("rank-000000.json"), profile.to_string()).unwrap();
+    vec![
+        page(place, "one-rank", &one),
+        page(place, "quickstart", &fixture("quickstart.gyan.zst")),
+        page(place, "queues", &fixture("gyan.rank-1-queues")),
+        page(place, "traffic", &fixture("gyan.rank-1-traffic")),
+        page(place, "hostile", hostile.path()),
+        page(place, "100000-ranks", &many::ranks(place)),
+    ]
+}
+
+fn titles_of_findings(page: &Path) -> Vec<String> {
+    let outcome = run(gyan().args(["report", "--findings", "--format", "json"]).arg(page));
+    let answers: Value = serde_json::from_str(&outcome.stdout).unwrap();
+    let findings = answers["findings"].as_array().unwrap().iter();
+    findings.map(|finding| finding["title"].as_str().unwrap().to_owned()).collect()
+}
+
+fn axe() -> Option<String> {
+    let outcome = run(&mut Command::new(root().join("scripts/axe")));
+    (outcome.code == 0).then(|| fs::read_to_string(outcome.stdout.trim_end()).unwrap())
+}
+
+/// Nothing in the console, nothing from a network.
+fn is_quiet(browser: &Browser, what: &str) {
+    assert_eq!(browser.console(), [""; 0], "{what}");
+    assert_eq!(browser.requests(), [""; 0], "{what}");
+    assert!(!browser.was("Page.javascriptDialogOpening"), "{what}");
+}
+
+#[test]
+fn pages_are_for_everybody_and_for_every_window() {
+    if !devtools::is_there() && skipped("there is no chromium") {
+        return;
+    }
+    let axe = axe();
+    if axe.is_none() {
+        skipped("there is no axe-core");
+    }
+    let place = TempDir::new().unwrap();
+    let mut browser = Browser::start();
+    let mut barriers = Vec::new();
+    let mut pointed_at = [const { Vec::new() }; 2];
+    for page in pages(place.path()) {
+        let titles = titles_of_findings(&page);
+        browser.new_tab();
+        browser.open(&page);
+        let mut backgrounds = Vec::new();
+        for (width, scheme) in WIDTHS.iter().flat_map(|&width| SCHEMES.map(|of| (width, of))) {
+            let what = format!("{} {width} {scheme}", page.display());
+            browser.seen_as(width, scheme);
+            let seen = browser.value_of(LOOK);
+            assert_eq!(seen["over"], 0, "{what}: wider than the window");
+            assert_eq!(seen["styled"], "flex", "{what}: the style does not apply");
+            assert_ne!(seen["sortable"], 0, "{what}: the script did not run");
+            assert_eq!(seen["images"], true, "{what}");
+            backgrounds.push(seen["background"].clone());
+        }
+        for (drawing, seen) in ["svg.curve", "img.matrix"].iter().zip(&mut pointed_at) {
+            let said = browser.value_of(&POINT.replace("DRAWING", drawing));
+            seen.extend(said.as_str().map(str::to_owned));
+        }
+        assert_eq!(backgrounds[0], backgrounds[2]);
+        assert_ne!(backgrounds[0], backgrounds[1], "{}: dark is light", page.display());
+        is_quiet(&browser, &page.display().to_string());
+        if let Some(axe) = &axe {
+            browser.value_of(axe);
+            for (width, scheme) in WIDTHS.iter().flat_map(|&width| SCHEMES.map(|of| (width, of))) {
+                browser.seen_as(width, scheme);
+                let wrong = browser.value_of(CHECK);
+                for wrong in wrong.as_array().unwrap() {
+                    barriers.push(format!("{} {width} {scheme}: {wrong}", page.display()));
+                }
+            }
+        }
+        // Without scripts the same is there.
+        browser.new_tab();
+        browser.call("Emulation.setScriptExecutionDisabled", &serde_json::json!({ "value": true }));
+        browser.open(&page);
+        for width in WIDTHS {
+            browser.seen_as(width, "light");
+            let seen = browser.value_of(LOOK);
+            let what = format!("{} {width} without scripts", page.display());
+            assert_eq!((&seen["over"], &seen["sortable"]), (&0.into(), &0.into()), "{what}");
+            let shown = seen["findings"].as_array().unwrap().iter();
+            // Behind their numbers.
+            let shown: Vec<&str> =
+                shown.filter_map(|title| title.as_str()?.split_once(". ")).map(|of| of.1).collect();
+            assert_eq!(shown, titles, "{what}");
+        }
+        is_quiet(&browser, &page.display().to_string());
+    }
+    assert!(barriers.is_empty(), "{}", barriers.join("\n"));
+    let [courses, matrices] = pointed_at;
+    assert_eq!(courses, ["0.00 s to 0.0521 s: 2,097,152"; 2]);
+    // In the first bin, of 7 hosts, all ranks but the last send to the next one.
+    let hosts = "node00000-node00006";
+    assert_eq!(matrices, [format!("{hosts} to {hosts}: 447,000,000 bytes")]);
+}
+
+/// `scripts/screenshots` makes them small.
+#[test]
+#[ignore = "writes docs/images: scripts/screenshots"]
+fn screenshots() {
+    let place = TempDir::new().unwrap();
+    let page = page(place.path(), "page", &root().join("tests/fixtures/quickstart.gyan.zst"));
+    let images = root().join("docs/images");
+    fs::create_dir_all(&images).unwrap();
+    let mut browser = Browser::start();
+    browser.new_tab();
+    browser.open(&page);
+    for (name, width, scheme, height) in
+        [("page", 1280, "light", 1195), ("page-dark", 400, "dark", 1240)]
+    {
+        browser.seen_as(width, scheme);
+        let clip =
+            serde_json::json!({ "x": 0, "y": 0, "width": width, "height": height, "scale": 1 });
+        let wanted =
+            serde_json::json!({ "format": "png", "captureBeyondViewport": true, "clip": clip });
+        let image = browser.call("Page.captureScreenshot", &wanted);
+        let image = STANDARD.decode(image["data"].as_str().unwrap()).unwrap();
+        fs::write(images.join(format!("{name}.png")), image).unwrap();
+    }
+}
+
+#[test]
+fn what_is_not_gyans_does_not_run_in_a_page() {
+    if !devtools::is_there() && skipped("there is no chromium") {
+        return;
+    }
+    let place = TempDir::new().unwrap();
+    let page = page(place.path(), "page", &root().join("tests/fixtures/gyan.rank-1"));
+    let changed = fs::read_to_string(&page).unwrap().replace("\"use strict\";", "\"use strict\"; ");
+    fs::write(&page, changed.replace("</main>", "<img src=https://example.org/x.png></main>"))
+        .unwrap();
+    let mut browser = Browser::start();
+    browser.new_tab();
+    browser.open(&page);
+    // The test above would see it.
+    assert_eq!(browser.value_of(LOOK)["sortable"], 0);
+    let console = browser.console().join("\n");
+    assert_eq!(console.matches("Content Security Policy").count(), 2, "{console}");
+    assert!(console.contains("script-src") && console.contains("img-src"), "{console}");
+}
