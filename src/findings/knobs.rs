@@ -166,24 +166,48 @@ fn function_of(name: &str) -> Option<String> {
     Some(format!("MPI_{}{rest}", first.to_uppercase()))
 }
 
-/// Control variables that can break a program, by how their names begin, and how. They are tried only when they are named.
-const HAZARDS: [(&str, &str); 7] = [
-    (
-        "mpi_leave_pinned",
-        "a program that frees memory past the library's hooks can send old data (Open MPI FAQ)",
-    ),
-    ("mpi_param_check", "wrong arguments are no longer found, and crash or hang instead"),
-    ("MPIR_CVAR_ERROR_CHECKING", "wrong arguments are no longer found, and crash or hang instead"),
-    ("coll_tuned_reduce", "sums are added up in another order, so their last digits change"),
-    ("coll_tuned_allreduce", "sums are added up in another order, so their last digits change"),
-    ("MPIR_CVAR_REDUCE_", "sums are added up in another order, so their last digits change"),
-    ("MPIR_CVAR_ALLREDUCE_", "sums are added up in another order, so their last digits change"),
+/// What can go wrong with a control variable.
+struct Hazard {
+    /// How its name begins.
+    start: &'static str,
+    how: &'static str,
+    /// It can break a program, so it is tried only when it is named.
+    is_unsafe: bool,
+}
+
+const SUMS: &str =
+    "an algorithm can add up sums in another order, so that their last digits change";
+const ARGUMENTS: &str = "wrong arguments are no longer found, and crash or hang instead";
+
+const HAZARDS: [Hazard; 10] = [
+    Hazard {
+        start: "mpi_leave_pinned",
+        how: "a program that frees memory past the library's hooks can send old data (Open MPI FAQ)",
+        is_unsafe: true,
+    },
+    Hazard { start: "mpi_param_check", how: ARGUMENTS, is_unsafe: true },
+    Hazard { start: "MPIR_CVAR_ERROR_CHECKING", how: ARGUMENTS, is_unsafe: true },
+    Hazard { start: "coll_tuned_reduce", how: SUMS, is_unsafe: false },
+    Hazard { start: "coll_tuned_allreduce", how: SUMS, is_unsafe: false },
+    Hazard { start: "coll_tuned_scan", how: SUMS, is_unsafe: false },
+    Hazard { start: "coll_tuned_exscan", how: SUMS, is_unsafe: false },
+    Hazard { start: "MPIR_CVAR_REDUCE_", how: SUMS, is_unsafe: false },
+    Hazard { start: "MPIR_CVAR_ALLREDUCE_", how: SUMS, is_unsafe: false },
+    Hazard { start: "MPIR_CVAR_SCAN_", how: SUMS, is_unsafe: false },
 ];
+
+fn hazard(name: &str) -> Option<&'static Hazard> {
+    HAZARDS.iter().find(|hazard| name.starts_with(hazard.start))
+}
 
 /// What can go wrong with a control variable, where that is known.
 pub(crate) fn hazard_of(name: &str) -> Option<&'static str> {
-    let (_, hazard) = HAZARDS.iter().find(|(start, _)| name.starts_with(start))?;
-    Some(hazard)
+    Some(hazard(name)?.how)
+}
+
+/// Whether it can break a program.
+pub(super) fn is_unsafe(name: &str) -> bool {
+    hazard(name).is_some_and(|hazard| hazard.is_unsafe)
 }
 
 impl Run<'_> {
@@ -243,6 +267,21 @@ pub(super) fn command(text: &str, command: impl Into<String>) -> Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_knob_that_findings_nominate_can_break_a_program() {
+        assert!(KNOBS.iter().all(|knob| !is_unsafe(knob.name)));
+        assert!(is_unsafe("mpi_leave_pinned_pipeline") && !is_unsafe("btl_tcp_eager_limit"));
+    }
+
+    #[test]
+    fn a_witness_is_that_of_the_purpose_or_of_the_function() {
+        assert_eq!(witness_of("mpi_yield_when_idle"), Figure::ProcessorLost);
+        let allreduce = Figure::TimeIn(vec!["MPI_Allreduce".into()]);
+        assert_eq!(witness_of("coll_tuned_allreduce_algorithm"), allreduce);
+        assert_eq!(witness_of("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"), allreduce);
+        assert_eq!(witness_of("anything"), Figure::TimeInMpi);
+    }
 
     #[test]
     fn libgyan_records_each_knob() {

@@ -5,11 +5,19 @@ use std::collections::BTreeMap;
 use gyan_results::{Figure, Finding, Summary, Variables};
 
 use super::find;
-use super::knobs::{COMPONENTS, DYNAMIC_RULES, NOMINEES, Nominee, Purpose, witness_of};
+use super::knobs::{COMPONENTS, DYNAMIC_RULES, NOMINEES, Nominee, Purpose, is_unsafe, witness_of};
+use super::rules::{SENDS, eager};
 use super::run::{Family, Run, is_true};
 
 /// Values for one variable, at most; of an algorithm, whose values cannot be ordered, all.
 const VALUES: usize = 2;
+
+/// The part of the messages that has to ask before an eager limit is nominated.
+const MOST: f64 = 0.3;
+/// Messages larger than this take too much memory at the receiver where nobody asks, in bytes.
+const LARGEST: f64 = 1_048_576.0;
+/// Room for the header of a message, in bytes.
+const HEADER: f64 = 1024.0;
 
 /// Control variables to be set together, because of a finding.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,11 +37,16 @@ pub(crate) fn nominate(summary: &Summary, listing: Option<&Variables>) -> Vec<No
     for finding in find(summary, &queues, &places).findings {
         let more = match finding.id.as_str() {
             "algorithm" => algorithms(&run, &finding, listing),
+            "communication" => eager_limit(&run, &finding),
             "slow-start" => components(&run, &finding),
             "without-dynamic-rules" => dynamic_rules(&run, &finding),
             _ => by_knob(&run, &finding),
         };
-        let is_new = |of: &Nomination| nominations.iter().all(|old| old.settings != of.settings);
+        // What can break a program is only tried when it is named.
+        let is_safe = |of: &Nomination| of.settings.iter().all(|(name, _)| !is_unsafe(name));
+        let is_new = |of: &Nomination| {
+            is_safe(of) && nominations.iter().all(|old| old.settings != of.settings)
+        };
         let more: Vec<Nomination> = more.into_iter().filter(is_new).collect();
         nominations.extend(more);
     }
@@ -74,6 +87,19 @@ fn by_knob(run: &Run, finding: &Finding) -> Vec<Nomination> {
         values.iter().filter(is_other).map(one).collect()
     };
     knobs.flat_map(values).collect()
+}
+
+/// Where communication costs, and most messages are above the eager limit, however far.
+fn eager_limit(run: &Run, finding: &Finding) -> Vec<Nomination> {
+    let is_asking = eager(run).is_some_and(|eager| eager.above >= MOST);
+    let purposes = [Purpose::EagerWithinHost, Purpose::EagerBetweenHosts];
+    let purpose = purposes.get(usize::from(!run.is_on_one_host()));
+    let knob = purpose.and_then(|purpose| run.knob_for(*purpose)).filter(|_| is_asking);
+    let sizes = run.sizes(SENDS);
+    let largest = sizes.iter().filter(|bar| bar.1 > 0.0).map(|bar| 2.0 * bar.0).fold(0.0, f64::max);
+    let Some((knob, _)) = knob.filter(|_| largest <= LARGEST) else { return Vec::new() };
+    let values = larger(&format!("{:.0}", largest + HEADER));
+    values.iter().map(|value| of(finding, &[(knob.name, value)], witness_of(knob.name))).collect()
 }
 
 /// A number of bytes, and four times that.

@@ -11,7 +11,7 @@ mod verdicts;
 pub(crate) use proofs::{Reading, took};
 pub(crate) use race::{CONFIRMING, Race, Stage, Step};
 pub(crate) use values::sweep;
-pub(crate) use verdicts::{Told, noise, together, verdicts};
+pub(crate) use verdicts::{Outcome, Told, noise, together, verdicts};
 
 use gyan_results::{Assignment, Figure};
 

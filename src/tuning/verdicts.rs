@@ -26,12 +26,23 @@ impl Told<'_> {
     }
 }
 
-/// What became of each candidate. `decided`: which one was left in the end, once that is known.
+/// How a race came out.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Outcome {
+    /// It is not at its end.
+    Open,
+    /// No candidate was left.
+    NobodyLeft,
+    /// This one was left, and run again to confirm it.
+    Left(usize),
+}
+
+/// What became of each candidate.
 pub(crate) fn verdicts(
     candidates: &[Candidate],
     told: &[Told],
     higher_is_better: bool,
-    decided: Option<Option<usize>>,
+    outcome: Outcome,
 ) -> Vec<Trial> {
     let of = |(index, candidate): (usize, &Candidate)| {
         let runs: Vec<&Told> = told.iter().filter(|run| run.candidate == Some(index)).collect();
@@ -56,7 +67,7 @@ pub(crate) fn verdicts(
             };
             witnessed(figure, &of(&defaults), &of(&runs))
         });
-        let is_chosen = decided == Some(Some(index));
+        let is_chosen = outcome == Outcome::Left(index);
         let (verdict, why) = match (failure, &took) {
             (_, Took::Ignored(why)) => (TrialVerdict::Ignored, Some(why.clone())),
             (Some(failure), _) => (TrialVerdict::Disqualified, Some(failure.clone())),
@@ -64,7 +75,7 @@ pub(crate) fn verdicts(
                 (TrialVerdict::Better, None)
             }
             _ if is_chosen => (TrialVerdict::NotConfirmed, None),
-            _ if decided.is_some() && !runs.is_empty() => (TrialVerdict::Dropped, None),
+            _ if outcome != Outcome::Open && !runs.is_empty() => (TrialVerdict::Dropped, None),
             _ => (TrialVerdict::Open, None),
         };
         Trial {
@@ -191,14 +202,14 @@ mod tests {
     #[test]
     fn only_what_is_better_by_more_than_the_noise_is_better() {
         let all = [candidate("a")];
-        let better = &verdicts(&all, &confirmed(0.2), false, Some(Some(0)))[0];
+        let better = &verdicts(&all, &confirmed(0.2), false, Outcome::Left(0))[0];
         let gain = better.gain.unwrap();
         assert_eq!(better.verdict, TrialVerdict::Better);
         assert!((gain.share - 0.2 / 1.025).abs() < 1e-9 && gain.low > 0.1, "{gain:?}");
-        let same = &verdicts(&all, &confirmed(0.01), false, Some(Some(0)))[0];
+        let same = &verdicts(&all, &confirmed(0.01), false, Outcome::Left(0))[0];
         assert_eq!(same.verdict, TrialVerdict::NotConfirmed, "{:?}", same.gain);
         // Where more is better the same runs are worse.
-        let worse = &verdicts(&all, &confirmed(0.2), true, Some(Some(0)))[0];
+        let worse = &verdicts(&all, &confirmed(0.2), true, Outcome::Left(0))[0];
         assert_eq!(worse.verdict, TrialVerdict::NotConfirmed);
         assert!(worse.gain.unwrap().high < 0.0);
     }
@@ -207,7 +218,7 @@ mod tests {
     fn runs_that_chose_a_setting_do_not_confirm_it() {
         let mut told = confirmed(0.0);
         told.extend((0..9).map(|_| ran(Some(0), Stage::Race(1), 0.1)));
-        let trial = &verdicts(&[candidate("a")], &told, false, Some(Some(0)))[0];
+        let trial = &verdicts(&[candidate("a")], &told, false, Outcome::Left(0))[0];
         assert_eq!(trial.verdict, TrialVerdict::NotConfirmed);
         assert_eq!((trial.raced.len(), trial.confirmed.len()), (9, 6));
     }
@@ -220,7 +231,7 @@ mod tests {
         let ignored = Told { took: ignored, ..ran(Some(1), Stage::Race(0), 1.0) };
         assert_eq!(ignored.done().value, None);
         let told = [failed, ignored, ran(Some(2), Stage::Race(0), 1.0)];
-        let trials = verdicts(&all, &told, false, Some(None));
+        let trials = verdicts(&all, &told, false, Outcome::NobodyLeft);
         let verdicts: Vec<TrialVerdict> = trials.iter().map(|trial| trial.verdict).collect();
         use TrialVerdict::{Disqualified, Dropped, Ignored, Open};
         assert_eq!(verdicts, [Disqualified, Ignored, Dropped, Open]);

@@ -8,8 +8,6 @@ use super::{Kind, Section, View, column, cut, numbers, texts};
 
 /// A command line is cut here.
 const COMMAND: usize = 90;
-/// Settings whose witness did not move are said to, so many at most.
-const HAZARDS: usize = 3;
 
 /// `directory`: where all is. `files`: what was written there to be used from now on.
 pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> View<'a> {
@@ -196,8 +194,16 @@ fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> Vec<Value
     if matches!(tuning.end, TuneEnd::Interrupted | TuneEnd::OutOfBudget) {
         notes.push("the same command goes on here".into());
     }
-    let hazards = tuning.trials.iter().filter_map(|trial| Some((trial, trial.hazard.as_ref()?)));
-    notes.extend(hazards.take(HAZARDS).map(|(trial, hazard)| line![settings(trial), ": ", hazard]));
+    // Once for all values of a variable.
+    let mut said: Vec<&str> = Vec::new();
+    for trial in &tuning.trials {
+        let Some(hazard) = trial.hazard.as_deref().filter(|hazard| !said.contains(hazard)) else {
+            continue;
+        };
+        said.push(hazard);
+        let name = trial.settings.last().map_or("", |setting| setting.name.as_str());
+        notes.push(line![name, ": ", hazard]);
+    }
     notes.extend(tuning.notes.iter().map(Value::from));
     notes.push(line!["all runs are in ", format!("{directory}/runs")]);
     notes

@@ -16,4 +16,5 @@ mod launching;
 mod queues;
 mod survival;
 mod tables;
+mod tuning;
 mod variables;

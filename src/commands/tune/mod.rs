@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Assignment, Summary, TUNE_SCHEMA, Took, TuneEnd, Tuning, Variables, write_json,
+    Assignment, Summary, TUNE_SCHEMA, Took, TrialVerdict, TuneEnd, Tuning, Variables, write_json,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -30,7 +30,7 @@ use crate::input::source::Source;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::listing::{self, Surroundings, When, Whose};
 use crate::say;
-use crate::tuning::{self, Candidate, Race, Reading, Stage, Step, Told};
+use crate::tuning::{self, Candidate, Outcome, Race, Reading, Stage, Step, Told};
 use crate::view;
 use crate::{DONE, INCOMPLETE, output, render};
 use asked::Metric;
@@ -147,13 +147,13 @@ impl Tune {
         if !self.state.records.is_empty() {
             say::warn(format!("{} runs of before are taken over", self.state.records.len()));
         }
-        let (end, decided) = if self.first_run()? {
+        let (end, outcome) = if self.first_run()? {
             self.choose_candidates()?;
             self.race()?
         } else {
-            (TuneEnd::Interrupted, None)
+            (TuneEnd::Interrupted, Outcome::Open)
         };
-        let tuning = self.tuning(end, decided);
+        let tuning = self.tuning(end, outcome);
         write(&self.directory.join("tune.json"), |out| write_json(out, &tuning))?;
         let names = self.write_settings(&tuning)?;
         Ok((tuning, names))
@@ -308,9 +308,9 @@ impl Tune {
         all
     }
 
-    fn race(&mut self) -> Result<(TuneEnd, Option<Option<usize>>), Error> {
+    fn race(&mut self) -> Result<(TuneEnd, Outcome), Error> {
         if self.candidates.is_empty() {
-            return Ok((TuneEnd::NothingToTry, None));
+            return Ok((TuneEnd::NothingToTry, Outcome::NobodyLeft));
         }
         let race = self.the_race();
         let progress = Progress::new();
@@ -320,23 +320,27 @@ impl Tune {
             let left = race.runs_left(&done);
             let each = self.each();
             let time = self.budget.map(|budget| budget.saturating_sub(self.begun.elapsed()));
-            let confirming = each * (2 * u32::try_from(tuning::CONFIRMING).unwrap_or(1) + 1);
+            // And half as much: runs differ.
+            let confirming = each * 3 * u32::try_from(tuning::CONFIRMING).unwrap_or(1);
             let hurries = time.is_some_and(|time| time < confirming);
             let (candidate, stage) = match race.next(&done, hurries) {
-                Step::Decided(winner) => break (TuneEnd::Decided, Some(winner)),
+                Step::Decided(left) => {
+                    let outcome = left.map_or(Outcome::NobodyLeft, Outcome::Left);
+                    break (TuneEnd::Decided, outcome);
+                }
                 Step::Run { candidate, stage } => (candidate, stage),
             };
             if time.is_some_and(|time| time < each) {
                 let needed = each * u32::try_from(left).unwrap_or(u32::MAX);
                 let needed = humantime::format_duration(Duration::from_secs(needed.as_secs() + 1));
                 self.notes.push(format!("{left} runs are left, which take about {needed}"));
-                break (TuneEnd::OutOfBudget, None);
+                break (TuneEnd::OutOfBudget, Outcome::Open);
             }
             let settings = candidate.map(|at| all[at].settings.clone()).unwrap_or_default();
             let number = self.state.records.len() + 1;
             progress.says(number, Some(number - 1 + left), &tuning::label(&settings), Some(each));
             if !self.run(&settings, stage)? {
-                break (TuneEnd::Interrupted, None);
+                break (TuneEnd::Interrupted, Outcome::Open);
             }
         };
         progress.finish();
@@ -462,12 +466,11 @@ impl Tune {
         runs.filter_map(of).collect()
     }
 
-    fn tuning(&self, end: TuneEnd, decided: Option<Option<usize>>) -> Tuning {
+    fn tuning(&self, end: TuneEnd, outcome: Outcome) -> Tuning {
         let all = self.all_candidates(&self.the_race());
         let told = self.told(&all);
-        let trials = tuning::verdicts(&all, &told, self.asked.higher, decided);
-        let is_better = |at: &usize| trials[*at].verdict == gyan_results::TrialVerdict::Better;
-        let winner = decided.flatten().filter(is_better);
+        let trials = tuning::verdicts(&all, &told, self.asked.higher, outcome);
+        let winner = trials.iter().position(|trial| trial.verdict == TrialVerdict::Better);
         let defaults = told.iter().filter(|run| run.candidate.is_none());
         let default: Vec<f64> = defaults.filter_map(|run| run.value.clone().ok()).collect();
         let first = self.summaries.first().and_then(Option::as_ref);
