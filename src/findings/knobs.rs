@@ -54,19 +54,10 @@ const fn knob(
 
 /// Sources: `gyan varlist -l` of each library, which prints its own descriptions; MPICH 4.0 and 5.0,
 /// `src/mpid/ch3/channels/nemesis` for what `ch3` alone reads.
-pub(super) const KNOBS: [Knob; 12] = [
+pub(super) const KNOBS: [Knob; 11] = [
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), "", "btl_vader_eager_limit", None),
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), "", "btl_sm_eager_limit", None),
     knob(Purpose::EagerWithinHost, Family::Mpich, ANY, "ch3", NEMESIS_EAGER, None),
-    // A message that fits into a cell is sent without asking.
-    knob(
-        Purpose::EagerWithinHost,
-        Family::Mpich,
-        (5, 9),
-        "ch4",
-        "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
-        None,
-    ),
     knob(Purpose::EagerBetweenHosts, Family::OpenMpi, ANY, "", "btl_tcp_eager_limit", None),
     knob(
         Purpose::EagerBetweenHosts,

@@ -11,7 +11,6 @@ use super::tuning;
 use crate::common::{BED, MPICH_PVARS, Mpi, OPENMPI5, Outcome, command, gyan, run};
 
 const OPENMPI4: Mpi = BED[0];
-const MPICH5: Mpi = BED[3];
 
 /// A program of `tests/programs/problems.c` that one setting cures.
 struct Case {
@@ -35,12 +34,6 @@ const CASES: &[Case] = &[
         problem: "eager-limit",
         environment: TCP,
         nominated: "btl_tcp_eager_limit",
-    },
-    Case {
-        mpi: MPICH5,
-        problem: "eager-limit",
-        environment: &[],
-        nominated: "MPIR_CVAR_CH4_SHM_POSIX_IQUEUE_CELL_SIZE",
     },
     Case {
         mpi: MPICH_PVARS,
