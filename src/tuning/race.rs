@@ -69,7 +69,7 @@ impl Race {
     /// What is to be done after these runs. With `hurries` the race is cut short, and the best so far is confirmed.
     pub(crate) fn next(&self, done: &[Done], hurries: bool) -> Step {
         if let Some(chosen) = chosen(done) {
-            return self.confirm(done, chosen);
+            return Self::confirm(done, chosen);
         }
         let number = |candidate, stage| {
             done.iter().filter(|run| run.candidate == candidate && run.stage == stage).count()
@@ -85,7 +85,7 @@ impl Race {
                 return Step::Decided(None);
             }
             if hurries && let Some(best) = best.first() {
-                return self.confirm(done, *best);
+                return Self::confirm(done, *best);
             }
             let stage = Stage::Race(round);
             let schedule = schedule(round, &left);
@@ -120,7 +120,7 @@ impl Race {
             left = self.ranked(done, &left);
         }
         match left.first() {
-            Some(&best) if self.may_be_better(done, best) => self.confirm(done, best),
+            Some(&best) if self.may_be_better(done, best) => Self::confirm(done, best),
             _ => Step::Decided(None),
         }
     }
@@ -155,7 +155,7 @@ impl Race {
         all.len() - done.len()
     }
 
-    fn confirm(&self, done: &[Done], chosen: usize) -> Step {
+    fn confirm(done: &[Done], chosen: usize) -> Step {
         if is_out(done, chosen) {
             return Step::Decided(None);
         }
@@ -171,7 +171,7 @@ impl Race {
         // comes first of all, so that the runs tell which it was.
         let is_chosen = match winner.cmp(&default) {
             Ordering::Less => true,
-            Ordering::Equal => default % 2 == 0,
+            Ordering::Equal => default.is_multiple_of(2),
             Ordering::Greater => false,
         };
         let candidate = is_chosen.then_some(chosen);
@@ -231,7 +231,7 @@ fn schedule(round: usize, left: &[usize]) -> Vec<Option<usize>> {
             order.push(None);
         }
         let candidates = left.iter().copied().map(Some);
-        if (round + pass) % 2 == 0 {
+        if (round + pass).is_multiple_of(2) {
             order.extend(candidates);
         } else {
             order.extend(candidates.rev());

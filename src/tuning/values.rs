@@ -42,7 +42,7 @@ fn parts(list: &str) -> Vec<String> {
     while let Some(sign) = signs.next() {
         match sign {
             '\\' if signs.peek() == Some(&',') => {
-                parts.last_mut().expect("one").extend(signs.next())
+                parts.last_mut().expect("one").extend(signs.next());
             }
             ',' => parts.push(String::new()),
             _ => parts.last_mut().expect("one").push(sign),

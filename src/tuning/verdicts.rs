@@ -140,10 +140,10 @@ fn witnessed(figure: &Figure, default: &[f64], with: &[f64]) -> Option<Witnessed
 fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
     // What is the same in each run is counted, and there is no chance in it.
     if let ([first, _, ..], [one, ..]) = (default, with)
-        && default.iter().all(|value| value == first)
-        && with.iter().all(|value| value == one)
+        && default.iter().all(|value| value.total_cmp(first).is_eq())
+        && with.iter().all(|value| value.total_cmp(one).is_eq())
     {
-        return Some(one != first);
+        return Some(one.total_cmp(first).is_ne());
     }
     let p = mann_whitney(default, with)?;
     if p <= ALPHA {
