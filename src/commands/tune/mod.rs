@@ -360,7 +360,8 @@ impl Tune {
             Some(longest) => {
                 Some((Duration::from_secs_f64(longest.max(0.0)) * LIMIT).max(LIMIT_AT_LEAST))
             }
-            None => self.budget,
+            // How long it takes is what it is to tell.
+            None => self.budget.map(|budget| budget.max(LIMIT_AT_LEAST)),
         }
     }
 
