@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::format::{Asked, ExportFormat, ListFormat, OneOf, ReportFormat};
+use crate::format::{Asked, CheckFormat, ExportFormat, ListFormat, OneOf, ReportFormat};
 
 /// See inside the MPI library that a program runs on.
 #[derive(Parser)]
@@ -29,11 +29,13 @@ Examples:
   gyan pack DIR                        one file of many
   gyan report --series '*recvq*' DIR   how a variable went, on every rank
   gyan diff before after               what changed from one run to another, and why
+  gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
+  gyan check new --against base        for CI: is the new run worse than the baseline?
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
 
-Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way);
-2 usage or I/O error;
+Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way;
+check: a rule failed); 2 usage or I/O error;
 `gyan run` passes on the code of the program (128 + signal).";
 
 #[derive(Subcommand)]
@@ -48,8 +50,12 @@ pub(crate) enum Command {
     Open(OpenOptions),
     /// Say what a finding or a class of variables means, when it is wrong, and where it comes from
     Explain(ExplainOptions),
+    /// Fail when a program got worse: more calls, messages or bytes, new findings, times beyond noise
+    Check(CheckOptions),
     /// Say what changed from one run to another: how much longer or shorter, where, why, and what of it is noise
     Diff(DiffOptions),
+    /// Say how a program scales: how its time and its variables grow with the number of ranks, and what comes next
+    Scale(ScaleOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
     /// Put the profiles of a run directory into one compressed file, which reduce and report read too
@@ -88,6 +94,8 @@ Examples:
   gyan run --series 100ms --budget 1% -- mpirun -n 4 ./app
   gyan run --html app.html -- mpirun -n 4 ./app
   gyan run --watch 'umq>5' --events -- mpirun -n 4 ./app
+  gyan run --repeat 5 --label size=1000 -- mpirun -n 4 ./app 1000
+  gyan run --repeat 5 --alternate OMPI_MCA_btl_vader_eager_limit=8192 -- mpirun -n 4 ./app
   mpirun -n 4 gyan run ./app           inside the launcher: no report at the end
 
 The report goes to stderr: stdout belongs to the program.")]
@@ -98,6 +106,16 @@ pub(crate) struct RunOptions {
     /// Remove profiles of an earlier run from the output directory, and replace the page
     #[arg(long)]
     pub(crate) force: bool,
+    /// Run it so many times, into one directory of runs: for gyan diff, gyan scale and gyan check
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
+          conflicts_with = "html")]
+    pub(crate) repeat: Option<u32>,
+    /// Run it in turn without and with this environment variable, so many times each
+    #[arg(long, value_name = "NAME=VALUE", requires = "repeat")]
+    pub(crate) alternate: Vec<String>,
+    /// Say what to know this run by, such as size=1000
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) label: Vec<String>,
     /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,
@@ -137,6 +155,17 @@ pub(crate) struct RunOptions {
     /// The launcher and the program, with their arguments
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) command: Vec<OsString>,
+}
+
+/// Where a page goes that is written on request.
+#[derive(Args)]
+pub(crate) struct PageOptions {
+    /// Where the page goes, with --format html [default: standard output]
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
 }
 
 #[derive(Args)]
@@ -226,12 +255,8 @@ pub(crate) struct ReportOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
-    /// Where the page goes, with --format html [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace a file of that name
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
     /// Everything: also what is zero on every rank, and what was not read
     #[arg(short, long)]
     pub(crate) all: bool,
@@ -315,6 +340,48 @@ pub(crate) struct ExplainOptions {
 
 #[derive(Args)]
 #[command(
+    override_usage = "gyan check [OPTIONS] <RUN>... --against <BASELINE>...",
+    after_help = "\
+Examples:
+  gyan check new --against baseline/summary.json
+  gyan check new --against base          directories of 4 runs each (gyan run --repeat 4): times, too
+  gyan check new --against base --format junit -o check.xml      and the verdict as text
+  gyan check new --against base --format markdown >> \"$GITHUB_STEP_SUMMARY\"
+  gyan check --print-rules > rules.toml                          to be edited
+  gyan check new --against base --rules rules.toml
+
+Runs are directories, packs, summaries or pages. Counts are exact, so one baseline is enough for
+them; times take several, because they differ from run to run.
+
+Exit codes: 0 passed; 1 a rule failed, also that a new run is incomplete; 2 usage or I/O error,
+also that a baseline is incomplete."
+)]
+pub(crate) struct CheckOptions {
+    /// The new run, or several of the same thing
+    #[arg(value_name = "RUN", required_unless_present = "print_rules")]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The run to compare with, or several of the same thing
+    #[arg(long, value_name = "BASELINE", num_args = 1.., required_unless_present = "print_rules")]
+    pub(crate) against: Vec<PathBuf>,
+    /// What it fails on, in TOML; what the file leaves out is as in --print-rules
+    #[arg(long, value_name = "FILE")]
+    pub(crate) rules: Option<PathBuf>,
+    /// Print the rules that hold without a file, to be copied and edited
+    #[arg(long, exclusive = true)]
+    pub(crate) print_rules: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<CheckFormat>::new())]
+    pub(crate) format: Asked<CheckFormat>,
+    /// Where that goes [default: standard output]; the verdict is then printed as text besides
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Replace a file of that name
+    #[arg(long, requires = "output")]
+    pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(
     override_usage = "gyan diff [OPTIONS] <A> <B>\n       gyan diff [OPTIONS] <A>... -- <B>...",
     after_help = "\
 Examples:
@@ -343,12 +410,52 @@ pub(crate) struct DiffOptions {
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
     pub(crate) format: Asked<ReportFormat>,
-    /// Where the page goes, with --format html [default: standard output]
-    #[arg(short, long, value_name = "FILE")]
-    pub(crate) output: Option<PathBuf>,
-    /// Replace a file of that name
-    #[arg(long, requires = "output")]
-    pub(crate) force: bool,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan scale n2 n4 n8 n16 n32              five runs of one program, with 2 to 32 ranks
+  gyan scale runs                          all runs in a directory; several of a size are repeats
+  gyan scale --weak n2 n4 n8 n16 n32       the work grows with the number of ranks
+  gyan scale --target 4096 runs            what is predicted for 4096 ranks
+  gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
+  gyan scale --by size runs                by a label: gyan run --label size=$N -- ...
+  gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
+  gyan scale --format html -o scale.html runs   a page with curves
+
+A law takes five sizes. With fewer the slope between them is shown on logarithmic scales: 1 is in proportion, 0 is
+constant, -1 is divided among the ranks. Shares that are predicted are of the sum of what is predicted of own code and all
+functions.
+
+Exit codes: 0 done; 1 done, but runs or ranks are left out; 2 usage or I/O error.")]
+pub(crate) struct ScaleOptions {
+    /// Runs: directories, packs, pages, or directories of runs
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// What a size is: a label of the runs, arg1, arg2, ... of the program, or a control variable of the MPI library [default:
+    /// the number of ranks]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) by: Option<String>,
+    /// The work grows with the number of ranks: the ideal is a run that takes as long
+    #[arg(long, conflicts_with = "by")]
+    pub(crate) weak: bool,
+    /// The size that numbers are predicted for [default: 4 times the largest]
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) target: Option<f64>,
+    /// Only what matches one of these, with * and ?, and its minimum, average and maximum at each size
+    #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
+    pub(crate) vars: Vec<String>,
+    /// Every number: also what is constant or 0
+    #[arg(short, long)]
+    pub(crate) all: bool,
+    /// How to print it
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ReportFormat>::new())]
+    pub(crate) format: Asked<ReportFormat>,
+    #[command(flatten)]
+    pub(crate) page: PageOptions,
 }
 
 #[derive(Args)]

@@ -34,6 +34,19 @@ pub(crate) enum ListFormat {
     Json,
 }
 
+/// How a verdict is printed.
+#[derive(Clone, Copy, ValueEnum)]
+pub(crate) enum CheckFormat {
+    /// Aligned columns
+    Table,
+    /// Tables for a pull request or the summary of a job
+    Markdown,
+    /// Test cases, for a CI server
+    Junit,
+    /// All that was judged, by a schema
+    Json,
+}
+
 /// How long tables are written.
 #[derive(Clone, Copy, Eq, PartialEq, ValueEnum)]
 pub(crate) enum ExportFormat {

@@ -8,7 +8,7 @@
 //! | `commands` | What does each subcommand do? |
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
-//! | `comparison` | What do several runs tell that one does not? |
+//! | `comparison` | How do runs differ, and how do they grow? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `tuning` | Which settings make a program faster, and how sure is that? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
@@ -43,7 +43,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 use crate::commands::{
-    diff, doctor, explain, export, open, pack, reduce, report, run, tune, varlist,
+    check, diff, doctor, explain, export, open, pack, reduce, report, run, scale, tune, varlist,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -52,6 +52,8 @@ use crate::launch::launcher;
 const DONE: u8 = 0;
 /// Everything was done, but data is incomplete, or something is in the way.
 const INCOMPLETE: u8 = 1;
+/// `gyan check`: a rule failed.
+const WORSE: u8 = 1;
 /// Wrong usage, or input or output failed.
 const FAILED: u8 = 2;
 
@@ -67,8 +69,10 @@ pub fn main() -> ExitCode {
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),
+        Command::Check(options) => check::check(&options),
         Command::Diff(options) => diff::diff(&options),
         Command::Reduce(options) => reduce::reduce(&options),
+        Command::Scale(options) => scale::scale(&options),
         Command::Export(options) => export::export(&options),
         Command::Pack(options) => pack::pack(&options),
         Command::Unpack(options) => pack::unpack(&options),

@@ -36,8 +36,38 @@ pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
     NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
 }
 
+/// A whole file of that name.
+pub(crate) fn to_file(
+    file: &Path,
+    force: bool,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    let failed = |error: io::Error| Error::new(file.display(), reason(&error), "name another file");
+    let mut temporary = temporary_beside(file).map_err(failed)?;
+    write(&mut temporary).map_err(failed)?;
+    put(temporary, file, force).map_err(failed)
+}
+
 /// Gives a file that is complete its name.
 pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
     let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
     put.map(drop).map_err(|error| error.error)
+}
+
+/// Refuses a place for what is not a page, and one that is taken, before any run is read.
+pub(crate) fn may_be_page(
+    command: &str,
+    file: Option<&Path>,
+    is_page: bool,
+    force: bool,
+) -> Result<(), Error> {
+    match file {
+        Some(file) if !is_page => Err(Error::new(
+            format!("-o {}", file.display()),
+            "is for --format html only",
+            format!("redirect the output instead: {command} ... > FILE"),
+        )),
+        Some(file) => may_write(file, force),
+        None => Ok(()),
+    }
 }

@@ -19,6 +19,7 @@ mod figures;
 mod findings;
 mod hosts;
 mod in_place;
+mod judgement;
 mod knobs;
 mod live;
 mod machine;
@@ -36,6 +37,7 @@ mod readings;
 mod reduction;
 mod rows;
 mod running;
+mod scaling;
 #[cfg(feature = "schema")]
 pub mod schema;
 mod sites;
@@ -59,6 +61,7 @@ pub use figures::Figure;
 pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
+pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};
 pub use knobs::{KNOBS, Knob, is_knob};
 pub use live::{
     LiveFile, LiveRank, LiveText, is_live_file_name, live_file_name, parse_live, write_live,
@@ -77,8 +80,8 @@ pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use ranges::Ranges;
 pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Mpi, ObjectsLeftOut, Overhead, Pvar,
-    RankProfile, Skipped, Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, Overhead,
+    Pvar, RankProfile, Skipped, Tool,
 };
 pub use read::{
     ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_variables,
@@ -92,6 +95,10 @@ pub use rows::{
 pub use running::{
     Clock, InMpi, Phase, PhasePvar, SampledSum, Samples, Series, SeriesColumn, StateShare,
     add_histogram,
+};
+pub use scaling::{
+    Fit, Growth, Predicted, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize, ScaleUnit,
+    Scaling,
 };
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
@@ -128,9 +135,15 @@ pub const SUMMARY_SCHEMA: &str = "gyan.summary/1";
 pub const VARIABLES_SCHEMA: &str = "gyan.variables/1";
 /// The tag of a diagnosis of this version.
 pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
+/// The tag of a judgement of this version.
+pub const CHECK_SCHEMA: &str = "gyan.check/1";
 /// The tag of a difference of this version.
 pub const DIFF_SCHEMA: &str = "gyan.diff/1";
 /// The tag of what `gyan tune` found, of this version.
 pub const TUNE_SCHEMA: &str = "gyan.tune/1";
+
+/// The tag of how a program scales, of this version.
+pub const SCALE_SCHEMA: &str = "gyan.scale/1";
+
 /// The name of the summary inside a run directory.
 pub const SUMMARY_FILE: &str = "summary.json";

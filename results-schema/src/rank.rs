@@ -110,10 +110,23 @@ pub struct Job {
     pub id: String,
     /// The command line of the rank; empty when it was not to be recorded.
     pub command: Vec<String>,
+    /// What the user says of the run (`GYAN_LABELS`), and what it is told by among others.
+    #[serde(default)]
+    pub labels: Vec<Label>,
     /// When `MPI_Init` was called: UTC, RFC 3339.
     pub started: String,
     /// Seconds from `MPI_Init` to the end.
     pub elapsed_s: f64,
+}
+
+/// A word for a run, such as the size of its problem.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Label {
+    /// What it says, such as `size`.
+    pub name: String,
+    /// Its value in this run.
+    pub value: String,
 }
 
 /// The MPI library.

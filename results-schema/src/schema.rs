@@ -3,17 +3,21 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{Diagnosis, Difference, Number, RankProfile, Summary, Tuning, Variables};
+use crate::{
+    Diagnosis, Difference, Judgement, Number, RankProfile, Scaling, Summary, Tuning, Variables,
+};
 
 /// Each schema with the name of its file under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 6] {
+pub fn all() -> [(&'static str, Schema); 8] {
     [
         ("rank.schema.json", of::<RankProfile>()),
         ("summary.schema.json", of::<Summary>()),
         ("variables.schema.json", of::<Variables>()),
         ("doctor.schema.json", of::<Diagnosis>()),
+        ("check.schema.json", of::<Judgement>()),
         ("diff.schema.json", of::<Difference>()),
+        ("scale.schema.json", of::<Scaling>()),
         ("tune.schema.json", of::<Tuning>()),
     ]
 }

@@ -8,17 +8,18 @@ use gyan_results::{Difference, write_json};
 
 use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
-use crate::error::{Error, reason};
+use crate::error::Error;
 use crate::findings;
 use crate::format::ReportFormat as Format;
 use crate::input::runs::{self, Run};
-use crate::output::{may_write, print, put, temporary_beside};
+use crate::output::{may_be_page, print, to_file};
 use crate::view::{self, data};
 use crate::{DONE, INCOMPLETE, render};
 
 pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
-    check(options, format)?;
+    let is_page = matches!(format, Format::Html);
+    may_be_page("gyan diff", options.page.output.as_deref(), is_page, options.page.force)?;
     let (a, b) = sides(options)?;
     let (a, b) = (runs::open(a)?, runs::open(b)?);
     let mut difference = difference(&of_side(&a), &of_side(&b));
@@ -26,19 +27,6 @@ pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
     show(&difference, options, format)?;
     let is_whole = a.iter().chain(&b).all(|run| run.is_complete);
     Ok(if is_whole { DONE } else { INCOMPLETE })
-}
-
-/// Refuses what does not go together, before any run is read.
-fn check(options: &DiffOptions, format: Format) -> Result<(), Error> {
-    match &options.output {
-        Some(file) if !matches!(format, Format::Html) => Err(Error::new(
-            format!("-o {}", file.display()),
-            "is for --format html only",
-            "redirect the output instead: gyan diff ... > FILE",
-        )),
-        Some(file) => may_write(file, options.force),
-        None => Ok(()),
-    }
 }
 
 /// The runs of each side: what is before and after `--`, or one each.
@@ -71,11 +59,8 @@ fn with_findings(run: &Run) -> difference::Run<'_> {
 
 fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
     let page = || view::page_of_comparison(difference);
-    if let Some(file) = &options.output {
-        let failed = |error| Error::new(file.display(), reason(&error), "name another file");
-        let mut temporary = temporary_beside(file).map_err(failed)?;
-        render::html(&mut temporary, &page(), "").map_err(failed)?;
-        put(temporary, file, options.force).map_err(failed)?;
+    if let Some(file) = &options.page.output {
+        to_file(file, options.page.force, |out| render::html(out, &page(), ""))?;
         anstream::println!("{}", file.display());
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! What does each subcommand do? One file or folder a subcommand; what two of them need lies in another
 //! room.
 
+pub(crate) mod check;
 pub(crate) mod diff;
 pub(crate) mod doctor;
 pub(crate) mod explain;
@@ -10,5 +11,6 @@ pub(crate) mod pack;
 pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;
+pub(crate) mod scale;
 pub(crate) mod tune;
 pub(crate) mod varlist;

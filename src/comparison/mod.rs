@@ -3,5 +3,11 @@
 
 #![forbid(unsafe_code)]
 
+pub(crate) mod check;
 pub(crate) mod difference;
+mod growth;
+pub(crate) mod scaling;
+// Numbers that tie are equal.
+#[allow(clippy::float_cmp)]
 pub(crate) mod statistics;
+mod variables;

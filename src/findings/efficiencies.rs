@@ -21,7 +21,7 @@ fn of(time: &Statistic, in_mpi: &Statistic) -> Option<[f64; 3]> {
 }
 
 /// None when no calls were timed, or there is a single rank.
-pub(super) fn efficiencies(summary: &Summary) -> Option<Efficiencies> {
+pub(crate) fn efficiencies(summary: &Summary) -> Option<Efficiencies> {
     let (time, in_mpi) = (summary.elapsed_s.as_ref()?, summary.in_mpi.as_ref()?);
     let [load_balance, communication, parallel] = of(time, &in_mpi.time_s)?;
     let total_s = time.sum.as_f64();

@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 
 use gyan_results::{Efficiencies, Finding, QueueRow, Summary};
 
+pub(crate) use efficiencies::efficiencies;
 pub(crate) use knobs::{hazard_of, witness_of};
 pub(crate) use nominations::nominate;
 use rules::{Found, RULES, Rule};

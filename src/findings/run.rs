@@ -7,7 +7,7 @@ use gyan_results::{
     TrafficKind, WaitingSummary,
 };
 
-use super::efficiencies::efficiencies;
+use super::efficiencies;
 
 /// What every program calls once.
 pub(super) const START_AND_END: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize"];

@@ -87,6 +87,11 @@ pub(crate) fn is_page(file: &Path) -> bool {
     read.is_ok() && begin.eq_ignore_ascii_case(PAGE)
 }
 
+/// Whether a page is that of a run: those of comparisons have no summary.
+pub(crate) fn is_of_run(file: &Path) -> bool {
+    is_page(file) && fs::read_to_string(file).is_ok_and(|text| text.contains(BEGIN))
+}
+
 /// The summary in a page.
 pub(crate) fn read(file: &Path) -> Result<Summary, Error> {
     let text = fs::read_to_string(file)

@@ -86,8 +86,8 @@ pub(crate) fn rank() -> Option<u32> {
 pub(crate) fn command_line<'a>(
     launcher: Option<Launcher>,
     words: &[OsString],
-    variables: &[(&'a str, OsString)],
-) -> (Vec<OsString>, Vec<(&'a str, OsString)>) {
+    variables: &[(String, OsString)],
+) -> (Vec<OsString>, Vec<(String, OsString)>) {
     let Some((program, arguments)) = words.split_first() else {
         return (Vec::new(), Vec::new());
     };
@@ -95,13 +95,13 @@ pub(crate) fn command_line<'a>(
     match launcher {
         Some(Launcher::Hydra) => {
             for (name, value) in variables {
-                line.extend(["-genv".into(), (*name).into(), value.clone()]);
+                line.extend(["-genv".into(), name.into(), value.clone()]);
             }
             line.extend_from_slice(arguments);
         }
         Some(Launcher::OpenMpi) => {
             let options = variables.iter().flat_map(|(name, value)| {
-                let mut setting = OsString::from(*name);
+                let mut setting = OsString::from(name);
                 setting.push("=");
                 setting.push(value);
                 ["-x".into(), setting]
@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn only_the_ranks_get_the_variables() {
-        let variables = [("LD_PRELOAD", OsString::from("/lib/libgyan.so"))];
+        let variables = [("LD_PRELOAD".to_owned(), OsString::from("/lib/libgyan.so"))];
         let (line, own) =
             command_line(Some(Launcher::OpenMpi), &words("mpirun -n 1 a : -n 2 b"), &variables);
         let expected = "mpirun -x LD_PRELOAD=/lib/libgyan.so -n 1 a : \

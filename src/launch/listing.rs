@@ -148,10 +148,12 @@ fn in_program(words: &[OsString], when: When, output: &Path) -> Result<(String, 
         return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
     }
     let launcher = launcher::launcher(program);
-    let mut variables =
-        vec![("LD_PRELOAD", preload(&library()?)), ("GYAN_LIST", OsString::from(output))];
+    let mut variables = vec![
+        ("LD_PRELOAD".to_owned(), preload(&library()?)),
+        ("GYAN_LIST".to_owned(), output.into()),
+    ];
     if when == When::BeforeInit {
-        variables.push(("GYAN_LIST_BEFORE", "on".into()));
+        variables.push(("GYAN_LIST_BEFORE".to_owned(), "on".into()));
     }
     let (line, own) = launcher::command_line(launcher, words, &variables);
     let mut command = Command::new(&line[0]);

@@ -26,6 +26,13 @@ pub(super) fn library_and_job(summary: &Summary) -> Value<'_> {
     line![library(&summary.mpi), ", job ", job, ", ", started]
 }
 
+/// What the user says of a run.
+pub(super) fn labels(summary: &Summary) -> Option<Value<'_>> {
+    let labels = summary.job.labels.iter().map(|label| format!("{}={}", label.name, label.value));
+    let labels: Vec<String> = labels.collect();
+    (!labels.is_empty()).then(|| labels.join(", ").into())
+}
+
 /// The command line of a run.
 pub(super) fn command(job: &Job) -> String {
     if job.command.is_empty() { "(not recorded)".into() } else { job.command.join(" ") }

@@ -217,3 +217,12 @@ fn a_misspelt_name_is_said() {
     assert_eq!(outcome.code, 2);
     assert!(outcome.stderr.contains("--vars nosuch*: no variable"), "{}", outcome.stderr);
 }
+
+#[test]
+fn a_rank_that_a_launcher_started_does_not_run_again_and_again() {
+    let words = ["run", "--repeat", "2", "--", "true"];
+    let outcome = run(gyan().args(words).env("OMPI_COMM_WORLD_RANK", "0"));
+    let told = "gyan: --repeat: a rank that a launcher started cannot start the others again; put gyan in front of the \
+                launcher: gyan run --repeat N -- mpirun ...\n";
+    assert_eq!((outcome.code, outcome.stderr.as_str()), (2, told));
+}

@@ -10,3 +10,12 @@ pub(crate) use processes::{Outcome, command, root, run, run_within, target};
 pub(crate) fn gyan() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gyan"))
 }
+
+/// One line on stderr that holds each of `parts`.
+pub(crate) fn one_line(outcome: &Outcome, code: i32, parts: &[&str]) {
+    assert_eq!(outcome.code, code, "{outcome:?}");
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    for part in parts {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
+}

@@ -8,7 +8,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, one_line, root, run};
 use crate::golden::is_golden;
 use crate::schemas::{schema, validate};
 
@@ -61,7 +61,7 @@ fn slower(profile: &mut RankProfile, factor: f64) {
 }
 
 /// `before`, `after`, and five runs of each in two directories.
-fn directory() -> TempDir {
+pub(crate) fn made_up_runs() -> TempDir {
     let directory = TempDir::new().unwrap();
     let place = |name: &str| directory.path().join(name);
     profiles(&place("before"), |_| ());
@@ -82,7 +82,7 @@ fn diff(directory: &Path, arguments: &[&str]) -> Outcome {
 
 #[test]
 fn differences_are_the_golden_ones() {
-    let directory = directory();
+    let directory = made_up_runs();
     for (name, arguments) in [
         ("diff.txt", &["before", "after"][..]),
         ("diff-all.txt", &["--all", "before", "after"]),
@@ -109,7 +109,7 @@ fn json(directory: &Path, arguments: &[&str]) -> Difference {
 
 #[test]
 fn several_runs_of_a_side_follow_two_hyphens_or_are_in_a_directory() {
-    let directory = directory();
+    let directory = made_up_runs();
     let of_directories = json(directory.path(), &["runs-a", "runs-b"]);
     let runs = |side: &str| (0..5).map(|at| format!("{side}/run-{at}")).collect::<Vec<_>>();
     let named = [runs("runs-a"), vec!["--".into()], runs("runs-b")].concat();
@@ -122,7 +122,7 @@ fn several_runs_of_a_side_follow_two_hyphens_or_are_in_a_directory() {
 
 #[test]
 fn a_run_with_itself_did_not_change() {
-    let directory = directory();
+    let directory = made_up_runs();
     let outcome = diff(directory.path(), &["before", "before"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert_eq!(outcome.stdout.lines().next(), Some("nothing changed"), "{}", outcome.stdout);
@@ -134,18 +134,9 @@ fn a_run_with_itself_did_not_change() {
     assert!(answer.starts_with("no change of the run time"), "{answer}");
 }
 
-/// One line on stderr that holds each of `parts`.
-fn one_line(outcome: &Outcome, code: i32, parts: &[&str]) {
-    assert_eq!(outcome.code, code, "{outcome:?}");
-    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
-    for part in parts {
-        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
-    }
-}
-
 #[test]
 fn what_cannot_be_compared_is_one_line() {
-    let directory = directory();
+    let directory = made_up_runs();
     let path = directory.path();
     one_line(&diff(path, &["before"]), 2, &["1 run,", "name two runs"]);
     one_line(&diff(path, &["before", "after", "after"]), 2, &["3 runs,", "put --"]);
@@ -161,7 +152,7 @@ fn what_cannot_be_compared_is_one_line() {
 
 #[test]
 fn a_rank_that_is_missing_is_said_and_the_others_are_compared() {
-    let directory = directory();
+    let directory = made_up_runs();
     fs::remove_file(directory.path().join("after").join(rank_file_name(2))).unwrap();
     let outcome = diff(directory.path(), &["before", "after"]);
     one_line(&outcome, 1, &["after", "1 of 4 ranks"]);
@@ -186,5 +177,44 @@ fn an_older_summary_without_times_is_compared_by_its_counts() {
         "MPI_Allreduce  5  6",
     ] {
         assert!(outcome.stdout.contains(part), "{part}: {}", outcome.stdout);
+    }
+}
+
+#[test]
+fn a_page_has_the_answer_the_waterfall_and_the_intervals() {
+    let directory = made_up_runs();
+    let page =
+        |arguments: &[&str]| diff(directory.path(), &[&["--format", "html"], arguments].concat());
+    let outcome = page(&["-o", "diff.html", "runs-a", "runs-b"]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "diff.html\n"), "{}", outcome.stderr);
+    let text = fs::read_to_string(directory.path().join("diff.html")).unwrap();
+    let parts =
+        ["because each call is ", "Where did the time change?", "How sure is it?", "MPI_Waitall: "];
+    for part in parts {
+        assert!(text.contains(part), "{part}");
+    }
+    // One run a side has no intervals.
+    let text = page(&["before", "after"]).stdout;
+    assert!(text.contains("Where did the time change?") && !text.contains("How sure is it?"));
+    one_line(&page(&["-o", "diff.html", "before", "after"]), 2, &["diff.html: is there already"]);
+    one_line(&diff(directory.path(), &["-o", "x", "before", "after"]), 2, &["--format html only"]);
+}
+
+#[test]
+fn names_from_a_run_do_nothing_in_any_format() {
+    let directory = made_up_runs();
+    profiles(&directory.path().join("hostile"), |profile| {
+        profile.mpi.library = "<script>alert(1)</script>\u{1b}[2J|".into();
+        for call in &mut profile.calls {
+            call.name = format!("<b>{}\u{9b}", call.name);
+        }
+    });
+    for format in ["table", "markdown", "csv", "json", "html"] {
+        let outcome = diff(directory.path(), &["--format", format, "--all", "before", "hostile"]);
+        assert_eq!(outcome.code, 0, "{format}: {}", outcome.stderr);
+        let is_control = |c: char| c.is_control() && c != '\n';
+        assert!(!outcome.stdout.contains(is_control), "{format}");
+        let is_markup = outcome.stdout.contains("<script>alert") || outcome.stdout.contains("<b>");
+        assert_eq!(is_markup, !["markdown", "html"].contains(&format), "{format}");
     }
 }

@@ -9,7 +9,7 @@ use gyan_results::{
 };
 use tempfile::TempDir;
 
-use crate::common::{Outcome, gyan, root, run};
+use crate::common::{Outcome, gyan, one_line, root, run};
 use crate::golden::is_golden;
 
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
@@ -61,15 +61,6 @@ fn report(directories: &[impl AsRef<Path>], options: &[&str]) -> Outcome {
 fn summary(directories: &[impl AsRef<Path>]) -> Summary {
     let outcome = report(directories, &["--format", "json"]);
     serde_json::from_str(&outcome.stdout).unwrap()
-}
-
-/// One line on stderr that holds each of `parts`.
-fn one_line(outcome: &Outcome, code: i32, parts: &[&str]) {
-    assert_eq!(outcome.code, code, "{outcome:?}");
-    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
-    for part in parts {
-        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
-    }
 }
 
 #[test]

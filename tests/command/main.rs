@@ -8,14 +8,17 @@ mod faults;
 mod schemas;
 
 mod bad_input;
+mod check;
 mod differences;
 mod examples;
 mod export;
 mod golden;
 mod hosts;
 mod machine;
+mod manual;
 mod packs;
 mod pages;
 mod promises;
 mod reports;
+mod scaling;
 mod stacks;

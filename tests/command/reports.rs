@@ -400,6 +400,23 @@ fn control_characters_of_names_never_reach_a_terminal() {
     assert!(summary.contains("evil") && !summary.replace('\n', "").contains(char::is_control));
 }
 
+/// What a file of it is called does not matter.
+#[test]
+fn a_summary_is_reported_like_the_run_that_it_is_of() {
+    let place = TempDir::new().unwrap();
+    let json = run(gyan().args(["report", "--format", "json", RUNNING]).current_dir(root()));
+    let file = place.path().join("baseline.json");
+    fs::write(&file, json.stdout).unwrap();
+    for options in [&["--format", "csv"][..], &["--findings"], &["--all"]] {
+        let of =
+            |what: &Path| run(gyan().arg("report").args(options).arg(what).current_dir(root()));
+        let (of_run, of_summary) = (of(Path::new(RUNNING)), of(&file));
+        assert_eq!((of_summary.code, of_summary.stderr.as_str()), (0, ""), "{options:?}");
+        let place = file.display().to_string();
+        assert_eq!(of_summary.stdout.replace(&place, RUNNING), of_run.stdout, "{options:?}");
+    }
+}
+
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     for (options, begin) in [

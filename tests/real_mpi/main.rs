@@ -10,6 +10,7 @@ mod matrix;
 mod schemas;
 
 mod calls;
+mod checks;
 mod cluster;
 mod findings;
 mod launching;

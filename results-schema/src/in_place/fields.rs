@@ -8,10 +8,10 @@ use super::InPlace;
 use super::text::Text;
 use crate::{
     Call, Cgroup, Class, Clock, CodeAddress, Coverage, CvarSetting, Datatype, End, Ending,
-    EventCount, InMpi, Job, Knob, LoadedObject, Machine, MessageMetric, MessageSource, Messages,
-    Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase, PhasePvar, Pvar,
-    RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn, Site, SiteStack, Sites,
-    Skipped, StateShare, Tool, Traffic, Waiting, Watch,
+    EventCount, InMpi, Job, Knob, Label, LoadedObject, Machine, MessageMetric, MessageSource,
+    Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase,
+    PhasePvar, Pvar, RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn, Site,
+    SiteStack, Sites, Skipped, StateShare, Tool, Traffic, Waiting, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -53,7 +53,7 @@ fields! {
         messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
-    Job { id, command, started, elapsed_s }
+    Job { id, command, labels[?], started, elapsed_s }
     Mpi { abi, standard, library, device[?], library_path, thread_level }
     End { how, code }
     Pvar {
@@ -128,4 +128,4 @@ macro_rules! by_serde {
         }
     )+};
 }
-by_serde!(CvarSetting, Knob, Watch, Machine, Cgroup);
+by_serde!(CvarSetting, Knob, Label, Watch, Machine, Cgroup);

@@ -11,6 +11,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         job: Job {
             id: job.into(),
             command: vec!["./app".into()],
+            labels: Vec::new(),
             started: format!("2026-01-31T10:00:0{}Z", job.len()),
             elapsed_s: 1.0 + f64::from(rank),
         },

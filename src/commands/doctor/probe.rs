@@ -52,13 +52,14 @@ pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Erro
     let path = |name: &str| directory.path().join(name);
     let cannot = |error: &std::io::Error| Error::io(directory.path(), error, "make room");
     fs::create_dir(path("processes")).map_err(|error| cannot(&error))?;
-    let variables = vec![
+    let variables = [
         ("LD_PRELOAD", preload(of.library)),
         ("GYAN", "on".into()),
         ("GYAN_LIST", path("listing").into()),
         ("GYAN_LIST_TRIES", if tries { "on" } else { "off" }.into()),
         ("GYAN_DOCTOR", path("processes").into()),
     ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value));
     let (line, own) = launcher::command_line(of.launcher, of.words, &variables);
     let Some((program, arguments)) = line.split_first() else {
         return Err(Error::new("gyan doctor", "no program", "name it after --"));
@@ -96,7 +97,7 @@ pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
     match &program.kind {
         Kind::Static => Some((
             format!("{path} is statically linked: no library can be loaded into it"),
-            "link it with the shared MPI library (without -static), or link libgyan.a into it (see README)",
+            "link it with the shared MPI library (without -static), or link libgyan.a into it (see the manual, docs/built-for-one-mpi.md)",
         )),
         Kind::Foreign(processor) => Some((
             format!(
@@ -288,7 +289,7 @@ impl Outcome {
                 let remedy = remedy.strip_prefix("gyan is off; ").unwrap_or(remedy);
                 Some((what.to_owned(), remedy.to_owned()))
             }
-            None => Some((line.to_owned(), "see the README of gyan".to_owned())),
+            None => Some((line.to_owned(), "see docs/doctor.md in gyan's manual".to_owned())),
         }
     }
 

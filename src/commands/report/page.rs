@@ -7,30 +7,24 @@ use gyan_results::Summary;
 
 use super::Concluded;
 use crate::cli::ReportOptions;
-use crate::error::{Error, reason};
+use crate::error::Error;
 use crate::input::page::element;
 use crate::input::source::Source;
-use crate::output::{may_write, print, put, temporary_beside};
+use crate::output::{self, may_be_page, print};
 use crate::render;
 use crate::view::{self, More, OfRanks, page_of_run};
 
 /// Refuses what does not go with a page, or with anything else, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
     let has_part = options.vars.is_some() || options.part.is_some();
-    match &options.output {
-        Some(file) if !is_page => Err(Error::new(
-            format!("-o {}", file.display()),
-            "is for --format html only",
-            "redirect the output instead: gyan report ... > FILE",
-        )),
-        _ if is_page && has_part => Err(Error::new(
+    if is_page && has_part {
+        return Err(Error::new(
             "--format html",
             "the page has every part of the report",
             "leave out the option that names one",
-        )),
-        Some(file) => may_write(file, options.force),
-        None => Ok(()),
+        ));
     }
+    may_be_page("gyan report", options.page.output.as_deref(), is_page, options.page.force)
 }
 
 /// To a file, or to standard output.
@@ -39,10 +33,10 @@ pub(super) fn write(
     summary: &Summary,
     options: &ReportOptions,
 ) -> Result<(), Error> {
-    let Some(file) = &options.output else {
+    let Some(file) = &options.page.output else {
         return print(|out| made(out, source, summary));
     };
-    to_file(source, summary, file, options.force)?;
+    to_file(source, summary, file, options.page.force)?;
     anstream::println!("{}", file.display());
     Ok(())
 }
@@ -54,10 +48,7 @@ pub(crate) fn to_file(
     file: &Path,
     force: bool,
 ) -> Result<(), Error> {
-    let failed = |error: &io::Error| Error::new(file.display(), reason(error), "name another file");
-    let mut temporary = temporary_beside(file).map_err(|error| failed(&error))?;
-    made(&mut temporary, source, summary).map_err(|error| failed(&error))?;
-    put(temporary, file, force).map_err(|error| failed(&error))
+    output::to_file(file, force, |out| made(out, source, summary))
 }
 
 fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> io::Result<()> {

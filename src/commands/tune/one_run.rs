@@ -58,18 +58,18 @@ pub(super) fn run(
         .filter(|setting| !setting.is_environment)
         .map(|setting| format!("{}={}", setting.name, setting.value))
         .collect();
-    let mut variables: Vec<(&str, OsString)> = vec![
-        ("LD_PRELOAD", preload(&library()?)),
-        ("GYAN_OUTPUT", directory.into()),
-        ("GYAN_NOTICES", "warnings".into()),
+    let mut variables: Vec<(String, OsString)> = vec![
+        ("LD_PRELOAD".into(), preload(&library()?)),
+        ("GYAN_OUTPUT".into(), directory.into()),
+        ("GYAN_NOTICES".into(), "warnings".into()),
         // Each rank tells what it read back.
-        ("GYAN_REDUCE", "off".into()),
+        ("GYAN_REDUCE".into(), "off".into()),
     ];
     if !cvars.is_empty() {
-        variables.push(("GYAN_CVARS", cvars.join(";").into()));
+        variables.push(("GYAN_CVARS".into(), cvars.join(";").into()));
     }
     let environment = settings.iter().filter(|setting| setting.is_environment);
-    variables.extend(environment.map(|setting| (setting.name.as_str(), (&setting.value).into())));
+    variables.extend(environment.map(|setting| (setting.name.clone(), (&setting.value).into())));
     let (line, own) = launcher::command_line(launcher, words, &variables);
     let [program, arguments @ ..] = &line[..] else {
         return Err(Error::new("gyan tune", "no program", "name it after --"));

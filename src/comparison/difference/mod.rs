@@ -30,7 +30,7 @@ pub(crate) fn difference(a: &[Run], b: &[Run]) -> Difference {
     let knows_times = run_time.is_some();
     Difference {
         schema: DIFF_SCHEMA.to_owned(),
-        tool: Tool { name: "gyan".to_owned(), version: env!("CARGO_PKG_VERSION").to_owned() },
+        tool: Tool::gyan(),
         answer: String::new(),
         a: side(a),
         b: side(b),

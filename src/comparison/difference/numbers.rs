@@ -3,12 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
-    CallSummary, Class, Datatype, Element, Measure, NumberDifference, NumberGroup, NumberKind,
-    PvarSummary, QueueRow, QueueSource, QueueUnit, Summary, Traffic, TrafficKind,
+    CallSummary, Element, NumberDifference, NumberGroup, NumberKind, PvarSummary, QueueRow,
+    QueueSource, QueueUnit, Summary, Traffic, TrafficKind,
 };
 
 use super::verdict::{OfRun, change, judge, side};
+use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 use crate::findings::rules::POLLS;
+
+/// Between the ranks of larger jobs there are too many pairs to read, and to compare.
+const PAIRS_UP_TO_RANKS: u32 = 64;
 
 /// Which number: the same in each run.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -146,30 +150,20 @@ impl Gathered {
     /// By how much a variable grew, what it reached, or how high it was; of a vector the sum, or the largest element.
     fn variables(&mut self, pvars: &[PvarSummary]) {
         for pvar in pvars {
-            let class = pvar.effective_class();
-            let (measure, is_sum) = match (class, pvar.measure) {
-                (Class::Timer | Class::Counter | Class::Aggregate, Measure::Delta) => ("", true),
-                (Class::HighWatermark | Class::LowWatermark | Class::Generic, Measure::End) => {
-                    ("", false)
-                }
-                (Class::Level | Class::Size | Class::Percentage, Measure::SampledMean) => {
-                    (", mean", true)
-                }
-                (Class::Level | Class::Size | Class::Percentage, Measure::SampledMax) => {
-                    (", largest", false)
-                }
-                _ => continue,
+            let Some(telling) = telling(pvar) else { continue };
+            let (measure, is_sum) = match telling {
+                Telling::Grown => ("", true),
+                Telling::Reached => ("", false),
+                Telling::Mean => (", mean", true),
+                Telling::Largest => (", largest", false),
             };
             if matches!(pvar.element, Element::Min | Element::Max)
                 || (pvar.element == Element::Sum && !is_sum)
             {
                 continue;
             }
-            let object = pvar.object.as_deref().filter(|object| *object != "MPI_COMM_WORLD");
-            let object = object.map_or_else(String::new, |object| format!(" of {object}"));
-            let name = format!("{}{measure}{object}", pvar.name);
-            let is_timer = class == Class::Timer && pvar.datatype == Datatype::Double;
-            let unit = if is_timer { "s" } else { "" };
+            let name = format!("{}{measure}{}", pvar.name, of_object(pvar));
+            let unit = if is_in_seconds(pvar) { "s" } else { "" };
             let statistic = &pvar.statistic;
             let one = if is_sum { statistic.avg } else { statistic.max.as_f64() };
             let key = Key { group: NumberGroup::Variables, name, from_bytes: None, source: None };
@@ -224,9 +218,9 @@ pub(super) fn numbers(
     b: &[&Summary],
 ) -> (Vec<NumberDifference>, [BTreeSet<String>; 2]) {
     let ranks: BTreeSet<u32> = a.iter().chain(b).map(|run| run.ranks.expected).collect();
-    let [a, b] = [a, b].map(|side| {
-        side.iter().map(|run| gathered(run, ranks.len() == 1)).collect::<Vec<Numbers>>()
-    });
+    let pairs = ranks.len() == 1 && ranks.iter().all(|ranks| *ranks <= PAIRS_UP_TO_RANKS);
+    let [a, b] =
+        [a, b].map(|side| side.iter().map(|run| gathered(run, pairs)).collect::<Vec<Numbers>>());
     let known: BTreeMap<&Key, Number> =
         a.iter().chain(&b).flatten().map(|(key, number)| (key, *number)).collect();
     let has_group = |run: &Numbers, group| run.keys().any(|key| key.group == group);
@@ -236,9 +230,9 @@ pub(super) fn numbers(
         let of = |side: &[Numbers]| {
             let values: Vec<_> = side.iter().map(|run| run.get(key).map(|of| of.value)).collect();
             // A run that knows nothing of the kind does not know that there is none.
-            let knows =
+            let has_it =
                 |run: &Numbers| key.group == NumberGroup::Calls || has_group(run, key.group);
-            let is_known = is_counted(key.group) && side.iter().all(knows);
+            let is_known = is_counted(key.group) && side.iter().all(has_it);
             (is_known || values.iter().all(Option::is_some)).then_some(values)
         };
         let (Some(a), Some(b)) = (of(&a), of(&b)) else {

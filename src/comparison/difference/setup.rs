@@ -1,16 +1,20 @@
 //! What differs in how the programs were run: what a summary has of that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use gyan_results::{Machine, SetupDifference, Summary};
 
 use crate::say::ranges;
 
-/// What of the set-up is compared, in the order in which it is shown. Settings come after these.
-const FACTS: &[(&str, fn(&Summary) -> String)] = &[
+/// What a run says of its set-up; empty where it does not.
+type Fact = (&'static str, fn(&Summary) -> String);
+
+/// What is compared, in the order in which it is shown. Settings come after these.
+const FACTS: &[Fact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
+    ("labels", labels),
     ("MPI library", library),
     ("device of the MPI library", |of| of.mpi.device.clone().unwrap_or_default()),
     ("file of the MPI library", |of| of.mpi.library_path.clone()),
@@ -82,6 +86,12 @@ fn settings(summary: &Summary) -> BTreeMap<String, String> {
     settings
 }
 
+/// What the user says of the run.
+fn labels(summary: &Summary) -> String {
+    let labels = summary.job.labels.iter().map(|label| format!("{}={}", label.name, label.value));
+    labels.collect::<Vec<_>>().join(", ")
+}
+
 /// The values of the runs of a side, each once, in the order of the runs.
 fn values<'r>(runs: &[&'r Summary], of: impl Fn(&'r Summary) -> String) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
@@ -98,11 +108,32 @@ fn difference(what: impl Into<String>, a: Vec<String>, b: Vec<String>) -> Option
     (!is_same).then(|| SetupDifference { what: what.into(), a, b })
 }
 
+/// Lists, of which only what differs is shown.
+const LISTS: [&str; 4] = ["labels", "hosts", "networks", "transports"];
+
+/// The items of a list that the other side does not have.
+fn only(own: &[String], other: &[String]) -> Vec<String> {
+    let items = |list: &[String]| -> BTreeSet<String> {
+        let items = list.iter().flat_map(|list| list.split(", ")).filter(|item| !item.is_empty());
+        items.map(str::to_owned).collect()
+    };
+    let only: Vec<String> = items(own).difference(&items(other)).cloned().collect();
+    if only.is_empty() { only } else { vec![only.join(", ")] }
+}
+
 /// What is not the same in all runs of both sides.
 pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
     let facts =
         FACTS.iter().filter_map(|(what, of)| difference(*what, values(a, of), values(b, of)));
     let mut setup: Vec<SetupDifference> = facts.collect();
+    for of in setup.iter_mut().filter(|of| LISTS.contains(&of.what.as_str())) {
+        let (a, b) = (only(&of.a, &of.b), only(&of.b, &of.a));
+        // Other runs of one side have other lists.
+        if !(a.is_empty() && b.is_empty()) {
+            (of.a, of.b) = (a, b);
+            of.what.push_str(" of one side only");
+        }
+    }
     // What a command begins with is its program.
     if setup.iter().any(|of| of.what == "command") {
         setup.retain(|of| of.what != "program");

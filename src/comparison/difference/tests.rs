@@ -97,7 +97,7 @@ fn rows_add_up_to_the_whole_and_are_the_same_backwards() {
     let one = run(3.7, vec![call("MPI_Send", 7, 0.3), call("MPI_Wait", 1001, 1.1 / 3.0)]);
     let two = run(2.9, vec![call("MPI_Wait", 3, 0.07), call("MPI_Bcast", 11, 0.9)]);
     let three = run(3.1, vec![call("MPI_Wait", 999, 0.5)]);
-    let sides = [[one.clone(), three.clone()], [two, example()]];
+    let sides = [vec![one.clone(), three.clone()], vec![two, example()]];
     let [forwards, backwards] = [compared(&sides[0], &sides[1]), compared(&sides[1], &sides[0])];
     let change = forwards.run_time.as_ref().unwrap().change;
     let sum: f64 = forwards.parts.iter().map(|part| part.time.change).sum();
@@ -268,6 +268,7 @@ fn settings_are_compared_with_their_origin() {
     let mut other = example();
     other.cvars[0].value = Some("8192".into());
     other.cvars.pop();
+    other.hosts.push("n2".into());
     other.mpi.library = "Open MPI v5.0.1".into();
     other.job.command = vec!["./other".into()];
     let of = of_one(example(), other);
@@ -278,6 +279,7 @@ fn settings_are_compared_with_their_origin() {
     let (a, b) = values("setting btl_vader_eager_limit");
     assert_eq!((a.as_str(), b.as_str()), ("2048 (GYAN_CVARS)", "8192 (GYAN_CVARS)"));
     assert_eq!(values("setting btl").1, "default");
+    assert_eq!(values("hosts of one side only"), (String::new(), "n2".into()));
     assert_eq!(values("MPI library").1, "Open MPI v5.0.1");
     assert!(of.remarks.iter().any(|remark| remark.contains("programs differ")), "{:?}", of.remarks);
 }

@@ -64,18 +64,16 @@ fn side_of<'a>(runs: &Runs<'a>, of: impl Fn(&Whole<'a>) -> Option<OfRun>) -> Opt
 }
 
 /// What of `a` to `b` comes from how often, and what from how long each time: `number` and `seconds` of each.
-fn split([number_a, number_b]: [f64; 2], [a_s, b_s]: [f64; 2]) -> Split {
-    let each = |seconds: f64, number: f64| (number > 0.0).then(|| seconds / number);
-    let (each_a, each_b) = (each(a_s, number_a), each(b_s, number_b));
-    let each_a_s = each_a.or(each_b).unwrap_or(0.0);
-    let each_b_s = each_b.or(each_a).unwrap_or(0.0);
+fn split(numbers: [f64; 2], seconds: [f64; 2]) -> Split {
+    let each = |side: usize| (numbers[side] > 0.0).then(|| seconds[side] / numbers[side]);
+    let each_s = [each(0).or(each(1)), each(1).or(each(0))].map(|each| each.unwrap_or(0.0));
     Split {
-        number_a,
-        number_b,
-        each_a_s,
-        each_b_s,
-        by_number_s: (number_b - number_a) * f64::midpoint(each_a_s, each_b_s),
-        by_each_s: f64::midpoint(number_a, number_b) * (each_b_s - each_a_s),
+        number_a: numbers[0],
+        number_b: numbers[1],
+        each_a_s: each_s[0],
+        each_b_s: each_s[1],
+        by_number_s: (numbers[1] - numbers[0]) * f64::midpoint(each_s[0], each_s[1]),
+        by_each_s: f64::midpoint(numbers[0], numbers[1]) * (each_s[1] - each_s[0]),
     }
 }
 

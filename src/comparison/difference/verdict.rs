@@ -66,8 +66,8 @@ pub(super) fn change(a: Option<SideNumber>, b: Option<SideNumber>) -> Change {
 pub(super) fn judge<'c>(family: impl IntoIterator<Item = (&'c mut Change, bool)>) {
     let mut family: Vec<(&mut Change, bool)> = family.into_iter().collect();
     let is_constant = |change: &Change| {
-        let sides = [&change.a, &change.b].into_iter().flatten();
-        sides.into_iter().all(|side| side.runs.iter().all(|run| *run == side.runs[0]))
+        let mut sides = [&change.a, &change.b].into_iter().flatten();
+        sides.all(|side| side.runs.windows(2).all(|runs| runs[0].total_cmp(&runs[1]).is_eq()))
     };
     for (change, is_count) in &mut family {
         if *is_count && is_constant(change) {

@@ -5,7 +5,7 @@ use gyan_results::{
     Split,
 };
 
-use super::{LEAST_SHARE, came_or_went, mean, name_of};
+use super::{LEAST_SHARE, came_or_went, is_worth_a_row, mean, name_of};
 use crate::view::plural;
 use crate::view::value::{Value, line, seconds, share};
 
@@ -60,13 +60,23 @@ fn changes(of: &Difference) -> [usize; 2] {
     [of.numbers.iter().filter(is_exact).count(), came_or_went.count()]
 }
 
-fn but(of: &Difference) -> Value<'static> {
+fn but(of: &Difference) -> Value<'_> {
     let [counts, findings] = changes(of);
     let counts =
         (counts > 0).then(|| line!["; ", counts, " count", plural(counts as u64), " changed"]);
     let findings = (findings > 0)
         .then(|| line!["; ", findings, " finding", plural(findings as u64), " came or went"]);
-    Value::Line([counts, findings].into_iter().flatten().collect())
+    let mut parts: Vec<Value> = [counts, findings].into_iter().flatten().collect();
+    // What is sure of a part, although of the whole it is not.
+    let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
+    let is_sure = |part: &&PartDifference| {
+        part.time.verdict == ChangeVerdict::Changed && is_worth_a_row(&part.time, run_s)
+    };
+    for (at, part) in of.parts.iter().filter(is_sure).take(CAUSES_AT_MOST).enumerate() {
+        let before = if at == 0 { "; for sure: " } else { ", " };
+        parts.push(line![before, name_of(part), " ", seconds(part.time.change).as_change()]);
+    }
+    Value::Line(parts)
 }
 
 /// The parts that make up most of the change, with why.

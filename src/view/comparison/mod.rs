@@ -3,6 +3,8 @@
 mod answer;
 mod page;
 
+use std::collections::BTreeSet;
+
 use gyan_results::{
     Change, ChangeVerdict, Difference, FindingDifference, NumberDifference, NumberGroup,
     NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Side, SideNumber,
@@ -21,7 +23,7 @@ pub(crate) use page::page_of_comparison;
 /// Less of the run is not worth a row of its own.
 const LEAST_SHARE: f64 = 0.01;
 /// A number that is another in each run has to change by more of it to be shown.
-const LEAST_RELATIVE: f64 = 0.05;
+const LEAST_RELATIVE: f64 = 0.1;
 /// Rows on the first screen.
 const SETTINGS_AT_MOST: usize = 6;
 const PARTS_AT_MOST: usize = 6;
@@ -44,9 +46,12 @@ pub(crate) fn comparison(of: &Difference, all: bool) -> View<'_> {
 }
 
 fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
-    let names = match of.runs.as_slice() {
-        [one] => cut(one, RUNS_AT_MOST),
-        runs => cut(&runs.join(", "), RUNS_AT_MOST),
+    let parents = of.runs.iter().map(|run| run.rsplit_once('/').map(|(parent, _)| parent));
+    let parents: BTreeSet<Option<&str>> = parents.collect();
+    let names = match (of.runs.as_slice(), parents.first()) {
+        ([one], _) => cut(one, RUNS_AT_MOST),
+        (_, Some(Some(parent))) if parents.len() == 1 => cut(parent, RUNS_AT_MOST),
+        (runs, _) => cut(&runs.join(", "), RUNS_AT_MOST),
     };
     let runs: Value = match of.runs.len() {
         1 => "".into(),
@@ -64,7 +69,7 @@ fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
 /// How much the runs tell of what differs from run to run.
 fn noise(of: &Difference) -> Value<'static> {
     match of.a.runs.len().min(of.b.runs.len()) {
-        1 => "with one run on a side, how much times differ from run to run is not known".into(),
+        1 => "with one run on a side, how much times differ from run to run is not known: see gyan run --repeat".into(),
         2 | 3 => "with fewer than 4 runs on a side no difference of times is significant".into(),
         _ => "times are means over the runs".into(),
     }
@@ -130,7 +135,7 @@ fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
         (ChangeVerdict::WithinNoise, _) if kind == NumberKind::Count => "varies".into(),
         (ChangeVerdict::WithinNoise, _) => "within the noise".into(),
         (ChangeVerdict::Unproven, _) if runs[0].min(runs[1]) == 1 => "one run".into(),
-        (ChangeVerdict::Unproven, Some(p)) => line!["likely, p = ", p],
+        (ChangeVerdict::Unproven, Some(p)) => line!["not proven, p = ", p],
         (ChangeVerdict::Unproven, None) => "few runs".into(),
         (ChangeVerdict::Changed, Some(p)) => line!["yes, p = ", p],
         (ChangeVerdict::Changed, None) if kind == NumberKind::Count => "exact".into(),

@@ -7,6 +7,8 @@ use super::super::page::{Block, Page};
 use super::super::value::{Unit, Value, line, seconds};
 use super::{LEAST_SHARE, answer, findings, name_of, noise, others, phases, run_time, setup, side};
 
+/// Of the change, a smaller step cannot be seen.
+const LEAST_STEP: f64 = 0.005;
 /// Steps of a waterfall, and intervals.
 const SPANS_AT_MOST: usize = 12;
 
@@ -20,12 +22,17 @@ pub(crate) fn page_of_comparison(of: &Difference) -> Page<'_> {
     let mut blocks = vec![change, Block::new("setup", "Set-up").with(true, [setup(of, true)])];
     let parts = [
         ("phases", "Phases", phases(of, true)),
-        ("numbers", "Other numbers", others(of, true)),
+        ("numbers", "Other numbers", others(of, false)),
         ("findings", "Findings", findings(of, true)),
     ];
     for (id, title, section) in parts {
         if let Some(section) = section {
-            blocks.push(Block::new(id, title).with(true, [section]));
+            let mut block = Block::new(id, title).with(true, [section]);
+            if id == "numbers" {
+                block.behind = "All that differ";
+                block.extend(false, others(of, true));
+            }
+            blocks.push(block);
         }
     }
     Page { title: "what changed from A to B".into(), headline: Some(answer(of)), blocks }
@@ -47,7 +54,9 @@ fn waterfall(of: &Difference) -> Option<Chart<'_>> {
     }
     let mut parts: Vec<&PartDifference> = of.parts.iter().collect();
     parts.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
-    let rest = parts.split_off(parts.len().min(SPANS_AT_MOST));
+    let is_seen = |part: &&PartDifference| part.time.change.abs() >= LEAST_STEP * run.change.abs();
+    let seen = parts.iter().filter(|part| is_seen(part)).count();
+    let rest = parts.split_off(seen.min(SPANS_AT_MOST));
     let mut reached = 0.0;
     let mut step = |name, by: f64, direction| {
         let from = reached;

@@ -54,7 +54,7 @@ impl<'a> Block<'a> {
         let more = section.rows.len().saturating_sub(ROWS_AT_MOST);
         if more > 0 {
             section.rows.truncate(ROWS_AT_MOST);
-            section.notes.push(line![more, " more rows are in gyan report --all"]);
+            section.notes.push(line![more, " more rows are in the same report with --all"]);
         }
         self.tables.push(Table { section, is_open });
     }

@@ -35,6 +35,7 @@ pub(crate) enum Picture<'a> {
     Matrix(Matrix),
     Bands(Bands),
     Spans(Spans<'a>),
+    Curves(Curves<'a>),
 }
 
 /// Bars that are divided in the same way, all on one scale.
@@ -150,4 +151,30 @@ pub(crate) enum Direction {
     More,
     /// It could be either.
     Unknown,
+}
+
+/// Numbers over sizes, both on logarithmic scales.
+pub(crate) struct Curves<'a> {
+    pub(crate) unit: Unit,
+    /// What a size is.
+    pub(crate) by: Value<'a>,
+    /// The last size on one node, where there are larger ones.
+    pub(crate) boundary: Option<f64>,
+    pub(crate) drawn: Vec<Curve<'a>>,
+}
+
+/// What is measured is points, with the range over the ranks; what is said by a law is a line in a band.
+pub(crate) struct Curve<'a> {
+    pub(crate) name: Value<'a>,
+    pub(crate) points: Vec<At>,
+    pub(crate) is_measured: bool,
+}
+
+/// A number at a size, and between what it is.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) x: f64,
+    pub(crate) low: f64,
+    pub(crate) value: f64,
+    pub(crate) high: f64,
 }

@@ -17,7 +17,7 @@ use gyan_results::{
     SamplesSummary, Summary,
 };
 
-use super::headings::{library_and_job, title};
+use super::headings::{labels, library_and_job, title};
 use super::limits::some_of;
 use super::value::{Amount, Unit, Value, integer, line, seconds, share};
 use super::{Section, View, findings, machine, plural, queues, waiting, watch};
@@ -174,6 +174,7 @@ fn tables<'a>(
 
 fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     let mut lines = vec![library_and_job(summary)];
+    lines.extend(labels(summary));
     lines.extend(placed(summary, all));
     if !summary.cvars.is_empty() {
         let set = summary.cvars.len();

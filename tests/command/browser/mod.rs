@@ -14,6 +14,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{gyan, root, run};
+use crate::differences::made_up_runs;
 use crate::pages::spoiled;
 use devtools::Browser;
 
@@ -73,8 +74,9 @@ fn page(place: &Path, name: &str, of: &Path) -> PathBuf {
     page
 }
 
-/// The pages that are looked at: small and large runs, queues, and names that would run if they could.
-fn pages(place: &Path) -> Vec<PathBuf> {
+/// The pages that are looked at, with the titles of their findings: small and large runs, queues, names that would run if
+/// they could, and what changed between runs.
+fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let fixture = |name: &str| root().join("tests/fixtures").join(name);
     let one = place.join("one");
     fs::create_dir(&one).unwrap();
@@ -90,14 +92,25 @@ fn pages(place: &Path) -> Vec<PathBuf> {
     let mut profile = read(&hostile);
     profile["sites"] = read(&sites)["sites"].take();
     fs::write(hostile.path().join("rank-000000.json"), profile.to_string()).unwrap();
-    vec![
+    let of_runs = [
         page(place, "one-rank", &one),
-        page(place, "quickstart", &fixture("quickstart.gyan.zst")),
+        page(place, "quickstart", &fixture("gyan.rank-1-quickstart")),
         page(place, "queues", &fixture("gyan.rank-1-queues")),
         page(place, "traffic", &fixture("gyan.rank-1-traffic")),
         page(place, "hostile", hostile.path()),
         page(place, "100000-ranks", &many::ranks(place)),
-    ]
+    ];
+    let with_titles = |page: PathBuf| {
+        let titles = titles_of_findings(&page);
+        (page, titles)
+    };
+    let mut pages: Vec<_> = of_runs.map(with_titles).into();
+    let (runs, difference) = (made_up_runs(), place.join("difference.html"));
+    let mut diff = gyan();
+    diff.args(["diff", "--format", "html", "runs-a", "runs-b", "-o"]).arg(&difference);
+    assert_eq!(run(diff.current_dir(runs.path())).code, 0);
+    pages.push((difference, Vec::new()));
+    pages
 }
 
 fn titles_of_findings(page: &Path) -> Vec<String> {
@@ -132,8 +145,7 @@ fn pages_are_for_everybody_and_for_every_window() {
     let mut browser = Browser::start();
     let mut barriers = Vec::new();
     let mut pointed_at = [const { Vec::new() }; 2];
-    for page in pages(place.path()) {
-        let titles = titles_of_findings(&page);
+    for (page, titles) in pages(place.path()) {
         browser.new_tab();
         browser.open(&page);
         let mut backgrounds = Vec::new();
@@ -194,7 +206,7 @@ fn pages_are_for_everybody_and_for_every_window() {
 #[ignore = "writes docs/images: scripts/screenshots"]
 fn screenshots() {
     let place = TempDir::new().unwrap();
-    let page = page(place.path(), "page", &root().join("tests/fixtures/quickstart.gyan.zst"));
+    let page = page(place.path(), "page", &root().join("tests/fixtures/gyan.rank-1-quickstart"));
     let images = root().join("docs/images");
     fs::create_dir_all(&images).unwrap();
     let mut browser = Browser::start();

@@ -247,7 +247,9 @@ fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
         let found = found(&summary);
         let world = ("MPI_Allreduce".to_owned(), "MPI_COMM_WORLD".to_owned());
         assert_eq!(found[&world].calls, 30 * RANKS as u64, "{mpi:?}");
-        assert!(found[&world].waiting_s > 0.0 && !summary.waiting[0].ranks_missing, "{mpi:?}");
+        // Some may be in the last barrier still when the rank is killed.
+        let of = summary.waiting.iter().find(|of| of.function == "MPI_Allreduce").unwrap();
+        assert!(found[&world].waiting_s > 0.0 && !of.ranks_missing, "{mpi:?}: {of:?}");
     }
 }
 

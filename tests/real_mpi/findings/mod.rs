@@ -279,7 +279,7 @@ impl Case {
 
 /// The cases are so many tests.
 const PARTS: usize = 3;
-const TRIES: usize = 3;
+const TRIES: usize = 5;
 
 fn prove(part: usize) {
     let length = CASES.len().div_ceil(PARTS);

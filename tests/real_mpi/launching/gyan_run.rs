@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
+use std::path::Path;
 
 use tempfile::TempDir;
 
@@ -213,4 +214,58 @@ fn each_rank_of_an_mpmd_job_has_its_profile() {
         assert_eq!(outcome.code, 0, "{mpi:?} {}", outcome.stderr);
         profiles(&here.path().join("out"), 3);
     }
+}
+
+/// The value of a setting in the environment of the ranks, as rank 0 has recorded it.
+fn recorded(directory: &Path, name: &str) -> Option<String> {
+    let profile = &profiles(directory, 2)[0];
+    let cvar = profile.cvars.iter().find(|cvar| cvar.name == name)?;
+    cvar.value.clone()
+}
+
+#[test]
+fn it_runs_a_program_again_and_again_in_turn_with_settings_and_stops_where_one_fails() {
+    for (mpi, cvar, variable) in [
+        (OPENMPI, "btl_vader_eager_limit", "OMPI_MCA_btl_vader_eager_limit=8192"),
+        (MPICH, "MPIR_CVAR_BCAST_MIN_PROCS", "MPIR_CVAR_BCAST_MIN_PROCS=3"),
+    ] {
+        let here = TempDir::new().unwrap();
+        let options = ["-o", "runs", "--repeat", "2", "--label", "size=7", "--alternate", variable];
+        let outcome = gyan_run(mpi, &here, &options, 2, &["exit_code"]);
+        assert_eq!(outcome.code, 0, "{mpi:?}: {}", outcome.stderr);
+        assert_eq!(outcome.stdout_of_ranks(), bag_of(&"out\n".repeat(8)), "{mpi:?}");
+        let value = variable.split_once('=').unwrap().1;
+        for (group, labels, set) in
+            [("default", &["size=7"][..], None), (variable, &["size=7", variable], Some(value))]
+        {
+            for run in ["run-1", "run-2"] {
+                let run = here.path().join("runs").join(group).join(run);
+                let ranks = profiles(&run, 2);
+                let said = ranks[0].job.labels.iter().map(|of| format!("{}={}", of.name, of.value));
+                assert_eq!(said.collect::<Vec<_>>(), labels, "{mpi:?}");
+                // Others may have set it too, to another value.
+                assert_eq!(
+                    recorded(&run, cvar).as_deref() == Some(value),
+                    set.is_some(),
+                    "{mpi:?}"
+                );
+            }
+        }
+        for words in [
+            "4 runs\n",
+            "default",
+            variable,
+            "MEDIAN",
+            "runs in runs\n",
+            "compare them: gyan diff runs/",
+        ] {
+            assert!(outcome.stderr.contains(words), "{mpi:?}: {words}: {}", outcome.stderr);
+        }
+    }
+    let here = TempDir::new().unwrap();
+    let outcome = gyan_run(MPICH, &here, &["-o", "runs", "--repeat", "3"], 1, &["exit_code", "3"]);
+    assert_eq!(outcome.code, 3, "{}", outcome.stderr);
+    let told = "gyan: run 1 of 3 ended with code 3, so no other was started; its profiles are in runs/run-1\n";
+    assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
+    assert!(!here.path().join("runs/run-2").exists());
 }

@@ -1,4 +1,4 @@
-//! README's table of MPIs, languages and launchers: what has passed.
+//! docs/tested.md's table of MPIs, languages and launchers: what has passed.
 
 use std::fmt::Write;
 
@@ -40,8 +40,8 @@ fn tables() -> String {
 
 #[test]
 #[ignore = "scripts/test runs it after all others"]
-fn readme_shows_what_was_run_and_nothing_was_left_out() {
+fn the_manual_shows_what_was_run_and_nothing_was_left_out() {
     let tables = tables();
     assert!(!tables.contains("not run"), "a test did not run, or failed:\n{tables}");
-    compare("README.md", "the table of tests", &tables);
+    compare("docs/tested.md", "the table of tests", &tables);
 }

@@ -1,6 +1,6 @@
 //! The settings: the only reader of the environment.
 //!
-//! [`TABLE`] is the parser and, by a test, the table in README.md.
+//! [`TABLE`] is the parser and, by a test, the table in docs/settings.md.
 
 pub(crate) mod denylist;
 mod environ;
@@ -56,6 +56,7 @@ pub(crate) struct Config {
     pub(crate) machine: bool,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
+    pub(crate) labels: Vec<(String, String)>,
     pub(crate) cvars: Vec<(String, String)>,
     pub(crate) cvars_record: RecordCvars,
     /// Names of monitoring to turn on; `all` is one of them.
@@ -95,6 +96,7 @@ impl Default for Config {
             peers: true,
             machine: true,
             notices: Notices::All,
+            labels: Vec::new(),
             cvars: Vec::new(),
             cvars_record: RecordCvars::Changed,
             enable: Vec::new(),
@@ -162,10 +164,10 @@ pub(crate) enum RecordCvars {
 /// One environment variable.
 pub(crate) struct Setting {
     pub(crate) name: &'static str,
-    /// Shown in README.md.
+    /// Shown in docs/settings.md.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) default: &'static str,
-    /// Shown in README.md.
+    /// Shown in docs/settings.md.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) meaning: &'static str,
     /// Takes the value over, or says what is wrong with it.
@@ -466,18 +468,20 @@ pub(crate) const TABLE: &[Setting] = &[
         },
     },
     Setting {
+        name: "GYAN_LABELS",
+        default: "",
+        meaning: "what to know a run by among others, such as the size of its problem: `name=value;...`",
+        set: |config, value| {
+            config.labels = pairs("GYAN_LABELS", value, &mut config.warnings);
+            Ok(())
+        },
+    },
+    Setting {
         name: "GYAN_CVARS",
         default: "",
         meaning: "control variables to set, as early as the library allows: `name=value;...`",
         set: |config, value| {
-            for item in value.split(';').map(str::trim).filter(|item| !item.is_empty()) {
-                match item.split_once('=') {
-                    Some((name, value)) => {
-                        config.cvars.push((name.trim().to_owned(), value.trim().to_owned()));
-                    }
-                    None => config.warnings.push(format!("GYAN_CVARS: {item}: no value; ignored")),
-                }
-            }
+            config.cvars = pairs("GYAN_CVARS", value, &mut config.warnings);
             Ok(())
         },
     },
@@ -649,7 +653,9 @@ impl Config {
         let mut config = Config::default();
         for (name, value) in variables {
             let Some(setting) = TABLE.iter().find(|setting| setting.name == name) else {
-                config.warnings.push(format!("{name}: is no setting of gyan; see its README"));
+                config
+                    .warnings
+                    .push(format!("{name}: is no setting of gyan; see docs/settings.md"));
                 continue;
             };
             let value = value.to_string_lossy();
@@ -711,6 +717,18 @@ pub(crate) fn may_be_first_rank() -> bool {
 /// The names of all variables of the environment that are text.
 pub(crate) fn names() -> Vec<String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
+}
+
+/// The pairs of `name=value;...`, and a warning for what is none.
+fn pairs(setting: &str, value: &str, warnings: &mut Vec<String>) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for item in value.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+        match item.split_once('=') {
+            Some((name, value)) => pairs.push((name.trim().to_owned(), value.trim().to_owned())),
+            None => warnings.push(format!("{setting}: {item}: no value; ignored")),
+        }
+    }
+    pairs
 }
 
 /// Sets a variable for the MPI library, which reads it at its start: the user asked for that by
@@ -809,11 +827,11 @@ mod tests {
     }
 
     #[test]
-    fn the_table_in_the_readme_is_this_table() {
-        let readme = include_str!("../../../README.md");
+    fn the_table_in_the_manual_is_this_table() {
+        let manual = include_str!("../../../docs/settings.md");
         for Setting { name, default, meaning, .. } in TABLE {
             let row = format!("| `{name}` | {default} | {meaning} |");
-            assert!(readme.contains(&row), "README.md lacks the row\n{row}");
+            assert!(manual.contains(&row), "docs/settings.md lacks the row\n{row}");
         }
     }
 }

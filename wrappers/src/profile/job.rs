@@ -7,6 +7,8 @@ use std::iter;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use gyan_results::Label;
+
 use crate::config::{Config, Live, launcher};
 use crate::profile::output::Place;
 
@@ -20,6 +22,8 @@ pub(crate) struct Job {
     pub(crate) id: String,
     /// Empty when the user does not want it recorded.
     pub(crate) command: Vec<String>,
+    /// What the user says of the run.
+    pub(crate) labels: Vec<Label>,
     pub(crate) host: String,
     pub(crate) pid: u32,
     /// UTC, RFC 3339.
@@ -63,6 +67,7 @@ impl Job {
         Job {
             id,
             command: if config.record_command { command_line() } else { Vec::new() },
+            labels: labels(config),
             host: host(),
             pid,
             started: timestamp(
@@ -73,6 +78,12 @@ impl Job {
             elsewhere,
         }
     }
+}
+
+fn labels(config: &Config) -> Vec<Label> {
+    let label =
+        |(name, value): &(String, String)| Label { name: name.clone(), value: value.clone() };
+    config.labels.iter().map(label).collect()
 }
 
 /// Where `directory` is, also when the program changes to another one later. As it is where the

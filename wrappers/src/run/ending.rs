@@ -313,6 +313,7 @@ impl Run {
             job: JobOfProfile {
                 id: self.job.id.clone(),
                 command: self.job.command.clone(),
+                labels: self.job.labels.clone(),
                 started: self.job.started.clone(),
                 elapsed_s,
             },

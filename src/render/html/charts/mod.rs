@@ -3,6 +3,7 @@
 
 mod bands;
 mod bars;
+mod curves;
 mod histogram;
 mod matrix;
 mod ranks;
@@ -25,7 +26,8 @@ const COLOURS: usize = 7;
 
 pub(super) fn chart(of: &Chart, id: &str) -> Markup {
     // Two of those that need not be wide fit side by side.
-    let is_narrow = matches!(of.picture, Picture::Histogram(_) | Picture::Matrix(_));
+    let is_narrow =
+        matches!(of.picture, Picture::Histogram(_) | Picture::Matrix(_) | Picture::Curves(_));
     html! {
         figure class=[is_narrow.then_some("half")] {
             figcaption {
@@ -39,6 +41,7 @@ pub(super) fn chart(of: &Chart, id: &str) -> Markup {
                 Picture::Histogram(histogram) => (histogram::drawn(histogram, of, id)),
                 Picture::Matrix(matrix) => (matrix::drawn(matrix, of, id)),
                 Picture::Spans(spans) => (spans::drawn(spans, of, id)),
+                Picture::Curves(curves) => (curves::drawn(curves, of, id)),
                 Picture::Bands(bands) => (bands::drawn(bands, of, id)),
             }
             @if !of.notes.is_empty() {

@@ -1,6 +1,8 @@
 //! `gyan run`: puts libgyan.so into the ranks of a program. In front of a launcher it waits for
 //! the end, passes the exit code on and prints the report; started by one, it becomes the rank.
 
+mod repeat;
+
 use std::env;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder};
@@ -30,7 +32,7 @@ const KEEPERS: Duration = Duration::from_secs(20);
 /// And those of other hosts, where a rank is missing.
 const OTHER_HOSTS: Duration = Duration::from_secs(2);
 
-type Variables = Vec<(&'static str, OsString)>;
+type Variables = Vec<(String, OsString)>;
 
 pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     let Some(program) = options.command.first() else {
@@ -49,12 +51,22 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         }
         output::may_write(page, options.force)?;
     }
-    let mut variables: Variables = vec![("LD_PRELOAD", preload(&library()?))];
-    if let Some(bad) = options.set.iter().find(|setting| !setting.contains('=')) {
-        return Err(Error::new(format!("--set {bad}"), "no value", "write NAME=VALUE"));
+    if is_rank && options.repeat.is_some() {
+        let why = "a rank that a launcher started cannot start the others again";
+        let remedy = "put gyan in front of the launcher: gyan run --repeat N -- mpirun ...";
+        return Err(Error::new("--repeat", why, remedy));
     }
+    let mut variables: Variables = vec![("LD_PRELOAD".into(), preload(&library()?))];
     let joined = |list: &[String], by| (!list.is_empty()).then(|| list.join(by));
+    for (option, given) in
+        [("--set", &options.set), ("--label", &options.label), ("--alternate", &options.alternate)]
+    {
+        if let Some(bad) = given.iter().find(|setting| !setting.contains('=')) {
+            return Err(Error::new(format!("{option} {bad}"), "no value", "write NAME=VALUE"));
+        }
+    }
     for (name, setting) in [
+        ("GYAN_LABELS", joined(&options.label, ";")),
         ("GYAN_PVARS", options.pvars.clone()),
         ("GYAN_CVARS", joined(&options.set, ";")),
         ("GYAN_ENABLE", joined(&options.enable, ",")),
@@ -64,18 +76,29 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         ("GYAN_WATCH", options.watch.clone()),
         ("GYAN_EVENTS", options.events.clone()),
     ] {
-        variables.extend(setting.map(|setting| (name, setting.into())));
+        variables.extend(setting.map(|setting| (name.into(), setting.into())));
     }
     if let Some(how) = reduce(options, is_rank) {
-        variables.push(("GYAN_REDUCE", how.into()));
+        variables.push(("GYAN_REDUCE".into(), how.into()));
     }
     if is_rank {
         if let Some(output) = output_directory(options)? {
-            variables.push(("GYAN_OUTPUT", output.into()));
+            variables.push(("GYAN_OUTPUT".into(), output.into()));
         }
         return Err(become_rank(&options.command, variables));
     }
-    in_front(options, launcher, variables)
+    let chosen = output_directory(options)?;
+    let name = launcher::program_name(launcher, &options.command);
+    let is_new = chosen.is_none();
+    let output = match chosen {
+        Some(output) => output,
+        None => new_directory(name.as_deref().unwrap_or("run"))?,
+    };
+    let run = InFront { options, launcher, variables };
+    match options.repeat {
+        Some(number) => repeat::repeat(&run, &output, number),
+        None => once(&run, output, is_new, is_new && name.is_none()),
+    }
 }
 
 /// Whether the ranks are to reduce their profiles themselves. Only in front of a launcher it is sure that
@@ -86,48 +109,55 @@ fn reduce(options: &RunOptions, is_rank: bool) -> Option<String> {
     options.reduce.clone().or(default)
 }
 
-/// Runs the command, waits, and reports.
-fn in_front(
-    options: &RunOptions,
+/// What is run, with gyan in front of it.
+struct InFront<'a> {
+    options: &'a RunOptions,
     launcher: Option<Launcher>,
-    mut variables: Variables,
-) -> Result<u8, Error> {
-    let chosen = output_directory(options)?;
-    let is_new = chosen.is_none();
-    let name = launcher::program_name(launcher, &options.command);
-    let is_named = chosen.is_some() || name.is_some();
-    let mut output = match chosen {
-        Some(output) => output,
-        None => new_directory(name.as_deref().unwrap_or("run"))?,
-    };
-    make_way(&output, options.force)?;
-    variables.push(("GYAN_OUTPUT", output.clone().into()));
-    variables.push(("GYAN_NOTICES", "warnings".into()));
-    let (line, own) = launcher::command_line(launcher, &options.command, &variables);
-    let Some((program, arguments)) = line.split_first() else {
-        return Err(Error::new("gyan run", "no program", "name it after --"));
-    };
-    let mut command = Command::new(program);
-    let status = run_and_wait(command.args(arguments).envs(own));
-    if !keepers::have_ended(&output, KEEPERS) {
-        anstream::eprintln!(
-            "gyan: {}: its file system does not answer: profiles are still to be written",
-            output.display()
-        );
+    variables: Variables,
+}
+
+impl InFront<'_> {
+    /// Runs the command with the profiles in `output`, and waits for it and them. `more` is set too: for the launcher as
+    /// well as for the ranks.
+    fn run(&self, output: &Path, more: &[(String, String)]) -> Result<ExitStatus, Error> {
+        make_way(output, self.options.force)?;
+        let mut variables = self.variables.clone();
+        variables.push(("GYAN_OUTPUT".into(), output.into()));
+        variables.push(("GYAN_NOTICES".into(), "warnings".into()));
+        variables.extend(more.iter().map(|(name, value)| (name.clone(), value.into())));
+        let (line, own) = launcher::command_line(self.launcher, &self.options.command, &variables);
+        let Some((program, arguments)) = line.split_first() else {
+            return Err(Error::new("gyan run", "no program", "name it after --"));
+        };
+        let more = more.iter().map(|(name, value)| (name, value));
+        let status = run_and_wait(Command::new(program).args(arguments).envs(own).envs(more));
+        if !keepers::have_ended(output, KEEPERS) {
+            anstream::eprintln!(
+                "gyan: {}: its file system does not answer: profiles are still to be written",
+                output.display()
+            );
+        }
+        if status.as_ref().is_ok_and(|status| !status.success()) {
+            wait_for_other_hosts(output);
+        }
+        status
     }
-    if status.as_ref().is_ok_and(|status| !status.success()) {
-        wait_for_other_hosts(&output);
-    }
+}
+
+/// Runs the command and reports. `is_new`: the directory was made for this; `is_nameless`: the command line did not tell
+/// what to call it.
+fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> Result<u8, Error> {
+    let status = run.run(&output, &[]);
     if is_new {
         // Where nothing was written: one with something in it stays.
         let _ = fs::remove_dir(&output);
     }
     let status = status?;
-    if !is_named {
+    if is_nameless {
         output = named_by_rank_0(&output).unwrap_or(output);
     }
-    if !options.no_report || options.html.is_some() {
-        show(&output, options);
+    if !run.options.no_report || run.options.html.is_some() {
+        show(&output, run.options);
     }
     Ok(exit_code(status))
 }

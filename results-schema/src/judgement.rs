@@ -1,0 +1,127 @@
+//! Whether a program got worse: what `gyan check` says of runs against baselines. Schema `gyan.check/1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Number, Tool};
+
+/// Runs of a program, judged by rules against earlier runs of it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Judgement {
+    /// [`CHECK_SCHEMA`](crate::CHECK_SCHEMA).
+    pub schema: String,
+    /// What wrote it.
+    pub tool: Tool,
+    /// Whether no row failed.
+    pub passed: bool,
+    /// The runs that are judged, as they were named.
+    pub runs: Vec<String>,
+    /// The runs that they are compared with.
+    pub baselines: Vec<String>,
+    /// In what the runs differ from the baselines, so that numbers cannot be compared, or mean less.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+    /// The functions whose calls are not judged, because the rules leave them out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ignored: Vec<String>,
+    /// Each number and finding that was looked at, by rule.
+    pub rows: Vec<JudgedRow>,
+}
+
+impl Judgement {
+    /// The rows of a rule, or of those with a result.
+    pub fn of(&self, rule: CheckRule) -> impl Iterator<Item = &JudgedRow> {
+        self.rows.iter().filter(move |row| row.rule == rule)
+    }
+
+    /// The rows that failed.
+    pub fn failed(&self) -> impl Iterator<Item = &JudgedRow> {
+        self.rows.iter().filter(|row| row.result == CheckResult::Failed)
+    }
+}
+
+/// One number or finding, judged.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct JudgedRow {
+    /// By which rule.
+    pub rule: CheckRule,
+    /// The function, what was counted, which time, or the id of a finding.
+    pub what: String,
+    /// What came of it.
+    pub result: CheckResult,
+    /// What the numbers are in: `s`, `bytes`, or empty.
+    pub unit: String,
+    /// The number of the baselines: the largest count, the median of times, how many baselines have the finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baseline: Option<Number>,
+    /// The number of the runs: the smallest count, the median of times, how many runs have the finding.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub now: Option<Number>,
+    /// What that may be at most; a time above it fails only when noise does not explain it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<Number>,
+    /// Of a time: the probability that noise alone makes it so much worse, corrected for the number of times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub p: Option<f64>,
+    /// What there is to say of it: the title of a finding, or why it was not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remark: Option<String>,
+}
+
+/// What is judged.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckRule {
+    /// Whether every rank is there, and called `MPI_Finalize`.
+    Ended,
+    /// Calls of a function: exact.
+    Calls,
+    /// Bytes that the calls of a function handed to MPI: exact.
+    Bytes,
+    /// Messages and accesses to the memory of other ranks, and their bytes: exact.
+    Messages,
+    /// Findings that no baseline has.
+    Findings,
+    /// Times, which differ from run to run.
+    Times,
+}
+
+impl CheckRule {
+    /// All of them, in the order of the rows.
+    pub const ALL: [CheckRule; 6] = [
+        CheckRule::Ended,
+        CheckRule::Calls,
+        CheckRule::Bytes,
+        CheckRule::Messages,
+        CheckRule::Findings,
+        CheckRule::Times,
+    ];
+
+    /// The name in files and rules.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            CheckRule::Ended => "ended",
+            CheckRule::Calls => "calls",
+            CheckRule::Bytes => "bytes",
+            CheckRule::Messages => "messages",
+            CheckRule::Findings => "findings",
+            CheckRule::Times => "times",
+        }
+    }
+}
+
+/// What came of judging something.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckResult {
+    /// It is not worse than the rules allow.
+    Passed,
+    /// It is.
+    Failed,
+    /// Nothing can be said.
+    NotJudged,
+}

@@ -1,0 +1,247 @@
+//! How a program scales: runs of it at several sizes, and the laws by which its numbers grow. Schema `gyan.scale/1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::Tool;
+
+/// Runs of one program at several sizes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Scaling {
+    /// [`SCALE_SCHEMA`](crate::SCALE_SCHEMA).
+    pub schema: String,
+    /// What wrote it.
+    pub tool: Tool,
+    /// The program: the name of its file.
+    pub program: String,
+    /// What a size is: `ranks`, or the name of a setting.
+    pub by: String,
+    /// Whether the work grows with the number of ranks; else it is the same at each size.
+    pub is_weak: bool,
+    /// The size for which numbers are predicted.
+    pub target: f64,
+    /// The sizes, the smallest first.
+    pub sizes: Vec<ScaleSize>,
+    /// The last size at which all ranks are on as many hosts as at the first, where a later one takes more hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node_boundary: Option<f64>,
+    /// What is measured at each size, the largest predicted share of the run time first, then what grows most.
+    pub rows: Vec<ScaleRow>,
+    /// What cannot be compared, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub remarks: Vec<String>,
+}
+
+/// One size: one run or several.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScaleSize {
+    /// The size.
+    pub size: f64,
+    /// The runs, as they were named.
+    pub runs: Vec<String>,
+    /// Number of ranks.
+    pub ranks: u32,
+    /// Number of hosts.
+    pub hosts: usize,
+    /// Whether ranks share processors, so that times say little.
+    pub is_oversubscribed: bool,
+    /// Seconds of the run: the rank that takes longest, the median of the runs.
+    pub run_s: f64,
+    /// The shortest and the longest of several runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_range_s: Option<[f64; 2]>,
+    /// How many times as fast as at the smallest size; where the work grows, times the work.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub speed_up: Option<f64>,
+    /// The speed-up as a part of the ideal one: the number of ranks as a multiple of that of the smallest size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub efficiency: Option<f64>,
+    /// Those of POP, the median of the runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pop: Option<ScalePop>,
+}
+
+/// The efficiencies of POP at one size (see [`Efficiencies`](crate::Efficiencies)).
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScalePop {
+    /// 1 when each rank has the same work.
+    pub load_balance: f64,
+    /// 1 when the rank with the most work spends no time in MPI.
+    pub communication: f64,
+    /// The part of the time of all ranks that is spent outside MPI.
+    pub parallel: f64,
+    /// The time outside MPI of all ranks at the smallest size, as a multiple of that at this one; where the work grows,
+    /// of a rank.
+    pub computation: f64,
+    /// `parallel` x `computation`.
+    pub global: f64,
+}
+
+/// What a number is of.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaleKind {
+    /// Seconds of the whole run.
+    RunTime,
+    /// Seconds in MPI.
+    InMpi,
+    /// Seconds outside MPI.
+    OwnCode,
+    /// Seconds in a function.
+    Time,
+    /// Calls of a function.
+    Calls,
+    /// Bytes that a function was given.
+    Bytes,
+    /// A performance variable.
+    Variable,
+    /// The queues of messages.
+    Queue,
+    /// What the process used of the machine.
+    Resource,
+    /// How many other ranks a rank sends to.
+    Peers,
+}
+
+/// What a number is in.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScaleUnit {
+    /// A number of things.
+    Count,
+    /// Seconds.
+    Seconds,
+    /// Bytes.
+    Bytes,
+}
+
+/// One number over the sizes.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScaleRow {
+    /// What it is of.
+    pub kind: ScaleKind,
+    /// The function, the variable, or what else it is.
+    pub name: String,
+    /// What it is in.
+    pub unit: ScaleUnit,
+    /// What is known at each size; a size without the number has none.
+    pub points: Vec<ScalePoint>,
+    /// How the average over the ranks grows.
+    pub average: Fit,
+    /// How the maximum over the ranks grows.
+    pub maximum: Fit,
+    /// How the maximum as a multiple of the average grows; none where that is 1 at every size.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imbalance: Option<Fit>,
+    /// Of the run time at the largest size, for a time of which the run consists: own code and functions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub share: Option<f64>,
+    /// The same at the target, as the laws say: of the sum of all such predictions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target_share: Option<f64>,
+}
+
+/// One number at one size, over ranks; each the median of the runs of that size.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ScalePoint {
+    /// The size.
+    pub size: f64,
+    /// The smallest.
+    pub min: f64,
+    /// The mean.
+    pub avg: f64,
+    /// The largest.
+    pub max: f64,
+    /// The smallest and the largest mean of several runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub range: Option<[f64; 2]>,
+}
+
+/// How a number grows.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Fit {
+    /// The law.
+    pub growth: Growth,
+    /// By how much a law is off at a size that it was not fitted to: the root of the mean square of the relative errors, each size
+    /// left out once. None for what is no law.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<f64>,
+    /// A size at which the number is far from the law that all others follow, and which was left out for that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outlier: Option<f64>,
+    /// What the law says at the target.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub predicted: Option<Predicted>,
+    /// The law at sizes from the smallest to the target, for a picture.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub curve: Vec<Predicted>,
+}
+
+/// What a law says at a size, with the interval in which 95 of 100 measurements are, if one of the laws that fit as well
+/// holds.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Predicted {
+    /// The size.
+    pub size: f64,
+    /// The number.
+    pub value: f64,
+    /// The lower end.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+}
+
+/// The shapes of growth that are told apart.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "shape")]
+pub enum Growth {
+    /// 0 at every size.
+    Zero,
+    /// The same at every size, but for the noise.
+    Constant {
+        /// The mean.
+        value: f64,
+    },
+    /// `constant + coefficient * p^exponent * log2(p)^logarithms`.
+    Law {
+        /// What does not depend on the size.
+        constant: f64,
+        /// Of the term.
+        coefficient: f64,
+        /// Of the size.
+        exponent: f64,
+        /// Of its logarithm.
+        logarithms: i32,
+    },
+    /// Too few sizes for a law: the slope between them on logarithmic scales. 1 is in proportion, 0 is constant.
+    Slope {
+        /// By least squares; none where a number is 0 or below.
+        slope: Option<f64>,
+    },
+    /// Another direction from some size on.
+    Bend {
+        /// The last size of the first direction.
+        until: f64,
+        /// The slope until there, on logarithmic scales; none where a number is 0 or below.
+        before: Option<f64>,
+        /// The slope from there on.
+        after: Option<f64>,
+        /// Whether it rises before.
+        rises: bool,
+        /// Whether it then stays; else it turns round.
+        stays: bool,
+    },
+    /// What the laws of its parts add up to: of the run time, and of the time in MPI.
+    Sum,
+    /// None of these.
+    Irregular,
+}

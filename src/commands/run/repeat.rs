@@ -1,0 +1,121 @@
+//! `gyan run --repeat`: the same program again and again, in turn with other settings, into a directory of runs.
+
+use std::io::{self, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use gyan_results::Summary;
+
+use super::{InFront, exit_code, relative};
+use crate::error::Error;
+use crate::input::runs;
+use crate::view::{self, Repeats};
+use crate::{DONE, render};
+
+/// What the runs without a setting of their own are called where others have one.
+const DEFAULT: &str = "default";
+/// Characters of the progress bar.
+const BAR: usize = 20;
+
+/// Runs that differ in nothing.
+struct Group {
+    name: String,
+    directory: PathBuf,
+    /// Environment variables.
+    settings: Vec<(String, String)>,
+}
+
+/// Runs the command `number` times, with each of the settings that alternate and without any, in turn.
+pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Error> {
+    let groups = groups(run, output);
+    let width = number.to_string().len();
+    let all = number as usize * groups.len();
+    let begun = Instant::now();
+    let mut code = DONE;
+    let mut done = 0;
+    'runs: for round in 1..=number {
+        for group in &groups {
+            progress(done, all, begun.elapsed());
+            let directory = group.directory.join(format!("run-{round:0width$}"));
+            code = exit_code(run.run(&directory, &group.settings)?);
+            done += 1;
+            if code != DONE {
+                let directory = relative(&directory).display();
+                anstream::eprintln!(
+                    "gyan: run {done} of {all} ended with code {code}, so no other was started; its profiles are in \
+                     {directory}"
+                );
+                break 'runs;
+            }
+        }
+    }
+    if !run.options.no_report {
+        show(&groups, output)?;
+    }
+    Ok(code)
+}
+
+fn groups(run: &InFront, output: &Path) -> Vec<Group> {
+    if run.options.alternate.is_empty() {
+        let directory = output.to_owned();
+        return vec![Group { name: String::new(), directory, settings: Vec::new() }];
+    }
+    let default =
+        Group { name: DEFAULT.into(), directory: output.join(DEFAULT), settings: Vec::new() };
+    let others = run.options.alternate.iter().map(|setting| {
+        let (name, value) = setting.split_once('=').unwrap_or((setting, ""));
+        let mut labels = run.options.label.clone();
+        labels.push(setting.clone());
+        let settings =
+            vec![(name.to_owned(), value.to_owned()), ("GYAN_LABELS".to_owned(), labels.join(";"))];
+        let safe =
+            |c: char| if c.is_ascii_alphanumeric() || "._-=+,:".contains(c) { c } else { '_' };
+        let directory = output.join(setting.chars().map(safe).collect::<String>());
+        Group { name: setting.clone(), directory, settings }
+    });
+    [default].into_iter().chain(others).collect()
+}
+
+/// A line before each run, for who waits in front of a terminal: the program writes there too.
+fn progress(done: usize, all: usize, elapsed: Duration) {
+    if !io::stderr().is_terminal() {
+        return;
+    }
+    let filled = BAR * done / all;
+    let bar = format!("{}{}", "=".repeat(filled), " ".repeat(BAR - filled));
+    let left = match u32::try_from(done) {
+        Ok(done @ 1..) => {
+            let left = elapsed / done * u32::try_from(all).unwrap_or(done).saturating_sub(done);
+            format!(", {} left", humantime::format_duration(Duration::from_secs(left.as_secs())))
+        }
+        _ => String::new(),
+    };
+    anstream::eprintln!("gyan: [{bar}] run {} of {all}{left}", done + 1);
+}
+
+/// How long the runs took, and how to go on.
+fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
+    let mut summaries: Vec<(&str, Vec<Summary>)> = Vec::new();
+    for group in groups.iter().filter(|group| group.directory.is_dir()) {
+        let runs = runs::open(std::slice::from_ref(&group.directory))?;
+        summaries.push((&group.name, runs.into_iter().map(|run| run.summary).collect()));
+    }
+    let repeats: Vec<Repeats> =
+        summaries.iter().map(|(name, summaries)| Repeats { name, summaries }).collect();
+    anstream::eprintln!();
+    // A closed stderr leaves nobody to tell.
+    let _ = render::table(&mut anstream::stderr().lock(), &view::repeats(&repeats));
+    anstream::eprintln!("\nruns in {}", relative(output).display());
+    if let [default, other, ..] = groups {
+        let [default, other] = [default, other].map(|group| quoted(relative(&group.directory)));
+        anstream::eprintln!("compare them: gyan diff {default} {other}");
+    }
+    Ok(())
+}
+
+/// As a word of a shell.
+fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:,@%".contains(c);
+    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
+}

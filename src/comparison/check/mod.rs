@@ -1,0 +1,382 @@
+//! Is a program worse than it was? New runs against baselines, by rules: counts against a limit, findings by name, times
+//! against the noise of the baselines.
+//!
+//! It deliberately says nothing of what got better, and does not explain: that is what a comparison of two runs is for.
+
+mod noise;
+mod rules;
+
+use std::collections::BTreeSet;
+
+use gyan_results::{
+    CHECK_SCHEMA, CallSummary, CheckResult, CheckRule, Finding, JudgedRow, Judgement, Number,
+    Statistic, Summary, Tool, TrafficKind,
+};
+use wildmatch::WildMatch;
+
+use super::statistics::{ALPHA, benjamini_hochberg, median};
+use rules::Limit;
+pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
+
+/// A run with what was found in it.
+pub(crate) struct Checked {
+    pub(crate) name: String,
+    pub(crate) summary: Summary,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Why a run ended otherwise than by `MPI_Finalize` on all ranks, which are all there; none when it did not.
+pub(crate) fn what_is_missing(summary: &Summary) -> Option<String> {
+    let ranks = &summary.ranks;
+    if !ranks.is_complete() {
+        return Some(format!("{} of {} ranks are there", ranks.reduced, ranks.expected));
+    }
+    let first = ranks.ended_badly.first()?;
+    let (number, rank) = (ranks.ended_badly.len(), first.rank);
+    Some(format!(
+        "{number} of {} ranks did not call MPI_Finalize, first rank {rank}",
+        ranks.expected
+    ))
+}
+
+/// Judges `new` runs by `rules`. `findings`: the names of all that there are. Both sides have one run at least.
+pub(crate) fn judge(
+    new: &[Checked],
+    baselines: &[Checked],
+    rules: &Rules,
+    findings: &[&str],
+    tool: Tool,
+) -> Judgement {
+    let sides = Sides { new, baselines, rules };
+    let (set_up, ignored) = (sides.set_up(), sides.ignored());
+    let mut rows = sides.ended();
+    rows.extend(sides.calls());
+    rows.extend(sides.bytes());
+    rows.extend(sides.messages());
+    rows.extend(sides.findings(findings));
+    rows.extend(sides.times());
+    let names = |of: &[Checked]| of.iter().map(|run| run.name.clone()).collect();
+    Judgement {
+        schema: CHECK_SCHEMA.to_owned(),
+        tool,
+        passed: rows.iter().all(|row| row.result != CheckResult::Failed),
+        runs: names(new),
+        baselines: names(baselines),
+        remarks: set_up,
+        ignored,
+        rows,
+    }
+}
+
+struct Sides<'a> {
+    new: &'a [Checked],
+    baselines: &'a [Checked],
+    rules: &'a Rules,
+}
+
+fn row(rule: CheckRule, what: impl Into<String>, unit: &str, failed: bool) -> JudgedRow {
+    let result = if failed { CheckResult::Failed } else { CheckResult::Passed };
+    JudgedRow {
+        rule,
+        what: what.into(),
+        result,
+        unit: unit.to_owned(),
+        baseline: None,
+        now: None,
+        at_most: None,
+        p: None,
+        remark: None,
+    }
+}
+
+fn not_judged(rule: CheckRule, what: impl Into<String>, unit: &str, why: &str) -> JudgedRow {
+    let result = CheckResult::NotJudged;
+    JudgedRow { result, remark: Some(why.to_owned()), ..row(rule, what, unit, false) }
+}
+
+impl<'a> Sides<'a> {
+    fn all(&self) -> impl Iterator<Item = &'a Summary> {
+        self.baselines.iter().chain(self.new).map(|run| &run.summary)
+    }
+
+    fn have_as_many_ranks(&self) -> bool {
+        self.differs(|summary| summary.ranks.expected.to_string()).is_none()
+    }
+
+    /// What a baseline and a new run have of something in which not all runs are alike.
+    fn differs(&self, of: impl Fn(&Summary) -> String) -> Option<(String, String)> {
+        let first = of(&self.baselines.first()?.summary);
+        let other = self.all().map(&of).find(|other| *other != first)?;
+        Some((first, other))
+    }
+
+    /// In what the runs differ that a check compares numbers of.
+    fn set_up(&self) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let program = |summary: &Summary| {
+            let program = summary.job.command.first();
+            program.and_then(|path| path.rsplit('/').next()).unwrap_or_default().to_owned()
+        };
+        let arguments =
+            |summary: &Summary| summary.job.command.get(1..).unwrap_or_default().join(" ");
+        if let Some((one, other)) = self.differs(program) {
+            remarks.push(format!("runs of different programs: {one} and {other}"));
+        } else if let Some((one, other)) = self.differs(arguments) {
+            remarks.push(format!("different arguments: \"{one}\" and \"{other}\""));
+        }
+        if let Some((one, other)) = self.differs(|of| of.ranks.expected.to_string()) {
+            remarks.push(format!(
+                "{one} and {other} ranks: only calls that all ranks of a run make equally often are compared, for each \
+                 rank; bytes, messages and times are not"
+            ));
+        }
+        let library = |of: &Summary| {
+            let name = of.mpi.library.split(',').next().unwrap_or_default();
+            name.split_whitespace().collect::<Vec<_>>().join(" ")
+        };
+        if let Some((one, other)) = self.differs(library) {
+            remarks.push(format!("different MPI libraries: {one} and {other}"));
+        }
+        remarks
+    }
+
+    fn ignored(&self) -> Vec<String> {
+        let functions = self.functions();
+        let ignored = functions.iter().filter(|name| self.rules.ignores(name));
+        ignored.map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Whether the new runs came to their end.
+    fn ended(&self) -> Vec<JudgedRow> {
+        if !self.rules.wants_ends() {
+            return Vec::new();
+        }
+        let row = |run: &Checked| {
+            let missing = what_is_missing(&run.summary);
+            let failed = missing.is_some();
+            JudgedRow { remark: missing, ..row(CheckRule::Ended, &run.name, "", failed) }
+        };
+        self.new.iter().map(row).collect()
+    }
+
+    /// The functions that some run called.
+    fn functions(&self) -> BTreeSet<&'a str> {
+        self.all().flat_map(|summary| &summary.calls).map(|call| call.name.as_str()).collect()
+    }
+
+    fn judged_functions(&self) -> impl Iterator<Item = &'a str> {
+        self.functions().into_iter().filter(|name| !self.rules.ignores(name))
+    }
+
+    fn calls(&self) -> Vec<JudgedRow> {
+        let as_many_ranks = self.have_as_many_ranks();
+        let row = |function: &str| {
+            let limit = self.rules.calls.limit(function).0?;
+            let count = |summary: &Summary| match call(summary, function) {
+                None => Some(Number::Integer(0)),
+                Some(call) if as_many_ranks => Some(call.count.sum),
+                Some(call) => of_each_rank(&call.count, summary),
+            };
+            self.grown(CheckRule::Calls, function, "", limit, count)
+        };
+        self.judged_functions().filter_map(row).collect()
+    }
+
+    fn bytes(&self) -> Vec<JudgedRow> {
+        if !self.have_as_many_ranks() {
+            return Vec::new();
+        }
+        let row = |function: &str| {
+            let limit = self.rules.bytes.limit(function).0?;
+            let bytes = |summary: &Summary| match call(summary, function) {
+                None => Some(Number::Integer(0)),
+                Some(call) => call.bytes.as_ref().map(|bytes| bytes.sum),
+            };
+            self.grown(CheckRule::Bytes, function, "bytes", limit, bytes)
+        };
+        self.judged_functions().filter_map(row).collect()
+    }
+
+    fn messages(&self) -> Vec<JudgedRow> {
+        let Limit(Some(limit)) = self.rules.messages.growth_percent else { return Vec::new() };
+        if !self.have_as_many_ranks() {
+            return Vec::new();
+        }
+        // Nothing is known where something was sent, and to nobody.
+        let sends = |call: &CallSummary| call.name.to_ascii_lowercase().contains("send");
+        if self.all().any(|of| of.peers.is_empty() && of.calls.iter().any(sends)) {
+            let why = "a run does not tell who sent to whom (GYAN_PEERS=off, or an older gyan)";
+            return vec![not_judged(CheckRule::Messages, "messages", "", why)];
+        }
+        let traffic = |kind: TrafficKind, bytes: bool| {
+            move |summary: &Summary| {
+                let of = summary.peers.iter().find(|of| of.kind == kind);
+                let number = of.map_or(0, |of| if bytes { of.bytes } else { of.number });
+                Some(Number::Integer(number.into()))
+            }
+        };
+        [
+            ("messages", "", traffic(TrafficKind::Messages, false)),
+            ("bytes of messages", "bytes", traffic(TrafficKind::Messages, true)),
+            ("accesses", "", traffic(TrafficKind::Accesses, false)),
+            ("bytes of accesses", "bytes", traffic(TrafficKind::Accesses, true)),
+        ]
+        .into_iter()
+        .filter_map(|(what, unit, of)| self.grown(CheckRule::Messages, what, unit, limit, of))
+        .collect()
+    }
+
+    /// A count, judged: even the smallest of the new runs is above what the baselines allow. Where these differ from each
+    /// other the count depends on more than the program, and may grow once more as much. None where it is not known, or 0
+    /// in every run.
+    fn grown(
+        &self,
+        rule: CheckRule,
+        what: &str,
+        unit: &str,
+        limit: f64,
+        of: impl Fn(&Summary) -> Option<Number>,
+    ) -> Option<JudgedRow> {
+        let numbers = |runs: &[Checked]| runs.iter().map(|run| of(&run.summary)).collect();
+        let (before, now): (Option<Vec<Number>>, Option<Vec<Number>>) =
+            (numbers(self.baselines), numbers(self.new));
+        let by_size = |one: &Number, other: &Number| one.as_f64().total_cmp(&other.as_f64());
+        let (before, now) = (before?, now?.into_iter().min_by(by_size)?);
+        let most = before.iter().copied().max_by(by_size)?;
+        let spread = most.as_f64() - before.into_iter().min_by(by_size)?.as_f64();
+        let at_most = ((most.as_f64() + spread) * (1.0 + limit)).floor();
+        if most.is_zero() && now.is_zero() {
+            return None;
+        }
+        Some(JudgedRow {
+            baseline: Some(most),
+            now: Some(now),
+            at_most: Some(whole(at_most)),
+            remark: (spread > 0.0).then(|| "the baselines differ in it".to_owned()),
+            ..row(rule, what, unit, now.as_f64() > at_most)
+        })
+    }
+
+    fn findings(&self, ids: &[&str]) -> Vec<JudgedRow> {
+        let least = self.rules.findings.least_share_percent / 100.0;
+        let found = |run: &'a Checked, id: &str| run.findings.iter().find(|found| found.id == id);
+        let row = |id: &&str| {
+            let before = self.baselines.iter().filter(|run| found(run, id).is_some()).count();
+            let weighty =
+                |finding: &&Finding| finding.at_stake_share.is_none_or(|part| part >= least);
+            let now: Vec<&Finding> =
+                self.new.iter().filter_map(|run| found(run, id)).filter(weighty).collect();
+            let failed = before == 0 && now.len() == self.new.len();
+            let title = now.first().map(|finding| finding.title.clone());
+            JudgedRow {
+                baseline: Some(integer(before)),
+                now: Some(integer(now.len())),
+                remark: title,
+                ..row(CheckRule::Findings, *id, "", failed)
+            }
+        };
+        ids.iter().filter(|id| self.rules.names_finding(id)).map(row).collect()
+    }
+
+    fn times(&self) -> Vec<JudgedRow> {
+        let (Limit(Some(limit)), true) =
+            (self.rules.times.growth_percent, self.have_as_many_ranks())
+        else {
+            return Vec::new();
+        };
+        let mut times: Vec<(String, [Vec<f64>; 2])> = Vec::new();
+        let mut rows = Vec::new();
+        for name in &self.rules.times.judge {
+            let found = self.seconds(name);
+            if found.is_empty() {
+                let why = "it is not known of every run";
+                rows.push(not_judged(CheckRule::Times, name, "s", why));
+            }
+            times.extend(found);
+        }
+        times.dedup_by(|one, other| one.0 == other.0);
+        let probability =
+            |(_, [before, now]): &(String, [Vec<f64>; 2])| noise::probability(before, now);
+        let p: Vec<Option<f64>> = times.iter().map(probability).collect();
+        let known: Vec<f64> = p.iter().copied().flatten().collect();
+        let mut adjusted = benjamini_hochberg(&known).into_iter();
+        for ((name, [before, now]), p) in times.iter().zip(&p) {
+            let [Some(before_s), Some(now_s)] = [before, now].map(|of| median(of)) else {
+                continue;
+            };
+            let p = p.and_then(|_| adjusted.next());
+            let at_most = before_s * (1.0 + limit);
+            let judged = match p {
+                Some(p) => row(CheckRule::Times, name, "s", now_s > at_most && p <= ALPHA),
+                None => not_judged(CheckRule::Times, name, "s", &self.too_few()),
+            };
+            let [baseline, now, at_most] =
+                [before_s, now_s, at_most].map(|seconds| Some(Number::Double(seconds)));
+            rows.push(JudgedRow { baseline, now, at_most, p, ..judged });
+        }
+        rows
+    }
+
+    /// Why times cannot be told from noise, and what it takes.
+    fn too_few(&self) -> String {
+        let (before, now) = (self.baselines.len(), self.new.len());
+        match noise::new_runs_for(before) {
+            None => "one baseline does not tell the noise from run to run; 4 baselines and 4 new runs do".to_owned(),
+            Some(new) => format!(
+                "{before} baselines take {new} new runs to tell a change from noise, here {}",
+                if now == 1 { "is 1".to_owned() } else { format!("are {now}") }
+            ),
+        }
+    }
+
+    /// The times that `name` names, of each baseline and of each new run.
+    fn seconds(&self, name: &str) -> Vec<(String, [Vec<f64>; 2])> {
+        let of_runs = |name: &str, of: &dyn Fn(&Summary) -> Option<f64>| {
+            let side = |runs: &[Checked]| runs.iter().map(|run| of(&run.summary)).collect();
+            let (before, now): (Option<Vec<f64>>, Option<Vec<f64>>) =
+                (side(self.baselines), side(self.new));
+            Some((name.to_owned(), [before?, now?]))
+        };
+        match name {
+            "run" => {
+                let longest = |of: &Summary| Some(of.elapsed_s.as_ref()?.max.as_f64());
+                of_runs(name, &longest).into_iter().collect()
+            }
+            "in_mpi" => {
+                let average = |of: &Summary| Some(of.in_mpi.as_ref()?.time_s.avg);
+                of_runs(name, &average).into_iter().collect()
+            }
+            glob => {
+                let pattern = WildMatch::new(glob);
+                let functions = self.functions().into_iter().filter(|name| pattern.matches(name));
+                let average = |function: &str, of: &Summary| {
+                    let time = call(of, function)?.time_s.as_ref()?;
+                    Some(time.sum.as_f64() / f64::from(of.ranks.reduced.max(1)))
+                };
+                functions.filter_map(|name| of_runs(name, &|of| average(name, of))).collect()
+            }
+        }
+    }
+}
+
+fn call<'a>(summary: &'a Summary, function: &str) -> Option<&'a CallSummary> {
+    summary.calls.iter().find(|call| call.name == function)
+}
+
+/// The number that each rank has, where that is the same.
+fn of_each_rank(count: &Statistic, summary: &Summary) -> Option<Number> {
+    let is_same = count.min == count.max && count.ranks == u64::from(summary.ranks.reduced);
+    is_same.then_some(count.min)
+}
+
+fn integer(number: usize) -> Number {
+    Number::Integer(number as i128)
+}
+
+/// A whole double as an integer.
+fn whole(double: f64) -> Number {
+    // Counts lie far below 2^127.
+    #[allow(clippy::cast_possible_truncation)]
+    let integer = double as i128;
+    Number::Integer(integer)
+}

@@ -1,0 +1,418 @@
+//! How does a program scale? Runs of it at several sizes, by the number of ranks or by a setting.
+//!
+//! What the laws of the parts of the run time predict is added up, so that predicted shares are shares of one whole. The
+//! law of the run time itself is fitted apart from them.
+
+mod numbers;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use gyan_results::{
+    Fit, Growth, Predicted, SCALE_SCHEMA, ScaleKind, ScalePoint, ScalePop, ScaleRow, ScaleSize,
+    Scaling, Summary, Tool,
+};
+
+use super::growth::{Point, expected, fit};
+use super::statistics;
+use crate::error::Error;
+use crate::findings::efficiencies;
+use crate::input::runs::Run;
+use numbers::{Key, Spread, numbers};
+
+/// The target is so many times the largest size, where none is given.
+const FURTHER: f64 = 4.0;
+
+/// What was asked for.
+pub(crate) struct Question<'a> {
+    /// The setting whose value is the size; none for the number of ranks.
+    pub(crate) by: Option<&'a str>,
+    pub(crate) is_weak: bool,
+    pub(crate) target: Option<f64>,
+}
+
+/// How the runs scale, and why runs were left out.
+pub(crate) fn scaling(runs: &[Run], question: &Question) -> Result<(Scaling, Vec<String>), Error> {
+    let program = program_of_most(runs);
+    let mut left_out = Vec::new();
+    let mut sizes: BTreeMap<Size, Vec<&Run>> = BTreeMap::new();
+    for run in runs {
+        match usable(run, &program).and_then(|()| size(&run.summary, question.by)) {
+            Ok(size) => sizes.entry(size).or_default().push(run),
+            Err(why) => left_out.push(format!("{}: {why}; left out", run.path.display())),
+        }
+    }
+    if sizes.len() < 2 {
+        return Err(too_few(&sizes, question, &left_out));
+    }
+    let largest = sizes.last_key_value().map_or(1.0, |(size, _)| size.0);
+    let target = question.target.unwrap_or(FURTHER * largest);
+    let mut scaling = Scaling {
+        schema: SCALE_SCHEMA.to_owned(),
+        tool: Tool::gyan(),
+        program,
+        by: question.by.unwrap_or("ranks").to_owned(),
+        is_weak: question.is_weak,
+        target,
+        sizes: of_sizes(&sizes, question),
+        node_boundary: None,
+        rows: rows(&sizes, target),
+        remarks: remarks(&sizes),
+    };
+    scaling.node_boundary = node_boundary(&scaling.sizes);
+    Ok((scaling, left_out))
+}
+
+/// A size above 0, in its order.
+#[derive(Clone, Copy, PartialEq)]
+struct Size(f64);
+
+impl Eq for Size {}
+
+impl PartialOrd for Size {
+    fn partial_cmp(&self, other: &Size) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Size {
+    fn cmp(&self, other: &Size) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+/// The name of the program's file.
+fn program(summary: &Summary) -> String {
+    let first = summary.job.command.first().map_or("", String::as_str);
+    Path::new(first).file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
+}
+
+/// The program of most of the runs; of several the one that was named first.
+fn program_of_most(runs: &[Run]) -> String {
+    let programs: Vec<String> = runs.iter().map(|run| program(&run.summary)).collect();
+    let number = |name: &String| programs.iter().filter(|other| *other == name).count();
+    // The last maximum is kept.
+    programs.iter().rev().max_by_key(|name| number(name)).cloned().unwrap_or_default()
+}
+
+/// Why a run says nothing about scaling.
+fn usable(run: &Run, of: &str) -> Result<(), String> {
+    let name = program(&run.summary);
+    if name != of {
+        return Err(format!("is a run of {name}, not of {of}"));
+    }
+    if let Some(bad) = run.summary.ranks.ended_badly.first() {
+        return Err(format!("rank {} did not come to MPI_Finalize", bad.rank));
+    }
+    Ok(())
+}
+
+/// The size of a run: its ranks, the value of a label, of an argument of the program (`arg1`), or of a control variable.
+fn size(summary: &Summary, by: Option<&str>) -> Result<Size, String> {
+    let Some(by) = by else { return Ok(Size(f64::from(summary.ranks.expected))) };
+    let argument = by.strip_prefix("arg").and_then(|number| number.parse::<usize>().ok());
+    let label = summary.job.labels.iter().find(|label| label.name == by);
+    let text = if let Some(label) = label {
+        Some(&label.value)
+    } else if let Some(number) = argument {
+        summary.job.command.get(number)
+    } else {
+        let cvar = summary.cvars.iter().find(|cvar| cvar.name == by);
+        cvar.and_then(|cvar| cvar.value.as_ref())
+    };
+    let text = text.ok_or_else(|| format!("has no {by}"))?;
+    match text.trim().parse::<f64>() {
+        Ok(size) if size > 0.0 && size.is_finite() => Ok(Size(size)),
+        Ok(_) => Err(format!("{by} is {text}, and sizes are above 0")),
+        Err(_) => Err(format!("{by} is {text}, which is no number")),
+    }
+}
+
+fn too_few(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question, left_out: &[String]) -> Error {
+    let why = match (sizes.first_key_value(), left_out) {
+        (None, [only]) => return split(only),
+        (None, _) => "no run can be used".to_owned(),
+        (Some((size, runs)), _) => {
+            let runs = if runs.len() == 1 {
+                "one run is".to_owned()
+            } else {
+                format!("all {} runs are", runs.len())
+            };
+            match question.by {
+                None => format!("{runs} of {} ranks", size.0),
+                Some(by) => format!("{runs} of {by} = {}", size.0),
+            }
+        }
+    };
+    let others =
+        if left_out.is_empty() { String::new() } else { format!(" ({})", left_out.join("; ")) };
+    let remedy = if question.by.is_none() {
+        "name runs with different numbers of ranks, or --by a setting in which they differ"
+    } else {
+        "name runs in which it differs; gyan report --environment shows settings"
+    };
+    Error::new("gyan scale", format!("{why}{others}"), remedy)
+}
+
+fn split(left_out: &str) -> Error {
+    let (what, why) = left_out.split_once(": ").unwrap_or(("gyan scale", left_out));
+    Error::new(what, why.trim_end_matches("; left out"), "name other runs")
+}
+
+/// The median of what runs of the same size have.
+fn median(values: impl IntoIterator<Item = f64>) -> f64 {
+    let values: Vec<f64> = values.into_iter().collect();
+    statistics::median(&values).unwrap_or(0.0)
+}
+
+/// The least and the largest of several.
+fn range(values: &[f64]) -> Option<[f64; 2]> {
+    let ends = values.iter().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| {
+        [low.min(*value), high.max(*value)]
+    });
+    (values.len() > 1).then_some(ends)
+}
+
+fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<ScaleSize> {
+    let mut first: Option<(f64, f64, Option<f64>)> = None;
+    let of = |(size, runs): (&Size, &Vec<&Run>)| {
+        let of_runs = |of: &dyn Fn(&Summary) -> f64| -> Vec<f64> {
+            runs.iter().map(|run| of(&run.summary)).collect()
+        };
+        let run_s = of_runs(&|summary| summary.job.elapsed_s);
+        let range = range(&run_s);
+        let run_s = median(run_s);
+        let one = &runs[0].summary;
+        let ranks = one.ranks.expected;
+        let outside = outside_mpi(runs, question.is_weak);
+        let (first_s, first_ranks, first_outside) =
+            *first.get_or_insert((run_s, f64::from(ranks), outside));
+        // By a setting there is no ideal.
+        let by_ranks = question.by.is_none() && run_s > 0.0;
+        let more = f64::from(ranks) / first_ranks;
+        let faster = first_s / run_s * if question.is_weak { more } else { 1.0 };
+        let pop = pop(runs, first_outside.zip(outside).map(|(first, this)| first / this));
+        ScaleSize {
+            size: size.0,
+            runs: runs.iter().map(|run| run.path.display().to_string()).collect(),
+            ranks,
+            hosts: one.hosts.len(),
+            is_oversubscribed: one.placements.iter().any(|placement| placement.is_oversubscribed),
+            run_s,
+            run_range_s: range,
+            speed_up: by_ranks.then_some(faster),
+            efficiency: by_ranks.then_some(faster / more),
+            pop,
+        }
+    };
+    sizes.iter().map(of).collect()
+}
+
+/// Seconds outside MPI: of all ranks, or of one where the work grows with them.
+fn outside_mpi(runs: &[&Run], is_weak: bool) -> Option<f64> {
+    let of = |run: &&Run| {
+        let (whole, in_mpi) = (run.summary.elapsed_s.as_ref()?, run.summary.in_mpi.as_ref()?);
+        let one = whole.avg - in_mpi.time_s.avg;
+        Some(if is_weak { one } else { one * f64::from(run.summary.ranks.expected) })
+    };
+    let of: Vec<f64> = runs.iter().filter_map(of).filter(|seconds| *seconds > 0.0).collect();
+    (!of.is_empty()).then(|| median(of))
+}
+
+fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
+    let of: Vec<_> = runs.iter().filter_map(|run| efficiencies(&run.summary)).collect();
+    if of.is_empty() {
+        return None;
+    }
+    let (load_balance, communication) =
+        (median(of.iter().map(|of| of.load_balance)), median(of.iter().map(|of| of.communication)));
+    let (parallel, computation) = (load_balance * communication, computation?);
+    let global = parallel * computation;
+    Some(ScalePop { load_balance, communication, parallel, computation, global })
+}
+
+/// The last size on as many hosts as the first, where more are on more.
+fn node_boundary(sizes: &[ScaleSize]) -> Option<f64> {
+    let first = sizes.first()?.hosts;
+    let at = sizes.iter().position(|size| size.hosts > first)?;
+    Some(sizes[at.checked_sub(1)?].size)
+}
+
+/// Each number over the sizes.
+fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
+    let mut of_keys: BTreeMap<Key, Vec<(f64, Vec<Spread>)>> = BTreeMap::new();
+    for (size, runs) in sizes {
+        let of_runs: Vec<BTreeMap<Key, Spread>> =
+            runs.iter().map(|run| numbers(&run.summary)).collect();
+        let keys: BTreeSet<&Key> = of_runs.iter().flat_map(BTreeMap::keys).collect();
+        for key in keys {
+            let spreads = of_runs.iter().filter_map(|of| of.get(key).copied()).collect();
+            of_keys.entry(key.clone()).or_default().push((size.0, spreads));
+        }
+    }
+    let mut rows: Vec<(ScaleRow, f64)> = of_keys
+        .into_iter()
+        .filter(|(_, sizes)| sizes.len() > 1)
+        .map(|(key, sizes)| row(key, &sizes, target))
+        .collect();
+    shares(&mut rows);
+    sums(&mut rows, target);
+    let growth = |(row, expected): &(ScaleRow, f64)| {
+        let last = row.points.last().map_or(0.0, |point| point.avg);
+        if last > 0.0 { expected / last } else { 0.0 }
+    };
+    rows.sort_by(|one, other| {
+        let share = |row: &(ScaleRow, f64)| row.0.target_share.unwrap_or(-1.0);
+        share(other).total_cmp(&share(one)).then(growth(other).total_cmp(&growth(one)))
+    });
+    rows.into_iter().map(|(row, _)| row).collect()
+}
+
+/// A number over the sizes, and what its average is expected to be at the target.
+fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (ScaleRow, f64) {
+    let unit = sizes[0].1[0].unit;
+    let single = sizes
+        .iter()
+        .flat_map(|(_, spreads)| spreads)
+        .fold(0.0, |most: f64, spread| most.max(spread.noise));
+    let point = |(size, spreads): &(f64, Vec<Spread>)| {
+        let averages: Vec<f64> = spreads.iter().map(|spread| spread.avg).collect();
+        ScalePoint {
+            size: *size,
+            min: median(spreads.iter().map(|spread| spread.min)),
+            range: range(&averages),
+            avg: median(averages),
+            max: median(spreads.iter().map(|spread| spread.max)),
+        }
+    };
+    let points: Vec<ScalePoint> = sizes.iter().map(point).collect();
+    let noise = noise(&points).unwrap_or(single);
+    let of = |of: fn(&ScalePoint) -> f64| -> Vec<Point> {
+        points.iter().map(|point| (point.size, of(point))).collect()
+    };
+    let averages = of(|point| point.avg);
+    let average = fit(&averages, noise, target);
+    let maximum = fit(&of(|point| point.max), noise, target);
+    let over: Vec<Point> = points
+        .iter()
+        .filter(|point| point.avg > 0.0)
+        .map(|point| (point.size, point.max / point.avg))
+        .collect();
+    let differs = over.len() > 1 && over.iter().any(|(_, ratio)| *ratio > 1.0 + 1e-9);
+    let imbalance = differs.then(|| fit(&over, noise, target));
+    let expected = expected(&average, &averages, target);
+    let (share, target_share) = (None, None);
+    (
+        ScaleRow { kind, name, unit, points, average, maximum, imbalance, share, target_share },
+        expected,
+    )
+}
+
+/// What the mean differs by from run to run: half of the range of the runs of a size, the median of the sizes. None where
+/// each size has one run.
+fn noise(points: &[ScalePoint]) -> Option<f64> {
+    let of = |point: &ScalePoint| {
+        let [low, high] = point.range?;
+        (point.avg > 0.0).then(|| (high - low) / 2.0 / point.avg)
+    };
+    let of: Vec<f64> = points.iter().filter_map(of).collect();
+    statistics::median(&of)
+}
+
+/// Own code and functions make up the run time.
+fn shares(rows: &mut [(ScaleRow, f64)]) {
+    let is_part = |row: &ScaleRow| matches!(row.kind, ScaleKind::OwnCode | ScaleKind::Time);
+    let last = |row: &ScaleRow, size: f64| {
+        row.points.last().filter(|point| point.size >= size).map_or(0.0, |point| point.avg)
+    };
+    let parts = || rows.iter().filter(|(row, _)| is_part(row));
+    let largest = parts()
+        .filter_map(|(row, _)| row.points.last())
+        .fold(0.0_f64, |most, point| most.max(point.size));
+    let now: f64 = parts().map(|(row, _)| last(row, largest)).sum();
+    let then: f64 = parts().map(|(_, expected)| expected.max(0.0)).sum();
+    for (row, expected) in rows.iter_mut().filter(|(row, _)| is_part(row)) {
+        row.share = (now > 0.0).then(|| last(row, largest) / now);
+        row.target_share = (then > 0.0).then(|| expected.max(0.0) / then);
+    }
+}
+
+/// The run time and the time in MPI grow as their parts do together, where any of them has a law: one term is too little for a
+/// sum of what falls and what grows, and no number must contradict another. A part without a law counts with what is expected
+/// of it, between nothing and twice as much.
+fn sums(rows: &mut [(ScaleRow, f64)], target: f64) {
+    let sum = |kinds: &[ScaleKind]| -> Option<Fit> {
+        let parts: Vec<_> = rows.iter().filter(|(row, _)| kinds.contains(&row.kind)).collect();
+        let sizes = parts.iter().map(|(row, _)| &row.average.curve).max_by_key(|of| of.len())?;
+        let of_part = |(row, expected): &(ScaleRow, f64), size: f64| {
+            let is_this = |at: f64| at.total_cmp(&size).is_eq();
+            let law = row.average.curve.iter().find(|at| is_this(at.size)).copied();
+            law.unwrap_or_else(|| {
+                let measured = row.points.iter().find(|point| is_this(point.size));
+                let value = measured.map_or(*expected, |point| point.avg);
+                let off = if measured.is_some() { 0.0 } else { value };
+                Predicted { size, value, low: value - off, high: value + off }
+            })
+        };
+        let at = |size: f64| {
+            let of = || parts.iter().map(|part| of_part(part, size));
+            let value: f64 = of().map(|part| part.value).sum();
+            // The errors of the parts have nothing to do with each other.
+            let off = |end: fn(&Predicted) -> f64| {
+                of().map(|part| (end(&part) - part.value).powi(2)).sum::<f64>().sqrt()
+            };
+            let low = (value - off(|part| part.low)).max(0.0);
+            Predicted { size, value, low, high: value + off(|part| part.high) }
+        };
+        let curve: Vec<Predicted> = sizes.iter().map(|of| at(of.size)).collect();
+        let predicted = (!curve.is_empty()).then(|| at(target))?;
+        Some(Fit {
+            growth: Growth::Sum,
+            error: None,
+            outlier: None,
+            predicted: Some(predicted),
+            curve,
+        })
+    };
+    let of_run = sum(&[ScaleKind::OwnCode, ScaleKind::Time]);
+    let in_mpi = sum(&[ScaleKind::Time]);
+    for (row, _) in rows.iter_mut() {
+        let sum = match row.kind {
+            ScaleKind::RunTime => &of_run,
+            ScaleKind::InMpi => &in_mpi,
+            _ => continue,
+        };
+        if let Some(sum) = sum {
+            row.average = sum.clone();
+        }
+    }
+}
+
+/// What differs between the runs beside their sizes, and what is missing of them.
+fn remarks(sizes: &BTreeMap<Size, Vec<&Run>>) -> Vec<String> {
+    let runs = || sizes.values().flatten();
+    let mut remarks = Vec::new();
+    let mut several = |what: &str, of: &dyn Fn(&Summary) -> String| {
+        let all: BTreeSet<String> = runs().map(|run| of(&run.summary)).collect();
+        if all.len() > 1 {
+            let all: Vec<String> = all.into_iter().collect();
+            remarks.push(format!("the runs have different {what}: {}", all.join("; ")));
+        }
+    };
+    several("MPI libraries", &|summary| {
+        summary.mpi.library.split(',').next().unwrap_or("").to_owned()
+    });
+    several("versions of gyan", &|summary| summary.tool.version.clone());
+    for run in runs() {
+        let ranks = &run.summary.ranks;
+        if ranks.reduced < ranks.expected {
+            remarks.push(format!(
+                "{}: {} of {} ranks have no profile; averages are over the others",
+                run.path.display(),
+                ranks.expected - ranks.reduced,
+                ranks.expected
+            ));
+        }
+    }
+    remarks
+}

@@ -1,0 +1,167 @@
+//! Which numbers of a run are followed over its sizes: minimum, average and maximum over the ranks of each.
+
+use std::collections::BTreeMap;
+
+use gyan_results::{
+    Class, Element, PvarSummary, QueueRow, QueueSource, QueueUnit, ScaleKind, ScaleUnit, Statistic,
+    Summary, TrafficKind,
+};
+
+use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
+
+/// Of what the program does: the same each time.
+const EXACT: f64 = 0.0;
+/// Of memory: runs of the same program differ by about a hundredth.
+const OF_MEMORY: f64 = 0.02;
+/// Of times, and of what depends on when messages come.
+const NOISE: f64 = 0.1;
+
+/// Which number: the same key in each run.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Key {
+    pub(super) kind: ScaleKind,
+    pub(super) name: String,
+}
+
+/// A number of one run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Spread {
+    pub(super) unit: ScaleUnit,
+    /// What it is taken to differ by from run to run, as a part of it, where one run cannot tell.
+    pub(super) noise: f64,
+    pub(super) min: f64,
+    pub(super) avg: f64,
+    pub(super) max: f64,
+}
+
+impl Spread {
+    fn of(statistic: &Statistic, unit: ScaleUnit, noise: f64) -> Spread {
+        let (min, max) = (statistic.min.as_f64(), statistic.max.as_f64());
+        Spread { unit, noise, min, avg: statistic.avg, max }
+    }
+}
+
+/// All that is followed of a run.
+pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
+    let mut numbers = BTreeMap::new();
+    let mut put = |kind: ScaleKind, name: &str, spread: Spread| {
+        numbers.insert(Key { kind, name: name.to_owned() }, spread);
+    };
+    times(summary, &mut put);
+    for call in &summary.calls {
+        if let Some(time_s) = &call.time_s {
+            put(ScaleKind::Time, &call.name, Spread::of(time_s, ScaleUnit::Seconds, NOISE));
+        }
+        put(ScaleKind::Calls, &call.name, Spread::of(&call.count, ScaleUnit::Count, EXACT));
+        if let Some(bytes) = &call.bytes {
+            put(ScaleKind::Bytes, &call.name, Spread::of(bytes, ScaleUnit::Bytes, EXACT));
+        }
+    }
+    variables(&summary.pvars, &mut put);
+    // What variables tell of queues is there by their names.
+    for row in summary.queues().iter().filter(|row| row.source != QueueSource::Pvar) {
+        queue(row, &mut put);
+    }
+    resources(summary, &mut put);
+    peers(summary, &mut put);
+    numbers
+}
+
+fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
+    let Some(run) = &summary.elapsed_s else { return };
+    put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, NOISE));
+    let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
+    put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, NOISE));
+    // The rank with the least in MPI has the most outside, as far as all take the same time.
+    let outside = |in_mpi: f64| (run.avg - in_mpi).max(0.0);
+    let own = Spread {
+        unit: ScaleUnit::Seconds,
+        noise: NOISE,
+        min: outside(in_mpi.max.as_f64()),
+        avg: outside(in_mpi.avg),
+        max: outside(in_mpi.min.as_f64()),
+    };
+    put(ScaleKind::OwnCode, "own code", own);
+}
+
+/// Of each variable what its class says something by: by how much it grew, what it reached, or how high it was.
+fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread)) {
+    let mut classes: BTreeMap<&str, Vec<Class>> = BTreeMap::new();
+    for pvar in pvars {
+        let of = classes.entry(&pvar.name).or_default();
+        if !of.contains(&pvar.class) {
+            of.push(pvar.class);
+        }
+    }
+    // Of a vector its sum, or the element with the largest value.
+    let mut shown: BTreeMap<String, &PvarSummary> = BTreeMap::new();
+    for pvar in pvars {
+        let Some(telling) = telling(pvar) else { continue };
+        let measure = match telling {
+            Telling::Grown | Telling::Reached => "",
+            Telling::Mean => " (mean)",
+            Telling::Largest if pvar.name.contains("length") => " (longest)",
+            Telling::Largest => " (largest)",
+        };
+        let several = classes.get(pvar.name.as_str()).is_some_and(|classes| classes.len() > 1);
+        let class = if several { format!(" ({})", pvar.class.name()) } else { String::new() };
+        let element = match pvar.element {
+            Element::Scalar => "",
+            Element::Sum => "[sum]",
+            Element::Index(_) => "[largest]",
+            Element::Min | Element::Max => continue,
+        };
+        let object = of_object(pvar);
+        let name = format!("{}{element}{class}{measure}{object}", pvar.name);
+        let largest = shown.entry(name).or_insert(pvar);
+        if pvar.statistic.max.compare(largest.statistic.max).is_gt() {
+            *largest = pvar;
+        }
+    }
+    for (name, pvar) in shown {
+        let unit = if is_in_seconds(pvar) { ScaleUnit::Seconds } else { ScaleUnit::Count };
+        // What the library counts depends on when messages come.
+        put(ScaleKind::Variable, &name, Spread::of(&pvar.statistic, unit, NOISE));
+    }
+}
+
+/// How long a queue is, or how many of something there were.
+fn queue(row: &QueueRow, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
+    let (Some(mean), Some(max)) = (row.mean, row.max) else { return };
+    let unit = match row.unit {
+        QueueUnit::Seconds => ScaleUnit::Seconds,
+        QueueUnit::Bytes => ScaleUnit::Bytes,
+        QueueUnit::Messages | QueueUnit::Receives => ScaleUnit::Count,
+    };
+    let spread = Spread { unit, noise: NOISE, min: 0.0, avg: mean, max: max.value };
+    let quantity = serde_json::to_value(row.quantity).unwrap_or_default();
+    let quantity = quantity.as_str().unwrap_or_default().replace('_', " ");
+    put(ScaleKind::Queue, &format!("{quantity} ({})", row.name), spread);
+}
+
+fn resources(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
+    let Some(of) = &summary.resources else { return };
+    let of = [
+        ("peak memory of a process", &of.peak_memory_bytes, ScaleUnit::Bytes),
+        ("processor time in the program", &of.user_s, ScaleUnit::Seconds),
+        ("processor time in the kernel", &of.system_s, ScaleUnit::Seconds),
+        ("processor taken away", &of.involuntary_switches, ScaleUnit::Count),
+    ];
+    for (name, statistic, unit) in of {
+        let noise = if unit == ScaleUnit::Bytes { OF_MEMORY } else { NOISE };
+        put(ScaleKind::Resource, name, Spread::of(statistic, unit, noise));
+    }
+}
+
+fn peers(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
+    let Some(of) = summary.peers.iter().find(|of| of.kind == TrafficKind::Messages) else { return };
+    let ranks = summary.ranks.reduced.max(1) as usize;
+    let all = || of.ranks.iter().map(|rank| rank.peers as f64);
+    // A rank that sends nothing is not in the list.
+    let least = all().fold(f64::INFINITY, f64::min);
+    let min = if of.ranks.len() < ranks { 0.0 } else { least };
+    let avg = all().sum::<f64>() / ranks as f64;
+    let max = all().fold(0.0, f64::max);
+    let spread = Spread { unit: ScaleUnit::Count, noise: EXACT, min, avg, max };
+    put(ScaleKind::Peers, "ranks that a rank sends to", spread);
+}

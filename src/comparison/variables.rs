@@ -1,0 +1,44 @@
+//! What of a performance variable is compared: by its class, what says something about a run.
+
+use gyan_results::{Class, Datatype, Measure, PvarSummary};
+
+/// What a number of a variable says.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Telling {
+    /// By how much it grew.
+    Grown,
+    /// What it reached.
+    Reached,
+    /// How high it was on average.
+    Mean,
+    /// How high it was at most.
+    Largest,
+}
+
+/// What this number says; none for one that says nothing for a variable of its class.
+pub(super) fn telling(pvar: &PvarSummary) -> Option<Telling> {
+    match (pvar.effective_class(), pvar.measure) {
+        (Class::Timer | Class::Counter | Class::Aggregate, Measure::Delta) => Some(Telling::Grown),
+        (Class::HighWatermark | Class::LowWatermark | Class::Generic, Measure::End) => {
+            Some(Telling::Reached)
+        }
+        (Class::Level | Class::Size | Class::Percentage, Measure::SampledMean) => {
+            Some(Telling::Mean)
+        }
+        (Class::Level | Class::Size | Class::Percentage, Measure::SampledMax) => {
+            Some(Telling::Largest)
+        }
+        _ => None,
+    }
+}
+
+/// Whether it is in seconds: a timer that is a whole number is in a unit of the library's own.
+pub(super) fn is_in_seconds(pvar: &PvarSummary) -> bool {
+    pvar.effective_class() == Class::Timer && pvar.datatype == Datatype::Double
+}
+
+/// ` of OBJECT`, but for `MPI_COMM_WORLD`, which most are of.
+pub(super) fn of_object(pvar: &PvarSummary) -> String {
+    let object = pvar.object.as_deref().filter(|object| *object != "MPI_COMM_WORLD");
+    object.map_or_else(String::new, |object| format!(" of {object}"))
+}

@@ -1,0 +1,235 @@
+//! What `gyan check` shows: the verdict, what failed with both numbers, what was checked; and the same as test cases.
+
+use gyan_results::{CheckResult, CheckRule, JudgedRow, Judgement, Number};
+
+use super::value::{Unit, Value, line, row, share};
+use super::{Kind, Section, View, column, numbers, plural, texts};
+
+/// Names that are shown of many.
+const NAMES_AT_MOST: usize = 4;
+
+pub(crate) fn judgement(judgement: &Judgement) -> View<'_> {
+    let failed = judgement.failed().count();
+    let judged = judgement.rows.iter().filter(|row| row.result != CheckResult::NotJudged).count();
+    let title = if failed > 0 {
+        line!["FAILED: ", failed, " of ", judged, " checks"]
+    } else {
+        line!["passed: ", judged, " checks"]
+    };
+    let mut subtitle =
+        vec![line![names(&judgement.runs), " against ", names(&judgement.baselines)]];
+    subtitle.extend(judgement.remarks.iter().map(Value::from));
+    let mut sections = Vec::new();
+    sections.extend(cut_short(judgement));
+    sections.extend(grown(judgement));
+    sections.extend(new_findings(judgement));
+    sections.extend(slower(judgement));
+    sections.push(checked(judgement));
+    View { title, subtitle, sections }
+}
+
+/// `a, b and 3 more`.
+fn names(names: &[String]) -> Value<'_> {
+    let shown: Vec<&str> = names.iter().take(NAMES_AT_MOST).map(String::as_str).collect();
+    let text = shown.join(", ");
+    match names.len() - shown.len() {
+        0 => text.into(),
+        more => line![text, " and ", more, " more"],
+    }
+}
+
+/// How a rule calls one of its rows.
+fn what(row: &JudgedRow) -> Value<'_> {
+    match row.rule {
+        CheckRule::Calls => line!["calls of ", &row.what],
+        CheckRule::Bytes => line!["bytes of ", &row.what],
+        CheckRule::Findings => line!["finding ", &row.what],
+        CheckRule::Times if row.what == "run" => "time of the run".into(),
+        CheckRule::Times if row.what == "in_mpi" => "time in MPI".into(),
+        CheckRule::Times => line!["time in ", &row.what],
+        CheckRule::Ended | CheckRule::Messages => (&row.what).into(),
+    }
+}
+
+fn amount(row: &JudgedRow, number: Option<Number>) -> Value<'_> {
+    let unit = match row.unit.as_str() {
+        "s" => Unit::Seconds,
+        "bytes" => Unit::Bytes,
+        _ => Unit::Count,
+    };
+    number.map(|number| unit.of(number)).into()
+}
+
+/// By which part of what it was a number grew.
+fn growth(row: &JudgedRow) -> Value<'_> {
+    match (row.baseline, row.now) {
+        (Some(before), Some(now)) if before.as_f64() > 0.0 => {
+            line!["+", share(now.as_f64() / before.as_f64() - 1.0)]
+        }
+        _ => "new".into(),
+    }
+}
+
+fn failed(judgement: &Judgement, rule: CheckRule) -> impl Iterator<Item = &JudgedRow> {
+    judgement.failed().filter(move |row| row.rule == rule)
+}
+
+/// Counts, those of a rule together, the one that grew most first.
+fn grown(judgement: &Judgement) -> Option<Section<'_>> {
+    let ratio = |row: &&JudgedRow| {
+        let [before, now] = [row.baseline, row.now].map(|of| of.map_or(0.0, Number::as_f64));
+        now / before
+    };
+    let rules = [CheckRule::Messages, CheckRule::Calls, CheckRule::Bytes];
+    let rows: Vec<Vec<Value>> = rules
+        .into_iter()
+        .flat_map(|rule| {
+            let mut rows: Vec<&JudgedRow> = failed(judgement, rule).collect();
+            rows.sort_by(|one, other| ratio(other).total_cmp(&ratio(one)));
+            rows
+        })
+        .map(|of| {
+            let [before, now, most] = [of.baseline, of.now, of.at_most].map(|n| amount(of, n));
+            row![what(of), before, now, growth(of), most]
+        })
+        .collect();
+    let mut columns = texts(["COUNTED"]);
+    columns.extend(numbers(["BASELINE", "NOW", "GROWTH", "AT MOST"]));
+    let title = "More than allowed".into();
+    (!rows.is_empty()).then_some(Section { title, columns, rows, notes: Vec::new() })
+}
+
+/// Runs that did not come to their end.
+fn cut_short(judgement: &Judgement) -> Option<Section<'_>> {
+    let said = failed(judgement, CheckRule::Ended);
+    let notes: Vec<Value> = said.map(|of| line![&of.what, ": ", of.remark.as_ref()]).collect();
+    (!notes.is_empty()).then(|| Section::of_notes("Cut short", notes))
+}
+
+fn new_findings(judgement: &Judgement) -> Option<Section<'_>> {
+    let found = failed(judgement, CheckRule::Findings);
+    let rows: Vec<Vec<Value>> = found.map(|of| row![&of.what, of.remark.as_ref()]).collect();
+    let mut columns = texts(["ID"]);
+    columns.push(column("WHAT", Kind::Prose));
+    let notes =
+        vec!["gyan explain ID says what it means, gyan report --findings what to do".into()];
+    let title = "Findings that no baseline has".into();
+    (!rows.is_empty()).then_some(Section { title, columns, rows, notes })
+}
+
+fn slower(judgement: &Judgement) -> Option<Section<'_>> {
+    let rows: Vec<Vec<Value>> = failed(judgement, CheckRule::Times)
+        .map(|of| {
+            let [before, now, most] = [of.baseline, of.now, of.at_most].map(|n| amount(of, n));
+            row![what(of), before, now, growth(of), most, of.p.map(share)]
+        })
+        .collect();
+    let mut columns = texts(["TIME"]);
+    columns.extend(numbers(["BASELINE", "NOW", "GROWTH", "AT MOST", "BY CHANCE"]));
+    let notes = vec![
+        "BASELINE and NOW are medians, BY CHANCE is how likely the noise among the baselines makes that".into(),
+    ];
+    let title = "Slower than noise explains".into();
+    (!rows.is_empty()).then_some(Section { title, columns, rows, notes })
+}
+
+/// What passed or could not be judged, in a line for each rule.
+fn checked(judgement: &Judgement) -> Section<'_> {
+    let mut rows = Vec::new();
+    for rule in CheckRule::ALL {
+        let of = |result| judgement.of(rule).filter(move |row| row.result == result);
+        let [passed, failed, unknown] =
+            [CheckResult::Passed, CheckResult::Failed, CheckResult::NotJudged]
+                .map(|result| of(result).count());
+        if passed + failed + unknown == 0 {
+            rows.push(row![about(rule), "-", "none that can be compared"]);
+            continue;
+        }
+        let why = of(CheckResult::NotJudged).next().and_then(|row| row.remark.as_ref());
+        let remark: Value = match (rule, why) {
+            (_, Some(why)) => line!["not judged: ", why],
+            (CheckRule::Times, None) => closest(judgement),
+            _ => "".into(),
+        };
+        rows.push(row![about(rule), line![passed, " of ", passed + failed], remark]);
+    }
+    let mut columns = texts(["CHECKED"]);
+    columns.extend([column("PASSED", Kind::Text), column("", Kind::Prose)]);
+    let mut notes = Vec::new();
+    if !judgement.ignored.is_empty() {
+        let s = plural(judgement.ignored.len() as u64);
+        notes.push(line!["left out by the rules: function", s, " ", names(&judgement.ignored)]);
+    }
+    Section { title: "".into(), columns, rows, notes }
+}
+
+fn about(rule: CheckRule) -> &'static str {
+    match rule {
+        CheckRule::Ended => "runs that came to their end",
+        CheckRule::Calls => "calls of functions",
+        CheckRule::Bytes => "bytes of functions",
+        CheckRule::Messages => "messages and accesses",
+        CheckRule::Findings => "findings",
+        CheckRule::Times => "times",
+    }
+}
+
+/// The time that is the least likely by chance.
+fn closest(judgement: &Judgement) -> Value<'_> {
+    let by_p = |one: &&JudgedRow, other: &&JudgedRow| {
+        one.p.unwrap_or(1.0).total_cmp(&other.p.unwrap_or(1.0))
+    };
+    let Some(of) = judgement.of(CheckRule::Times).min_by(by_p) else { return "".into() };
+    let [before, now] = [of.baseline, of.now].map(|number| amount(of, number));
+    line![what(of), " ", before, " before, ", now, " now"]
+}
+
+/// A judgement as test cases.
+pub(crate) struct Suite<'a> {
+    pub(crate) name: &'static str,
+    pub(crate) cases: Vec<Case<'a>>,
+}
+
+pub(crate) struct Case<'a> {
+    pub(crate) name: Value<'a>,
+    pub(crate) result: CheckResult,
+    /// What came of it, in a sentence.
+    pub(crate) said: Value<'a>,
+}
+
+/// One suite a rule, one case for each number and finding.
+pub(crate) fn suites(judgement: &Judgement) -> Vec<Suite<'_>> {
+    let case = |row| Case { name: what(row), result: row.result, said: sentence(row) };
+    let suite = |rule: CheckRule| Suite {
+        name: rule.name(),
+        cases: judgement.of(rule).map(case).collect(),
+    };
+    CheckRule::ALL.map(suite).into_iter().filter(|suite| !suite.cases.is_empty()).collect()
+}
+
+fn sentence(row: &JudgedRow) -> Value<'_> {
+    let remark = || row.remark.as_ref().map_or("".into(), Value::from);
+    if row.result == CheckResult::NotJudged {
+        return remark();
+    }
+    let [before, now, most] =
+        [row.baseline, row.now, row.at_most].map(|number| amount(row, number));
+    match row.rule {
+        CheckRule::Ended => remark(),
+        CheckRule::Findings => line!["in no baseline: ", remark()],
+        CheckRule::Times => {
+            line![
+                now,
+                " now, ",
+                before,
+                " before, at most ",
+                most,
+                "; by chance: ",
+                row.p.map(share)
+            ]
+        }
+        CheckRule::Calls | CheckRule::Bytes | CheckRule::Messages => {
+            line![now, " now, ", before, " before, at most ", most]
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What the manual says is so: its links lead somewhere, what it prints is what gyan prints, and nothing that gyan has is
+//! missing in it.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use tempfile::TempDir;
+
+use crate::common::{command, gyan, root, run};
+
+/// Runs in the repository, and what the manual calls them.
+const RUNS: [(&str, &str); 2] = [
+    ("gyan.rank-1-running", "gyan-halo_exchange-1718744833"),
+    ("gyan.rank-1-quickstart", "gyan-halo_exchange-1593"),
+];
+
+/// What a console block begins and ends with.
+const BEGIN: &str = "```console\n";
+const END: &str = "```\n";
+
+fn pages() -> Vec<PathBuf> {
+    let mut pages: Vec<PathBuf> = fs::read_dir(root().join("docs"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
+        .collect();
+    pages.push(root().join("README.md"));
+    pages.sort();
+    pages
+}
+
+fn read(path: &Path) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+/// The anchors of a page, as mdBook and GitHub make them of headings.
+fn anchors(text: &str) -> BTreeSet<String> {
+    let mut code = false;
+    let mut anchors = BTreeSet::new();
+    for line in text.lines() {
+        code ^= line.starts_with("```");
+        if let Some(title) = line.strip_prefix('#').filter(|_| !code) {
+            let title = title.trim_start_matches('#').trim().to_lowercase();
+            let kept = |c: &char| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_');
+            anchors.insert(title.chars().filter(kept).collect::<String>().replace(' ', "-"));
+        }
+    }
+    anchors
+}
+
+/// The targets of the links in a page, without those in code.
+fn links(text: &str) -> Vec<String> {
+    let prose: String = text.split("```").step_by(2).collect();
+    let prose: String = prose.split('`').step_by(2).collect();
+    let after = prose.split("](").skip(1);
+    after.filter_map(|rest| Some(rest.split_once(')')?.0.to_owned())).collect()
+}
+
+#[test]
+fn no_link_is_dead() {
+    let mut dead = Vec::new();
+    let mut number = 0;
+    for page in pages() {
+        let text = read(&page);
+        for link in links(&text).iter().filter(|link| !link.contains("://")) {
+            number += 1;
+            let (file, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let target = if file.is_empty() { page.clone() } else { page.with_file_name(file) };
+            let is_there =
+                target.exists() && (anchor.is_empty() || anchors(&read(&target)).contains(anchor));
+            if !is_there {
+                dead.push(format!("{}: {link}", page.display()));
+            }
+        }
+    }
+    assert!(number > 50, "only {number} links found");
+    assert!(dead.is_empty(), "{dead:#?}");
+}
+
+#[test]
+fn each_page_is_in_the_table_of_contents_once() {
+    let mut contents = links(&read(&root().join("docs/SUMMARY.md")));
+    contents.sort();
+    let name = |page: PathBuf| page.file_name().unwrap().to_string_lossy().into_owned();
+    let others = |page: &String| page != "SUMMARY.md" && page != "README.md";
+    let mut there_are: Vec<String> = pages().into_iter().map(name).filter(others).collect();
+    there_are.sort();
+    assert_eq!(contents, there_are);
+}
+
+/// The names of the subcommands in the help.
+fn subcommands(help: &str) -> Vec<&str> {
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let (commands, _) = commands.split_once("\n\n").unwrap();
+    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
+    let names = commands.lines().filter(is_name);
+    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+#[test]
+fn the_reference_of_commands_is_their_help() {
+    let help =
+        |arguments: &[&str]| run(gyan().args(arguments).arg("--help").env("COLUMNS", "100")).stdout;
+    let whole = help(&[]);
+    let mut text = String::from(
+        "# Commands and options\n\nWhat `gyan --help` and `gyan COMMAND --help` print.\n",
+    );
+    let names = subcommands(&whole);
+    assert!(names.len() > 9, "{names:?}");
+    for name in [""].into_iter().chain(names) {
+        let arguments: Vec<&str> = if name.is_empty() { Vec::new() } else { vec![name] };
+        let title = format!("gyan {name}");
+        let printed = help(&arguments);
+        write!(text, "\n## {}\n\n```text\n{}\n```\n", title.trim(), printed.trim()).unwrap();
+    }
+    let path = root().join("docs/commands.md");
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    assert!(read(&path) == text, "docs/commands.md is not what --help prints; run with BLESS=1");
+}
+
+#[test]
+fn each_file_format_is_in_the_manual() {
+    let formats = read(&root().join("docs/formats.md"));
+    for entry in fs::read_dir(root().join("results-schema/schemas")).unwrap() {
+        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
+        assert!(formats.contains(&name), "docs/formats.md lacks {name}");
+    }
+}
+
+/// A command of a console block, and what stands below it.
+struct Example<'a> {
+    command: &'a str,
+    shown: &'a str,
+}
+
+fn examples(block: &str) -> Vec<Example<'_>> {
+    let starts: Vec<usize> = block.match_indices("$ ").map(|(at, _)| at).collect();
+    let starts = starts.into_iter().filter(|at| *at == 0 || block[..*at].ends_with('\n'));
+    let starts: Vec<usize> = starts.chain([block.len()]).collect();
+    let each = starts.windows(2).map(|range| &block[range[0]..range[1]]);
+    each.map(|text| {
+        let (command, shown) = text[2..].split_once('\n').unwrap();
+        Example { command, shown }
+    })
+    .collect()
+}
+
+/// Whether what is printed is what is shown, where a line `...` stands for any lines.
+fn is_as_shown(shown: &str, printed: &str) -> bool {
+    let shown = format!("\n{}\n", shown.trim());
+    let printed = format!("\n{}\n", printed.trim());
+    let mut parts = shown.split("\n...\n");
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = printed.strip_prefix(first) else { return false };
+    let mut is_open = false;
+    for part in parts {
+        is_open = true;
+        match rest.find(part) {
+            Some(at) => rest = &rest[at + part.len()..],
+            None => return false,
+        }
+    }
+    rest.is_empty() || (is_open && shown.ends_with("\n...\n"))
+}
+
+/// What a command prints in a directory that has the runs under the names that the manual gives them.
+fn printed(line: &str, directory: &Path) -> String {
+    let bin = Path::new(env!("CARGO_BIN_EXE_gyan")).parent().unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let mut shell = command(&["bash", "-c", line]);
+    let outcome = run(shell.current_dir(directory).env("PATH", path).env("COLUMNS", "100"));
+    assert_eq!(outcome.code, 0, "{line}: {}", outcome.stderr);
+    outcome.stdout + &outcome.stderr
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let file = entry.unwrap();
+        fs::copy(file.path(), to.join(file.file_name())).unwrap();
+    }
+}
+
+#[test]
+fn what_the_manual_prints_is_what_gyan_prints() {
+    let bless = std::env::var_os("BLESS").is_some();
+    let mut wrong = Vec::new();
+    let mut number = 0;
+    for page in pages() {
+        let directory = TempDir::new().unwrap();
+        for (fixture, name) in RUNS {
+            copy(&root().join("tests/fixtures").join(fixture), &directory.path().join(name));
+        }
+        let text = read(&page);
+        let mut written = text.clone();
+        let blocks = text.split(BEGIN).skip(1).filter_map(|rest| Some(rest.split_once(END)?.0));
+        for Example { command, shown } in blocks.flat_map(examples) {
+            let is_of_a_run = RUNS.iter().any(|(_, name)| command.contains(name));
+            if !is_of_a_run || shown.is_empty() || command.contains('|') {
+                continue;
+            }
+            number += 1;
+            let printed = printed(command, directory.path());
+            if is_as_shown(shown, &printed) {
+                continue;
+            }
+            if bless && !shown.contains("...\n") {
+                written = written
+                    .replace(&format!("$ {command}\n{shown}"), &format!("$ {command}\n{printed}"));
+            } else {
+                wrong.push(format!("{}: $ {command}\n{printed}", page.display()));
+            }
+        }
+        if written != text {
+            fs::write(&page, written).unwrap();
+        }
+    }
+    assert!(number > 3, "only {number} commands were run");
+    let directory = TempDir::new().unwrap();
+    let (fixture, name) = RUNS[1];
+    copy(&root().join("tests/fixtures").join(fixture), &directory.path().join(name));
+    let screen = printed(&format!("gyan report {name}"), directory.path());
+    assert!(read(&root().join("README.md")).contains(&screen), "README.md does not show\n{screen}");
+    assert!(wrong.is_empty(), "BLESS=1 writes those without ...:\n{}", wrong.join("\n"));
+}
