@@ -32,7 +32,7 @@ pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
 pub(crate) use findings::{actor, findings};
-pub(crate) use headings::phase_name;
+pub(crate) use headings::{phase_name, short_library};
 pub(crate) use histogram::{Histogram, histogram, histograms, sizes};
 pub(crate) use judgement::{Case, Suite, judgement, suites};
 pub(crate) use machine::machine;

@@ -2,9 +2,11 @@
 
 use gyan_results::{Fidelity, Gain, Took, Trial, TrialVerdict, TuneEnd, Tuning, Witnessed};
 
+use super::headings::short_library;
 use super::page::{Block, Page, Table};
 use super::value::{Amount, Unit, Value, line, row, share};
 use super::{Kind, Section, View, column, cut, numbers, texts};
+use crate::comparison::statistics::median;
 
 /// A command line is cut here.
 const COMMAND: usize = 90;
@@ -13,7 +15,7 @@ const COMMAND: usize = 90;
 pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> View<'a> {
     let mut subtitle = vec![
         Value::Fact("command", Box::new(cut(&tuning.command.join(" "), COMMAND).into())),
-        Value::Fact("library", Box::new(first_line(&tuning.library).into())),
+        Value::Fact("library", Box::new(short_library(&tuning.library).into())),
         Value::Fact("ranks", Box::new(u64::from(tuning.ranks).into())),
         Value::Fact("measure", Box::new(measure(tuning))),
     ];
@@ -44,10 +46,6 @@ pub(crate) fn tuning_page<'a>(tuning: &'a Tuning, directory: &str, files: &[Stri
         tables: tables.collect(),
     };
     Page { title: "gyan tune".into(), headline: Some(view.title), blocks: vec![settings] }
-}
-
-fn first_line(text: &str) -> &str {
-    text.split([',', '\n']).next().unwrap_or_default()
 }
 
 fn measure(tuning: &Tuning) -> Value<'_> {
@@ -81,8 +79,8 @@ fn trials(tuning: &Tuning) -> Section<'_> {
     columns.extend(numbers(["MEDIAN"]));
     columns.extend(texts(["GAIN", "VERDICT"]));
     let default = Value::from("default settings");
-    let median = amount(tuning, tuning.default_median);
-    let mut rows = vec![row![default, "", "", median, "", line![tuning.default.len(), " runs"]]];
+    let middle = amount(tuning, tuning.default_median);
+    let mut rows = vec![row![default, "", "", middle, "", line![tuning.default.len(), " runs"]]];
     rows.extend(tuning.trials.iter().map(|trial| {
         let took = match &trial.took {
             Took::NotRun => "",
@@ -97,18 +95,9 @@ fn trials(tuning: &Tuning) -> Section<'_> {
             Some(gain) => Value::Amount(share(gain.share)),
             None => Value::Nothing,
         };
-        row![settings(trial), took, witness, amount(tuning, middle(values)), gain, verdict(trial)]
+        row![settings(trial), took, witness, amount(tuning, median(values)), gain, verdict(trial)]
     }));
     Section { title: "Settings that were tried".into(), columns, rows, notes: Vec::new() }
-}
-
-/// The median, which `statistics` has for those that decide.
-fn middle(values: &[f64]) -> Option<f64> {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let upper = *sorted.get(sorted.len() / 2)?;
-    let lower = *sorted.get((sorted.len() - 1) / 2)?;
-    Some(f64::midpoint(lower, upper))
 }
 
 fn amount<'a>(tuning: &Tuning, value: Option<f64>) -> Value<'a> {
@@ -140,8 +129,8 @@ fn verdict(trial: &Trial) -> Value<'_> {
         && trial.took == Took::OnEveryRank;
     let text = match trial.verdict {
         TrialVerdict::Better => "better",
+        TrialVerdict::NotConfirmed | TrialVerdict::Dropped if did_nothing => "took, but changed nothing",
         TrialVerdict::NotConfirmed => "not confirmed",
-        TrialVerdict::Dropped if did_nothing => "took, but changed nothing",
         TrialVerdict::Dropped => "another is better, or the default",
         TrialVerdict::Ignored => "was ignored",
         TrialVerdict::Disqualified => "out",
@@ -206,5 +195,6 @@ fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> Vec<Value
     }
     notes.extend(tuning.notes.iter().map(Value::from));
     notes.push(line!["all runs are in ", format!("{directory}/runs")]);
+    notes.push(line!["as a page: gyan open ", directory.to_owned()]);
     notes
 }

@@ -2,6 +2,8 @@
 
 use gyan_results::{Assignment, Cvar, Tuning, Variables};
 
+use crate::view;
+
 /// A variable of the environment, or a line of a parameter file.
 pub(super) struct Files {
     /// Open MPI's: `name = value`.
@@ -33,7 +35,7 @@ pub(super) fn files(
     let head = format!(
         "# Chosen by gyan tune for {} with {}.\n",
         one_line(&tuning.command.join(" ")),
-        one_line(&tuning.library)
+        view::short_library(&tuning.library)
     );
     let mut environment = format!("{head}# Before a run: . ./settings.env\n");
     for (name, setting) in &variables {

@@ -40,6 +40,8 @@ use state::{Asked, Record, State};
 
 /// Where the runs are in the directory of a tune: a directory for each setting, so that `gyan diff` compares two.
 const RUNS: &str = "runs";
+/// The page of it.
+pub(crate) const PAGE_FILE: &str = "tune.html";
 /// A run may take so many times what the longest with default settings took.
 const LIMIT: u32 = 3;
 /// And so long in any case.
@@ -94,7 +96,7 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
     let (tuning, names) = tune.run_to_its_end()?;
     let view = view::tuning(&tuning, &shown(&directory), &names);
     write(&directory.join("tune.md"), |out| render::markdown(out, &view))?;
-    write(&directory.join("tune.html"), |out| {
+    write(&directory.join(PAGE_FILE), |out| {
         render::html(out, &view::tuning_page(&tuning, &shown(&directory), &names), "")
     })?;
     print(format, &view, &tuning)?;

@@ -156,6 +156,60 @@ fn a_number_of_the_output_is_the_measure_and_a_tune_goes_on_where_it_was_stopped
     assert_eq!(report.code, 0, "{}", report.stderr);
 }
 
+/// Settings of a file, and two that are better together: the speed is the product of what they do.
+#[test]
+fn settings_of_a_file_are_tried_and_what_is_better_is_tried_together() {
+    let here = TempDir::new().unwrap();
+    fs::write(here.path().join("knobs"), "# by hearsay\nheard=8,16 # both\n").unwrap();
+    let shell = format!(
+        "{PROGRAM}; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; \
+         echo \"speed $((100 * (1 + ${{ONE:-0}}) * (1 + ${{OTHER:-0}}))).$n MB/s\""
+    );
+    let measure = ["--metric", "speed ([0-9.]+)", "--higher"];
+    let named = ["--knobs", "knobs", "--env", "ONE=1", "--env", "OTHER=1", "--together"];
+    let (outcome, tuning) = tune(&here, HEARS, &[&named[..], &measure].concat(), &shell);
+    assert_eq!((outcome.code, tuning.end), (0, TuneEnd::Decided), "{}", outcome.stderr);
+    for value in ["8", "16"] {
+        assert_eq!(trial(&tuning, value).took, Took::OnEveryRank, "{tuning:?}");
+    }
+    let winner = &tuning.trials[tuning.winner.unwrap()];
+    let mut names: Vec<&str> =
+        winner.settings.iter().map(|setting| setting.name.as_str()).collect();
+    names.sort_unstable();
+    // That of the file does nothing, so chance decides whether it is in.
+    names.retain(|name| *name != "heard");
+    assert_eq!(names, ["ONE", "OTHER"], "{tuning:?}");
+    let gain = winner.gain.unwrap();
+    assert!(gain.low > 2.0, "four times as fast: {gain:?}");
+}
+
+/// The fourth run interrupts the tune, as Ctrl-C does.
+#[test]
+fn an_interrupted_tune_prints_what_is_known_leaves_nothing_behind_and_goes_on() {
+    let here = TempDir::new().unwrap();
+    let shell = format!(
+        "{PROGRAM}; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; \
+         if [ $n = 4 ]; then kill -INT $PPID; echo $$ > left; sleep 1000; fi; echo \"speed ${{BY:-1}}00.$n MB/s\""
+    );
+    let words = ["--env", "BY=2,3", "--metric", "speed ([0-9.]+)", "--higher"];
+    let (outcome, tuning) = tune(&here, HEARS, &words, &shell);
+    assert_eq!((outcome.code, tuning.end), (1, TuneEnd::Interrupted), "{}", outcome.stderr);
+    assert!(outcome.stdout.starts_with("Interrupted: nothing is decided yet\n"), "{outcome:?}");
+    assert_eq!(trial(&tuning, "2").raced.len(), 1, "what is known is told: {tuning:?}");
+    let left = fs::read_to_string(here.path().join("left")).unwrap();
+    assert!(!Path::new("/proc").join(left.trim()).exists(), "{left}");
+    assert_eq!(runs(&here.path().join("tuned")), 3);
+    let (outcome, tuning) = tune(&here, HEARS, &words, &shell);
+    assert_eq!((outcome.code, tuning.end), (0, TuneEnd::Decided), "{}", outcome.stderr);
+    assert_eq!(trial(&tuning, "3").verdict, TrialVerdict::Better, "{tuning:?}");
+    // The page says what the terminal says.
+    let page = run(gyan().args(["open", "tuned"]).current_dir(&here).env_remove("DISPLAY"));
+    assert_eq!((page.code, page.stdout.as_str()), (0, "tuned/tune.html\n"), "{}", page.stderr);
+    let text = fs::read_to_string(here.path().join("tuned/tune.html")).unwrap();
+    let headline = outcome.stdout.lines().next().unwrap();
+    assert!(headline.starts_with("BY=3 gains ") && text.contains("BY=3 gains "), "{headline}");
+}
+
 #[test]
 fn a_program_with_no_potential_is_said_to_have_none() {
     let here = TempDir::new().unwrap();
