@@ -333,7 +333,10 @@ mod tests {
                        algorithmssched_recursive_doubling - Force recursive doubling algorithm";
         assert_eq!(names(barrier), ["auto", "sched_auto", "sched_recursive_doubling"]);
         assert!(names("How many").is_empty());
-        assert!(names("auto - of its own Kindnb - blocking").is_empty(), "unknown ends are no names");
+        assert!(
+            names("auto - of its own Kindnb - blocking").is_empty(),
+            "unknown ends are no names"
+        );
         assert!(is_described("MPIR_CVAR_SCAN_INTRA_ALGORITHM") && !is_described("MPIR_CVAR_X"));
     }
 

@@ -1,5 +1,7 @@
 //! What `gyan tune` shows: which setting is worth keeping, and what each that was tried did.
 
+use std::path::Path;
+
 use gyan_results::{Fidelity, Gain, Took, Trial, TrialVerdict, TuneEnd, Tuning, Witnessed};
 
 use super::headings::short_library;
@@ -129,7 +131,9 @@ fn verdict(trial: &Trial) -> Value<'_> {
         && trial.took == Took::OnEveryRank;
     let text = match trial.verdict {
         TrialVerdict::Better => "better",
-        TrialVerdict::NotConfirmed | TrialVerdict::Dropped if did_nothing => "took, but changed nothing",
+        TrialVerdict::NotConfirmed | TrialVerdict::Dropped if did_nothing => {
+            "took, but changed nothing"
+        }
         TrialVerdict::NotConfirmed => "not confirmed",
         TrialVerdict::Dropped => "another is better, or the default",
         TrialVerdict::Ignored => "was ignored",
@@ -160,7 +164,8 @@ fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> Vec<Value
             notes.push("what the setting should move did not move: doubt the gain".into());
         }
         for file in files {
-            let what = if file.ends_with(".env") {
+            let is_environment = Path::new(file).extension().is_some_and(|end| end == "env");
+            let what = if is_environment {
                 "for a shell, before a run: . "
             } else {
                 "for Open MPI, append it to ~/.openmpi/mca-params.conf: "

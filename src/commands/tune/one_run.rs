@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::fs::{self, File};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -70,14 +70,10 @@ pub(super) fn run(
     }
     let environment = settings.iter().filter(|setting| setting.is_environment);
     variables.extend(environment.map(|setting| (setting.name.clone(), (&setting.value).into())));
-    let (line, own) = launcher::command_line(launcher, words, &variables);
-    let [program, arguments @ ..] = &line[..] else {
-        return Err(Error::new("gyan tune", "no program", "name it after --"));
-    };
+    let mut command = launcher::command(launcher, words, &variables)?;
     let stream = |name| File::create(output_of(directory, name)).map_err(|error| failed(&error));
-    let mut command = Command::new(program);
-    command.args(arguments).envs(own).process_group(0);
-    command.stdin(input()).stdout(stream("stdout")?).stderr(stream("stderr")?);
+    let program = command.get_program().to_owned();
+    command.process_group(0).stdin(input()).stdout(stream("stdout")?).stderr(stream("stderr")?);
     // What a launcher leaves behind becomes this process's, which ends it. Where that cannot be had, only the group is ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let begun = Instant::now();

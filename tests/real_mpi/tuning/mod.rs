@@ -166,8 +166,8 @@ fn settings_of_a_file_are_tried_and_what_is_better_is_tried_together() {
          echo \"speed $((100 * (1 + ${{ONE:-0}}) * (1 + ${{OTHER:-0}}))).$n MB/s\""
     );
     let measure = ["--metric", "speed ([0-9.]+)", "--higher"];
-    let named = ["--knobs", "knobs", "--env", "ONE=1", "--env", "OTHER=1", "--together"];
-    let (outcome, tuning) = tune(&here, HEARS, &[&named[..], &measure].concat(), &shell);
+    let options = ["--knobs", "knobs", "--env", "ONE=1", "--env", "OTHER=1", "--together"];
+    let (outcome, tuning) = tune(&here, HEARS, &[&options[..], &measure].concat(), &shell);
     assert_eq!((outcome.code, tuning.end), (0, TuneEnd::Decided), "{}", outcome.stderr);
     for value in ["8", "16"] {
         assert_eq!(trial(&tuning, value).took, Took::OnEveryRank, "{tuning:?}");

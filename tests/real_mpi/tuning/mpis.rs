@@ -241,7 +241,7 @@ fn the_case_study() {
     let before = fs::read_to_string("/proc/loadavg").unwrap();
     text.extend(CASES.iter().chain(MORE).map(row));
     let load = before.split(' ').next().unwrap().to_owned();
-    text.push_str(&format!("\nThe load of the machine at the start was {load}.\n\n"));
+    text.extend(["\nThe load of the machine at the start was ", &load, ".\n\n"]);
     assert!(std::env::var_os("BLESS").is_some(), "its figures change: only BLESS=1 makes sense");
     compare("docs/tuning.md", "the case study", &text);
 }
