@@ -249,7 +249,7 @@ mod tests {
 
     /// Runs a race to its end; `value` of the number of a run and its candidate, none for a run that fails.
     fn run(
-        race: Race,
+        race: &Race,
         mut value: impl FnMut(usize, Option<usize>) -> Option<f64>,
     ) -> (Vec<Done>, Option<usize>) {
         let mut done = Vec::new();
@@ -284,7 +284,7 @@ mod tests {
             let time = |run, candidate| {
                 Some(noise(run) * if candidate == Some(fastest) { 0.5 } else { 1.0 })
             };
-            let (done, winner) = run(race(number), time);
+            let (done, winner) = run(&race(number), time);
             assert_eq!(winner, Some(fastest), "{number}");
             let others = (0..number).filter(|other| *other != fastest);
             let most = others.map(|other| runs_of(&done, Some(other))).max().unwrap_or(0);
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn the_default_runs_at_the_start_between_and_at_the_end() {
-        let (done, _) = run(race(6), |at, _| Some(noise(at)));
+        let (done, _) = run(&race(6), |at, _| Some(noise(at)));
         assert_eq!(done[0].candidate, None);
         assert_eq!(done[1].candidate, None);
         let apart = done.split(|run| run.candidate.is_none()).map(<[Done]>::len).max().unwrap();
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn confirming_runs_are_new_and_in_pairs() {
-        let (done, winner) = run(race(3), |at, candidate| {
+        let (done, winner) = run(&race(3), |at, candidate| {
             Some(noise(at) * if candidate == Some(1) { 0.8 } else { 1.0 })
         });
         let confirming: Vec<&Done> =
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn one_that_fails_is_run_no_more() {
-        let (done, winner) = run(race(4), |at, candidate| match candidate {
+        let (done, winner) = run(&race(4), |at, candidate| match candidate {
             Some(0) => None,
             Some(2) if at > 10 => None,
             _ => Some(noise(at)),
@@ -329,13 +329,13 @@ mod tests {
         assert_eq!(runs_of(&done, Some(0)), 1);
         let failures = done.iter().filter(|run| run.candidate == Some(2) && run.value.is_none());
         assert!(failures.count() <= 1 && winner != Some(2) && winner != Some(0));
-        let (done, winner) = run(race(2), |at, of| of.is_none().then(|| noise(at)));
+        let (done, winner) = run(&race(2), |at, of| of.is_none().then(|| noise(at)));
         assert_eq!((winner, runs_of(&done, Some(1))), (None, 1), "all fail");
     }
 
     #[test]
     fn what_is_slower_each_time_is_not_confirmed() {
-        let (done, winner) = run(race(3), |at, candidate| {
+        let (done, winner) = run(&race(3), |at, candidate| {
             Some(noise(at) * if candidate.is_some() { 2.0 } else { 1.0 })
         });
         assert_eq!(winner, None);
@@ -346,14 +346,14 @@ mod tests {
     fn more_can_be_better() {
         let race = Race { higher_is_better: true, ..race(4) };
         let speed = |at, candidate| Some(noise(at) * if candidate == Some(2) { 2.0 } else { 1.0 });
-        assert_eq!(run(race, speed).1, Some(2));
+        assert_eq!(run(&race, speed).1, Some(2));
     }
 
     #[test]
     fn a_race_that_was_stopped_goes_on_where_it_was() {
         let time =
             |at, candidate: Option<usize>| Some(noise(at) - candidate.unwrap_or(0) as f64 / 9.0);
-        let (whole, winner) = run(race(5), time);
+        let (whole, winner) = run(&race(5), time);
         for stop in 0..whole.len() {
             let next = race(5).next(&whole[..stop], false);
             let Done { candidate, stage, .. } = whole[stop];
@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn a_race_in_a_hurry_confirms_the_best_so_far() {
         let time = |at, candidate| Some(noise(at) * if candidate == Some(3) { 0.5 } else { 1.0 });
-        let (whole, _) = run(race(8), time);
+        let (whole, _) = run(&race(8), time);
         let soon = whole.iter().position(|run| run.candidate == Some(3)).unwrap() + 1;
         let mut done = whole[..soon].to_vec();
         while let Step::Run { candidate, stage } = race(8).next(&done, true) {
@@ -383,17 +383,17 @@ mod tests {
         let race = Race { variables: vec![0, 0, 1, 2], combines: true, ..race(0) };
         let factors = [0.8, 0.7, 0.9, 1.5, 0.6];
         let time = |at, of: Option<usize>| Some(noise(at) * of.map_or(1.0, |of| factors[of]));
-        let (done, winner) = run(race.clone(), time);
+        let (done, winner) = run(&race, time);
         assert_eq!(race.together(&done), [1, 2]);
         assert_eq!(winner, Some(4), "both together");
-        let (done, winner) = run(race, |at, of| time(at, of).filter(|_| of != Some(4)));
+        let (done, winner) = run(&race, |at, of| time(at, of).filter(|_| of != Some(4)));
         assert_eq!((winner, runs_of(&done, Some(4))), (Some(1), 1), "together they fail");
     }
 
     #[test]
     fn the_runs_that_are_left_are_known_before() {
         assert_eq!(race(0).runs_left(&[]), FIRST_DEFAULTS);
-        let (done, _) = run(race(5), |at, of| Some(noise(at) * of.map_or(1.0, |_| 0.5)));
+        let (done, _) = run(&race(5), |at, of| Some(noise(at) * of.map_or(1.0, |_| 0.5)));
         assert_eq!(race(5).runs_left(&[]), done.len());
         assert_eq!(race(5).runs_left(&done), 0);
     }

@@ -225,6 +225,7 @@ mod tests {
 
     #[test]
     fn how_a_setting_failed_is_told() {
+        use TrialVerdict::{Disqualified, Dropped, Ignored, Open};
         let all = ["a", "b", "c", "d"].map(candidate);
         let failed = Told { value: Err("exit code 1".into()), ..ran(Some(0), Stage::Race(0), 0.0) };
         let ignored = Took::Ignored("rank 0: the library has 4".into());
@@ -233,7 +234,6 @@ mod tests {
         let told = [failed, ignored, ran(Some(2), Stage::Race(0), 1.0)];
         let trials = verdicts(&all, &told, false, Outcome::NobodyLeft);
         let verdicts: Vec<TrialVerdict> = trials.iter().map(|trial| trial.verdict).collect();
-        use TrialVerdict::{Disqualified, Dropped, Ignored, Open};
         assert_eq!(verdicts, [Disqualified, Ignored, Dropped, Open]);
         assert_eq!(trials[0].why.as_deref(), Some("exit code 1"));
         assert_eq!(trials[3].took, Took::NotRun);
