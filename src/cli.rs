@@ -22,6 +22,7 @@ const EXAMPLES: &str = "\
 Examples:
   gyan run -- mpirun -n 4 ./app        run under the profiler, then print the report
   mpirun -n 4 gyan run ./app           the same from inside the launcher
+  gyan tune -- mpirun -n 4 ./app       which settings of the MPI library make it faster
   gyan report gyan-app-1234            print the report again
   gyan open gyan-app-1234              the report as a page, in a browser
   gyan report --format csv DIR         every number, for a spreadsheet
@@ -41,6 +42,8 @@ check: a rule failed); 2 usage or I/O error;
 pub(crate) enum Command {
     /// Run an MPI program under the profiler and print the report
     Run(RunOptions),
+    /// Find the settings of the MPI library that make a program faster, and prove it
+    Tune(TuneOptions),
     /// Print the report of a run directory
     Report(ReportOptions),
     /// Write the page of a run into its directory, and show it in a browser
@@ -163,6 +166,63 @@ pub(crate) struct PageOptions {
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan tune -- mpirun -n 4 ./app                       what the findings of a first run nominate
+  gyan tune --set btl_tcp_eager_limit=65536..1048576*2 -- mpirun -n 4 ./app
+  gyan tune --set 'coll_tuned_bcast_algorithm=*' --same-output -- mpirun -n 4 ./app
+  gyan tune --set mpi_yield_when_idle=1 --env UCX_TLS=sm,tcp --together -- mpirun -n 4 ./app
+  gyan tune --metric 'Loop time of ([0-9.]+)' --budget 1h -- srun -n 64 ./app
+  gyan tune --metric time:MPI_Waitall -- mpirun -n 4 ./app
+  gyan diff gyan-tune-app/runs/default gyan-tune-app/runs/mpi_yield_when_idle=1
+
+The same command goes on where it was stopped. The output of the program is in the directory, beside each run.")]
+#[allow(clippy::struct_excessive_bools)] // options of a command line
+pub(crate) struct TuneOptions {
+    /// Values of a control variable to try: NAME=V1,V2,...; a range is FROM..TO*2 or FROM..TO+8, * is all that the library
+    /// names (see gyan varlist -l), and a comma within a value is \\,
+    #[arg(long, value_name = "NAME=V1,V2,...")]
+    pub(crate) set: Vec<String>,
+    /// The same of a variable of the environment that is no control variable: nothing reads it back
+    #[arg(long, value_name = "NAME=V1,V2,...")]
+    pub(crate) env: Vec<String>,
+    /// A file of lines as of --set, or auto: what findings nominate [default: auto, unless settings are named]
+    #[arg(long, value_name = "FILE|auto")]
+    pub(crate) knobs: Option<String>,
+    /// Try what is better than the default together, too
+    #[arg(long)]
+    pub(crate) together: bool,
+    /// How long it may take in all, such as 20m; none
+    #[arg(long, value_name = "TIME", default_value = "20m")]
+    pub(crate) budget: Option<String>,
+    /// What is to get better: time (of the run), time:MPI (in MPI), time:FUNCTION, pvar:NAME, or a pattern whose first
+    /// group is the number in the output of the program
+    #[arg(long, value_name = "WHAT")]
+    pub(crate) metric: Option<String>,
+    /// More of it is better
+    #[arg(long, requires = "metric")]
+    pub(crate) higher: bool,
+    /// A setting with which the program prints something else is out
+    #[arg(long)]
+    pub(crate) same_output: bool,
+    /// A setting with which this command does not accept the output, on its standard input, is out
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) check: Option<String>,
+    /// Where everything goes [default: gyan-tune-<program>]
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: Option<PathBuf>,
+    /// Remove the runs of an earlier tune from there
+    #[arg(long)]
+    pub(crate) force: bool,
+    /// How to print the result
+    #[arg(short, long, default_value = "table", value_parser = OneOf::<ListFormat>::new())]
+    pub(crate) format: Asked<ListFormat>,
+    /// The launcher and the program, with their arguments
+    #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) command: Vec<OsString>,
 }
 
 #[derive(Args)]

@@ -10,6 +10,7 @@
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
 //! | `comparison` | How do runs differ, and how do they grow? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
+//! | `tuning` | Which settings make a program faster, and how sure is that? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `view` | What is shown, in which order? |
 //! | `render` | How does that read in each format? |
@@ -30,6 +31,7 @@ mod output;
 mod render;
 mod say;
 mod symbols;
+mod tuning;
 mod view;
 
 #[cfg(test)]
@@ -41,7 +43,7 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 use crate::commands::{
-    check, diff, doctor, explain, export, open, pack, reduce, report, run, scale, varlist,
+    check, diff, doctor, explain, export, open, pack, reduce, report, run, scale, tune, varlist,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -63,6 +65,7 @@ pub fn main() -> ExitCode {
     }
     let result = match Cli::parse().command {
         Command::Run(options) => run::run(&options),
+        Command::Tune(options) => tune::tune(&options),
         Command::Report(options) => report::report(&options),
         Command::Open(options) => open::open(&options),
         Command::Explain(options) => explain::explain(&options),

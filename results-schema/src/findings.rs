@@ -124,3 +124,28 @@ pub struct Advice {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }
+
+impl Advice {
+    /// The control variables that its command sets, with their values.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        let mut words = self.command.iter().flat_map(|command| command.split(' '));
+        std::iter::from_fn(move || {
+            words.by_ref().find(|word| *word == "--set")?;
+            words.next()?.split_once('=')
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_settings_of_a_command_are_known() {
+        let command = "gyan run --set a=1 --set b=x=y -- ...".to_owned();
+        let advice = Advice { text: String::new(), command: Some(command) };
+        assert_eq!(advice.settings().collect::<Vec<_>>(), [("a", "1"), ("b", "x=y")]);
+        let advice = Advice { text: String::new(), command: None };
+        assert_eq!(advice.settings().count(), 0);
+    }
+}

@@ -1,6 +1,6 @@
 //! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
 //! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), the listing of what an MPI
-//! library has ([`Variables`]), what `gyan diff` finds between runs ([`Difference`]), and what `gyan doctor` finds
+//! library has ([`Variables`]), what `gyan diff` finds between runs ([`Difference`]), what `gyan tune` found ([`Tuning`]), and what `gyan doctor` finds
 //! ([`Diagnosis`]), and from what ([`ProcessNote`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
@@ -15,6 +15,7 @@
 mod datatype;
 mod diagnosis;
 mod difference;
+mod figures;
 mod findings;
 mod hosts;
 mod in_place;
@@ -43,6 +44,7 @@ mod sites;
 mod statistics;
 mod summary;
 mod traffic;
+mod tuning;
 mod values;
 mod variables;
 mod waiting;
@@ -55,6 +57,7 @@ pub use difference::{
     NumberKind, PartDifference, PartKind, PhaseDifference, SetupDifference, Shift, Side,
     SideNumber, Split,
 };
+pub use figures::Figure;
 pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
@@ -107,9 +110,13 @@ pub use traffic::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,
     TrafficKind, TrafficSummary,
 };
+pub use tuning::{
+    Assignment, Gain, Took, Trial, TrialVerdict, TuneEnd, TuneMetric, Tuning, Witnessed,
+};
 pub use values::{Digest, Values};
 pub use variables::{
-    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, value_text,
+    Category, Cvar, Event, Item, Moment, PvarInfo, Source, Switch, Variables, described_items,
+    is_described, value_text,
 };
 pub use waiting::{
     CommunicatorWaiting, DURATIONS_AT_MOST, LastRank, Waiting, WaitingOfRanks, WaitingSummary,
@@ -132,6 +139,9 @@ pub const DOCTOR_SCHEMA: &str = "gyan.doctor/1";
 pub const CHECK_SCHEMA: &str = "gyan.check/1";
 /// The tag of a difference of this version.
 pub const DIFF_SCHEMA: &str = "gyan.diff/1";
+/// The tag of what `gyan tune` found, of this version.
+pub const TUNE_SCHEMA: &str = "gyan.tune/1";
+
 /// The tag of how a program scales, of this version.
 pub const SCALE_SCHEMA: &str = "gyan.scale/1";
 

@@ -29,7 +29,7 @@ pub struct RankProfile {
     pub mpi: Mpi,
     /// How the run ended.
     pub end: End,
-    /// Control variables and their values; on rank 0 alone, which speaks for the run.
+    /// Control variables and their values: on rank 0 those of the run, on others only those that gyan was asked to set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,
     /// Those of the control variables that findings rest on which the library has, set or not; on rank 0 only.

@@ -3,11 +3,13 @@
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
-use crate::{Diagnosis, Difference, Judgement, Number, RankProfile, Scaling, Summary, Variables};
+use crate::{
+    Diagnosis, Difference, Judgement, Number, RankProfile, Scaling, Summary, Tuning, Variables,
+};
 
 /// Each schema with the name of its file under `schemas/`.
 #[must_use]
-pub fn all() -> [(&'static str, Schema); 7] {
+pub fn all() -> [(&'static str, Schema); 8] {
     [
         ("rank.schema.json", of::<RankProfile>()),
         ("summary.schema.json", of::<Summary>()),
@@ -16,6 +18,7 @@ pub fn all() -> [(&'static str, Schema); 7] {
         ("check.schema.json", of::<Judgement>()),
         ("diff.schema.json", of::<Difference>()),
         ("scale.schema.json", of::<Scaling>()),
+        ("tune.schema.json", of::<Tuning>()),
     ]
 }
 

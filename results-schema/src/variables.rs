@@ -237,7 +237,54 @@ pub fn value_text(value: &Values, enumeration: Option<&[Item]>) -> String {
     }
 }
 
+/// How MPICH ends what it says of an algorithm. MPICH 4.0 leaves out the ends of lines, so that the next name follows at once.
+const ENDS: [&str; 9] = [
+    "algorithm",
+    "Tree",
+    "Ring",
+    "Allgather",
+    "allgatherv",
+    "collectives",
+    "primitives",
+    "phase",
+    "receives",
+];
+
+/// The names that a description gives the values of a variable, a line each: `name - what it does`. MPICH tells its
+/// algorithms in no other way.
+#[must_use]
+pub fn described_items(description: &str) -> Vec<Item> {
+    let mut parts: Vec<&str> = description.split(" - ").collect();
+    parts.pop();
+    let name_of = |part: &str| {
+        let part = part.trim_end();
+        let start = part.rfind([' ', '\n', ')']).map_or(0, |at| at + 1);
+        let word = part.get(start..).unwrap_or_default();
+        let after = |end: &&str| word.strip_prefix(*end).filter(|rest| !rest.is_empty());
+        let name = ENDS.iter().find_map(after).unwrap_or(word);
+        // "algorithms" before "sched_auto".
+        let name = if name.starts_with("ssched_") { &name[1..] } else { name };
+        let is_sign =
+            |sign: char| sign.is_ascii_lowercase() || sign.is_ascii_digit() || sign == '_';
+        (!name.is_empty() && name.chars().all(is_sign)).then(|| name.to_owned())
+    };
+    let names: Option<Vec<String>> = parts.into_iter().map(name_of).collect();
+    // One that cannot be made out would give those after it wrong numbers.
+    let names = names.unwrap_or_default();
+    (0..).zip(names).map(|(value, name)| Item { value, name }).collect()
+}
+
 impl Cvar {
+    /// The names of its values: of its enumeration, or as MPICH describes its algorithms.
+    #[must_use]
+    pub fn items(&self) -> Vec<Item> {
+        match (&self.enumeration, &self.name) {
+            (Some(items), _) => items.clone(),
+            (None, Some(name)) if is_described(name) => described_items(&self.description),
+            _ => Vec::new(),
+        }
+    }
+
     /// Its value as text; none when it was not read.
     #[must_use]
     pub fn value_text(&self) -> Option<String> {
@@ -253,9 +300,45 @@ impl PvarInfo {
     }
 }
 
+/// Whether only the description of a variable names its values. Of those with `POSIX` the first name cannot be told from
+/// the words before it.
+#[must_use]
+pub fn is_described(name: &str) -> bool {
+    let is_algorithm = name.starts_with("MPIR_CVAR_") && name.ends_with("_INTRA_ALGORITHM");
+    is_algorithm && !name.contains("_POSIX_")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn algorithms_of_mpich_are_known_by_their_description() {
+        let names = |text: &str| -> Vec<String> {
+            described_items(text).into_iter().map(|item| item.name).collect()
+        };
+        // MPICH 5.0 and 4.0.
+        let text = "Variable to select scan algorithm\nauto - Internal algorithm selection (can be overridden with \
+                    X)\nnb                 - Force nonblocking algorithm\nsmp                - Force smp algorithm";
+        assert_eq!(names(text), ["auto", "nb", "smp"]);
+        assert_eq!(names(&text.replace('\n', "")), ["auto", "nb", "smp"]);
+        let bcast = "Variable to select bcast algorithmauto - Internal algorithm selection (can be overridden with \
+                     X)binomial      - Force Binomial Treenb    - Force nonblocking algorithmsmp  - Force smp \
+                     algorithmscatter_recursive_doubling_allgather    - Force Scatter Recursive-Doubling \
+                     Allgatherscatter_ring_allgather                  - Force Scatter Ring";
+        let scatters = ["scatter_recursive_doubling_allgather", "scatter_ring_allgather"];
+        assert_eq!(names(bcast), [&["auto", "binomial", "nb", "smp"][..], &scatters].concat());
+        let barrier = "Variable to select ibarrier algorithmauto - Internal algorithm selection (can be overridden with \
+                       X)sched_auto - Internal algorithm selection for sched-based \
+                       algorithmssched_recursive_doubling - Force recursive doubling algorithm";
+        assert_eq!(names(barrier), ["auto", "sched_auto", "sched_recursive_doubling"]);
+        assert!(names("How many").is_empty());
+        assert!(
+            names("auto - of its own Kindnb - blocking").is_empty(),
+            "unknown ends are no names"
+        );
+        assert!(is_described("MPIR_CVAR_SCAN_INTRA_ALGORITHM") && !is_described("MPIR_CVAR_X"));
+    }
 
     #[test]
     fn values_of_enumerations_are_shown_by_name() {

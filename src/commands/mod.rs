@@ -12,4 +12,5 @@ pub(crate) mod reduce;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod scale;
+pub(crate) mod tune;
 pub(crate) mod varlist;

@@ -1,4 +1,4 @@
-//! `gyan open`: the page of a run, written into its directory and shown in a browser.
+//! `gyan open`: the page of a run, written into its directory, or that of a tune, shown in a browser.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use crate::cli::OpenOptions;
 use crate::commands::report::page;
+use crate::commands::tune;
 use crate::error::{Error, reason};
 use crate::input::packed::beside;
 use crate::input::page::is_page;
@@ -18,6 +19,11 @@ const PAGE_FILE: &str = "report.html";
 
 pub(crate) fn open(options: &OpenOptions) -> Result<u8, Error> {
     let directory = &options.directory;
+    let tuned = directory.join(tune::PAGE_FILE);
+    if tuned.is_file() {
+        show(&tuned);
+        return Ok(DONE);
+    }
     if is_page(directory) {
         show(directory);
         return Ok(DONE);

@@ -1,8 +1,9 @@
 //! Which setting changes what, by implementation, version and device. A knob is named only where the library of the run
 //! has it, as the run itself recorded.
 
-use gyan_results::Advice;
+use gyan_results::{Advice, Figure};
 
+use super::rules::{RECEIVES, SENDS, WAITS};
 use super::run::{Family, Run};
 
 /// What a knob is for.
@@ -32,7 +33,7 @@ pub(super) struct Knob {
     device: &'static str,
     pub(super) name: &'static str,
     /// None when it depends on the run.
-    value: Option<&'static str>,
+    pub(super) value: Option<&'static str>,
 }
 
 const ANY: (u64, u64) = (0, u64::MAX);
@@ -53,7 +54,7 @@ const fn knob(
 
 /// Sources: `gyan varlist -l` of each library, which prints its own descriptions; MPICH 4.0 and 5.0,
 /// `src/mpid/ch3/channels/nemesis` for what `ch3` alone reads.
-pub(super) const KNOBS: [Knob; 10] = [
+pub(super) const KNOBS: [Knob; 11] = [
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), "", "btl_vader_eager_limit", None),
     knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), "", "btl_sm_eager_limit", None),
     knob(Purpose::EagerWithinHost, Family::Mpich, ANY, "ch3", NEMESIS_EAGER, None),
@@ -68,6 +69,14 @@ pub(super) const KNOBS: [Knob; 10] = [
     ),
     knob(Purpose::Yield, Family::OpenMpi, ANY, "", "mpi_yield_when_idle", Some("1")),
     knob(
+        Purpose::Yield,
+        Family::Mpich,
+        (5, 9),
+        "ch4",
+        "MPIR_CVAR_CH4_PROGRESS_THROTTLE",
+        Some("1"),
+    ),
+    knob(
         Purpose::SingleCopy,
         Family::OpenMpi,
         (3, 4),
@@ -79,6 +88,118 @@ pub(super) const KNOBS: [Knob; 10] = [
     knob(Purpose::Preconnect, Family::OpenMpi, ANY, "", "mpi_preconnect_all", Some("1")),
     knob(Purpose::Throttle, Family::OpenMpi, ANY, "", "coll_sync_barrier_before", Some("100")),
 ];
+
+/// The components of point-to-point messages of Open MPI.
+pub(super) const COMPONENTS: &str = "btl";
+/// What has Open MPI look at the algorithms that a user names.
+pub(super) const DYNAMIC_RULES: &str = "coll_tuned_use_dynamic_rules";
+
+/// Which finding has a knob tried that serves a purpose, how a value for it is found, and what moves when it does anything.
+pub(super) struct Nominee {
+    pub(super) finding: &'static str,
+    pub(super) purposes: &'static [Purpose],
+    pub(super) witness: fn() -> Figure,
+}
+
+/// Those that are in `KNOBS`; algorithms and components are nominated by what the run itself names.
+pub(super) const NOMINEES: [Nominee; 5] = [
+    Nominee {
+        finding: "oversubscribed",
+        purposes: &[Purpose::Yield],
+        witness: || Figure::ProcessorLost,
+    },
+    Nominee {
+        finding: "eager-limit",
+        purposes: &[Purpose::EagerWithinHost, Purpose::EagerBetweenHosts],
+        witness: || times(&[SENDS, WAITS]),
+    },
+    Nominee {
+        finding: "flooded",
+        purposes: &[Purpose::Throttle],
+        witness: || Figure::LongestUnexpectedQueue,
+    },
+    Nominee {
+        finding: "copied-twice",
+        purposes: &[Purpose::SingleCopy],
+        witness: || times(&[SENDS, RECEIVES, WAITS]),
+    },
+    Nominee {
+        finding: "first-contact",
+        purposes: &[Purpose::Preconnect],
+        witness: || times(&[SENDS, RECEIVES, WAITS]),
+    },
+];
+
+fn times(functions: &[&[&str]]) -> Figure {
+    Figure::TimeIn(functions.concat().into_iter().map(str::to_owned).collect())
+}
+
+/// What moves when a control variable does anything, by its name; the time in MPI where nothing better is known.
+pub(crate) fn witness_of(name: &str) -> Figure {
+    let starts = "MPI_Init MPI_Init_thread".split(' ').map(str::to_owned);
+    let purpose = KNOBS.iter().find(|knob| knob.name == name).map(|knob| knob.purpose);
+    let nominee = purpose
+        .and_then(|purpose| NOMINEES.iter().find(|nominee| nominee.purposes.contains(&purpose)));
+    match nominee {
+        Some(nominee) => (nominee.witness)(),
+        None if name == COMPONENTS => Figure::TimeIn(starts.collect()),
+        None => function_of(name).map_or(Figure::TimeInMpi, |of| Figure::TimeIn(vec![of])),
+    }
+}
+
+/// The collective function whose algorithm a control variable forces.
+fn function_of(name: &str) -> Option<String> {
+    let own = |start: &str, end: &str| name.strip_prefix(start)?.strip_suffix(end);
+    let collective =
+        own("coll_tuned_", "_algorithm").or_else(|| own("MPIR_CVAR_", "_INTRA_ALGORITHM"))?;
+    let lower = collective.to_lowercase();
+    let (first, rest) = lower.split_at_checked(1)?;
+    Some(format!("MPI_{}{rest}", first.to_uppercase()))
+}
+
+/// What can go wrong with a control variable.
+struct Hazard {
+    /// How its name begins.
+    start: &'static str,
+    how: &'static str,
+    /// It can break a program, so it is tried only when it is named.
+    is_unsafe: bool,
+}
+
+const SUMS: &str =
+    "an algorithm can add up sums in another order, so that their last digits change";
+const ARGUMENTS: &str = "wrong arguments are no longer found, and crash or hang instead";
+
+const HAZARDS: [Hazard; 10] = [
+    Hazard {
+        start: "mpi_leave_pinned",
+        how: "a program that frees memory past the library's hooks can send old data (Open MPI FAQ)",
+        is_unsafe: true,
+    },
+    Hazard { start: "mpi_param_check", how: ARGUMENTS, is_unsafe: true },
+    Hazard { start: "MPIR_CVAR_ERROR_CHECKING", how: ARGUMENTS, is_unsafe: true },
+    Hazard { start: "coll_tuned_reduce", how: SUMS, is_unsafe: false },
+    Hazard { start: "coll_tuned_allreduce", how: SUMS, is_unsafe: false },
+    Hazard { start: "coll_tuned_scan", how: SUMS, is_unsafe: false },
+    Hazard { start: "coll_tuned_exscan", how: SUMS, is_unsafe: false },
+    Hazard { start: "MPIR_CVAR_REDUCE_", how: SUMS, is_unsafe: false },
+    Hazard { start: "MPIR_CVAR_ALLREDUCE_", how: SUMS, is_unsafe: false },
+    Hazard { start: "MPIR_CVAR_SCAN_", how: SUMS, is_unsafe: false },
+];
+
+fn hazard(name: &str) -> Option<&'static Hazard> {
+    HAZARDS.iter().find(|hazard| name.starts_with(hazard.start))
+}
+
+/// What can go wrong with a control variable, where that is known.
+pub(crate) fn hazard_of(name: &str) -> Option<&'static str> {
+    Some(hazard(name)?.how)
+}
+
+/// Whether it can break a program.
+pub(super) fn is_unsafe(name: &str) -> bool {
+    hazard(name).is_some_and(|hazard| hazard.is_unsafe)
+}
 
 impl Run<'_> {
     /// The knob of this library for a purpose, with its value in the run.
@@ -137,6 +258,21 @@ pub(super) fn command(text: &str, command: impl Into<String>) -> Advice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_knob_that_findings_nominate_can_break_a_program() {
+        assert!(KNOBS.iter().all(|knob| !is_unsafe(knob.name)));
+        assert!(is_unsafe("mpi_leave_pinned_pipeline") && !is_unsafe("btl_tcp_eager_limit"));
+    }
+
+    #[test]
+    fn a_witness_is_that_of_the_purpose_or_of_the_function() {
+        assert_eq!(witness_of("mpi_yield_when_idle"), Figure::ProcessorLost);
+        let allreduce = Figure::TimeIn(vec!["MPI_Allreduce".into()]);
+        assert_eq!(witness_of("coll_tuned_allreduce_algorithm"), allreduce);
+        assert_eq!(witness_of("MPIR_CVAR_ALLREDUCE_INTRA_ALGORITHM"), allreduce);
+        assert_eq!(witness_of("anything"), Figure::TimeInMpi);
+    }
 
     #[test]
     fn libgyan_records_each_knob() {

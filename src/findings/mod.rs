@@ -8,6 +8,7 @@
 
 mod efficiencies;
 mod knobs;
+mod nominations;
 pub(crate) mod rules;
 mod run;
 
@@ -16,6 +17,8 @@ use std::collections::BTreeMap;
 use gyan_results::{Efficiencies, Finding, QueueRow, Summary};
 
 pub(crate) use efficiencies::efficiencies;
+pub(crate) use knobs::{hazard_of, witness_of};
+pub(crate) use nominations::nominate;
 use rules::{Found, RULES, Rule};
 use run::Run;
 

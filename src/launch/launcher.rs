@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use crate::error::Error;
 use crate::launch::options::{self, Options};
 
 /// A program that starts ranks. All but the first two pass their own environment on.
@@ -81,9 +82,27 @@ pub(crate) fn rank() -> Option<u32> {
         .or_else(|| number("SLURM_PROCID").filter(|_| step))
 }
 
+/// What runs `words` with `variables` in the environment of the ranks.
+///
+/// # Errors
+/// Where there is no word.
+pub(crate) fn command(
+    launcher: Option<Launcher>,
+    words: &[OsString],
+    variables: &[(String, OsString)],
+) -> Result<Command, Error> {
+    let (line, own) = command_line(launcher, words, variables);
+    let Some((program, arguments)) = line.split_first() else {
+        return Err(Error::new("gyan", "no program", "name it after --"));
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).envs(own);
+    Ok(command)
+}
+
 /// The command line that runs `words` with `variables` in the environment of the ranks, and the
 /// variables that go into the environment of the command itself.
-pub(crate) fn command_line(
+fn command_line(
     launcher: Option<Launcher>,
     words: &[OsString],
     variables: &[(String, OsString)],

@@ -155,10 +155,7 @@ fn in_program(words: &[OsString], when: When, output: &Path) -> Result<(String, 
     if when == When::BeforeInit {
         variables.push(("GYAN_LIST_BEFORE".to_owned(), "on".into()));
     }
-    let (line, own) = launcher::command_line(launcher, words, &variables);
-    let mut command = Command::new(&line[0]);
-    command.args(&line[1..]).envs(own);
-    Ok((program.display().to_string(), command))
+    Ok((program.display().to_string(), launcher::command(launcher, words, &variables)?))
 }
 
 /// Why there is no listing. When the process ended with gyan's own code, it has said so itself.

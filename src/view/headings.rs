@@ -47,10 +47,15 @@ fn short_command(job: &Job) -> String {
     cut(if is_long { &whole[directory..] } else { &whole }, COMMAND_AT_MOST)
 }
 
+/// Name and version, of what a library says of itself.
+pub(crate) fn short_library(text: &str) -> String {
+    let first = text.split(',').next().unwrap_or_default();
+    first.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Name, version and thread level of an MPI library.
 pub(super) fn library(mpi: &Mpi) -> String {
-    let library = mpi.library.split(',').next().unwrap_or_default();
-    let library = library.split_whitespace().collect::<Vec<_>>().join(" ");
+    let library = short_library(&mpi.library);
     // Before MPI_Init there is no thread level.
     match mpi.thread_level.as_str() {
         "unknown" => format!("{library} (MPI {})", mpi.standard),

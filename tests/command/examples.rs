@@ -9,7 +9,7 @@ use crate::schemas::{schema, validate};
 
 #[test]
 fn the_examples_are_valid() {
-    for name in ["rank", "summary", "variables", "doctor", "diff"] {
+    for name in ["rank", "summary", "variables", "doctor", "diff", "tune"] {
         let path = root().join(format!("results-schema/examples/{name}.json"));
         let text = fs::read_to_string(path).unwrap();
         validate(&schema(&format!("{name}.schema.json")), &text, name);

@@ -52,6 +52,21 @@ impl Faked {
         run(command.current_dir(keep.path()).env("FAKEMPI", &file))
     }
 
+    /// `gyan <words> -- sh -c <shell>` in `here`, where the shell finds a program with the library as `$PROGRAM`.
+    pub(crate) fn in_shell(
+        here: &Path,
+        script: &str,
+        words: &[&str],
+        shell: &str,
+        program: &str,
+    ) -> Outcome {
+        let file = here.join("script");
+        fs::write(&file, script).unwrap();
+        let mut command = gyan();
+        command.args(words).args(["--", "sh", "-c", shell]).current_dir(here);
+        run(command.env("FAKEMPI", &file).env("PROGRAM", built(program)))
+    }
+
     /// What `gyan varlist` tells of the library.
     pub(crate) fn listed(script: &str) -> (Outcome, Variables) {
         let outcome = Faked::gyan(script, &["varlist", "--json"]);

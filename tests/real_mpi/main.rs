@@ -17,4 +17,5 @@ mod launching;
 mod queues;
 mod survival;
 mod tables;
+mod tuning;
 mod variables;

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::path::Path;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 use gyan_results::{Check, Variables, read_variables};
 use tempfile::TempDir;
@@ -60,14 +60,10 @@ pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Erro
         ("GYAN_DOCTOR", path("processes").into()),
     ];
     let variables = variables.map(|(name, value)| (name.to_owned(), value));
-    let (line, own) = launcher::command_line(of.launcher, of.words, &variables);
-    let Some((program, arguments)) = line.split_first() else {
-        return Err(Error::new("gyan doctor", "no program", "name it after --"));
-    };
+    let mut command = launcher::command(of.launcher, of.words, &variables)?;
     let output = File::create(path("output")).map_err(|error| cannot(&error))?;
     let errors = output.try_clone().map_err(|error| cannot(&error))?;
-    let mut command = Command::new(program);
-    command.args(arguments).envs(own).stdin(Stdio::null()).stdout(output).stderr(errors);
+    command.stdin(Stdio::null()).stdout(output).stderr(errors);
     let status = run_and_wait(&mut command)?;
     let output = fs::read(path("output")).unwrap_or_default();
     Ok(Outcome {

@@ -125,12 +125,9 @@ impl InFront<'_> {
         variables.push(("GYAN_OUTPUT".into(), output.into()));
         variables.push(("GYAN_NOTICES".into(), "warnings".into()));
         variables.extend(more.iter().map(|(name, value)| (name.clone(), value.into())));
-        let (line, own) = launcher::command_line(self.launcher, &self.options.command, &variables);
-        let Some((program, arguments)) = line.split_first() else {
-            return Err(Error::new("gyan run", "no program", "name it after --"));
-        };
+        let mut command = launcher::command(self.launcher, &self.options.command, &variables)?;
         let more = more.iter().map(|(name, value)| (name, value));
-        let status = run_and_wait(Command::new(program).args(arguments).envs(own).envs(more));
+        let status = run_and_wait(command.envs(more));
         if !keepers::have_ended(output, KEEPERS) {
             anstream::eprintln!(
                 "gyan: {}: its file system does not answer: profiles are still to be written",

@@ -88,7 +88,7 @@ pub(crate) const RULES: &[Rule] = &[
 ];
 
 /// Functions that send a message and may wait until that is possible.
-const SENDS: &[&str] = &[
+pub(super) const SENDS: &[&str] = &[
     "MPI_Send",
     "MPI_Ssend",
     "MPI_Rsend",
@@ -104,7 +104,7 @@ const SENDS: &[&str] = &[
 ];
 
 /// Functions that end when a message has come.
-const RECEIVES: &[&str] = &[
+pub(super) const RECEIVES: &[&str] = &[
     "MPI_Recv",
     "MPI_Mrecv",
     "MPI_Sendrecv",
@@ -116,7 +116,7 @@ const RECEIVES: &[&str] = &[
 ];
 
 /// Functions that end when requests are complete.
-const WAITS: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
+pub(super) const WAITS: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
 /// Functions that ask whether something has happened.
 pub(crate) const POLLS: &[&str] =

@@ -7,10 +7,11 @@ mod table;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use gyan_results::RankProfile;
+use gyan_results::{RankProfile, Took, TuneEnd, Tuning};
 
 pub(crate) use hosts::Cluster;
 
@@ -161,6 +162,36 @@ fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
             assert_job(&here, &directory, 4, &TWO);
         }
     }
+}
+
+/// `gyan tune` within the allocation of a batch script. What is measured is the same in each run, so that nothing can beat
+/// the default, and the tune is short.
+#[test]
+fn a_setting_is_tuned_on_two_hosts_in_an_allocation_of_slurm() {
+    let Some(cluster) = Cluster::of(&TWO) else { return };
+    if !cluster.has_slurm() {
+        return;
+    }
+    let mpi = mpi("openmpi4");
+    let here = fresh(&cluster, "tuned");
+    let gyan = gyan().get_program().display().to_string();
+    let program = here.join("program");
+    fs::write(&program, format!("#!/bin/sh\n{}\necho 1\n", mpi.program("receives").display()))
+        .unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let tune = format!(
+        "{gyan} tune -o tuned --set btl_tcp_eager_limit=131072 --metric '([0-9]+)' -- \
+         srun -Q --mpi={} -N 2 --ntasks-per-node=2 ./program",
+        plugin(mpi)
+    );
+    let script = batch(&here, &[words(&tune)]).display().to_string();
+    let submitted = ["sbatch", "-W", "-N", "2", "--ntasks-per-node=2", &script];
+    succeed(cluster.under(mpi.name, &submitted).current_dir(&here));
+    let tuning = fs::read_to_string(here.join("tuned/tune.json")).unwrap();
+    let tuning: Tuning = serde_json::from_str(&tuning).unwrap();
+    assert_eq!((tuning.end, tuning.winner), (TuneEnd::Decided, None), "{tuning:?}");
+    assert_eq!(tuning.trials[0].took, Took::OnEveryRank, "{tuning:?}");
+    assert_job(&here, &here.join("tuned/runs/default/run-1"), 4, &TWO);
 }
 
 #[test]

@@ -176,7 +176,7 @@ impl Beginning {
     /// Starts the run, after MPI was initialised. `costs` measures what a call costs, with the gate open.
     pub(crate) fn start(self, start: Start, earlier: Option<Run>, costs: fn() -> budget::Costs) {
         let begun = Instant::now();
-        let Beginning { mut config, library, mpit, cvars, early_names, late, .. } = self;
+        let Beginning { mut config, library, mpit, mut cvars, early_names, late, .. } = self;
         if !is_memory_for(&mpit) {
             say_memory_is_short();
             gate::stay_off();
@@ -207,10 +207,7 @@ impl Beginning {
         }
         waiting::begin(config.waiting);
         if let Ok(Some(mpit)) = &mpit {
-            let excluded = |index| config.wanted.exclusions.has_index(index);
-            let missing =
-                guard::inside(|| monitoring::verify(mpit, &library, &config.enable, excluded));
-            config.warn_once(missing);
+            check_settings(mpit, &library, &mut config, (!late).then_some(&mut cvars));
         }
         let reduces = is_world && !late && reduces(&mut config, size);
         let (sampler, without_sampler) = match guard::inside(|| {
@@ -294,6 +291,21 @@ fn say_warnings(config: &mut Config, late: bool, first: bool) {
         for warning in in_front::tools().iter().filter_map(in_front::Tool::at_start) {
             notice::say(&warning);
         }
+    }
+}
+
+/// Whether what the user turned on is there, and what the library made of the `recorded` control variables.
+fn check_settings(
+    mpit: &Mpit,
+    library: &Library,
+    config: &mut Config,
+    recorded: Option<&mut Recorded>,
+) {
+    let excluded = |index| config.wanted.exclusions.has_index(index);
+    let missing = guard::inside(|| monitoring::verify(mpit, library, &config.enable, excluded));
+    config.warn_once(missing);
+    if let Some(recorded) = recorded {
+        guard::inside(|| cvars::read_again(mpit, library, recorded, config));
     }
 }
 

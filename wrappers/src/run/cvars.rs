@@ -8,7 +8,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use gyan_results::{CvarSetting, Datatype, Item, Knob, Values, collected, is_knob, value_text};
+use gyan_results::{
+    CvarSetting, Datatype, Item, Knob, Values, collected, described_items, is_described, is_knob,
+    value_text,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{self, Config, RecordCvars};
@@ -16,7 +19,7 @@ use crate::mpi::abi::{Bind, Library};
 use crate::mpi::libraries::cvar_env;
 use crate::mpi::libraries::monitoring::{self, Row};
 use crate::mpi::libraries::quirks;
-use crate::mpi::tool::{Api, Enumeration, Mpit};
+use crate::mpi::tool::{Api, CvarInfo, Mpit};
 use crate::sys::fork::survive;
 
 /// What has to be known of a variable to set it.
@@ -170,6 +173,35 @@ pub(crate) fn write_and_record(
     recorded
 }
 
+/// Reads what was asked for once more, after `MPI_Init`, which may have changed it in silence. What can no longer be read
+/// keeps the value of before.
+pub(crate) fn read_again(
+    mpit: &Mpit,
+    library: &Library,
+    recorded: &mut Recorded,
+    config: &mut Config,
+) {
+    let asked = recorded.cvars.iter_mut().filter(|cvar| cvar.requested.is_some());
+    let mut asked: Vec<&mut CvarSetting> =
+        asked.filter(|cvar| quirks::deadly_after_init(library, &cvar.name).is_none()).collect();
+    if asked.is_empty() {
+        return;
+    }
+    for (index, name) in names(&mpit.api) {
+        let Some(cvar) = asked.iter_mut().find(|cvar| cvar.name == name) else { continue };
+        let Some((value, same)) = read(&mpit.api, library, index) else { continue };
+        if cvar.value.as_ref() == Some(&value) {
+            continue;
+        }
+        if let (Some(asked), Some(by)) = (&cvar.requested, &cvar.set_by)
+            && !same(asked)
+        {
+            config.warnings.push(format!("{by}: {name}={asked}: the library has {value}"));
+        }
+        cvar.value = Some(value);
+    }
+}
+
 /// What the user asked for without what makes no sense, of which each is a warning.
 fn accepted(facts: &BTreeMap<String, Facts>, config: &mut Config) -> Vec<Setting> {
     let mut settings = Vec::new();
@@ -177,7 +209,7 @@ fn accepted(facts: &BTreeMap<String, Facts>, config: &mut Config) -> Vec<Setting
         match refusal(facts.get(name), value) {
             None => settings.push(Setting {
                 name: name.clone(),
-                value: value.clone(),
+                value: as_the_library_reads_it(name, value, facts.get(name)),
                 by: "GYAN_CVARS",
                 environment: None,
             }),
@@ -187,6 +219,14 @@ fn accepted(facts: &BTreeMap<String, Facts>, config: &mut Config) -> Vec<Setting
         }
     }
     settings
+}
+
+/// MPICH 4.0 and 5.0 crash in `MPI_Init` on the number of an algorithm in the environment: they want its name.
+fn as_the_library_reads_it(name: &str, value: &str, facts: Option<&Facts>) -> String {
+    let number: Option<i32> = value.parse().ok().filter(|_| is_described(name));
+    let items = facts.map_or(&[][..], |facts| &facts.items[..]);
+    let named = items.iter().find(|item| number == Some(item.value));
+    named.map_or(value, |item| &item.name).to_owned()
 }
 
 /// What turns on the monitoring that the user wants. What he has set himself stays, and is said to.
@@ -287,7 +327,7 @@ fn facts(api: &Api, library: &Library, wanted: &[String]) -> BTreeMap<String, Fa
         let info = api.cvar_get_info(index).ok()?;
         let facts = Facts {
             datatype: library.datatype(info.datatype),
-            items: items(api, info.enumeration),
+            items: items(api, &info),
             constant: library.abi.scope(info.scope) == Some("CONSTANT"),
             value: None,
             file: None,
@@ -308,9 +348,13 @@ fn add_values(facts: &mut BTreeMap<String, Facts>, api: &Api, library: &Library)
     }
 }
 
-/// The names of the values of an enumeration; none for a variable that is none.
-fn items(api: &Api, enumeration: Option<Enumeration>) -> Vec<Item> {
-    enumeration.and_then(|items| api.enum_items(items).ok()).unwrap_or_default()
+/// The names of the values of an enumeration, or of what MPICH describes as one; none for a variable that is none.
+fn items(api: &Api, info: &CvarInfo) -> Vec<Item> {
+    match info.enumeration {
+        Some(items) => api.enum_items(items).unwrap_or_default(),
+        None if is_described(&info.name) => described_items(&info.description),
+        None => Vec::new(),
+    }
 }
 
 /// Index and name of every control variable that has one.
@@ -322,7 +366,7 @@ fn names(api: &Api) -> Vec<(usize, String)> {
 fn write(api: &Api, library: &Library, index: usize, text: &str) -> Result<(), String> {
     let info = api.cvar_get_info(index).map_err(|failure| failure.to_string())?;
     let datatype = library.datatype(info.datatype).ok_or("unknown datatype")?;
-    let items = items(api, info.enumeration);
+    let items = items(api, &info);
     let bytes = encoded(datatype, &items, text).ok_or("is no value of its type")?;
     let object = object(library, info.bind)?;
     let handle = api.cvar_handle(index, object).map_err(|failure| failure.to_string())?;
@@ -339,7 +383,7 @@ fn read(
 ) -> Option<(String, impl Fn(&str) -> bool + use<>)> {
     let info = api.cvar_get_info(index).ok()?;
     let datatype = library.datatype(info.datatype)?;
-    let items = items(api, info.enumeration);
+    let items = items(api, &info);
     let handle = api.cvar_handle(index, object(library, info.bind).ok()?).ok()?;
     let bytes = api.cvar_read(&handle, datatype);
     api.cvar_free(handle);

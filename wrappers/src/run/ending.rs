@@ -301,8 +301,12 @@ impl Run {
             time_error_s: time.error.map(clock::seconds),
             share: share(time_s, elapsed_s),
         };
-        let Recorded { cvars, knobs } =
-            if self.rank == 0 { self.cvars.clone() } else { Recorded::default() };
+        let Recorded { mut cvars, mut knobs } = self.cvars.clone();
+        if self.rank != 0 {
+            // One rank is enough for what is alike on all; whether all took what was asked for only they can tell.
+            cvars.retain(|cvar| cvar.requested.is_some());
+            knobs.clear();
+        }
         RankProfile {
             schema: RANK_SCHEMA.into(),
             tool: Tool::gyan(),

@@ -15,7 +15,7 @@ mod read_buffer;
 mod variable;
 
 pub(crate) use api::{Api, Failure};
-pub(crate) use describe::Enumeration;
+pub(crate) use describe::{CvarInfo, Enumeration};
 pub(crate) use event_info::{EventApi, SourceInfo};
 pub(crate) use events::{Element, EventFunctions, EventType, Instance, Listener, Registration};
 pub(crate) use handle::{PvarHandle, Session};

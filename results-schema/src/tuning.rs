@@ -1,0 +1,196 @@
+//! What `gyan tune` found: schema `gyan.tune/1`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Figure, Tool};
+
+/// Which settings were tried for a program, what each did, and which is worth keeping.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Tuning {
+    /// [`TUNE_SCHEMA`](crate::TUNE_SCHEMA).
+    pub schema: String,
+    /// What wrote this.
+    pub tool: Tool,
+    /// The program with its launcher.
+    pub command: Vec<String>,
+    /// The MPI library, as it names itself.
+    pub library: String,
+    /// Size of `MPI_COMM_WORLD`.
+    pub ranks: u32,
+    /// What is to get better.
+    pub metric: TuneMetric,
+    /// What it was in each run with the default settings, in the order of the runs.
+    pub default: Vec<f64>,
+    /// The median of these; none without a run.
+    pub default_median: Option<f64>,
+    /// How far runs with the same settings differ: half of the range of the middle half of `default`, as a part of the
+    /// median. None of fewer than four runs.
+    pub noise: Option<f64>,
+    /// Each setting that was to be tried, in the order in which they were named or nominated.
+    pub trials: Vec<Trial>,
+    /// Which of `trials` is worth keeping; none when nothing beats the default, or it is not known yet.
+    pub winner: Option<usize>,
+    /// Whether it came to its end.
+    pub end: TuneEnd,
+    /// What else is to be known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
+}
+
+/// What is to get better.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct TuneMetric {
+    /// In a few words, or the pattern whose first group is the number in the output of the program.
+    pub name: String,
+    /// What it is in: `s`, or empty.
+    pub unit: String,
+    /// Whether more is better.
+    pub higher_is_better: bool,
+    /// The number of a run that it is; none when it is in the output of the program.
+    pub figure: Option<Figure>,
+}
+
+/// How a tune ended.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TuneEnd {
+    /// All was tried.
+    Decided,
+    /// Stopped by a signal; the same command goes on.
+    Interrupted,
+    /// The budget was used up; the same command with a larger one goes on.
+    OutOfBudget,
+    /// No setting is known that could help.
+    NothingToTry,
+}
+
+/// A value for a control variable of the MPI library, or for a variable of the environment.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+pub struct Assignment {
+    /// Its name.
+    pub name: String,
+    /// The value.
+    pub value: String,
+    /// Whether it is only a variable of the environment, which nobody reads back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_environment: bool,
+}
+
+/// A setting, or several that belong together, and what became of it.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Trial {
+    /// What is set.
+    pub settings: Vec<Assignment>,
+    /// The finding that nominated it; none when the user named it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub nominated_by: Option<String>,
+    /// What can go wrong with it, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hazard: Option<String>,
+    /// Whether the library took it.
+    pub took: Took,
+    /// The number that has to move when it does anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub witness: Option<Witnessed>,
+    /// The metric in the runs of the race.
+    pub raced: Vec<f64>,
+    /// The metric in the runs that were not used to choose it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub confirmed: Vec<f64>,
+    /// What it gains over the default: from the confirming runs where there are any, else from the race.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gain: Option<Gain>,
+    /// What became of it.
+    pub verdict: TrialVerdict,
+    /// Why, where that is not all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub why: Option<String>,
+}
+
+/// Whether the library took a setting.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Took {
+    /// It was not run yet.
+    NotRun,
+    /// Each rank read the value back, and gyan set it.
+    OnEveryRank,
+    /// Nothing can read it back: the reason.
+    Unproven(String),
+    /// Some rank has another value, or none: the reason.
+    Ignored(String),
+}
+
+/// A number that has to move when a setting does anything.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Witnessed {
+    /// In a few words.
+    pub name: String,
+    /// What it is in: `s`, or empty for a number.
+    pub unit: String,
+    /// The median of the runs with default settings.
+    pub default: f64,
+    /// The median of those with this one.
+    pub with: f64,
+    /// Whether they differ by more than chance; none when there are too few runs to tell.
+    pub moved: Option<bool>,
+}
+
+/// What a setting gains, as a part of the default's median: 0.1 is 10 % better.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Gain {
+    /// The Hodges-Lehmann estimate.
+    pub share: f64,
+    /// The lower end of its interval.
+    pub low: f64,
+    /// The upper end.
+    pub high: f64,
+    /// How sure the interval is: 0.95 or more where there are runs enough.
+    pub confidence: f64,
+    /// With how many runs of the default it was compared.
+    pub default_runs: usize,
+    /// How many runs it had itself.
+    pub runs: usize,
+}
+
+/// What became of a setting.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TrialVerdict {
+    /// Better than the default in runs that were not used to choose it.
+    Better,
+    /// The best of the race, and not better in the confirming runs by more than chance.
+    NotConfirmed,
+    /// Another was better.
+    Dropped,
+    /// The library did not take it.
+    Ignored,
+    /// A run with it failed, took too long, or gave another result.
+    Disqualified,
+    /// It was not run to the end of the race.
+    Open,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_read_and_written_the_same() {
+        let text = include_str!("../examples/tune.json");
+        let tuning: Tuning = serde_json::from_str(text).unwrap();
+        assert_eq!(tuning.schema, crate::TUNE_SCHEMA);
+        let again: Tuning = serde_json::from_str(&serde_json::to_string(&tuning).unwrap()).unwrap();
+        assert_eq!(again, tuning);
+        assert!(tuning.winner.is_none_or(|winner| winner < tuning.trials.len()));
+    }
+}

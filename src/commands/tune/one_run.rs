@@ -1,0 +1,174 @@
+//! One run of the program: started in a process group of its own, with a time limit, and nothing of it is left behind.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use gyan_results::Assignment;
+use rustix::process::{Pid, Signal, WaitOptions};
+
+use crate::error::{Error, reason};
+use crate::launch::launcher::{self, Launcher};
+use crate::launch::preload::{library, preload};
+use crate::launch::{keepers, wait::ending};
+
+/// How often it is looked whether a run has ended.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+/// How long a launcher has to end its ranks before it is killed itself.
+const GRACE: Duration = Duration::from_secs(5);
+/// How long the profiles of a run are waited for.
+const KEEPERS: Duration = Duration::from_secs(20);
+
+/// How a run ended.
+#[derive(Debug)]
+pub(super) enum Ended {
+    Well,
+    /// In words.
+    Badly(String),
+    /// The user wants no more.
+    Interrupted,
+}
+
+/// Where the output of a run is, beside its profiles.
+pub(super) fn output_of(directory: &Path, stream: &str) -> PathBuf {
+    directory.with_extension(stream)
+}
+
+/// Runs the command with these settings; its profiles go to `directory`.
+///
+/// # Errors
+/// Where it cannot be started at all.
+pub(super) fn run(
+    launcher: Option<Launcher>,
+    words: &[OsString],
+    settings: &[Assignment],
+    directory: &Path,
+    limit: Option<Duration>,
+    is_stopped: &AtomicBool,
+) -> Result<(Ended, Duration), Error> {
+    let failed = |error: &std::io::Error| Error::io(directory, error, "name another with -o");
+    fs::create_dir_all(directory).map_err(|error| failed(&error))?;
+    let cvars: Vec<String> = settings
+        .iter()
+        .filter(|setting| !setting.is_environment)
+        .map(|setting| format!("{}={}", setting.name, setting.value))
+        .collect();
+    let mut variables: Vec<(String, OsString)> = vec![
+        ("LD_PRELOAD".into(), preload(&library()?)),
+        ("GYAN_OUTPUT".into(), directory.into()),
+        ("GYAN_NOTICES".into(), "warnings".into()),
+        // Each rank tells what it read back.
+        ("GYAN_REDUCE".into(), "off".into()),
+    ];
+    if !cvars.is_empty() {
+        variables.push(("GYAN_CVARS".into(), cvars.join(";").into()));
+    }
+    let environment = settings.iter().filter(|setting| setting.is_environment);
+    variables.extend(environment.map(|setting| (setting.name.clone(), (&setting.value).into())));
+    let mut command = launcher::command(launcher, words, &variables)?;
+    let stream = |name| File::create(output_of(directory, name)).map_err(|error| failed(&error));
+    let program = command.get_program().to_owned();
+    command.process_group(0).stdin(input()).stdout(stream("stdout")?).stderr(stream("stderr")?);
+    // What a launcher leaves behind becomes this process's, which ends it. Where that cannot be had, only the group is ended.
+    let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    let begun = Instant::now();
+    let mut child = command
+        .spawn()
+        .map_err(|error| Error::new(program.display(), reason(&error), "check the program"))?;
+    let ended = watched(&mut child, begun, limit, is_stopped);
+    let took = begun.elapsed();
+    keepers::have_ended(directory, KEEPERS);
+    end_what_is_left();
+    let ended = ended
+        .map_err(|error| Error::new(program.display(), reason(&error), "run it without gyan"))?;
+    Ok((ended, took))
+}
+
+/// The same for each run: a file from its beginning, or nothing. A process group of its own may not read a terminal.
+fn input() -> Stdio {
+    let is_file = fs::metadata("/dev/stdin").is_ok_and(|input| input.is_file());
+    let file = is_file.then(|| File::open("/dev/stdin").ok()).flatten();
+    file.map_or_else(Stdio::null, Stdio::from)
+}
+
+fn watched(
+    child: &mut Child,
+    begun: Instant,
+    limit: Option<Duration>,
+    is_stopped: &AtomicBool,
+) -> std::io::Result<Ended> {
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(how(status));
+        }
+        if is_stopped.load(Ordering::Relaxed) {
+            end(child)?;
+            return Ok(Ended::Interrupted);
+        }
+        if let Some(limit) = limit.filter(|limit| begun.elapsed() > *limit) {
+            end(child)?;
+            let limit = humantime::format_duration(Duration::from_secs(limit.as_secs()));
+            return Ok(Ended::Badly(format!("still ran after {limit}, and was ended")));
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+fn how(status: ExitStatus) -> Ended {
+    if status.success() { Ended::Well } else { Ended::Badly(ending(status)) }
+}
+
+/// Ends a launcher so that it ends its ranks, or else its whole process group.
+fn end(child: &mut Child) -> std::io::Result<()> {
+    let group = Pid::from_child(child);
+    let _ = rustix::process::kill_process_group(group, Signal::TERM);
+    let begun = Instant::now();
+    while begun.elapsed() < GRACE {
+        if child.try_wait()?.is_some() {
+            break;
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+    // Ranks may have ignored the signal, also when the launcher has ended.
+    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    child.wait().map(drop)
+}
+
+/// Ends processes of the run that outlived it: they are children of this process now, which has no others.
+fn end_what_is_left() {
+    loop {
+        let mut is_any = false;
+        while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
+        for child in children() {
+            is_any = rustix::process::kill_process(child, Signal::KILL).is_ok();
+        }
+        if !is_any {
+            return;
+        }
+        thread::sleep(BETWEEN_LOOKS);
+    }
+}
+
+fn children() -> Vec<Pid> {
+    let own = std::process::id().to_string();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
+    let is_child = |stat: &str| {
+        // Behind the name, which may hold anything: state, parent.
+        let fields = stat.rsplit_once(") ").map(|(_, fields)| fields);
+        fields.is_some_and(|fields| {
+            let mut fields = fields.split(' ');
+            fields.next() != Some("Z") && fields.next() == Some(&own)
+        })
+    };
+    let one = |entry: fs::DirEntry| {
+        let number = entry.file_name().to_str()?.parse().ok()?;
+        let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
+        is_child(&stat).then(|| Pid::from_raw(number)).flatten()
+    };
+    processes.filter_map(one).collect()
+}
