@@ -196,8 +196,7 @@ class Gyan:
         env = {"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"} if prefix else {}
         flags = run("pkg-config", "--cflags", "--libs", "gyan", env=env)[0].split()
         mpi.compile("cc", self.programs / "phases.c", here / "phases", *flags)
-        out, _ = run(*mpi.launch(1, here / "phases"), cwd=here, env={
-            "GYAN_OUTPUT": str(here / "linked"), "LD_LIBRARY_PATH": os.path.dirname(self.library)})
+        out, _ = run(*mpi.launch(1, here / "phases"), cwd=here, env={"GYAN_OUTPUT": str(here / "linked")})
         same(len(self.profiles(here / "linked")), 1, "profiles of a linked program")
         worked(f"{mpi.name} {mpi.version}: linked with pkg-config's flags")
 

@@ -154,7 +154,7 @@ fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> 
         output = named_by_rank_0(&output).unwrap_or(output);
     }
     if !run.options.no_report || run.options.html.is_some() {
-        show(&output, run.options);
+        show(&output, run.options, exit_code(status));
     }
     Ok(exit_code(status))
 }
@@ -181,14 +181,19 @@ fn become_rank(words: &[OsString], variables: Variables) -> Error {
     Error::io(Path::new(program), &error, "check the program")
 }
 
-/// Prints the report to stderr: stdout belongs to the program. What goes wrong here is said and
-/// does not change the exit code, which is the program's.
-fn show(output: &Path, options: &RunOptions) {
+/// Prints the report of a run that ended with `code` to stderr: stdout belongs to the program. What goes wrong here
+/// is said and does not change the exit code, which is the program's.
+fn show(output: &Path, options: &RunOptions, code: u8) {
     if !directory::has_profiles(output) {
+        let question = if code == 0 {
+            "does the program call MPI_Init, is it linked with a shared MPI library, and does \
+             libgyan.so come before that?"
+                .to_owned()
+        } else {
+            format!("the command ended with code {code}: does it run without gyan?")
+        };
         anstream::eprintln!(
-            "gyan: {}: no profile was written; does the program call MPI_Init, is it linked with a \
-             shared MPI library, and does libgyan.so come before that? gyan doctor -- COMMAND \
-             finds out",
+            "gyan: {}: no profile was written; {question} gyan doctor -- COMMAND finds out",
             output.display()
         );
         directory::name_nested(output);
