@@ -23,7 +23,7 @@ struct More {
     command: &'static str,
     /// The chapter that tells more.
     chapter: &'static str,
-    /// Variables of the environment; see [`variable`].
+    /// Variables of the environment, settings among them; `*` at the end is anything.
     environment: &'static [&'static str],
     files: &'static [&'static str],
 }
@@ -90,7 +90,8 @@ pub(crate) fn write(cli: Command, directory: &Path) -> Result<(), Error> {
     let commands: Vec<&Command> =
         cli.get_subcommands().filter(|command| !command.is_hide_set()).collect();
     for command in commands.iter().copied().chain([&cli]) {
-        let man = Man::new(command.clone()).manual("gyan");
+        let version = format!("{NAME} {}", cli.get_version().unwrap_or_default());
+        let man = Man::new(command.clone()).manual(NAME).source(version);
         let file = directory.join(man.get_filename());
         page(&man, command, &cli)
             .and_then(|page| fs::write(&file, page))
@@ -117,7 +118,7 @@ fn page(man: &Man, command: &Command, cli: &Command) -> io::Result<Vec<u8>> {
     notes(&mut roff, &after);
     environment(&mut roff, more.map_or(&[], |more| more.environment));
     files(&mut roff, more.map_or(&[], |more| more.files));
-    exit_codes(&mut roff, &after, &help_after(cli));
+    exit_codes(&mut roff, command, cli);
     see_also(&mut roff, command, cli, more);
     page.extend(roff.to_roff().into_bytes());
     Ok(page)
@@ -191,12 +192,13 @@ fn files(roff: &mut Roff, names: &[&str]) {
 }
 
 /// Those of the subcommand, or what holds for all.
-fn exit_codes(roff: &mut Roff, after: &str, of_all: &str) {
+fn exit_codes(roff: &mut Roff, command: &Command, cli: &Command) {
     let find = |text: &str| -> Option<String> {
         let codes = text.split("\n\n").find_map(|paragraph| paragraph.strip_prefix(EXIT))?;
         Some(codes.split_whitespace().collect::<Vec<_>>().join(" "))
     };
-    let Some(codes) = find(after).or_else(|| find(of_all)) else { return };
+    let Some(codes) = find(&help_after(command)).or_else(|| find(&help_after(cli))) else { return };
+    let (is_whole, own) = (command.get_name() == NAME, format!("{NAME} {}`", command.get_name()));
     roff.control("SH", ["EXIT STATUS"]);
     let is_code = |at: usize| {
         let rest = &codes[at..];
@@ -210,8 +212,11 @@ fn exit_codes(roff: &mut Roff, after: &str, of_all: &str) {
     for pair in starts.windows(2) {
         let (code, about) = codes[pair[0]..pair[1]].split_once(' ').unwrap_or_default();
         let (about, other) = about.split_once("; `").unwrap_or((about, ""));
+        // In parentheses is what it means for other subcommands.
+        let (about, _) = about.split_once(" (").filter(|_| !is_whole).unwrap_or((about, ""));
         item(roff, vec![bold(code)], about.trim_end_matches([';', ' ', '.']));
-        others.extend((!other.is_empty()).then(|| other.replace('`', "")));
+        let is_said = !other.is_empty() && (is_whole || other.starts_with(&own));
+        others.extend(is_said.then(|| other.replace('`', "")));
     }
     for other in others {
         roff.control("PP", []);
