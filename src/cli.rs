@@ -33,6 +33,7 @@ Examples:
   gyan check new --against base        for CI: is the new run worse than the baseline?
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
+  gyan help first-screen               a chapter of the manual; gyan help lists them
 
 Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way;
 check: a rule failed); 2 usage or I/O error;
