@@ -106,7 +106,7 @@ fn options(text: &str) -> BTreeSet<&str> {
 }
 
 /// Options of launchers, compilers and MPI libraries that the manual speaks of.
-const OF_OTHERS: [&str; 17] = [
+const OF_OTHERS: [&str; 18] = [
     "--as-needed",
     "--cap-add",
     "--control-port",
@@ -124,6 +124,7 @@ const OF_OTHERS: [&str; 17] = [
     "--oversubscribe",
     "--pgid",
     "--rounds",
+    "--with-device",
 ];
 
 /// Variables that are no settings of gyan: of scripts and of examples.
