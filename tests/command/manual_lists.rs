@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 use tempfile::TempDir;
 
@@ -263,4 +264,22 @@ fn a_topic_of_the_manual_is_printed() {
     for name in ["run", "first-screen", "late-senders"] {
         assert!(all.contains(&format!("\n  {name} ")), "{all}");
     }
+}
+
+#[test]
+fn on_a_terminal_a_topic_is_paged() {
+    if run(&mut command(&["sh", "-c", "command -v script"])).code != 0 {
+        assert!(std::env::var_os("CI").is_none(), "there is no script");
+        println!("skipped: there is no script, which makes a terminal");
+        return;
+    }
+    let shown = |pager: &str| {
+        let line = format!("{} help faq", gyan().get_program().display());
+        let mut terminal = command(&["script", "-qec", &line, "/dev/null"]);
+        terminal.env("PAGER", pager).env("TERM", "xterm").env_remove("NO_COLOR");
+        run(terminal.stdin(Stdio::null())).stdout
+    };
+    assert!(shown("sed s/^/paged:/").contains("paged:"));
+    // No pager, and styles, which are for a terminal.
+    assert!(shown("").contains("Questions and answers\x1b[0m"));
 }
