@@ -12,7 +12,8 @@ use crate::format::{Asked, CheckFormat, ExportFormat, ListFormat, OneOf, ReportF
 
 /// See inside the MPI library that a program runs on.
 #[derive(Parser)]
-#[command(name = "gyan", version, arg_required_else_help = true, after_help = EXAMPLES)]
+#[command(name = "gyan", version, arg_required_else_help = true, disable_help_subcommand = true,
+          after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -33,6 +34,7 @@ Examples:
   gyan check new --against base        for CI: is the new run worse than the baseline?
   gyan varlist --match eager           the knobs about eager messages of the MPI on PATH
   gyan doctor -- mpirun -n 4 ./app     why there is no profile, and what would show more
+  gyan help first-screen               a chapter of the manual; gyan help lists them
 
 Exit codes: 0 done; 1 done, but data is incomplete (doctor: something is in the way;
 check: a rule failed); 2 usage or I/O error;
@@ -68,10 +70,16 @@ pub(crate) enum Command {
     Varlist(VarlistOptions),
     /// Find out why there is no profile, what the MPI library exports, and what would show more
     Doctor(DoctorOptions),
+    /// Print a chapter of the manual, the page of a finding, or the help of a subcommand
+    Help(HelpOptions),
     /// The process of varlist that opens the library
     #[command(hide = true)]
     ListLibrary(ListLibraryOptions),
     /// Print a completion script for a shell
+    #[command(after_help = "\
+Examples:
+  gyan completions bash > ~/.local/share/bash-completion/completions/gyan
+  gyan completions fish > ~/.config/fish/completions/gyan.fish")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -231,7 +239,7 @@ pub(crate) struct TuneOptions {
     after_help = "\
 Examples:
   gyan report gyan-app-1234
-  gyan report --format html -o app.html gyan-app-1234 a page to look at, and to send by mail
+  gyan report --format html -o app.html gyan-app-1234   a page to look at, and to send by mail
   gyan report --findings gyan-app-1234                what costs time, why, and what to do about it
   gyan report --variables gyan-app-1234               what the MPI library counted
   gyan report --all --vars '*unexpected*' gyan-app-1234
@@ -336,6 +344,21 @@ pub(crate) struct ExplainOptions {
     /// The name of a finding or of a class of performance variables [default: list them]
     #[arg(value_name = "ID")]
     pub(crate) id: Option<String>,
+}
+
+#[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan help                        what can be asked for
+  gyan help start                  the first run, from beginning to end
+  gyan help first-screen           what each line of the report means
+  gyan help late-senders           a finding
+  gyan help run                    the options of a subcommand
+  gyan help doctor.md              the chapter that is called like a subcommand")]
+pub(crate) struct HelpOptions {
+    /// The name of a chapter, of a finding or of a subcommand [default: list them]
+    #[arg(value_name = "TOPIC")]
+    pub(crate) topic: Vec<String>,
 }
 
 #[derive(Args)]
@@ -459,6 +482,10 @@ pub(crate) struct ScaleOptions {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan reduce gyan-app-1234            writes gyan-app-1234/summary.json
+  gyan reduce n1/profile n2/profile    of one job, whose hosts have a directory each: to n1/profile")]
 pub(crate) struct ReduceOptions {
     /// The run directory, or a pack of it; several directories with profiles of one job: the summary
     /// goes to the first
@@ -518,6 +545,10 @@ pub(crate) struct ExportOptions {
 }
 
 #[derive(Args)]
+#[command(after_help = "\
+Examples:
+  gyan unpack gyan-app-1234.gyan.zst         to gyan-app-1234
+  gyan unpack gyan-app-1234.gyan.zst again   to another directory")]
 pub(crate) struct UnpackOptions {
     /// The pack
     #[arg(value_name = "FILE")]

@@ -12,6 +12,7 @@
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `tuning` | Which settings make a program faster, and how sure is that? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
+//! | `manual` | What does the manual say of it? |
 //! | `view` | What is shown, in which order? |
 //! | `render` | How does that read in each format? |
 
@@ -27,6 +28,7 @@ mod findings;
 mod format;
 pub mod input;
 mod launch;
+mod manual;
 mod output;
 mod render;
 mod say;
@@ -43,7 +45,8 @@ use clap::{CommandFactory, Parser};
 
 use crate::cli::{Cli, Command};
 use crate::commands::{
-    check, diff, doctor, explain, export, open, pack, reduce, report, run, scale, tune, varlist,
+    check, diff, doctor, explain, export, help, open, pack, reduce, report, run, scale, tune,
+    varlist,
 };
 pub use crate::error::Error;
 use crate::launch::launcher;
@@ -78,15 +81,14 @@ pub fn main() -> ExitCode {
         Command::Unpack(options) => pack::unpack(&options),
         Command::Varlist(options) => varlist::varlist(&options),
         Command::Doctor(options) => doctor::doctor(&options),
+        Command::Help(options) => help::help(&options),
         Command::ListLibrary(options) => varlist::list_library(&options),
         Command::Completions { shell } => {
             let mut command = Cli::command();
             clap_complete::generate(shell, &mut command, "gyan", &mut std::io::stdout());
             Ok(DONE)
         }
-        Command::Man { directory } => clap_mangen::generate_to(Cli::command(), &directory)
-            .map(|()| DONE)
-            .map_err(|error| Error::io(&directory, &error, "choose a directory that exists")),
+        Command::Man { directory } => manual::man::write(Cli::command(), &directory).map(|()| DONE),
     };
     match result {
         Ok(code) => ExitCode::from(code),

@@ -1,8 +1,12 @@
 //! How is output written? A file that the user names is whole, or is not there; whoever reads standard
 //! output may leave early.
 
-use std::io::{self, Write};
+use std::env;
+use std::fs::File;
+use std::io::{self, IsTerminal, Seek, Write};
+use std::os::unix::process::CommandExt;
 use std::path::Path;
+use std::process::Command;
 
 use tempfile::NamedTempFile;
 
@@ -19,6 +23,55 @@ pub(crate) fn print<T: Default>(
         Err(error) => Err(Error::new("standard output", reason(&error), "make room")),
         Ok(done) => Ok(done),
     }
+}
+
+/// Lines of text are no longer than this, however wide the terminal is.
+const WIDTH: usize = 100;
+/// How `less` shows text: not at all where it fits on the screen, with its styles, and left there at the end.
+const LESS: &str = "FRX";
+
+/// How many columns there are for text.
+pub(crate) fn width() -> usize {
+    let terminal = io::stdout().is_terminal().then(terminal_size::terminal_size).flatten();
+    terminal.map_or(WIDTH, |(width, _)| usize::from(width.0).min(WIDTH))
+}
+
+/// Shows text with styles: on a terminal in `$PAGER`, or in `less`, which takes the place of this process.
+pub(crate) fn page(text: &str) -> Result<(), Error> {
+    if io::stdout().is_terminal() {
+        // Where there is no pager, it is printed.
+        drop(in_pager(text));
+    }
+    print(|out| out.write_all(text.as_bytes()))
+}
+
+/// Only comes back when there is no pager.
+fn in_pager(text: &str) -> io::Result<()> {
+    let chosen = env::var_os("PAGER");
+    if chosen.as_ref().is_some_and(|pager| pager.is_empty() || pager == "cat") {
+        return Ok(());
+    }
+    let has_styles = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+    let mut file: File = tempfile::tempfile()?;
+    if has_styles {
+        file.write_all(text.as_bytes())?;
+    } else {
+        file.write_all(anstream::adapter::strip_str(text).to_string().as_bytes())?;
+    }
+    file.rewind()?;
+    let mut pager = match chosen {
+        Some(pager) => {
+            let mut shell = Command::new("sh");
+            shell.arg("-c").arg(pager);
+            shell
+        }
+        None => Command::new("less"),
+    };
+    if env::var_os("LESS").is_none() {
+        pager.env("LESS", LESS);
+    }
+    // It gets the keys that are pressed, so nothing waits for it.
+    Err(pager.stdin(file).exec())
 }
 
 /// Refuses what is there, before any work is done.

@@ -114,6 +114,12 @@ impl Rule {
     }
 }
 
+/// How much of the time of a finding another one explains that takes its place.
+pub(crate) fn most(other: &str) -> f64 {
+    // Half of it is most of it. A rank that is held up makes several others wait.
+    if other == rules::OTHER_LOAD { 0.35 } else { 0.5 }
+}
+
 /// Without those that others explain better, the most seconds first; then what has none.
 fn ranked(findings: &[Finding]) -> Vec<Finding> {
     let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
@@ -122,9 +128,8 @@ fn ranked(findings: &[Finding]) -> Vec<Finding> {
         let rule = RULES.iter().find(|rule| rule.id == finding.id);
         let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
         findings.iter().any(|other| {
-            // Half of it is most of it. A rank that is held up makes several others wait.
-            let most = if other.id == rules::OTHER_LOAD { 0.35 } else { 0.5 };
-            yields_to.contains(&other.id.as_str()) && explains(other) >= most * explains(finding)
+            yields_to.contains(&other.id.as_str())
+                && explains(other) >= most(&other.id) * explains(finding)
         })
     };
     let mut findings: Vec<Finding> =
@@ -149,8 +154,15 @@ mod tests {
             for other in rule.yields_to {
                 assert!(ids.contains(other) && *other != rule.id, "{}: {other}", rule.id);
             }
-            let texts =
-                [rule.needs, rule.when, rule.means, rule.wrong_when, rule.witness, rule.source];
+            let texts = [
+                rule.needs,
+                rule.when,
+                rule.means,
+                rule.wrong_when,
+                rule.todo,
+                rule.witness,
+                rule.source,
+            ];
             assert!(texts.iter().all(|text| text.len() > 10), "{}", rule.id);
         }
     }

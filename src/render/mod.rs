@@ -10,6 +10,7 @@ mod markdown;
 pub(crate) mod numbers;
 mod parquet;
 mod plot;
+mod prose;
 mod table;
 mod text;
 
@@ -24,7 +25,8 @@ pub(crate) use json::Json;
 pub(crate) use junit::junit;
 pub(crate) use markdown::markdown;
 pub(crate) use parquet::Parquet;
-pub(crate) use table::table;
+pub(crate) use prose::prose;
+pub(crate) use table::{table, wrapped};
 pub(crate) use text::text;
 
 /// Takes the rows of a long table, in their order.

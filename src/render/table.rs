@@ -41,16 +41,18 @@ pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
     Ok(())
 }
 
-/// Options of configure and names of variables stay whole.
-/// Lines after the first are indented like it, and by two more.
 fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
-    let indent = " ".repeat(text.len() - text.trim_start().len() + 2);
-    for line in textwrap::wrap(text, options(NOTE_WIDTH).subsequent_indent(&indent)) {
-        writeln!(out, "{line}")?;
-    }
-    Ok(())
+    wrapped(text).iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
+/// The lines of a text: those after the first are indented like it, and by two more.
+pub(crate) fn wrapped(text: &str) -> Vec<String> {
+    let indent = " ".repeat(text.len() - text.trim_start().len() + 2);
+    let lines = textwrap::wrap(text, options(NOTE_WIDTH).subsequent_indent(&indent));
+    lines.into_iter().map(Into::into).collect()
+}
+
+/// Options of configure and names of variables stay whole.
 fn options<'a>(width: usize) -> Options<'a> {
     Options::new(width).word_splitter(WordSplitter::NoHyphenation)
 }

@@ -13,14 +13,20 @@ const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
 /// Findings on the first screen.
 const FIRST_AT_MOST: usize = 3;
 
-/// In short: the title with what is at stake, and below it what to do.
+/// The title with what is at stake, and below it what to do.
+pub(crate) fn in_short<'a>(at: u64, finding: &'a Finding, directory: &str) -> Vec<Value<'a>> {
+    let mut lines = vec![line![at, ". ", &finding.title, at_stake(finding)]];
+    lines.extend(finding.advice.iter().take(2).map(|of| advice(of, directory)));
+    lines
+}
+
+/// The first findings in short.
 pub(super) fn first<'a>(findings: &'a [Finding], directory: &str) -> Vec<Value<'a>> {
     let mut lines = Vec::new();
     let is_shown = |finding: &&Finding| !ONLY_WHEN_ASKED.contains(&finding.id.as_str());
     let findings: Vec<&Finding> = findings.iter().filter(is_shown).collect();
-    for (at, finding) in findings.iter().take(FIRST_AT_MOST).enumerate() {
-        lines.push(line![(at + 1) as u64, ". ", &finding.title, at_stake(finding)]);
-        lines.extend(finding.advice.iter().take(2).map(|of| advice(of, directory)));
+    for (at, finding) in (1..).zip(findings.iter().take(FIRST_AT_MOST)) {
+        lines.extend(in_short(at, finding, directory));
     }
     let more = findings.len().saturating_sub(FIRST_AT_MOST);
     if more > 0 {

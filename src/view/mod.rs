@@ -31,7 +31,7 @@ pub(crate) use comparison::{answer, comparison, page_of_comparison};
 pub(crate) use difference::{changed, difference};
 pub(crate) use doctor::doctor;
 pub(crate) use environment::environment;
-pub(crate) use findings::{actor, findings};
+pub(crate) use findings::{actor, findings, in_short};
 pub(crate) use headings::{phase_name, short_library};
 pub(crate) use histogram::{Histogram, histogram, histograms, sizes};
 pub(crate) use judgement::{Case, Suite, judgement, suites};

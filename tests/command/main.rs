@@ -16,6 +16,7 @@ mod golden;
 mod hosts;
 mod machine;
 mod manual;
+mod manual_lists;
 mod packs;
 mod pages;
 mod promises;

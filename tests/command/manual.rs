@@ -1,14 +1,12 @@
-//! What the manual says is so: its links lead somewhere, what it prints is what gyan prints, and nothing that gyan has is
-//! missing in it.
+//! What the manual says is so: its links lead somewhere, and what it prints is what gyan prints.
 
 use std::collections::BTreeSet;
-use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use crate::common::{command, gyan, root, run};
+use crate::common::{command, root, run};
 
 /// Runs in the repository, and what the manual calls them.
 const RUNS: [(&str, &str); 2] = [
@@ -17,21 +15,20 @@ const RUNS: [(&str, &str); 2] = [
 ];
 
 /// What a console block begins and ends with.
-const BEGIN: &str = "```console\n";
-const END: &str = "```\n";
+pub(crate) const BEGIN: &str = "```console\n";
+pub(crate) const END: &str = "```\n";
 
-fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = fs::read_dir(root().join("docs"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.extension().is_some_and(|extension| extension == "md"))
-        .collect();
+pub(crate) fn pages() -> Vec<PathBuf> {
+    let files = ["docs", "docs/findings"].map(|directory| fs::read_dir(root().join(directory)));
+    let files = files.into_iter().flat_map(|files| files.unwrap().map(|file| file.unwrap().path()));
+    let is_page = |path: &PathBuf| path.extension().is_some_and(|extension| extension == "md");
+    let mut pages: Vec<PathBuf> = files.filter(is_page).collect();
     pages.push(root().join("README.md"));
     pages.sort();
     pages
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
@@ -83,52 +80,13 @@ fn no_link_is_dead() {
 fn each_page_is_in_the_table_of_contents_once() {
     let mut contents = links(&read(&root().join("docs/SUMMARY.md")));
     contents.sort();
-    let name = |page: PathBuf| page.file_name().unwrap().to_string_lossy().into_owned();
-    let others = |page: &String| page != "SUMMARY.md" && page != "README.md";
-    let mut there_are: Vec<String> = pages().into_iter().map(name).filter(others).collect();
+    let name = |page: PathBuf| {
+        Some(page.strip_prefix(root().join("docs")).ok()?.to_string_lossy().into_owned())
+    };
+    let others = |page: &String| page != "SUMMARY.md";
+    let mut there_are: Vec<String> = pages().into_iter().filter_map(name).filter(others).collect();
     there_are.sort();
     assert_eq!(contents, there_are);
-}
-
-/// The names of the subcommands in the help.
-fn subcommands(help: &str) -> Vec<&str> {
-    let (_, commands) = help.split_once("Commands:\n").unwrap();
-    let (commands, _) = commands.split_once("\n\n").unwrap();
-    let is_name = |line: &&str| line.starts_with("  ") && !line.starts_with("   ");
-    let names = commands.lines().filter(is_name);
-    names.filter_map(|line| line.split_whitespace().next()).filter(|name| *name != "help").collect()
-}
-
-#[test]
-fn the_reference_of_commands_is_their_help() {
-    let help =
-        |arguments: &[&str]| run(gyan().args(arguments).arg("--help").env("COLUMNS", "100")).stdout;
-    let whole = help(&[]);
-    let mut text = String::from(
-        "# Commands and options\n\nWhat `gyan --help` and `gyan COMMAND --help` print.\n",
-    );
-    let names = subcommands(&whole);
-    assert!(names.len() > 9, "{names:?}");
-    for name in [""].into_iter().chain(names) {
-        let arguments: Vec<&str> = if name.is_empty() { Vec::new() } else { vec![name] };
-        let title = format!("gyan {name}");
-        let printed = help(&arguments);
-        write!(text, "\n## {}\n\n```text\n{}\n```\n", title.trim(), printed.trim()).unwrap();
-    }
-    let path = root().join("docs/commands.md");
-    if std::env::var_os("BLESS").is_some() {
-        fs::write(&path, &text).unwrap();
-    }
-    assert!(read(&path) == text, "docs/commands.md is not what --help prints; run with BLESS=1");
-}
-
-#[test]
-fn each_file_format_is_in_the_manual() {
-    let formats = read(&root().join("docs/formats.md"));
-    for entry in fs::read_dir(root().join("results-schema/schemas")).unwrap() {
-        let name = entry.unwrap().file_name().to_string_lossy().into_owned();
-        assert!(formats.contains(&name), "docs/formats.md lacks {name}");
-    }
 }
 
 /// A command of a console block, and what stands below it.

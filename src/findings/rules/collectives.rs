@@ -25,6 +25,9 @@ pub(super) const IMBALANCE: Rule = Rule {
     witness: "the load balance",
     source: "POP, Standard Metrics: Load Balance Efficiency",
     yields_to: &["oversubscribed", "bound-together", "other-load"],
+    todo: "Share the work out more evenly, or let ranks that have finished take more of it. No setting of MPI \
+           shortens this waiting. gyan report --sites shows where the others wait, and gyan report --phase in which \
+           part of the program.",
     look: imbalance,
 };
 
@@ -100,6 +103,9 @@ pub(super) const COMMUNICATION: Rule = Rule {
         "asks-for-rank",
         "independent-io",
     ],
+    todo: "See who talks to whom with gyan report --peers, and which calls take the time with gyan report --sites. \
+           Send fewer and larger messages, and work while they travel: MPI_Isend and MPI_Irecv before the work, \
+           MPI_Waitall after it.",
     look: communication,
 };
 
@@ -150,6 +156,8 @@ pub(super) const WAITING: Rule = Rule {
     witness: "the waiting in that function; a barrier before it would take it over",
     source: "Böhme et al., \"Identifying the root causes of wait states\", ICPP 2010",
     yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    todo: "Make the work before the collective more even, or do something else meanwhile with its nonblocking form. \
+           Do not tune the collective: its own part is small, and the finding says how small.",
     look: waiting,
 };
 
@@ -219,6 +227,8 @@ pub(super) const ALGORITHM: Rule = Rule {
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
     source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
     yields_to: &["oversubscribed", "bound-together"],
+    todo: "Try the other algorithms of that function, one run each: gyan varlist -l --match NAME lists them, and the \
+           finding prints the command. Compare several runs of each with gyan diff.",
     look: algorithm,
 };
 
@@ -283,6 +293,8 @@ pub(super) const BARRIER: Rule = Rule {
     witness: "the number of calls, and the time of the run",
     source: "MPI 4.1, 6.3",
     yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    todo: "Leave the barrier out where the next message or collective orders the ranks anyway. If most of its time \
+           is waiting for the last rank, make the work before it more even.",
     look: barrier,
 };
 

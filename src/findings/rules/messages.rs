@@ -26,6 +26,9 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE and \
              MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ",
     yields_to: &["oversubscribed", "bound-together", "imbalance", "late-senders"],
+    todo: "Raise the eager limit just above these messages: the finding prints the command with a value. The queue \
+           of unexpected messages takes more memory then, so do not raise it further than needed. Or send less at \
+           once.",
     look: eager_limit,
 };
 
@@ -124,6 +127,9 @@ pub(super) const FLOODED: Rule = Rule {
     witness: "the longest queue of unexpected messages",
     source: "Keller and Graham 2010; GYAN, Figure 3",
     yields_to: &["oversubscribed"],
+    todo: "Post receives before the messages come. Or slow the senders down: have them wait for an answer now and \
+           then, with MPI_Ssend for one message in a hundred, for instance. If collectives send the messages, Open \
+           MPI can put a barrier before each hundredth: coll_sync_barrier_before=100.",
     look: flooded,
 };
 
@@ -177,6 +183,8 @@ pub(super) const LATE_SENDERS: Rule = Rule {
     witness: "the waiting of receives, or the load balance",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
     yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    todo: "Send earlier, or give the receivers something to do meanwhile: MPI_Irecv before the work, MPI_Wait after \
+           it. gyan report --sites shows which calls wait.",
     look: |run| late(run, Quantity::LateSenders),
 };
 
@@ -200,6 +208,7 @@ pub(super) const LATE_RECEIVERS: Rule = Rule {
         "flooded",
         "late-senders",
     ],
+    todo: "Post receives earlier: MPI_Irecv before the work, MPI_Wait after it.",
     look: |run| late(run, Quantity::LateReceivers),
 };
 
@@ -270,7 +279,7 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
     name: "Receives search long queues",
     acts: Actor::Program,
     needs: "the number of match attempts, from a variable of the library (PERUSE counts searches, not what they look at)",
-    when: "over 10 entries are looked at for each receive or probe",
+    when: "over 10 entries are looked at for each receive or probe, and there are at least 100 of these",
     means: "Most libraries look through lists of receives and messages from their beginning. At stake is the time of the \
             searches among unexpected messages where the library tells it and they are most of all, or else, at most, that \
             of receives and waits.",
@@ -278,6 +287,9 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
     witness: "match attempts for each receive",
     source: "MPI 4.1, 15.3 (the example of a receive-queue tool); Ferreira et al. 2018",
     yields_to: &["oversubscribed", "flooded"],
+    todo: "Receive in the order in which messages come, post fewer receives at a time, or give each kind of message \
+           a communicator of its own. With UCX on a network that can match messages itself, try \
+           UCX_RC_MLX5_TM_ENABLE=y.",
     look: long_searches,
 };
 
@@ -329,6 +341,8 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
     witness: "the number of messages",
     source: "Hockney's model of communication: a start-up time and a time for each byte",
     yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    todo: "Collect what goes to the same rank into one message. A derived datatype does that without a copy of your \
+           own.",
     look: small_messages,
 };
 
@@ -363,7 +377,7 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
     acts: Actor::Run,
     needs: "the longest call of each rank and the distribution of the times of calls",
     when: "the longest call of a sending function, averaged over the ranks, is over 20 times as long as 99 % of the calls, and \
-           over 50 ms: the operating system may take a processor away for some milliseconds",
+           over 50 ms: the operating system may take a processor away for some milliseconds. At least 200 calls were timed",
     means: "Many libraries connect to a peer at the first message to it. At stake is what the longest call of each rank takes \
             more than its others.",
     wrong_when: "the longest call waited for something else, such as a receiver that had not come yet. Which call was the \
@@ -371,6 +385,8 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
     witness: "the longest call",
     source: "Open MPI, mpi_preconnect_all; MPI 4.1, 11.2",
     yields_to: &["oversubscribed", "bound-together", "imbalance", "eager-limit"],
+    todo: "If it is the first message to a peer, connect at the start: Open MPI does so with mpi_preconnect_all=1. \
+           Or send the first message to each peer while there is other work to do.",
     look: first_contact,
 };
 
@@ -421,13 +437,14 @@ pub(super) const MEMORY: Rule = Rule {
     name: "The MPI library holds much more memory on one rank",
     acts: Actor::Program,
     needs: "a high-water mark of memory among the variables of the library, or one that was sampled",
-    when: "the largest over the ranks is over three times the average, which takes four ranks at least, and over 1 MiB",
+    when: "the largest value over the ranks is over three times the average, which takes four ranks at least, and over 1 MiB",
     means: "Buffers for unexpected messages and for connections grow with what others send to a rank. No time is at stake, \
             but memory.",
     wrong_when: "the rank has another part to play, as the root of gathers has.",
     witness: "the ratio of the largest to the average",
     source: "Islam et al., \"Exploring the capabilities of the new MPI_T interface\" (GYAN), case study II",
     yields_to: &[],
+    todo: "See who sends to that rank with gyan report --peers, and post its receives earlier.",
     look: memory,
 };
 

@@ -35,6 +35,8 @@ pub(crate) struct Rule {
     /// Rules that explain the same time better: next to one of them with at least half of what is at stake here, this one
     /// says nothing.
     pub(crate) yields_to: &'static [&'static str],
+    /// What to do about it.
+    pub(crate) todo: &'static str,
     pub(super) look: fn(&Run) -> Vec<Found>,
 }
 

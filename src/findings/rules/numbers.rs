@@ -19,6 +19,7 @@ pub(super) const NOTHING_IN_MPI: Rule = Rule {
     witness: "the time in MPI",
     source: "Amdahl's law",
     yields_to: &["too-short"],
+    todo: "Look at the program itself, with perf for instance.",
     look: nothing_in_mpi,
 };
 
@@ -51,6 +52,7 @@ pub(super) const TOO_SHORT: Rule = Rule {
     witness: "the time of the run",
     source: "MAQAO's own scores of a measurement",
     yields_to: &[],
+    todo: "Measure a run with more steps.",
     look: too_short,
 };
 
@@ -82,6 +84,7 @@ pub(super) const INCOMPLETE: Rule = Rule {
     witness: "the number of profiles",
     source: "docs/internals.md, what a killed rank leaves",
     yields_to: &[],
+    todo: "Find out why the ranks ended: gyan report --all shows how each did. Then measure again.",
     look: incomplete,
 };
 
@@ -133,6 +136,8 @@ pub(super) const OVER_BUDGET: Rule = Rule {
     witness: "the cost of gyan",
     source: "docs/performance.md",
     yields_to: &[],
+    todo: "Take differences between very short calls with care; counts are right. gyan report --coverage shows what \
+           gyan spent its time on, and GYAN_BUDGET bounds what it can choose.",
     look: over_budget,
 };
 
@@ -166,13 +171,16 @@ pub(super) const NO_VARIABLES: Rule = Rule {
     name: "The MPI library tells nothing by performance variables",
     acts: Actor::Measurement,
     needs: "the performance variables of the library, and which of them were read",
-    when: "none could be read, or all that were read are zero on every rank at the end",
+    when: "none of its performance variables could be read, or all that were read are zero on every rank at the end, though the program sent at least 100 \
+           messages or called as many collectives",
     means: "Many libraries are built without performance variables, or have them turned off. Calls, times, sizes and peers do \
             not need them; queues do.",
     wrong_when: "the program sends no messages.",
     witness: "the number of variables that are not zero",
     source: "docs/mpi-libraries.md",
     yields_to: &[],
+    todo: "The finding says what the library has to be built with, or which setting turns its variables on. gyan \
+           doctor says it for the MPI on PATH.",
     look: no_variables,
 };
 

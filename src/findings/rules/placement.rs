@@ -19,7 +19,7 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
     name: "More ranks than processors",
     acts: Actor::Run,
     needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
-    when: "more ranks of a host than processors that they may run on (or than the time limit of their control group \
+    when: "there are more ranks on a host than processors that they may run on (or than the time limit of their control group \
            allows), and ranks that were ready to run had no processor for over 1 % of the run. A setting that lets waiting \
            ranks give way is advised where they do not give way already: they lose their processor less than 1,000 times \
            a second",
@@ -31,6 +31,9 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
     yields_to: &["bound-together"],
+    todo: "Start at most as many ranks on a host as it has processors for them. Where that cannot be, have the ranks \
+           that wait give up their processor: Open MPI does so with mpi_yield_when_idle=1. It helps where many ranks \
+           wait, and it makes short waits longer.",
     look: oversubscribed,
 };
 
@@ -89,6 +92,9 @@ pub(super) const OTHER_LOAD: Rule = Rule {
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
     yields_to: &["oversubscribed", "bound-together"],
+    todo: "Look at what else runs on the host (top), and whether the ranks have threads of their own \
+           (OMP_NUM_THREADS). Measure again when nothing else runs: until then no other time of the run is worth \
+           much.",
     look: other_load,
 };
 
@@ -140,6 +146,8 @@ pub(super) const BOUND_TOGETHER: Rule = Rule {
     witness: "the processors of each rank (gyan report --machine) and the time for which they wanted one",
     source: "The system call sched_setaffinity(2); mpirun(1), \"Mapping, Ranking, and Binding\"",
     yields_to: &[],
+    todo: "Have one launcher bind each rank to a core of its own: mpirun --bind-to core, srun --cpu-bind=cores. If \
+           two jobs share the host, bind none of them: mpirun --bind-to none, srun --cpu-bind=none.",
     look: bound_together,
 };
 
@@ -180,7 +188,7 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     name: "Large messages within a host are copied twice",
     acts: Actor::System,
     needs: "sizes of messages, the times of sends, receives and waits, the knob for single copies or ptrace_scope",
-    when: "a single host; half of all bytes are in messages of 64 KiB and more; sends, receives and waits take over 5 % of \
+    when: "the run is on a single host; half of all bytes are in messages of 64 KiB and more; sends, receives and waits take over 5 % of \
            the run; and the library says that it has no single-copy mechanism, or ptrace is not allowed and XPMEM and KNEM \
            are not loaded",
     means: "Without CMA, XPMEM or KNEM a message goes through a buffer in shared memory: it is copied in and copied out. \
@@ -190,6 +198,9 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     witness: "the time in sends and receives",
     source: "The system call process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
     yields_to: &["oversubscribed", "bound-together", "imbalance"],
+    todo: "Let ranks copy from each other's memory: gyan names the setting where the library has one. If the kernel \
+           forbids it, allow processes of one user to read each other: sysctl kernel.yama.ptrace_scope=0, in a \
+           container --cap-add SYS_PTRACE.",
     look: copied_twice,
 };
 
@@ -244,6 +255,8 @@ pub(super) const SLOW_START: Rule = Rule {
     witness: "the time in MPI_Init",
     source: "Open MPI 5, btl/ofi: it waits a second for a fabric that is not there (docs/mpi-libraries.md)",
     yields_to: &[],
+    todo: "With Open MPI on a machine without a fabric, leave out the component that looks for one: gyan run --set \
+           btl=^ofi. Otherwise see what is slow: the launcher, the name service, or a network that is not there.",
     look: slow_start,
 };
 

@@ -1,15 +1,22 @@
-//! The table of docs/findings.md: what moved when a problem was gone.
+//! The table of docs/findings.md: what moved when a problem was gone. The examples of findings on their pages: what was
+//! found in the same runs.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::fs;
 use std::thread::available_parallelism;
 use std::time::SystemTime;
 
+use gyan_results::Finding;
+
 use super::{compare, parts};
+use crate::common::root;
 use crate::findings::{Proof, proofs};
 
 const DOCUMENT: &str = "docs/findings.md";
 const WHAT: &str = "the proofs";
+/// A finding of each rule, which its page and `gyan explain` show.
+const EXAMPLES: &str = "src/findings/examples.json";
 
 /// The first cells of a row are the same on every machine.
 fn row(proof: &Proof) -> String {
@@ -57,4 +64,32 @@ fn findings_shows_what_each_rule_was_proven_with() {
         rows.len() == proofs.len() && proofs.iter().zip(&rows).all(is_same),
         "{DOCUMENT} is out of date; BLESS=1 scripts/test writes it"
     );
+}
+
+/// The first finding of each rule.
+fn examples(proofs: Vec<Proof>) -> Vec<Finding> {
+    let mut seen = BTreeSet::new();
+    let findings = proofs.into_iter().map(|proof| proof.finding);
+    findings.filter(|finding| seen.insert(finding.id.clone())).collect()
+}
+
+/// What a title begins with: no numbers, no units, no plurals, and nothing of the end, which can be another on another machine.
+fn words(finding: &Finding) -> (&str, Vec<&str>) {
+    let words = finding.title.split(|letter: char| !letter.is_alphabetic());
+    let words = words.filter(|word| word.len() > 3).map(|word| word.trim_end_matches('s'));
+    (&finding.id, words.take(2).collect())
+}
+
+#[test]
+#[ignore = "scripts/test runs it after all others"]
+fn the_examples_of_findings_read_like_those_of_these_runs() {
+    let found = examples(proofs());
+    let file = root().join(EXAMPLES);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&file, serde_json::to_string_pretty(&found).unwrap() + "\n").unwrap();
+    }
+    let kept: Vec<Finding> = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    let kept: Vec<_> = kept.iter().map(words).collect();
+    let found: Vec<_> = found.iter().map(words).collect();
+    assert_eq!(kept, found, "{EXAMPLES} is out of date; BLESS=1 scripts/test writes it");
 }
