@@ -17,10 +17,10 @@ const RUNS: [(&str, &str); 2] = [
 ];
 
 /// What a console block begins and ends with.
-const BEGIN: &str = "```console\n";
-const END: &str = "```\n";
+pub(crate) const BEGIN: &str = "```console\n";
+pub(crate) const END: &str = "```\n";
 
-fn pages() -> Vec<PathBuf> {
+pub(crate) fn pages() -> Vec<PathBuf> {
     let mut pages: Vec<PathBuf> = fs::read_dir(root().join("docs"))
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -31,7 +31,7 @@ fn pages() -> Vec<PathBuf> {
     pages
 }
 
-fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     fs::read_to_string(path).unwrap()
 }
 
@@ -132,12 +132,12 @@ fn each_file_format_is_in_the_manual() {
 }
 
 /// A command of a console block, and what stands below it.
-struct Example<'a> {
-    command: &'a str,
-    shown: &'a str,
+pub(crate) struct Example<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) shown: &'a str,
 }
 
-fn examples(block: &str) -> Vec<Example<'_>> {
+pub(crate) fn examples(block: &str) -> Vec<Example<'_>> {
     let starts: Vec<usize> = block.match_indices("$ ").map(|(at, _)| at).collect();
     let starts = starts.into_iter().filter(|at| *at == 0 || block[..*at].ends_with('\n'));
     let starts: Vec<usize> = starts.chain([block.len()]).collect();
