@@ -13,7 +13,7 @@
 static double work_on(int item, int round)
 {
     double sum = 0;
-    for (int i = 1; i <= 1000; i++)
+    for (int i = 1; i <= 3000; i++)
         sum += sqrt(item + round + i);
     return sum;
 }
