@@ -119,8 +119,9 @@ fn ranked(findings: &[Finding]) -> Vec<Finding> {
         let rule = RULES.iter().find(|rule| rule.id == finding.id);
         let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
         findings.iter().any(|other| {
-            // Half of it is most of it. A rank that is held up makes several others wait.
-            let most = if other.id == rules::OTHER_LOAD { 0.35 } else { 0.5 };
+            // Half of it is most of it. A rank that is held up, also in its sends, makes others wait.
+            let holds_up = [rules::OTHER_LOAD, rules::SENDS_HELD_UP].contains(&other.id.as_str());
+            let most = if holds_up { 0.35 } else { 0.5 };
             yields_to.contains(&other.id.as_str()) && explains(other) >= most * explains(finding)
         })
     };

@@ -82,10 +82,12 @@ fn what_was_kept_prints_as_shown() {
         let text = read(&page);
         let mut written = text.clone();
         for (group, block) in blocks(&text) {
-            let directory = directories.entry(group.to_owned()).or_insert_with(|| TempDir::new().unwrap());
+            let directory =
+                directories.entry(group.to_owned()).or_insert_with(|| TempDir::new().unwrap());
             for Example { command, shown } in examples(block) {
                 let printed = replayed(command, group, directory.path());
-                let expected = if shown.contains("...\n") { as_shown(shown, &printed) } else { printed };
+                let expected =
+                    if shown.contains("...\n") { as_shown(shown, &printed) } else { printed };
                 if shown == expected {
                     continue;
                 }

@@ -1,7 +1,7 @@
 /* Rank 0 collects what the others find: in each round it sends the others a number to work with. They work on their items,
  * the last one first, and send the result of each with the number of the item as tag. Rank 0 receives them `in-order` of
  * their numbers, or `as-they-come`.
- *   usage: results [in-order|as-they-come [ITEMS [ROUNDS]]]          (default in-order 8000 20)
+ *   usage: results [in-order|as-they-come [ITEMS [ROUNDS]]]          (default in-order 12000 6)
  * Expect: prints the same either way; with `in-order` the queue of unexpected messages on rank 0 is up to ITEMS - 1
  * messages of each other rank long. */
 #include <math.h>
@@ -13,7 +13,7 @@
 static double work_on(int item, int round)
 {
     double sum = 0;
-    for (int i = 1; i <= 3000; i++)
+    for (int i = 1; i <= 10000; i++)
         sum += sqrt(item + round + i);
     return sum;
 }
@@ -40,7 +40,7 @@ int main(int argc, char **argv)
     int rank, size, as_they_come = argc > 1 && !strcmp(argv[1], "as-they-come");
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
-    int items = argc > 2 ? atoi(argv[2]) : 8000, rounds = argc > 3 ? atoi(argv[3]) : 20;
+    int items = argc > 2 ? atoi(argv[2]) : 12000, rounds = argc > 3 ? atoi(argv[3]) : 6;
     double *results = calloc(items, sizeof *results), sum = 0;
     for (int round = 0; round < rounds; round++) {
         int number = round;

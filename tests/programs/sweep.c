@@ -1,13 +1,13 @@
 /* Work in phases: rank 0 makes the data and hands it to all (`setup`), then in each step all work on it (`step`), and rank 0
  * receives many small messages of the others (`step/collect`), after it has worked: they wait in a queue.
  *   usage: sweep [STEPS]          (default 500)
- * Expect: in each step 100 messages of each rank but 0. */
+ * Expect: in each step 20 messages of each rank but 0. */
 #include <gyan.h>
 #include <mpi.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MESSAGES = 100, LENGTH = 1 << 16 };
+enum { MESSAGES = 20, LENGTH = 1 << 16 };
 
 static double data[LENGTH];
 
