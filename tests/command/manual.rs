@@ -219,7 +219,7 @@ fn what_the_manual_prints_is_what_gyan_prints() {
             fs::write(&page, written).unwrap();
         }
     }
-    assert!(number > 3, "only {number} commands were run");
+    assert!(number > 1, "only {number} commands were run");
     let directory = TempDir::new().unwrap();
     let (fixture, name) = RUNS[1];
     copy(&root().join("tests/fixtures").join(fixture), &directory.path().join(name));
