@@ -116,8 +116,8 @@ impl Rule {
 
 /// How much of the time of a finding another one explains that takes its place.
 pub(crate) fn most(other: &str) -> f64 {
-    // Half of it is most of it. A rank that is held up makes several others wait.
-    if other == rules::OTHER_LOAD { 0.35 } else { 0.5 }
+    // Half of it is most of it. A rank that is held up, also in its sends, makes several others wait.
+    if [rules::OTHER_LOAD, rules::SENDS_HELD_UP].contains(&other) { 0.35 } else { 0.5 }
 }
 
 /// Without those that others explain better, the most seconds first; then what has none.

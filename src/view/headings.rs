@@ -10,15 +10,27 @@ use super::{cut, plural};
 const COMMAND_AT_MOST: usize = 60;
 
 pub(super) fn title(summary: &Summary) -> Value<'_> {
+    let run_s = seconds(summary.job.elapsed_s);
+    line![what_ran(summary), ", ", run_s, oversubscription(summary)]
+}
+
+/// The same of several runs, which take different times.
+pub(super) fn without_time(summary: &Summary) -> Value<'_> {
+    line![what_ran(summary), oversubscription(summary)]
+}
+
+fn what_ran(summary: &Summary) -> Value<'_> {
     let ranks = summary.ranks.expected;
     let hosts: Value = match summary.hosts.as_slice() {
         [host] => host.into(),
         hosts => line![hosts.len(), " hosts"],
     };
     let ranks = line![integer(ranks), " rank", plural(ranks.into()), " on "];
-    let run_s = seconds(summary.job.elapsed_s);
-    let oversubscribed = oversubscribed(summary).map_or("".into(), |of| line!["; ", of]);
-    line![short_command(&summary.job), ": ", ranks, hosts, ", ", run_s, oversubscribed]
+    line![short_command(&summary.job), ": ", ranks, hosts]
+}
+
+fn oversubscription(summary: &Summary) -> Value<'_> {
+    oversubscribed(summary).map_or("".into(), |of| line!["; ", of])
 }
 
 pub(super) fn library_and_job(summary: &Summary) -> Value<'_> {

@@ -18,18 +18,20 @@ pub(crate) struct Repeats<'a> {
 pub(crate) fn repeats<'a>(repeats: &[Repeats<'a>]) -> View<'a> {
     let first = repeats.iter().find_map(|repeats| repeats.summaries.first());
     let number: usize = repeats.iter().map(|repeats| repeats.summaries.len()).sum();
+    let is_one = matches!(repeats, [of] if of.name.is_empty());
     let rows = repeats.iter().filter_map(|of| {
         let times: Vec<f64> = of.summaries.iter().map(|summary| summary.job.elapsed_s).collect();
         let median = statistics::median(&times)?;
         let (least, most) = times.iter().fold((f64::INFINITY, 0.0_f64), |(least, most), time| {
             (least.min(*time), most.max(*time))
         });
-        Some(row![of.name, times.len(), seconds(median), seconds(least), seconds(most)])
+        let cells = row![of.name, times.len(), seconds(median), seconds(least), seconds(most)];
+        Some(if is_one { cells.into_iter().skip(1).collect() } else { cells })
     });
-    let mut columns = texts(["SETTING"]);
+    let mut columns = if is_one { Vec::new() } else { texts(["SETTING"]) };
     columns.extend(numbers(["RUNS", "MEDIAN", "SHORTEST", "LONGEST"]));
     let title = format!("{number} run{}", plural(number as u64));
-    let subtitle: Vec<Value> = first.map(headings::title).into_iter().collect();
+    let subtitle: Vec<Value> = first.map(headings::without_time).into_iter().collect();
     let section = Section { title: "".into(), columns, rows: rows.collect(), notes: Vec::new() };
     View { title: title.into(), subtitle, sections: vec![section] }
 }

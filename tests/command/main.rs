@@ -14,6 +14,7 @@ mod examples;
 mod export;
 mod golden;
 mod hosts;
+mod kept;
 mod machine;
 mod manual;
 mod manual_lists;

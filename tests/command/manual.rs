@@ -90,12 +90,12 @@ fn each_page_is_in_the_table_of_contents_once() {
 }
 
 /// A command of a console block, and what stands below it.
-struct Example<'a> {
-    command: &'a str,
-    shown: &'a str,
+pub(crate) struct Example<'a> {
+    pub(crate) command: &'a str,
+    pub(crate) shown: &'a str,
 }
 
-fn examples(block: &str) -> Vec<Example<'_>> {
+pub(crate) fn examples(block: &str) -> Vec<Example<'_>> {
     let starts: Vec<usize> = block.match_indices("$ ").map(|(at, _)| at).collect();
     let starts = starts.into_iter().filter(|at| *at == 0 || block[..*at].ends_with('\n'));
     let starts: Vec<usize> = starts.chain([block.len()]).collect();
@@ -177,7 +177,7 @@ fn what_the_manual_prints_is_what_gyan_prints() {
             fs::write(&page, written).unwrap();
         }
     }
-    assert!(number > 3, "only {number} commands were run");
+    assert!(number > 1, "only {number} commands were run");
     let directory = TempDir::new().unwrap();
     let (fixture, name) = RUNS[1];
     copy(&root().join("tests/fixtures").join(fixture), &directory.path().join(name));

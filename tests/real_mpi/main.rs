@@ -14,6 +14,7 @@ mod checks;
 mod cluster;
 mod findings;
 mod launching;
+mod manual;
 mod queues;
 mod survival;
 mod tables;

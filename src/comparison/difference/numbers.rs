@@ -149,6 +149,9 @@ impl Gathered {
 
     /// By how much a variable grew, what it reached, or how high it was; of a vector the sum, or the largest element.
     fn variables(&mut self, pvars: &[PvarSummary]) {
+        let part = |of: &'_ PvarSummary| (of.name.clone(), of.object.clone(), of.measure);
+        let sums = pvars.iter().filter(|pvar| pvar.element == Element::Sum);
+        let sums: BTreeSet<_> = sums.map(part).collect();
         for pvar in pvars {
             let Some(telling) = telling(pvar) else { continue };
             let (measure, is_sum) = match telling {
@@ -159,6 +162,7 @@ impl Gathered {
             };
             if matches!(pvar.element, Element::Min | Element::Max)
                 || (pvar.element == Element::Sum && !is_sum)
+                || (pvar.element != Element::Sum && is_sum && sums.contains(&part(pvar)))
             {
                 continue;
             }

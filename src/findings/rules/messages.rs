@@ -4,7 +4,7 @@ use gyan_results::{
     Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow, QueueSource,
 };
 
-use super::{Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
 use crate::findings::Eager;
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{Run, Time, estimated, exact, is_true, power_of_two, taken};
@@ -15,17 +15,17 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     name: "Messages just above the eager limit",
     acts: Actor::Run,
     needs: "sizes of messages, the times of sends and waits, and the eager limit of the library",
-    when: "over 30 % of the messages are between the eager limit and eight times that, and sends and waits take over 5 % \
-           of the run. Within a host not for Open MPI 3 and 4 with single copies, where MPI_Send of over 256 bytes waits for \
+    when: "over 30 % of the messages are between the eager limit and eight times that, and sends, with waits that are not \
+           for late senders, take over 5 % of the run. Within a host not for Open MPI 3 and 4 with single copies, where MPI_Send of over 256 bytes waits for \
            the receiver whatever the limit is, nor for Intel MPI, where it does not wait at all",
     means: "Up to the eager limit a message is sent without asking. A larger one asks first, and its data is sent when \
             the receiver has answered; until then the sender waits, in MPI_Send or in MPI_Wait. At stake, at most, is the \
-            time of sends and waits by the part of such messages.",
+            time of sends, and of waits that are not for late senders, by the part of such messages.",
     wrong_when: "the sender has something else to do meanwhile, or waits for the receiver a little later in any case.",
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE and \
              MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ",
-    yields_to: &["oversubscribed", "bound-together", "imbalance", "late-senders"],
+    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     todo: "Raise the eager limit just above these messages: the finding prints the command with a value. The queue \
            of unexpected messages takes more memory then, so do not raise it further than needed. Or send less at \
            once.",
@@ -62,6 +62,15 @@ pub(in crate::findings) fn eager(run: &Run) -> Option<Eager> {
     is_clear.then(|| Eager { limit_bytes: limit, above: (above / all).min(1.0) })
 }
 
+/// The time in functions that only send, and what of the waits and of `MPI_Sendrecv` is not waiting for late senders.
+fn time_of_sends(run: &Run) -> Time {
+    let (both, only): (Vec<&str>, Vec<&str>) =
+        SENDS.iter().partition(|name| RECEIVES.contains(name));
+    let late_s: f64 = run.queue(Quantity::LateSenders).filter_map(|row| row.total).sum();
+    let waits = run.time(&[WAITS, &both].concat());
+    run.time(&only).plus(Time { seconds: (waits.seconds - late_s).max(0.0), ..waits })
+}
+
 fn eager_limit(run: &Run) -> Vec<Found> {
     let Some((knob, limit)) = limit_of(run) else { return Vec::new() };
     // With single copies vader's MPI_Send of over 256 bytes waits for the receiver whatever the limit is.
@@ -76,7 +85,7 @@ fn eager_limit(run: &Run) -> Vec<Found> {
     let Some(all) = run.messages() else { return Vec::new() };
     // A message of exactly the limit is above it with its header.
     let above = number(&|from| from >= limit && from < 8.0 * limit);
-    let time = run.time(&[SENDS, WAITS].concat());
+    let time = time_of_sends(run);
     if above < 0.3 * all || run.share(time.seconds) < 0.05 {
         return Vec::new();
     }
@@ -100,7 +109,7 @@ fn eager_limit(run: &Run) -> Vec<Found> {
         ),
         exact("messages", all, "", "gyan report --sizes"),
         exact(knob.name, limit, "bytes", "gyan varlist"),
-        taken("time in sends and waits", time, "gyan report"),
+        taken("time in sends, and in waits that are not for late senders", time, "gyan report"),
     ];
     let at_stake = Some(time.times(above / all));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
@@ -127,7 +136,7 @@ pub(super) const FLOODED: Rule = Rule {
     witness: "the longest queue of unexpected messages",
     source: "Keller and Graham 2010; GYAN, Figure 3",
     yields_to: &["oversubscribed"],
-    todo: "Post receives before the messages come. Or slow the senders down: have them wait for an answer now and \
+    todo: "Receive messages in the order in which they come (MPI_ANY_TAG), or post receives before they come. Or slow the senders down: have them wait for an answer now and \
            then, with MPI_Ssend for one message in a hundred, for instance. If collectives send the messages, Open \
            MPI can put a barrier before each hundredth: coll_sync_barrier_before=100.",
     look: flooded,
@@ -148,9 +157,12 @@ fn flooded(run: &Run) -> Vec<Found> {
     let title =
         format!("rank {} is flooded: {length} messages wait there for a receive", most.rank);
     let mut advice = vec![say(
-        "post receives before the messages come, or have senders wait for an answer now and then (MPI_Ssend)",
+        "receive messages in the order in which they come (MPI_ANY_TAG), post receives before they come, or have \
+         senders wait for an answer now and then (MPI_Ssend)",
     )];
-    if let Some((knob, "0")) = run.knob_for(Purpose::Throttle) {
+    if let Some((knob, "0")) = run.knob_for(Purpose::Throttle)
+        && run.count(COLLECTIVES) > 0.0
+    {
         advice.extend(knob.advice("if collectives send them: a barrier before each hundredth"));
     }
     let longest =
@@ -182,7 +194,14 @@ pub(super) const LATE_SENDERS: Rule = Rule {
                  is for a send.",
     witness: "the waiting of receives, or the load balance",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
+    yields_to: &[
+        "oversubscribed",
+        "bound-together",
+        "other-load",
+        "imbalance",
+        "eager-limit",
+        "flooded",
+    ],
     todo: "Send earlier, or give the receivers something to do meanwhile: MPI_Irecv before the work, MPI_Wait after \
            it. gyan report --sites shows which calls wait.",
     look: |run| late(run, Quantity::LateSenders),

@@ -55,6 +55,9 @@ pub(super) struct Found {
 /// The rule for what others do on the processors of the ranks.
 pub(super) const OTHER_LOAD: &str = placement::OTHER_LOAD.id;
 
+/// The rule for senders that wait for their receivers.
+pub(super) const SENDS_HELD_UP: &str = messages::EAGER_LIMIT.id;
+
 /// In the order in which they are listed in docs/findings.md.
 pub(crate) const RULES: &[Rule] = &[
     placement::OVERSUBSCRIBED,

@@ -347,11 +347,12 @@ fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
     Some(Section { title: "What else changed".into(), columns, rows, notes })
 }
 
-/// Whether most runs of a side have a finding, and none of the other.
+/// Whether most runs of a side have a finding, all where no time is at stake, and none of the other.
 fn came_or_went(of: &FindingDifference, [a_runs, b_runs]: [usize; 2]) -> bool {
-    let is_in_most = |some: usize, runs: usize| 2 * some > runs;
-    (of.a_runs == 0 && is_in_most(of.b_runs, b_runs))
-        || (of.b_runs == 0 && is_in_most(of.a_runs, a_runs))
+    let has_stake = of.a_share.or(of.b_share).is_some();
+    let is_in_enough = |some: usize, runs: usize| some == runs || (has_stake && 2 * some > runs);
+    (of.a_runs == 0 && is_in_enough(of.b_runs, b_runs))
+        || (of.b_runs == 0 && is_in_enough(of.a_runs, a_runs))
 }
 
 fn findings(of: &Difference, all: bool) -> Option<Section<'_>> {
