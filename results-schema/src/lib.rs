@@ -1,13 +1,13 @@
-//! The format in which libgyan.so and the `gyan` command meet: the profile of one rank
-//! ([`RankProfile`]), the summary over all ranks of a job ([`Summary`]), the listing of what an MPI
-//! library has ([`Variables`]), what `gyan diff` finds between runs ([`Difference`]), and what `gyan doctor` finds
-//! ([`Diagnosis`]), and from what ([`ProcessNote`]).
+//! The format that libgyan.so and the `gyan` command share: the profile of one rank ([`RankProfile`]), the
+//! summary over all ranks of a job ([`Summary`]), the listing of what an MPI library has ([`Variables`]), what
+//! `gyan diff` finds between runs ([`Difference`]), and what `gyan doctor` finds ([`Diagnosis`]) and from which
+//! notes ([`ProcessNote`]).
 //!
 //! The two ends never see each other. This crate holds the serde types, the statistics and their
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
 //! reading and writing these files.
 //!
-//! Large functions that libgyan.so has, too, are `#[inline]`, which lets the crate that uses them compile them: the
+//! Large functions that are also in libgyan.so are `#[inline]`, so that each crate compiles its own copy: the
 //! command for speed, libgyan.so for size.
 
 #![forbid(unsafe_code)]

@@ -5,7 +5,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::{Diagnosis, Difference, Judgement, Number, RankProfile, Scaling, Summary, Variables};
 
-/// Each schema with the name of its file under `schemas/`.
+/// Each schema with its file name under `schemas/`.
 #[must_use]
 pub fn all() -> [(&'static str, Schema); 7] {
     [
@@ -46,7 +46,7 @@ mod tests {
 
     use super::*;
 
-    /// `BLESS=1 cargo test -p gyan-results` writes them anew.
+    /// `BLESS=1 cargo test -p gyan-results` rewrites them.
     #[test]
     fn committed_schemas_are_those_of_the_types() {
         for (name, schema) in all() {

@@ -12,7 +12,7 @@ use crate::{DONE, output, view};
 const WIDTH: usize = 100;
 const HEADING: Style = Style::new().effects(Effects::BOLD);
 
-/// What can be explained beside findings and classes.
+/// The topics besides findings and classes.
 const EFFICIENCIES_ID: &str = "efficiencies";
 
 pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
@@ -44,7 +44,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
     Ok(DONE)
 }
 
-/// What there is to say of a rule, under headings.
+/// Everything about a rule, under headings.
 fn of_rule(rule: &rules::Rule) -> [(&'static str, &'static str); 7] {
     [
         ("When", rule.when),
@@ -52,12 +52,12 @@ fn of_rule(rule: &rules::Rule) -> [(&'static str, &'static str); 7] {
         ("When it is wrong", rule.wrong_when),
         ("What it needs", rule.needs),
         ("What proves it", rule.witness),
-        ("Who can do something", view::actor(rule.acts)),
+        ("Who can act on it", view::actor(rule.acts)),
         ("Source", rule.source),
     ]
 }
 
-/// With a capital, and a full stop where there is none.
+/// With a capital letter, and a full stop if it lacks one.
 fn sentence(text: &str) -> String {
     let mut letters = text.chars();
     let first: String =
@@ -103,7 +103,7 @@ mod tests {
 
     use super::*;
 
-    /// `BLESS=1` writes docs/findings.md anew, but for the table, which the tests with real MPIs measure.
+    /// `BLESS=1` rewrites docs/findings.md, except for the table, which the tests with real MPIs measure.
     #[test]
     fn the_findings_in_the_docs_are_these() {
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/findings.md");

@@ -10,9 +10,9 @@ use super::cells::{Cells, cells};
 use super::text::text;
 use crate::view::{Kind, Section, View};
 
-/// Remarks longer than this go on in the next line.
+/// Remarks longer than this continue on the next line.
 const NOTE_WIDTH: usize = 100;
-/// What columns of prose have together, with a gap between two.
+/// The width that columns of prose share, including the gaps between them.
 const PROSE_WIDTH: usize = 76;
 const GAP: usize = 4;
 const HEADING: Style = Style::new().effects(Effects::BOLD);
@@ -41,8 +41,8 @@ pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
     Ok(())
 }
 
-/// Options of configure and names of variables stay whole.
-/// Lines after the first are indented like it, and by two more.
+/// Options of configure and names of variables are not broken. Lines after the first are indented like it, plus
+/// two.
 fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
     let indent = " ".repeat(text.len() - text.trim_start().len() + 2);
     for line in textwrap::wrap(text, options(NOTE_WIDTH).subsequent_indent(&indent)) {

@@ -1,5 +1,5 @@
-//! What the manual says is so: its links lead somewhere, what it prints is what gyan prints, and nothing that gyan has is
-//! missing in it.
+//! The manual is true: its links lead somewhere, the output it shows is what gyan prints, and nothing that gyan
+//! has is missing from it.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -10,13 +10,13 @@ use tempfile::TempDir;
 
 use crate::common::{command, gyan, root, run};
 
-/// Runs in the repository, and what the manual calls them.
+/// Runs in the repository, and their names in the manual.
 const RUNS: [(&str, &str); 2] = [
     ("gyan.rank-1-running", "gyan-halo_exchange-1718744833"),
     ("gyan.rank-1-quickstart", "gyan-halo_exchange-1593"),
 ];
 
-/// What a console block begins and ends with.
+/// The delimiters of a console block.
 const BEGIN: &str = "```console\n";
 const END: &str = "```\n";
 
@@ -131,7 +131,7 @@ fn each_file_format_is_in_the_manual() {
     }
 }
 
-/// A command of a console block, and what stands below it.
+/// A command of a console block, and the output below it.
 struct Example<'a> {
     command: &'a str,
     shown: &'a str,
@@ -149,7 +149,7 @@ fn examples(block: &str) -> Vec<Example<'_>> {
     .collect()
 }
 
-/// Whether what is printed is what is shown, where a line `...` stands for any lines.
+/// Whether the output matches the manual, where a line `...` stands for any lines.
 fn is_as_shown(shown: &str, printed: &str) -> bool {
     let shown = format!("\n{}\n", shown.trim());
     let printed = format!("\n{}\n", printed.trim());
@@ -167,7 +167,7 @@ fn is_as_shown(shown: &str, printed: &str) -> bool {
     rest.is_empty() || (is_open && shown.ends_with("\n...\n"))
 }
 
-/// What a command prints in a directory that has the runs under the names that the manual gives them.
+/// What a command prints in a directory that has the runs under their names in the manual.
 fn printed(line: &str, directory: &Path) -> String {
     let bin = Path::new(env!("CARGO_BIN_EXE_gyan")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());

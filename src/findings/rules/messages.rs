@@ -15,12 +15,14 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     name: "Messages just above the eager limit",
     acts: Actor::Run,
     needs: "sizes of messages, the times of sends and waits, and the eager limit of the library",
-    when: "over 30 % of the messages are between the eager limit and eight times that, and sends and waits take over 5 % \
-           of the run. Within a host not for Open MPI 3 and 4 with single copies, where MPI_Send of over 256 bytes waits for \
-           the receiver whatever the limit is, nor for Intel MPI, where it does not wait at all",
-    means: "Up to the eager limit a message is sent without asking. A larger one asks first, and its data is sent when \
-            the receiver has answered; until then the sender waits, in MPI_Send or in MPI_Wait. At stake, at most, is the \
-            time of sends and waits by the part of such messages.",
+    when: "over 30 % of the messages are between the eager limit and eight times that, and sends \
+           and waits take over 5 % of the run. Messages within a host do not count for Open MPI 3 \
+           and 4 with single copies, where MPI_Send of over 256 bytes waits for the receiver \
+           whatever the limit is, nor for Intel MPI, where it does not wait at all",
+    means: "Up to the eager limit a message is sent without asking. A larger one asks first, and \
+            its data is sent when the receiver has answered; until then the sender waits, in \
+            MPI_Send or in MPI_Wait. At stake, at most, is the time of sends and waits, times the \
+            share of such messages.",
     wrong_when: "the sender has something else to do meanwhile, or waits for the receiver a little later in any case.",
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE and \
@@ -29,13 +31,13 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     look: eager_limit,
 };
 
-/// Up to how many bytes a message is sent without asking, where one knob decides that for all messages of the run.
+/// The largest message that is sent without asking, if one knob decides that for all messages of the run.
 fn limit_of(run: &Run) -> Option<(&'static Knob, f64)> {
     let is_within = run.is_on_one_host() && !is_tcp_alone(run);
     let purpose = if is_within { Purpose::EagerWithinHost } else { Purpose::EagerBetweenHosts };
     let (knob, value) = run.knob_for(purpose)?;
     let limit = match (knob.name, value) {
-        // What it chooses: 60,000 bytes do not wait, 70,000 do.
+        // Measured choice: 60,000 bytes do not wait, 70,000 do.
         (NEMESIS_EAGER, "-1") => 65536.0,
         _ => value.parse::<f64>().ok().filter(|limit| *limit > 0.0)?,
     };
@@ -54,7 +56,7 @@ pub(in crate::findings) fn eager(run: &Run) -> Option<Eager> {
     let (_, limit) = limit_of(run)?;
     let (sizes, all) = (run.sizes(SENDS), run.messages()?);
     let above: f64 = sizes.iter().filter(|bar| bar.0 >= limit).map(|(_, number, _)| number).sum();
-    // Of messages in a bar that the limit is in the middle of, nobody knows.
+    // Messages in the bar that contains the limit are unknown.
     let is_clear = sizes.iter().all(|bar| bar.1 == 0.0 || bar.0 >= limit || 2.0 * bar.0 <= limit);
     is_clear.then(|| Eager { limit_bytes: limit, above: (above / all).min(1.0) })
 }
@@ -119,8 +121,8 @@ pub(super) const FLOODED: Rule = Rule {
     when: "the queue of unexpected messages is over 1,000 long on some rank",
     means: "Messages come faster than the rank posts receives for them. Each is copied to a buffer of the library, and \
             each receive searches through them. At stake, at most, is the time of receives and waits on all ranks.",
-    wrong_when: "the flood is meant, as at the start of a phase, and the search is short because receives are posted in the \
-                 order of the messages.",
+    wrong_when: "the flood is intended, as at the start of a phase, and the search is short \
+                 because receives are posted in the order of the messages.",
     witness: "the longest queue of unexpected messages",
     source: "Keller and Graham 2010; GYAN, Figure 3",
     yields_to: &["oversubscribed"],
@@ -169,9 +171,9 @@ pub(super) const LATE_SENDERS: Rule = Rule {
     acts: Actor::Program,
     needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
     when: "receivers waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
-    means: "A receive was posted, or waited for, before its message was sent. No setting of MPI makes a sender earlier. At \
-            stake is the waiting, at most the time of receives and waits: a receive that is posted early waits, but not the \
-            rank.",
+    means: "A receive was posted, or waited for, before its message was sent. No setting of MPI \
+            makes a sender earlier. At stake is the waiting, at most the time of receives and \
+            waits: a receive that is posted early waits, but the rank does not.",
     wrong_when: "it is estimated from the times of calls, and messages are so large that moving them takes long, or a wait \
                  is for a send.",
     witness: "the waiting of receives, or the load balance",
@@ -186,9 +188,9 @@ pub(super) const LATE_RECEIVERS: Rule = Rule {
     acts: Actor::Program,
     needs: "how long messages waited for their receive: from PERUSE or events",
     when: "over 30 % of the messages came before their receive, and waited for over 5 % of the run in all",
-    means: "A message that comes before its receive is kept in a buffer and copied once more. A sender above the eager limit \
-            waits for the receive. At stake, at most, is the time of sends, receives and waits by the part of such \
-            messages.",
+    means: "A message that comes before its receive is kept in a buffer and copied once more. A \
+            sender above the eager limit waits for the receive. At stake, at most, is the time of \
+            sends, receives and waits, times the share of such messages.",
     wrong_when: "messages are small and the receiver works meanwhile: then nobody waits.",
     witness: "the number of unexpected messages",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late receiver)",
@@ -271,9 +273,9 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
     acts: Actor::Program,
     needs: "the number of match attempts, from a variable of the library (PERUSE counts searches, not what they look at)",
     when: "over 10 entries are looked at for each receive or probe",
-    means: "Most libraries look through lists of receives and messages from their beginning. At stake is the time of the \
-            searches among unexpected messages where the library tells it and they are most of all, or else, at most, that \
-            of receives and waits.",
+    means: "Most libraries look through lists of receives and messages from their beginning. At \
+            stake is the time of the searches among unexpected messages where the library tells it \
+            and most searches are among those, or else, at most, that of receives and waits.",
     wrong_when: "entries are looked at in hardware, or by a hash.",
     witness: "match attempts for each receive",
     source: "MPI 4.1, 15.3 (the example of a receive-queue tool); Ferreira et al. 2018",
@@ -364,10 +366,10 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
     needs: "the longest call of each rank and the distribution of the times of calls",
     when: "the longest call of a sending function, averaged over the ranks, is over 20 times as long as 99 % of the calls, and \
            over 50 ms: the operating system may take a processor away for some milliseconds",
-    means: "Many libraries connect to a peer at the first message to it. At stake is what the longest call of each rank takes \
-            more than its others.",
-    wrong_when: "the longest call waited for something else, such as a receiver that had not come yet. Which call was the \
-                 longest is not known.",
+    means: "Many libraries connect to a peer at the first message to it. At stake is how much \
+        longer the longest call of each rank takes than its others.",
+    wrong_when: "the longest call waited for something else, such as a receiver that was not ready \
+                 yet. Which call was the longest is not known.",
     witness: "the longest call",
     source: "Open MPI, mpi_preconnect_all; MPI 4.1, 11.2",
     yields_to: &["oversubscribed", "bound-together", "imbalance", "eager-limit"],
@@ -421,10 +423,11 @@ pub(super) const MEMORY: Rule = Rule {
     name: "The MPI library holds much more memory on one rank",
     acts: Actor::Program,
     needs: "a high-water mark of memory among the variables of the library, or one that was sampled",
-    when: "the largest over the ranks is over three times the average, which takes four ranks at least, and over 1 MiB",
-    means: "Buffers for unexpected messages and for connections grow with what others send to a rank. No time is at stake, \
-            but memory.",
-    wrong_when: "the rank has another part to play, as the root of gathers has.",
+    when: "the largest over the ranks is over three times the average, which takes at least four \
+        ranks, and over 1 MiB",
+    means: "Buffers for unexpected messages and for connections grow with what others send to a \
+        rank. Memory is at stake, not time.",
+    wrong_when: "the rank has another role, such as the root of gathers.",
     witness: "the ratio of the largest to the average",
     source: "Islam et al., \"Exploring the capabilities of the new MPI_T interface\" (GYAN), case study II",
     yields_to: &[],

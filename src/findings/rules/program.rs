@@ -1,4 +1,4 @@
-//! What a program does without need.
+//! Work that a program need not do.
 
 use gyan_results::Actor;
 
@@ -100,10 +100,11 @@ pub(super) const LEAK: Rule = Rule {
     acts: Actor::Program,
     needs: "the number of calls that make and free communicators, windows, datatypes and groups",
     when: "a rank makes over 100 more of a kind than it frees",
-    means: "Each holds memory, and libraries have a limited number of communicators: MPICH ends a program that has about \
-            2,000. Making one takes longer the more there are. No time is at stake, but memory and the end of the program.",
+    means: "Each holds memory, and libraries have a limited number of communicators: MPICH ends a \
+            program that has about 2,000. Making one takes longer the more there are. Memory and \
+            the life of the program are at stake, not time.",
     wrong_when: "the program keeps them all in use.",
-    witness: "calls that make less calls that free",
+    witness: "calls that make, minus calls that free",
     source: "MPI 4.1, 7.4.3; MPICH, MPIR_MAX_CONTEXT_MASK",
     yields_to: &[],
     look: leak,
