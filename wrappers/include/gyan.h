@@ -11,10 +11,10 @@
  * keeps dlsym apart (glibc before 2.34) link with -ldl. For a program that contains libgyan.a define
  * GYAN_STATIC.
  *
- * A phase that begins inside another is named behind it, "solve/exchange", and its numbers are not
- * those of the phase around it. gyan_phase_end ends the phase that was begun last. Phases are those
- * of the process, not of a thread: of several threads let one begin and end them. Before MPI starts
- * and after it has ended both do nothing.
+ * A phase that begins inside another has the outer name in front, "solve/exchange", and its numbers do not
+ * count for the outer phase. gyan_phase_end ends the phase that began last. Phases belong to the process, not
+ * to a thread: let only one of several threads begin and end them. Before MPI starts and after it has ended
+ * both functions do nothing.
  */
 #ifndef GYAN_H
 #define GYAN_H

@@ -1,4 +1,4 @@
-//! The table of docs/findings.md: what moved when a problem was gone.
+//! The table of docs/findings.md: what changed when a problem was gone.
 
 use std::fmt::Write;
 use std::fs;

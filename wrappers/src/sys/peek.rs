@@ -1,4 +1,4 @@
-//! How is a value read that lies in memory that is not gyan's?
+//! How to read a value in memory that is not gyan's?
 
 /// Element `index` of an array of `T` at `address`, which need not be aligned.
 ///
