@@ -255,7 +255,7 @@ def main():
         modules(tree)
         everything(Gyan(tree / "bin/gyan", tree / "lib/libgyan.so", sources), tree)
     elif kind == "package":
-        # By its name: the loader knows where it is.
+        # By name: the loader knows where it is.
         everything(Gyan(shutil.which("gyan"), "libgyan.so", rest[0]), None)
     elif kind == "clean":
         places = ("etc", "opt", "usr", "var")
