@@ -9,7 +9,7 @@
 //! | `input` | Where do profiles come from? |
 //! | `launch` | How does libgyan.so get into the ranks of a command line? |
 //! | `comparison` | How do runs differ, and how do they grow? |
-//! | `findings` | What costs time, why, and what is to be done about it? |
+//! | `findings` | What costs time, why, and what to do about it? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `view` | What is shown, in which order? |
 //! | `render` | How does that read in each format? |

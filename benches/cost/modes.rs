@@ -34,7 +34,7 @@ pub(super) struct Mode {
 }
 
 impl Mode {
-    /// The program alone.
+    /// Only the program.
     pub(super) fn bare(name: &str, arguments: &[&str]) -> Mode {
         let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         Mode { name: name.into(), tool: Tool::None, settings: Vec::new(), arguments }

@@ -1,5 +1,5 @@
-"""What the reduction inside MPI takes: alternating runs of one program on more and more ranks, which end
-without gyan, with one file a rank, and with the reduction. Prints a Markdown table."""
+"""How long the reduction inside MPI takes: alternating runs of one program on more and more ranks, which end
+without gyan, with one file per rank, and with the reduction. Prints a Markdown table."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ REDUCED = "reduced"
 
 
 def modes_of(options):
-    """By name: the settings of a run."""
+    """The settings of a run, by name."""
     reduced = {"GYAN_REDUCE": "mpi", "LD_PRELOAD": options.library}
     modes = {
         "without gyan": {"GYAN": "off", "LD_PRELOAD": options.library},

@@ -12,7 +12,8 @@ class Gyan(cargo.CargoPackage):
     performance variable of MPI_T and counts and times every call, without recompiling
     anything, on any MPI library."""
 
-    # Placeholders until there is a public repository; meanwhile `spack dev-build gyan@main` builds a checkout.
+    # Placeholders until there is a public repository; meanwhile
+    # `spack dev-build gyan@main` builds a checkout.
     homepage = "https://example.org/gyan"
     git = "https://example.org/gyan.git"
 

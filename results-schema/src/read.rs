@@ -39,7 +39,7 @@ pub enum ReadError {
         known: &'static str,
     },
     /// The file is JSON, but something else.
-    #[error("has {found} instead of schema {known}; it is no file of this kind, remove it")]
+    #[error("has {found} instead of schema {known}; it is not a file of this kind, remove it")]
     Other {
         /// The schema of the file, in words.
         found: String,

@@ -145,8 +145,8 @@ error of that estimate. Of two that explain the same time the better one stays.
 
 Each rule finds the problem in `tests/programs/problems.c`, with the function, the rank and the numbers that it must have, and
 does not find it in a twin: the program without the problem, other settings, or the very command that the finding advises.
-The witness is the number that has to move then. Counts are compared in every run of the tests; times are those of one run,
-and say little on a busy machine. `tests/real_mpi/findings/cases.rs` is the list.
+The witness is the number that must change then. Counts are compared in every run of the tests; times are those of one run,
+and mean little on a busy machine. `tests/real_mpi/findings/cases.rs` is the list.
 
 <!-- the proofs: BLESS=1 scripts/test writes them -->
 ";

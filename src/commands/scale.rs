@@ -45,7 +45,7 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
     if let Some(target) = options.target
         && (target <= 0.0 || !target.is_finite())
     {
-        let remedy = "name a size that is to be predicted";
+        let remedy = "name the size to predict";
         return Err(Error::new(format!("--target {target}"), "sizes must be above 0", remedy));
     }
     let is_page = matches!(format, Format::Html);

@@ -204,11 +204,14 @@ fn compile(sources: &[PathBuf], output: &Path, arguments: &[String]) {
 #[test]
 fn a_script_that_is_not_understood_says_where() {
     for (script, expected) in [
-        ("pvar one LEVEL MPI_INT\nevnt two", "script:2: evnt: is no declaration; see script.c"),
-        ("pvar one LEVEL MPI_SHORT", "script:1: MPI_SHORT: is no datatype; see script.c"),
-        ("source s\nevent e t", "script:2: t: is no source that was declared before; see script.c"),
-        ("at MPI_Barrier raise e", "script:1: e: is no event that was declared before"),
-        ("source s ticks", "script:1: end of line: is no number of ticks"),
+        ("pvar one LEVEL MPI_INT\nevnt two", "script:2: evnt: is not a declaration; see script.c"),
+        ("pvar one LEVEL MPI_SHORT", "script:1: MPI_SHORT: is not a datatype; see script.c"),
+        (
+            "source s\nevent e t",
+            "script:2: t: is not a source that was declared before; see script.c",
+        ),
+        ("at MPI_Barrier raise e", "script:1: e: is not an event that was declared before"),
+        ("source s ticks", "script:1: end of line: is not a number of ticks"),
         ("source s often", "script:1: often: is not understood here"),
     ] {
         let run = Faked::alone(script, &["fake_events", "0", "0"]);

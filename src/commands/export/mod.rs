@@ -36,7 +36,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     Ok(code)
 }
 
-/// What a writer has to know of a table.
+/// What a writer needs to know about a table.
 struct Head {
     name: &'static str,
     about: &'static str,

@@ -84,7 +84,7 @@ pub(super) const OTHER_LOAD: Rule = Rule {
             the main threads of the ranks were ready to run and had no processor, less the part of it in MPI, by the time \
             there: who waits there wants a processor too, and loses nothing without one. A rank that is held up holds up those that \
             wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
-    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed. \
+    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding must be changed. \
                  Ranks that are held up while they move data are not seen.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",

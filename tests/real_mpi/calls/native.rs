@@ -148,7 +148,7 @@ fn libraries(mpi: Mpi, feature: &str) -> PathBuf {
     target().join("native").join(name).join("debug")
 }
 
-/// Compiles `tests/programs/<program>.c` with `arguments` behind it.
+/// Compiles `tests/programs/<program>.c` followed by `arguments`.
 fn linked(mpi: Mpi, folder: &Path, program: &str, arguments: &[&str]) -> PathBuf {
     let (_, compiler) = mpi.environment();
     let output = folder.join(program);

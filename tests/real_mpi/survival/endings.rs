@@ -244,7 +244,7 @@ fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
     for mpi in MPIS {
         let fault = inject(
             GROUP,
-            "`longjmp` behind many calls that MPI made itself",
+            "`longjmp` after many calls that MPI made itself",
             "the profile says how many calls may be missing",
         );
         let with = Profiled::run(mpi, RANKS, &["jumps", "0", "500"], &[]);

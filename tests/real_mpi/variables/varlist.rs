@@ -273,5 +273,5 @@ fn bad_input_is_one_line_and_code_2() {
     let libc = libc.split_whitespace().find(|word| word.contains("libc.so")).unwrap().to_owned();
     let outcome = run(gyan().args(["varlist", "--mpi", &libc]));
     assert_eq!((outcome.code, outcome.notices().len()), (2, 1), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("it is no MPI library"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("it is not an MPI library"), "{}", outcome.stderr);
 }

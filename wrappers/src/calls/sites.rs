@@ -102,7 +102,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    /// The call handed so many bytes to MPI.
+    /// The call handed this many bytes to MPI.
     pub(crate) fn moved(self, bytes: u64) {
         self.site.sum.bytes.add(bytes);
         self.site.sum.other_bytes.add(self.others * bytes as f64);

@@ -284,7 +284,7 @@ impl Types {
             // SAFETY: the caller's; an array of INTEGER.
             mpi.datatype(unsafe { element::<Int>(self.at, index) })
         } else {
-            // SAFETY: the caller's; handles of this library have so many bytes.
+            // SAFETY: the caller's; handles of this library have this size.
             Some(unsafe { word(self.at, mpi.abi.handle_bytes, index) })
         }
     }

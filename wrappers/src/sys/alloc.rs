@@ -32,7 +32,7 @@ pub(crate) fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
 
-/// Whether there is memory for work on so many readings of variables.
+/// Whether there is memory for work on this many readings of variables.
 pub(crate) fn is_enough_for(readings: usize) -> bool {
     let is_there = is_there(needed(readings));
     if !is_there {

@@ -220,7 +220,7 @@ mod tests {
 
     extern "C" fn abort_in_a_copy() {
         if TESTS.get() != Some(&std::process::id()) {
-            // SAFETY: ends the forked copy alone.
+            // SAFETY: ends only the forked copy.
             unsafe { libc::abort() }
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         let survived = survive(6, |item, mode, progress, out| {
             progress.step(7);
             match (item, mode) {
-                // SAFETY: ends the forked copy alone.
+                // SAFETY: ends only the forked copy.
                 (2, _) | (3, Mode::Whole) => unsafe { libc::abort() },
                 // SAFETY: as above: what the program does at `exit` does not run in the copy.
                 (5, Mode::Whole) => unsafe { libc::exit(3) },
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_kill_of_the_last_item_is_noticed() {
-        // SAFETY: ends the forked copy alone.
+        // SAFETY: ends only the forked copy.
         let survived = survive(1, |_, _, _, _| unsafe { libc::abort() }).unwrap();
         assert_eq!(survived.casualties.len(), 1);
     }
@@ -278,10 +278,10 @@ mod tests {
     #[test]
     fn a_worker_can_be_ended_by_its_alarm_where_the_program_blocks_it() {
         let alarm = sigmask::set_of(&[libc::SIGALRM]).unwrap();
-        // SAFETY: pthread_sigmask(3) with a set that was made, in a thread of this test alone.
+        // SAFETY: pthread_sigmask(3) with a set that was made, only in a thread of this test.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const alarm, ptr::null_mut()) };
         let survived = survive(1, |_, _, _, out| {
-            // SAFETY: raise(3) to the forked copy alone.
+            // SAFETY: raise(3) only to the forked copy.
             unsafe { libc::raise(libc::SIGALRM) };
             writeln!(out, "goes on")
         })

@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(without_signals(write_into_the_void), std::io::ErrorKind::BrokenPipe);
         assert!(!is_in(&waiting().unwrap(), libc::SIGPIPE));
         let pipe = set_of(&[libc::SIGPIPE]).unwrap();
-        // SAFETY: pthread_sigmask(3) with a set that was made, in a thread of this test alone.
+        // SAFETY: pthread_sigmask(3) with a set that was made, only in a thread of this test.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, ptr::null_mut()) };
         // SAFETY: raise(3) to this thread, which holds it back.
         unsafe { libc::raise(libc::SIGPIPE) };

@@ -203,7 +203,7 @@ impl EventApi {
         }?;
         let at = handles.as_ptr() as usize;
         let datatypes = (0..elements).map(|element| {
-            // SAFETY: the array has room for so many words, which are handles or 0.
+            // SAFETY: the array has room for this many words, which are handles or 0.
             let handle = unsafe { word(at, self.abi.handle_bytes, element) };
             library.datatype(handle)
         });

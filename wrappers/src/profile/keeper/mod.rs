@@ -30,7 +30,7 @@ const TELLING: Duration = Duration::from_secs(1);
 pub(crate) struct Keeper {
     /// None without a keeper.
     socket: Option<Socket>,
-    /// Whether there is to be one.
+    /// Whether to use one.
     wanted: bool,
     hello: Hello,
     /// What identifies the keeper to others.

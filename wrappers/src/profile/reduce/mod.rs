@@ -3,7 +3,7 @@
 //! profiles: the first, the extreme ones and the median.
 //!
 //! All ranks must take part, so nothing is started if gyan may be missing from some of them. Nobody waits
-//! for ever: a rank that has waited too long gives up and tells the others, and all write their files.
+//! forever: a rank that has waited too long gives up and tells the others, and all write their files.
 
 mod choice;
 mod communicator;
