@@ -275,6 +275,6 @@ fn what_a_shell_preloads_into_everything_is_a_note() {
         .map(|check| check.finding.as_str())
         .collect();
     let [gone, everything] = notes[..] else { panic!("{notes:?}") };
-    says(gone, &["/nonexistent/libother.so, which is not there"]);
+    says(gone, &["/nonexistent/libother.so, which does not exist"]);
     says(everything, &["of this shell has libgyan.so", "without MPI it does nothing there"]);
 }

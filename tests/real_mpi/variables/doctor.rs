@@ -155,7 +155,7 @@ fn an_mpi_that_is_not_known() {
         &text,
         &[
             "libmpi_strange.so has another binary interface than",
-            "; to have a libgyan.so for this MPI",
+            "; to build a libgyan.so for this MPI",
         ],
     );
 }
