@@ -37,7 +37,7 @@ pub(crate) fn list(
     if unsafe { library.get::<*const ()>(c"MPI_Init".to_bytes_with_nul()) }.is_err() {
         return Err(Error::new(
             mpi.display(),
-            "defines no MPI_Init, so it is no MPI library",
+            "defines no MPI_Init, so it is not an MPI library",
             NAME_IT,
         ));
     }

@@ -140,7 +140,7 @@ fn gyan_run(mpi: Mpi, names: &str, settings: &[(&str, &str)]) -> (Outcome, Vec<R
 #[test]
 fn a_name_that_is_not_there_is_one_warning_with_what_there_is() {
     for (mpi, name, words) in [
-        (OPENMPI, "nonsense", "there is monitoring, spc"),
+        (OPENMPI, "nonsense", "it has monitoring, spc"),
         (OPENMPI, "spc", "built with configure's --enable-spc"),
         (OPENMPI5, "spc", "built with configure's --enable-spc"),
         (OPENMPI_SPC, "monitoring", "built with dynamic components"),
