@@ -25,7 +25,7 @@ CRASHES = ("segv", "SIGSEGV"), ("overflow", "SIGSEGV"), ("bus", "SIGBUS"), ("fpe
 
 
 def run(*words, env=(), expect=0, cwd=None):
-    """Runs a command; what it wrote to stdout and to stderr."""
+    """Runs a command; returns what it wrote to stdout and to stderr."""
     environment = {**os.environ, **dict(env)}
     done = subprocess.run([str(word) for word in words], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                           stderr=subprocess.PIPE, universal_newlines=True, timeout=TIMEOUT_S, env=environment,
@@ -75,7 +75,7 @@ class Gyan:
         return [json.loads(pathlib.Path(file).read_text()) for file in files]
 
     def under(self, here, name, launch):
-        """Runs a command under `gyan run`; its stdout and the profiles."""
+        """Runs a command under `gyan run`; returns its stdout and the profiles."""
         out, _ = run(self.command, "run", "-o", here / name, "--no-report", "--", *launch, cwd=here)
         return out, self.profiles(here / name)
 
@@ -87,7 +87,7 @@ class Gyan:
         worked("/bin/true and /bin/ls preloaded, as without")
 
     def counts(self, mpi, here):
-        """Exact counts of calls, and bytes, of a program in C that keeps account of them."""
+        """Exact counts of calls, and bytes, in a C program that keeps its own account."""
         mpi.compile("cc", self.programs / "calls.c", here / "calls")
         launch = mpi.launch(4, here / "calls")
         alone = ["timeout", "--kill-after=10", "60", *map(str, launch)]
@@ -192,7 +192,7 @@ class Gyan:
         worked(f"crashes inside MPI_T survived: {', '.join(kind for kind, _ in kinds)}")
 
     def linked(self, prefix, mpi, here):
-        """Linked by what its pkg-config file says, from wherever the tree is."""
+        """Linked with its pkg-config file, wherever the tree is."""
         env = {"PKG_CONFIG_PATH": f"{prefix}/lib/pkgconfig"} if prefix else {}
         flags = run("pkg-config", "--cflags", "--libs", "gyan", env=env)[0].split()
         mpi.compile("cc", self.programs / "phases.c", here / "phases", *flags)
@@ -218,7 +218,7 @@ module unload gyan
 
 
 def modules(tree):
-    """The module files, where there is a program that reads them."""
+    """The module files, if there is a program that reads them."""
     for name, start in MODULES.items():
         if os.path.exists(start):
             run("bash", "-c", LOADED, "-", start, tree)
@@ -254,7 +254,7 @@ def main():
         modules(tree)
         everything(Gyan(tree / "bin/gyan", tree / "lib/libgyan.so", sources), tree)
     elif kind == "package":
-        # By its name: the loader knows where it is.
+        # By name: the loader knows where it is.
         everything(Gyan(shutil.which("gyan"), "libgyan.so", rest[0]), None)
     elif kind == "clean":
         places = ("etc", "opt", "usr", "var")

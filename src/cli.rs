@@ -27,8 +27,8 @@ Examples:
   gyan report gyan-app-1234            print the report again
   gyan open gyan-app-1234              the report as a page, in a browser
   gyan report --format csv DIR         every number, for a spreadsheet
-  gyan pack DIR                        one file of many
-  gyan report --series '*recvq*' DIR   how a variable went, on every rank
+  gyan pack DIR                        one file instead of many
+  gyan report --series '*recvq*' DIR   a variable over time, on every rank
   gyan diff before after               what changed from one run to another, and why
   gyan scale n2 n4 n8 n16 n32          how time and variables grow with the number of ranks
   gyan check new --against base        for CI: is the new run worse than the baseline?
@@ -54,9 +54,11 @@ pub(crate) enum Command {
     Explain(ExplainOptions),
     /// Fail when a program got worse: more calls, messages or bytes, new findings, times beyond noise
     Check(CheckOptions),
-    /// Say what changed from one run to another: how much longer or shorter, where, why, and what of it is noise
+    /// Say what changed from one run to another: how much longer or shorter, where, why, and how much of it is
+    /// noise
     Diff(DiffOptions),
-    /// Say how a program scales: how its time and its variables grow with the number of ranks, and what comes next
+    /// Say how a program scales: how its time and its variables grow with the number of ranks, and what to
+    /// expect with more
     Scale(ScaleOptions),
     /// Reduce the profiles of a run directory to summary.json
     Reduce(ReduceOptions),
@@ -114,17 +116,17 @@ pub(crate) struct RunOptions {
     /// Remove profiles of an earlier run from the output directory, and replace the page
     #[arg(long)]
     pub(crate) force: bool,
-    /// Run it so many times, into one directory of runs: for gyan diff, gyan scale and gyan check
+    /// Run it this many times, into one directory of runs, for gyan diff, gyan scale and gyan check
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..),
           conflicts_with = "html")]
     pub(crate) repeat: Option<u32>,
-    /// Run it in turn without and with this environment variable, so many times each
+    /// Alternate between runs without and with this environment variable, --repeat times each
     #[arg(long, value_name = "NAME=VALUE", requires = "repeat")]
     pub(crate) alternate: Vec<String>,
-    /// Say what to know this run by, such as size=1000
+    /// Label this run, such as size=1000
     #[arg(long, value_name = "NAME=VALUE")]
     pub(crate) label: Vec<String>,
-    /// Which performance variables to read: name[:CLASS];... with * and ?, - leaves out
+    /// Which performance variables to read: name[:CLASS];... with * and ?; a leading - leaves it out
     #[arg(long, value_name = "LIST")]
     pub(crate) pvars: Option<String>,
     /// Set a control variable of the MPI library (see gyan varlist), as early as it allows
@@ -133,28 +135,29 @@ pub(crate) struct RunOptions {
     /// Turn on monitoring that the MPI library leaves off: all, or names that gyan doctor shows
     #[arg(long, value_name = "NAME,...")]
     pub(crate) enable: Vec<String>,
-    /// How much of the run gyan may take after the start, such as 0.5%; none: time and sample every call
+    /// The share of the run that gyan may take after the start, such as 0.5%; none: time and sample every call
     #[arg(long, value_name = "SHARE")]
     pub(crate) budget: Option<String>,
-    /// Sample these variables too while the program runs, with * and ?
+    /// Also sample these variables while the program runs, with * and ?
     #[arg(long, value_name = "NAME,...")]
     pub(crate) sample: Vec<String>,
-    /// Keep how sampled variables go, one record an interval, such as 100ms
+    /// Record sampled variables over time, one record per interval, such as 100ms
     #[arg(long, value_name = "INTERVAL")]
     pub(crate) series: Option<String>,
     /// Count receives that are called while a queue is long, by call site: umq>N, or VARIABLE>N
     #[arg(long, value_name = "VARIABLE>N")]
     pub(crate) watch: Option<String>,
-    /// Let the MPI library tell of every message where it can: peruse, mpi_t [default: both]
+    /// Have the MPI library report every message where it can: peruse, mpi_t [default: both]
     #[arg(long, value_name = "LIST", num_args = 0..=1, require_equals = true,
           default_missing_value = "all")]
     pub(crate) events: Option<String>,
-    /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with
-    /// more than 1024 ranks), off, both (and one file a rank) [default in front of a launcher: auto]
+    /// Have the ranks reduce their profiles themselves, in MPI_Finalize, to one summary: mpi, auto (with more
+    /// than 1024 ranks), off, both (one file per rank as well) [default when gyan run starts the launcher:
+    /// auto]
     #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true,
           default_missing_value = "mpi", value_parser = ["mpi", "auto", "off", "both"])]
     pub(crate) reduce: Option<String>,
-    /// Write the report as a page to look at, too
+    /// Also write the report as a page to look at
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
     /// Do not print the report
@@ -165,7 +168,7 @@ pub(crate) struct RunOptions {
     pub(crate) command: Vec<OsString>,
 }
 
-/// Where a page goes that is written on request.
+/// Where a page that is asked for goes.
 #[derive(Args)]
 pub(crate) struct PageOptions {
     /// Where the page goes, with --format html [default: standard output]
@@ -244,16 +247,16 @@ Examples:
   gyan report --variables gyan-app-1234               what the MPI library counted
   gyan report --all --vars '*unexpected*' gyan-app-1234
   gyan report --phase gyan-app-1234                   a table of the program's phases
-  gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some
-  gyan report --series '*unexpected*' gyan-app-1234   how a variable went, on every rank
+  gyan report --phase 'step/*' gyan-app-1234          the calls and variables of some phases
+  gyan report --series '*unexpected*' gyan-app-1234   a variable over time, on every rank
   gyan report --histogram MPI_Recv gyan-app-1234      how long the calls took
-  gyan report --sites gyan-app-1234                   which lines of the program call MPI, and how long
+  gyan report --sites gyan-app-1234                   which lines of the program call MPI, and for how long
   gyan report --queues gyan-app-1234                  messages that wait, and who waits for them
   gyan report --sizes gyan-app-1234                   how large messages are
   gyan report --peers gyan-app-1234                   who sends how much to whom
-  gyan report --machine gyan-app-1234                 the hosts, and what of them the ranks used
+  gyan report --machine gyan-app-1234                 the hosts, and how much of them the ranks used
   gyan report --waiting gyan-app-1234                 collectives: waiting or transfer, and for whom
-  gyan report n1/profile n2/profile                   of one job, whose hosts have a directory each
+  gyan report n1/profile n2/profile                   one job with a directory for each host
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
 pub(crate) struct ReportOptions {
@@ -265,7 +268,7 @@ pub(crate) struct ReportOptions {
     pub(crate) format: Asked<ReportFormat>,
     #[command(flatten)]
     pub(crate) page: PageOptions,
-    /// Everything: also what is zero on every rank, and what was not read
+    /// Everything, including what is zero on every rank and what was not read
     #[arg(short, long)]
     pub(crate) all: bool,
     /// Only variables and functions whose name matches, with * and ?
@@ -295,18 +298,18 @@ pub(crate) struct PartOptions {
     /// The phases of the program in a table, or the calls and variables of those whose name matches
     #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "")]
     pub(crate) phase: Option<String>,
-    /// How the sampled variables whose name matches went, on every rank
+    /// Sampled variables whose name matches over time, on every rank
     #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
     pub(crate) series: Option<String>,
-    /// How long calls took and how much they moved, which values sampled variables had and what callbacks measured of
-    /// messages, of what matches
+    /// Histograms of what matches: how long calls took and how much they moved, the values of sampled
+    /// variables, and what callbacks measured of messages
     #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
     pub(crate) histogram: Option<String>,
     /// The places in the program that call MPI: how often, and how long the calls take
     #[arg(long)]
     pub(crate) sites: bool,
-    /// The queues of messages: how long, how long messages wait in them, who is late, and where receives
-    /// were called while one was long
+    /// The queues of messages: how long they get, how long messages wait in them, who is late, and where
+    /// receives were called while a queue was long
     #[arg(long, conflicts_with = "vars")]
     pub(crate) queues: bool,
     /// How many bytes calls moved: a histogram of each function, exact
@@ -319,7 +322,7 @@ pub(crate) struct PartOptions {
     /// that the ranks used
     #[arg(long, conflicts_with = "vars")]
     pub(crate) machine: bool,
-    /// Which part of the time in barriers, reductions to all and their kin is waiting, and for whom
+    /// How much of the time in barriers, reductions to all and their kin is waiting, and for whom
     #[arg(long, conflicts_with = "vars")]
     pub(crate) waiting: bool,
 }
@@ -370,14 +373,14 @@ Examples:
   gyan check new --against base          directories of 4 runs each (gyan run --repeat 4): times, too
   gyan check new --against base --format junit -o check.xml      and the verdict as text
   gyan check new --against base --format markdown >> \"$GITHUB_STEP_SUMMARY\"
-  gyan check --print-rules > rules.toml                          to be edited
+  gyan check --print-rules > rules.toml                          a file to edit
   gyan check new --against base --rules rules.toml
 
 Runs are directories, packs, summaries or pages. Counts are exact, so one baseline is enough for
-them; times take several, because they differ from run to run.
+them; times need several, because they differ from run to run.
 
-Exit codes: 0 passed; 1 a rule failed, also that a new run is incomplete; 2 usage or I/O error,
-also that a baseline is incomplete."
+Exit codes: 0 passed; 1 a rule failed, or a new run is incomplete; 2 usage or I/O error,
+or a baseline is incomplete."
 )]
 pub(crate) struct CheckOptions {
     /// The new run, or several of the same thing
@@ -386,16 +389,16 @@ pub(crate) struct CheckOptions {
     /// The run to compare with, or several of the same thing
     #[arg(long, value_name = "BASELINE", num_args = 1.., required_unless_present = "print_rules")]
     pub(crate) against: Vec<PathBuf>,
-    /// What it fails on, in TOML; what the file leaves out is as in --print-rules
+    /// What fails the check, in TOML; what the file leaves out is as in --print-rules
     #[arg(long, value_name = "FILE")]
     pub(crate) rules: Option<PathBuf>,
-    /// Print the rules that hold without a file, to be copied and edited
+    /// Print the default rules, to copy and edit
     #[arg(long, exclusive = true)]
     pub(crate) print_rules: bool,
     /// How to print it
     #[arg(short, long, default_value = "table", value_parser = OneOf::<CheckFormat>::new())]
     pub(crate) format: Asked<CheckFormat>,
-    /// Where that goes [default: standard output]; the verdict is then printed as text besides
+    /// Where that goes [default: standard output]; the verdict is then also printed as text
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file of that name
@@ -409,14 +412,14 @@ pub(crate) struct CheckOptions {
     after_help = "\
 Examples:
   gyan diff before after                       one run each
-  gyan diff a1 a2 a3 a4 -- b1 b2 b3 b4         several runs of the same thing each: noise is told from change
+  gyan diff a1 a2 a3 a4 -- b1 b2 b3 b4         several runs of each: tells change from noise
   gyan diff runs-a runs-b                      the same, with the runs in two directories
-  gyan diff --all before after                 also what is within the noise, and what is small
+  gyan diff --all before after                 also small changes, and those within the noise
   gyan diff --format markdown before after     for a pull request
   gyan diff --format html -o diff.html a b     a page: a waterfall of the change, and intervals
   gyan diff --format json a b | jq .answer
 
-A change is that of B against A. It takes four runs or more on each side to call a time significant.
+Changes are from A to B. It takes four or more runs on each side to call a change of a time significant.
 
 Exit codes: 0 done, whatever changed; 1 done, but ranks are missing; 2 usage or I/O error."
 )]
@@ -427,7 +430,7 @@ pub(crate) struct DiffOptions {
     /// The runs after
     #[arg(value_name = "B", last = true)]
     pub(crate) b: Vec<PathBuf>,
-    /// Everything: also what is small, within an error, or within the noise
+    /// Everything, including what is small, within an error, or within the noise
     #[arg(long)]
     pub(crate) all: bool,
     /// How to print it
@@ -443,14 +446,14 @@ Examples:
   gyan scale n2 n4 n8 n16 n32              five runs of one program, with 2 to 32 ranks
   gyan scale runs                          all runs in a directory; several of a size are repeats
   gyan scale --weak n2 n4 n8 n16 n32       the work grows with the number of ranks
-  gyan scale --target 4096 runs            what is predicted for 4096 ranks
+  gyan scale --target 4096 runs            predictions for 4096 ranks
   gyan scale --vars '*recvq*,MPI_Recv' runs   minimum, average and maximum of some variables at each size
   gyan scale --by size runs                by a label: gyan run --label size=$N -- ...
   gyan scale --by btl_vader_eager_limit a b c   by a control variable; arg1 is the program's first argument
   gyan scale --format html -o scale.html runs   a page with curves
 
-A law takes five sizes. With fewer the slope between them is shown on logarithmic scales: 1 is in proportion, 0 is
-constant, -1 is divided among the ranks. Shares that are predicted are of the sum of what is predicted of own code and all
+A law needs five sizes. With fewer, gyan shows the slope on logarithmic scales: 1 is in proportion, 0 is
+constant, -1 is divided among the ranks. Predicted shares are shares of the predicted sum of own code and all
 functions.
 
 Exit codes: 0 done; 1 done, but runs or ranks are left out; 2 usage or I/O error.")]
@@ -458,20 +461,20 @@ pub(crate) struct ScaleOptions {
     /// Runs: directories, packs, pages, or directories of runs
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
-    /// What a size is: a label of the runs, arg1, arg2, ... of the program, or a control variable of the MPI library [default:
-    /// the number of ranks]
+    /// What the size is: a label of the runs, arg1, arg2, ... of the program, or a control variable of the MPI
+    /// library [default: the number of ranks]
     #[arg(long, value_name = "NAME")]
     pub(crate) by: Option<String>,
-    /// The work grows with the number of ranks: the ideal is a run that takes as long
+    /// The work grows with the number of ranks: ideally, all runs take equally long
     #[arg(long, conflicts_with = "by")]
     pub(crate) weak: bool,
-    /// The size that numbers are predicted for [default: 4 times the largest]
+    /// The size to predict numbers for [default: 4 times the largest]
     #[arg(long, value_name = "SIZE")]
     pub(crate) target: Option<f64>,
     /// Only what matches one of these, with * and ?, and its minimum, average and maximum at each size
     #[arg(long, value_name = "GLOB,...", value_delimiter = ',')]
     pub(crate) vars: Vec<String>,
-    /// Every number: also what is constant or 0
+    /// Every number, including those that are constant or 0
     #[arg(short, long)]
     pub(crate) all: bool,
     /// How to print it
@@ -497,8 +500,8 @@ pub(crate) struct ReduceOptions {
 #[command(after_help = "\
 Examples:
   gyan pack gyan-app-1234                    to gyan-app-1234.gyan.zst; the directory stays
-  gyan pack --remove gyan-app-1234           the packed files go when the pack is complete
-  gyan report gyan-app-1234.gyan.zst         as of the directory; gyan reduce too
+  gyan pack --remove gyan-app-1234           removes the packed files once the pack is complete
+  gyan report gyan-app-1234.gyan.zst         as with the directory; gyan reduce too
   zstdcat gyan-app-1234.gyan.zst | jq -c '{rank, host}'   it is JSON Lines")]
 pub(crate) struct PackOptions {
     /// The run directory
@@ -510,7 +513,7 @@ pub(crate) struct PackOptions {
     /// Replace a file of that name
     #[arg(long)]
     pub(crate) force: bool,
-    /// Remove the files that are in the pack, when it is complete
+    /// Remove the packed files once the pack is complete
     #[arg(long)]
     pub(crate) remove: bool,
 }
@@ -529,14 +532,14 @@ pub(crate) struct ExportOptions {
     /// How to write it
     #[arg(short, long, value_parser = OneOf::<ExportFormat>::new())]
     pub(crate) format: Asked<ExportFormat>,
-    /// Where to, a file, or a directory for one file a table [default: standard output]
+    /// Where to write: a file, or a directory for one file per table [default: standard output]
     #[arg(short, long, value_name = "PLACE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace a file of that name
     #[arg(long, requires = "output")]
     pub(crate) force: bool,
-    /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, variables, series, phases, phase_calls [default: variables; all of them
-    /// into a directory; of a page: summary, ...]
+    /// Which tables: ranks, calls, times, sizes, peers, sites, waiting, variables, series, phases, phase_calls
+    /// [default: variables; all of them into a directory; for a page: summary, ...]
     #[arg(long, value_name = "NAME,...", value_delimiter = ',')]
     pub(crate) table: Vec<String>,
     /// The same as --table calls
@@ -565,7 +568,7 @@ pub(crate) struct UnpackOptions {
 #[command(after_help = "\
 Examples:
   gyan varlist -c -v 9                     all control variables of the MPI on PATH
-  gyan varlist -l --match '*eager_limit*'  all that is known of some, with how to set them
+  gyan varlist -l --match '*eager_limit*'  all that is known of some, and how to set them
   gyan varlist -- ./app                    of the MPI that ./app loads, in this environment
   mpirun -n 1 gyan varlist --changed       what differs from the library's defaults in a run
   gyan varlist --json > a.json             a listing to keep; compare two with --diff a.json b.json
@@ -610,7 +613,7 @@ pub(crate) struct VarlistOptions {
     /// Only control variables whose value is not the library's default
     #[arg(long)]
     pub(crate) changed: bool,
-    /// With --changed: whose value is not that of a saved listing
+    /// With --changed: those whose value differs from that in a saved listing
     #[arg(long, value_name = "FILE", requires = "changed")]
     pub(crate) against: Option<PathBuf>,
     /// Only compare two saved listings: what was added, removed or changed from A to B
@@ -619,7 +622,7 @@ pub(crate) struct VarlistOptions {
     /// The MPI library [default: that of mpicc or mpirun on PATH]
     #[arg(long, value_name = "PATH", conflicts_with = "command")]
     pub(crate) mpi: Option<PathBuf>,
-    /// A program: list the MPI that it loads, in its place
+    /// A program: start it, and list the MPI that it loads at its MPI_Init
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
 }
@@ -629,7 +632,7 @@ pub(crate) struct VarlistOptions {
 Examples:
   gyan doctor                          the MPI on PATH: can gyan see into it, and how far?
   gyan doctor -- mpirun -n 2 ./app     the same for a program, which ends at its MPI_Init
-  gyan doctor --probe -- mpirun -n 1 ./app   which variables kill? a file that runs leave alone
+  gyan doctor --probe -- mpirun -n 1 ./app   which variables kill? writes a file of those to skip
   gyan doctor --json | jq '.checks[] | select(.verdict == \"obstacle\")'
 
 Exit codes: 0 all is well; 1 something is in the way; 2 usage or I/O error.")]
@@ -640,12 +643,12 @@ pub(crate) struct DoctorOptions {
     /// As JSON, schema gyan.doctor/1: --format json
     #[arg(long, conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Try every performance variable in processes of their own, and write those that kill or hang to a
+    /// Try every performance variable in a process of its own, and write those that kill or hang to a
     /// file for GYAN_QUIRKS [default: gyan-quirks.txt]
     #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true,
           default_missing_value = "gyan-quirks.txt")]
     pub(crate) probe: Option<PathBuf>,
-    /// A program, with its launcher: start it and see whether it comes as far as MPI_Init
+    /// A program, with its launcher: start it and see whether it gets as far as MPI_Init
     #[arg(last = true)]
     pub(crate) command: Vec<OsString>,
 }

@@ -12,12 +12,12 @@ use crate::say::printable;
 pub struct Error(String);
 
 impl Error {
-    /// On one line: names of files, and what is in them, may hold anything.
+    /// On one line: file names and file contents may hold anything.
     pub(crate) fn new(what: impl Display, why: impl Display, remedy: impl Display) -> Error {
         Error(printable(&format!("{what}: {why}; {remedy}")).into_owned())
     }
 
-    /// A process of this command's has said what is wrong.
+    /// A child process of this command has already reported what is wrong.
     pub(crate) fn said() -> Error {
         Error(String::new())
     }

@@ -1,4 +1,4 @@
-//! Which formats does a subcommand have? What it does not have is refused, with a list of what it has.
+//! Which formats does a subcommand have? Any other is refused with a list of those.
 
 use std::ffi::OsStr;
 use std::marker::PhantomData;
@@ -23,7 +23,7 @@ pub(crate) enum ReportFormat {
     Html,
 }
 
-/// How what is known of a library is printed.
+/// How a listing of a library is printed.
 #[derive(Clone, Copy, ValueEnum)]
 pub(crate) enum ListFormat {
     /// Aligned columns
@@ -59,7 +59,7 @@ pub(crate) enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// How the name of such a file ends.
+    /// The file name extension.
     pub(crate) fn ending(self) -> &'static str {
         match self {
             ExportFormat::Parquet => "parquet",
@@ -69,7 +69,7 @@ impl ExportFormat {
     }
 }
 
-/// The format that was asked for, or why there is none: clap's own words would take five lines.
+/// The requested format, or why it is refused: clap's own message would take five lines.
 pub(crate) type Asked<F> = Result<F, Error>;
 
 /// Takes the formats of one subcommand.

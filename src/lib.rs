@@ -1,7 +1,7 @@
 //! `gyan`: runs programs under libgyan.so, reduces the profiles of their ranks, and reports.
 //!
-//! The command links no MPI. It meets libgyan.so in the files of a run directory, and in one symbol
-//! that a process of its own opens (`commands/varlist/library.rs`).
+//! The command does not link MPI. It shares with libgyan.so only the files of a run directory, and one symbol
+//! that a separate process opens (`commands/varlist/library.rs`).
 //!
 //! | room | the question it answers |
 //! | :-- | :-- |
@@ -17,7 +17,7 @@
 //! | `render` | How does that read in each format? |
 
 #![deny(unsafe_code)]
-// What is public is so for the fuzzers; errors say themselves what they are.
+// Items are public for the fuzzers only; errors describe themselves.
 #![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
 
 mod cli;
@@ -62,7 +62,7 @@ const FAILED: u8 = 2;
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
-    // A launcher gives its ranks terminals that are none.
+    // Launchers give their ranks stand-ins for a terminal.
     if launcher::rank().is_some() {
         anstream::ColorChoice::Never.write_global();
     }

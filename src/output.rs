@@ -1,5 +1,5 @@
-//! How is output written? A file that the user names is whole, or is not there; whoever reads standard
-//! output may leave early.
+//! How is output written? A file that the user names is complete or absent; whoever reads standard output may
+//! stop early.
 
 use std::env;
 use std::fs::File;
@@ -78,18 +78,18 @@ fn in_pager(text: &str) -> io::Result<()> {
 pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {
     if !force && file.symlink_metadata().is_ok() {
         let remedy = "name another file, or --force to replace it";
-        return Err(Error::new(file.display(), "is there already", remedy));
+        return Err(Error::new(file.display(), "already exists", remedy));
     }
     Ok(())
 }
 
-/// A file that only its user may read, and that is gone when it is not [`put`] in its place.
+/// A file that only its user may read. It is deleted unless [`put`] moves it into place.
 pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
     NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
 }
 
-/// A whole file of that name.
+/// Writes a complete file of that name.
 pub(crate) fn to_file(
     file: &Path,
     force: bool,
@@ -101,13 +101,13 @@ pub(crate) fn to_file(
     put(temporary, file, force).map_err(failed)
 }
 
-/// Gives a file that is complete its name.
+/// Gives a complete file its name.
 pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
     let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
     put.map(drop).map_err(|error| error.error)
 }
 
-/// Refuses a place for what is not a page, and one that is taken, before any run is read.
+/// Refuses an output file for anything but a page, or a file that exists, before any run is read.
 pub(crate) fn may_be_page(
     command: &str,
     file: Option<&Path>,

@@ -1,5 +1,5 @@
-//! What is said on a terminal: text on one line whatever is in it, and not more lines of one kind than
-//! somebody reads.
+//! Messages on a terminal: always on one line, whatever the text contains, and no more lines of one kind than
+//! anybody reads.
 
 use std::borrow::Cow;
 use std::fmt::Display;
@@ -7,7 +7,7 @@ use std::fmt::Display;
 /// More lines of one kind than this are not printed.
 const LINES_AT_MOST: usize = 8;
 
-/// Text of a file or a library without what a terminal obeys.
+/// Text from a file or a library, without terminal control sequences.
 pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     if text.contains(char::is_control) {
         text.replace(char::is_control, "?").into()
@@ -21,7 +21,7 @@ pub(crate) fn warn(line: impl Display) {
     anstream::eprintln!("gyan: {}", printable(&line.to_string()));
 }
 
-/// The first of many lines on stderr, and what `more` says of as many others.
+/// Prints the first of many lines to stderr, then what `more` says about the number of others.
 pub(crate) fn warn_of<L: Display, M: Display>(
     lines: impl IntoIterator<Item = L, IntoIter: ExactSizeIterator>,
     more: impl FnOnce(usize) -> M,

@@ -5,14 +5,14 @@ use std::process::Command;
 
 fn main() {
     println!("cargo:rerun-if-changed=build.rs");
-    // What `-lgyan` records in a program.
+    // The name that `-lgyan` records in a program.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libgyan.so");
     // The loader can run it as a program: the keeper (`profile::keeper`).
     println!("cargo:rustc-cdylib-link-arg=-Wl,-e,gyan_keeper");
     // The C library calls it at exit, MPI in callbacks, and programs through symbols that are bound to it.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");
-    // A preloaded object whose dependency is missing is fatal to every process, so the unwinder
-    // comes along: linked before std's own request for libgcc_s.so.1, it leaves that one unneeded.
+    // A preloaded object with a missing dependency is fatal to every process, so the unwinder is linked in:
+    // placed before std's own request for libgcc_s.so.1, it makes that one unneeded.
     match directory_of("libgcc_eh.a") {
         Some(directory) => {
             println!("cargo:rustc-link-search=native={directory}");
@@ -24,12 +24,12 @@ fn main() {
     native::build();
 }
 
-/// Where the C compiler keeps one of its own libraries.
+/// The place where the C compiler keeps one of its own libraries.
 fn directory_of(library: &str) -> Option<String> {
     let compiler = std::env::var("CC").unwrap_or_else(|_| "cc".into());
     let output = Command::new(compiler).arg(format!("-print-file-name={library}")).output().ok()?;
     let path = String::from_utf8(output.stdout).ok()?;
-    // The name alone comes back when the compiler has no such library.
+    // The compiler returns just the name if it has no such library.
     let directory = Path::new(path.trim()).parent()?.to_str()?;
     (!directory.is_empty()).then(|| directory.to_owned())
 }
@@ -66,7 +66,7 @@ mod native {
             let end = name.find(|c| !part_of_a_name(c)).unwrap_or(name.len());
             let begins = !header[..at].ends_with(part_of_a_name);
             let declared = begins && name[end..].trim_start().starts_with('(');
-            // MPICH has the conversions of mpi_f08's statuses in its library for Fortran.
+            // MPICH has the conversions of mpi_f08 statuses in its Fortran library.
             if declared && !name[..end].contains("f08") {
                 names.insert(&name[..end]);
             }

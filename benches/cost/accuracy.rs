@@ -1,5 +1,5 @@
-//! How right are the times that gyan states? By function: what runs of one round say with a budget,
-//! without one and under mpiP, and what the program measured itself where it does.
+//! How right are the times that gyan states? Compares, by function, the runs of one round with a budget,
+//! without one and under mpiP, and what the program itself measured, if it does.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,13 +13,13 @@ use super::modes::Tool;
 use super::runner::Measured;
 use super::statistics::spread;
 
-/// What is said of one function in one run, of all ranks together.
+/// The numbers for one function in one run, over all ranks together.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub(super) struct Told {
     pub(super) count: u64,
     pub(super) timed: u64,
     pub(super) time_s: f64,
-    /// The standard error; none where none is stated, and the time is what is known at least.
+    /// The standard error; none if none is stated, and the time is a lower bound.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) error_s: Option<f64>,
     /// By the program itself.
@@ -40,14 +40,14 @@ pub(super) struct AccuracyRow {
     pub(super) modes: Vec<AccuracyMode>,
 }
 
-/// What is said of it in one mode, in each round.
+/// Its numbers in one mode, in each round.
 #[derive(Serialize)]
 pub(super) struct AccuracyMode {
     pub(super) mode: String,
     pub(super) rounds: Vec<Told>,
 }
 
-/// A function that takes less of the run is not shown.
+/// A function with a smaller share of the run is not shown.
 const SHOWN: f64 = 0.01;
 
 impl Told {
@@ -57,7 +57,7 @@ impl Told {
     }
 }
 
-/// What the profiles of all ranks say.
+/// The numbers from the profiles of all ranks.
 pub(super) fn functions(profiles: &[RankProfile]) -> Functions {
     let mut functions = Functions::new();
     for call in profiles.iter().flat_map(|profile| &profile.calls) {
@@ -66,13 +66,13 @@ pub(super) fn functions(profiles: &[RankProfile]) -> Functions {
         told.count += call.count;
         told.timed += call.timed;
         told.time_s += call.time_s.unwrap_or(0.0);
-        // Those of the ranks are independent of each other.
+        // The errors of the ranks are independent of each other.
         told.error_s = told.error_s.zip(call.time_error_s).map(|(one, other)| one.hypot(other));
     }
     functions
 }
 
-/// Adds what the program itself wrote down in `directory`, if it did.
+/// Adds what the program itself recorded in `directory`, if it did.
 pub(super) fn add_truths(functions: &mut Functions, directory: &Path, ranks: usize) {
     for rank in (0..).take(ranks) {
         if !directory.join(format!("truth.{rank}")).exists() {
@@ -115,7 +115,7 @@ pub(super) fn rows(mpi: &str, measurement: &Measurement, modes: &[Measured]) -> 
     rows
 }
 
-/// None where not all of its runs know the function: `MPI_Init` is not in a report of mpiP's.
+/// None if not all of its runs know the function: a report of mpiP does not have `MPI_Init`.
 fn in_mode(measured: &Measured, function: &str) -> Option<AccuracyMode> {
     let rounds = measured.functions.iter().map(|run| run.get(function).cloned());
     Some(AccuracyMode { mode: measured.mode.name.clone(), rounds: rounds.collect::<Option<_>>()? })

@@ -1,5 +1,5 @@
-//! On which machine was that, and when? What a reader needs to say whether the figures are comparable
-//! with others.
+//! On which machine was that, and when? What a reader needs to decide whether the figures are comparable with
+//! others.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::common::root;
 
-/// The machine, as the system describes it; a part that it does not tell is left out.
+/// The machine, as the system describes it; unknown parts are left out.
 #[derive(Debug, Serialize)]
 pub(super) struct Machine {
     /// Model of the processor.
@@ -25,10 +25,9 @@ pub(super) struct Machine {
     pub(super) system: String,
     /// Version of the kernel.
     pub(super) kernel: String,
-    /// What the kernel reads the time from.
+    /// The kernel's clock source.
     pub(super) clock: String,
-    /// Mean number of processes that wanted to run in the minute before: not 0 on a machine that
-    /// others use.
+    /// Mean number of runnable processes in the minute before: not 0 on a shared machine.
     pub(super) load_before: f64,
 }
 
@@ -55,12 +54,12 @@ pub(super) fn machine() -> Machine {
     }
 }
 
-/// A file of the system, empty where there is none.
+/// A file of the system, empty if it does not exist.
 fn text(path: &str) -> String {
     fs::read_to_string(Path::new(path)).unwrap_or_default()
 }
 
-/// The number that a text begins with, else 0.
+/// The number that a text begins with, otherwise 0.
 fn first(text: &str) -> f64 {
     text.split_whitespace().next().and_then(|word| word.parse().ok()).unwrap_or_default()
 }

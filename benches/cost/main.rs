@@ -1,5 +1,5 @@
-//! What gyan costs, measured from outside: the same programs bare, under gyan in several modes and
-//! under other tools in turn. Medians with their quartiles; nothing is asserted.
+//! What gyan costs, measured from outside: the same programs bare, under gyan in several modes and under other
+//! tools, in turn. Reports medians with their quartiles; nothing is asserted.
 //!
 //! `scripts/bench --help`. The tables go to stdout as Markdown.
 
@@ -30,20 +30,20 @@ use measurements::{ALL, Measurement};
 use modes::Mode;
 use results::{LeftOut, Results};
 
-/// What is to be measured, and where the results go.
+/// What to measure, and where the results go.
 #[derive(Parser)]
 #[command(bin_name = "scripts/bench", about = "What gyan costs, as a table of alternating runs")]
 struct Options {
     /// Number of rounds (default 10), and how the names of measurements begin (default all)
     #[arg(value_name = "ROUNDS or PART")]
     words: Vec<String>,
-    /// With this MPI alone; may be repeated
+    /// Only with this MPI; may be repeated
     #[arg(long, value_parser = mpis::NAMES)]
     mpi: Vec<String>,
-    /// Also write the results as JSON; a relative name is one in the project's folder
+    /// Also write the results as JSON; a relative name is relative to the project's folder
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Also put the tables into docs/performance.md, in place of those of the same parts
+    /// Also put the tables into docs/performance.md, replacing those of the same parts
     #[arg(long)]
     write: bool,
     /// Show the names of the measurements
@@ -112,7 +112,7 @@ fn peers() -> Result<Vec<Mode>, String> {
         .collect()
 }
 
-/// Measures all that is asked for.
+/// Measures everything that was asked for.
 fn results(options: &Options, peers: &[Mode]) -> Results {
     let arguments: Vec<String> =
         std::env::args().skip(1).filter(|word| word != "--bench").collect();
@@ -155,7 +155,7 @@ fn results(options: &Options, peers: &[Mode]) -> Results {
     results
 }
 
-/// Writes the results to where they are asked for beside stdout.
+/// Writes the results to the requested places besides stdout.
 fn write(options: &Options, results: &Results) -> Result<(), String> {
     if let Some(file) = &options.json {
         let text = serde_json::to_string_pretty(results).map_err(|error| error.to_string())?;

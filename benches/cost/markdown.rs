@@ -7,14 +7,14 @@ use super::modes::{BUDGETED, UNLIMITED};
 use super::results::{AccountRow, ModeRow, Results, Row};
 use super::statistics::{Spread, spread};
 
-/// A place for tables in a document: the parts that belong there stand between the first two, and the
-/// tables before the last.
+/// The markers of a place for tables in a document: the parts that belong there are between the first two, and
+/// the tables before the last.
 const PLACE: &str = "<!-- the tables of ";
 const WRITTEN: &str = ": scripts/bench --write writes them -->";
 const END: &str = "<!-- end of the tables -->";
 
-/// `document` with the tables of what was measured in their places, and all else as it was; none when
-/// there is no place for any of it.
+/// `document` with the measured tables in their places, and everything else unchanged; none when there is no
+/// place for any of them.
 pub(super) fn replaced(document: &str, results: &Results) -> Option<String> {
     let (mut text, mut rest, mut is_written) = (String::new(), document, false);
     while let Some((before, place)) = rest.split_once(PLACE) {
@@ -36,7 +36,7 @@ pub(super) fn tables(results: &Results) -> String {
     tables_of(results, &|_| true)
 }
 
-/// The same of some parts.
+/// The same for some parts.
 fn tables_of(results: &Results, belongs: &dyn Fn(&str) -> bool) -> String {
     let rows: Vec<&Row> = results.rows.iter().filter(|row| belongs(row.part)).collect();
     let accuracy = results.accuracy.iter().filter(|row| belongs(row.part));
@@ -67,7 +67,7 @@ fn tables_of(results: &Results, belongs: &dyn Fn(&str) -> bool) -> String {
     text
 }
 
-/// The table of what is compared with bare runs.
+/// The table of figures compared with bare runs.
 fn costs<'a>(text: &mut String, rows: impl Iterator<Item = &'a &'a Row>, rounds: usize) {
     let mut rows = rows.peekable();
     if rows.peek().is_some() {
@@ -107,7 +107,7 @@ fn accuracies<'a>(text: &mut String, rows: impl Iterator<Item = &'a &'a Accuracy
     }
 }
 
-/// What was measured with, and on what.
+/// The MPI and the programs of the measurement.
 fn machine(results: &Results) -> String {
     let machine = &results.machine;
     let kind = if machine.is_virtual { " of a virtual machine" } else { "" };
@@ -130,7 +130,7 @@ fn machine(results: &Results) -> String {
     )
 }
 
-/// The cells of a row behind the first.
+/// The cells of a row after the first.
 fn cells(row: &Row, mode: &ModeRow, rounds: usize) -> String {
     let Spread { low_quartile, median, high_quartile } = mode.spread;
     let mut cells = vec![
@@ -155,7 +155,7 @@ fn cells(row: &Row, mode: &ModeRow, rounds: usize) -> String {
     }
     match &mode.account {
         Some(account) if row.longer_than_a_second => {
-            // Against a run that has gyan too it would be the share of something else.
+            // Compared with a run that also has gyan, it would be the share of something else.
             let is_whole = row.modes.first().is_some_and(|first| first.account.is_none());
             let outside = mode.comparison.as_ref().filter(|_| is_whole);
             let share = outside.map(|comparison| 1.0 - 1.0 / comparison.ratios.median);
@@ -184,7 +184,7 @@ fn accuracy_cells(mode: &AccuracyMode, all_timed: Option<&AccuracyMode>) -> [Str
     let errors: Vec<f64> =
         rounds.iter().filter_map(|told| Some(told.error_s? / told.time_s)).collect();
     let without = rounds.len() - errors.len();
-    // A lower bound in one round is one in the median.
+    // A lower bound in one round makes the median a lower bound.
     let at_least = if is_gyan && without > 0 { "at least " } else { "" };
     let error = match spread(&errors) {
         _ if !is_gyan => String::new(),
@@ -230,7 +230,7 @@ fn percent(share: f64, decimals: usize) -> String {
     format!("{:.decimals$} %", share * 100.0)
 }
 
-/// Four digits, which is more than any of it is worth.
+/// Four digits, which is more than the figures deserve.
 fn number(value: f64) -> String {
     let decimals = match value.abs() {
         1000.0.. => 0,
@@ -241,7 +241,7 @@ fn number(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// A version without what comes behind the first comma, behind the name of an MPI.
+/// A version up to the first comma, after the name of an MPI.
 fn version(library: &str) -> String {
     let words = library.split(',').next().unwrap_or(library).split_whitespace();
     format!(": {}", words.collect::<Vec<&str>>().join(" "))

@@ -1,5 +1,5 @@
-//! What is measured? Data: a program with its arguments, in which modes, with which MPIs, and which
-//! of its numbers go into the table.
+//! What is measured? A table: programs with their arguments, the modes, the MPIs, and which numbers go into the
+//! report.
 
 use gyan_results::Overhead;
 
@@ -8,7 +8,7 @@ use super::mpis::NAMES;
 
 /// A program that is run in some modes.
 pub(super) struct Measurement {
-    /// What the command line selects it by.
+    /// Its name on the command line.
     pub(super) part: &'static str,
     pub(super) program: Program,
     /// Number of ranks; 0 for none, without a launcher.
@@ -16,10 +16,10 @@ pub(super) struct Measurement {
     pub(super) arguments: &'static [&'static str],
     pub(super) environment: &'static [(&'static str, &'static str)],
     pub(super) modes: fn() -> Vec<Mode>,
-    /// Whether it says something about another tool.
+    /// Whether it measures another tool as well.
     pub(super) peers: bool,
     pub(super) mpis: Mpis,
-    /// None where the times of functions are compared.
+    /// None if the times of functions are compared.
     pub(super) figures: &'static [Figure],
 }
 
@@ -27,7 +27,7 @@ pub(super) struct Measurement {
 pub(super) enum Program {
     /// `tests/programs/<name>.c`.
     Test(&'static str),
-    /// An installed program with its input: the file that it reads, and what that holds.
+    /// An installed program with its input: the file that it reads, and its content.
     Installed { name: &'static str, input: (&'static str, fn() -> String) },
 }
 
@@ -35,7 +35,7 @@ pub(super) enum Program {
 pub(super) enum Mpis {
     /// These, and any other that the command line names.
     Usually(&'static [&'static str]),
-    /// These alone: it does not run with others, or there is nothing to see.
+    /// Only these: it does not run with others, or shows nothing there.
     Only(&'static [&'static str]),
 }
 
@@ -74,7 +74,7 @@ const fn lower(what: &'static str, unit: &'static str, source: Source) -> Figure
     Figure { what, unit, source, better: Better::Lower }
 }
 
-/// `bench_calls`; longer than a second, so that the budget has to hold.
+/// `bench_calls`; longer than a second, so that the budget applies.
 const fn calls(
     part: &'static str,
     ranks: usize,
@@ -94,7 +94,7 @@ const fn calls(
     }
 }
 
-/// The same with and without what follows messages.
+/// The same with and without the parts that track messages.
 const fn parts(measurement: Measurement) -> Measurement {
     Measurement { modes: modes::parts, mpis: DEBIANS, ..measurement }
 }
@@ -251,8 +251,7 @@ const fn hpcc(
     }
 }
 
-/// What it costs to make communicators or windows and to free them, on one rank: more of them would
-/// wait for each other.
+/// The cost of creating and freeing communicators or windows, on one rank: several would wait for each other.
 const fn churn(
     part: &'static str,
     arguments: &'static [&'static str],
@@ -261,7 +260,7 @@ const fn churn(
     Measurement { mpis: EACH, ..calls(part, 1, arguments, figures) }
 }
 
-/// How right the times are: long enough for the estimates to be as good as they are to be.
+/// The accuracy of the times: long enough for the estimates to be as good as they can be.
 const fn accuracy(
     part: &'static str,
     ranks: usize,
@@ -270,7 +269,7 @@ const fn accuracy(
     Measurement { modes: modes::accuracy, ..calls(part, ranks, arguments, &[]) }
 }
 
-/// What it costs to watch receives, with the MPIs that have the variable for it.
+/// The cost of watching receives, with the MPIs that have the variable for it.
 const fn watch(
     part: &'static str,
     ranks: usize,
@@ -285,7 +284,7 @@ const fn watch(
     }
 }
 
-/// What it costs to be called back at every message.
+/// The cost of callbacks at every message.
 const fn peruse(
     part: &'static str,
     arguments: &'static [&'static str],
@@ -299,7 +298,7 @@ const fn peruse(
     }
 }
 
-/// What monitoring that the library leaves off costs when gyan turns it on.
+/// The cost of monitoring that the library leaves off, when gyan turns it on.
 const fn enabling(
     part: &'static str,
     program: &'static str,
@@ -319,7 +318,7 @@ const fn enabling(
     }
 }
 
-/// The input of the tests with larger matrices: more than a second, so that the budget has to hold.
+/// The input of the tests with larger matrices: more than a second, so that the budget applies.
 fn hpcc_input() -> String {
     include_str!("../../tests/fixtures/hpccinf.txt")
         .replace("200         Ns", "1500        Ns")

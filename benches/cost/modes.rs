@@ -1,5 +1,5 @@
-//! Under what is a program measured? Data: bare, under gyan with different settings, and under another
-//! tool. The first of the modes of a measurement is what the others are compared with.
+//! How is a program measured? A table: bare, under gyan with different settings, and under another tool. The
+//! other modes of a measurement are compared with the first.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,18 +23,18 @@ pub(super) enum Tool {
 /// One way to run a program.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct Mode {
-    /// In the table.
+    /// Its name in the table.
     pub(super) name: String,
     /// What runs with the program.
     pub(super) tool: Tool,
-    /// More of the environment.
+    /// Additional environment variables.
     pub(super) settings: Vec<(String, String)>,
-    /// More arguments for the program.
+    /// Additional arguments for the program.
     pub(super) arguments: Vec<String>,
 }
 
 impl Mode {
-    /// The program alone.
+    /// Only the program.
     pub(super) fn bare(name: &str, arguments: &[&str]) -> Mode {
         let arguments = arguments.iter().map(|&word| word.to_owned()).collect();
         Mode { name: name.into(), tool: Tool::None, settings: Vec::new(), arguments }
@@ -59,8 +59,8 @@ impl Mode {
     }
 }
 
-/// What the fast path, the budget and the sampling cost. The program once more without anything shows
-/// what a difference is worth: where its ratio is not 1, that is the machine.
+/// The cost of the fast path, the budget and the sampling. A second bare run of the program shows what a
+/// difference is worth: if its ratio is not 1, that is due to the machine.
 pub(super) fn running() -> Vec<Mode> {
     vec![
         Mode::bare("bare", &[]),
@@ -71,7 +71,7 @@ pub(super) fn running() -> Vec<Mode> {
     ]
 }
 
-/// What each part costs that follows messages: with all of them, without each, and without any.
+/// The cost of each part that tracks messages: with all of them, without each, and without any.
 pub(super) fn parts() -> Vec<Mode> {
     const PARTS: [(&str, &str); 3] =
         [("GYAN_PEERS", "off"), ("GYAN_SITES", "off"), ("GYAN_WAITING", "off")];
@@ -82,7 +82,7 @@ pub(super) fn parts() -> Vec<Mode> {
     with.into_iter().chain(without).chain([none]).collect()
 }
 
-/// What gyan says at its default budget, and what it says when every call is timed.
+/// gyan's times at its default budget, and when every call is timed.
 pub(super) fn accuracy() -> Vec<Mode> {
     let mode = |name: &str, budget| Mode::gyan(name, &[("GYAN_BUDGET", budget)]);
     vec![mode(BUDGETED, "0.5%"), mode(UNLIMITED, "none")]
@@ -124,7 +124,7 @@ pub(super) fn starting() -> Vec<Mode> {
     ]
 }
 
-/// A listing against an independent program, which asks in gyan's order or in that of the original
+/// A listing compared with an independent program, which asks in gyan's order or in that of the original
 /// VARLIST, and reads no values.
 pub(super) fn listing() -> Vec<Mode> {
     let gyan = Mode { tool: Tool::Varlist, ..Mode::bare("gyan varlist", &[]) };
@@ -158,8 +158,8 @@ pub(super) fn misfit(peer: &Path, program: &Path) -> Option<String> {
     }
 }
 
-/// The MPI libraries that a file was linked to; an error where it cannot be preloaded at all, which
-/// the loader would pass over.
+/// The MPI libraries that a file was linked to; an error if it cannot be preloaded at all, which the loader
+/// would ignore.
 pub(super) fn needed_mpis(file: &Path) -> Result<Vec<String>, String> {
     let bytes = fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     let cannot = |error| format!("{}: {error}", file.display());

@@ -1,5 +1,5 @@
-//! What does a report of mpiP's say? The section on the time of each call site is read; mpiP's user
-//! guide describes it.
+//! What does an mpiP report say? Reads the section on the time of each call site; mpiP's user guide describes
+//! it.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use super::accuracy::Functions;
 /// The title of the section.
 const SECTION: &str = "@--- Callsite Time statistics";
 
-/// What the report in `directory` says of each function, or why it says nothing.
+/// The numbers for each function in the report in `directory`, or why there are none.
 pub(super) fn functions(directory: &Path) -> Result<Functions, String> {
     let files = fs::read_dir(directory).map_err(|error| error.to_string())?;
     let report = files

@@ -1,4 +1,4 @@
-//! Which MPIs are there to measure with?
+//! Which MPIs are available for measurements?
 
 use std::process::Command;
 
@@ -24,8 +24,8 @@ pub(super) fn mpi(name: &str) -> Result<Mpi, String> {
     }
 }
 
-/// The launcher's words in front of a program, each rank on a core of its own: where the scheduler
-/// puts two that talk to each other makes more of a difference than anything that is measured here.
+/// The launcher's words in front of a program, each rank on a core of its own: the scheduler's placement of two
+/// communicating ranks makes more of a difference than anything measured here.
 pub(super) fn launcher(mpi: Mpi, ranks: usize) -> Vec<String> {
     let mut words = mpi.mpirun(ranks);
     words.retain(|word| word != "--oversubscribe");

@@ -1,4 +1,4 @@
-//! What came out of all measurements, as `--json` writes it:
+//! The results of all measurements, as `--json` writes them:
 //!
 //! ```text
 //! schema        "gyan.bench/1"
@@ -63,7 +63,7 @@ pub(super) struct Row {
     pub(super) better: &'static str,
     pub(super) mpi: String,
     pub(super) ranks: usize,
-    /// Of the runs with gyan; shorter ones have no budget to keep.
+    /// Whether runs with gyan are longer; shorter ones have no budget to keep.
     pub(super) longer_than_a_second: bool,
     pub(super) modes: Vec<ModeRow>,
 }
@@ -92,7 +92,7 @@ pub(super) struct AccountRow {
     pub(super) over_budget: usize,
 }
 
-/// What was to be measured and could not be.
+/// A measurement that failed.
 #[derive(Serialize)]
 pub(super) struct LeftOut {
     pub(super) mpi: String,
@@ -108,7 +108,7 @@ impl Results {
         rows.chain(self.accuracy.iter().map(|row| row.part))
     }
 
-    /// Takes in what a measurement gave.
+    /// Adds the results of a measurement.
     pub(super) fn add(&mut self, mpi: &str, measurement: &Measurement, measured: &Measurements) {
         let mut accounts = measured.modes.iter().flat_map(|mode| &mode.accounts);
         if let Some(account) = accounts.next() {

@@ -1,5 +1,5 @@
-//! One measurement with one MPI: all of its modes in turn, round by round, so that whatever else the
-//! machine does meets all of them.
+//! One measurement with one MPI: all of its modes in turn, round by round, so that other activity of the
+//! machine affects all of them.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,22 +16,21 @@ use super::modes::{Mode, Tool, misfit};
 use super::mpip;
 use super::mpis::launcher;
 
-/// No run takes longer, even of hpcc with all of its calls timed on a machine that others use.
+/// No run takes longer, even hpcc with all of its calls timed on a shared machine.
 const LONGEST: Duration = Duration::from_secs(600);
 
-/// What came out in one mode.
+/// The results in one mode.
 pub(super) struct Measured {
     pub(super) mode: Mode,
-    /// For each figure of the measurement the numbers of all rounds; none where the mode has no such
-    /// figure.
+    /// For each figure of the measurement, the numbers of all rounds; none if the mode has no such figure.
     pub(super) values: Vec<Vec<f64>>,
     /// gyan's own account of each round; empty without gyan.
     pub(super) accounts: Vec<Account>,
-    /// What was said of the functions in each round; empty where those are not compared.
+    /// The numbers of the functions in each round; empty if those are not compared.
     pub(super) functions: Vec<Functions>,
 }
 
-/// What gyan says that it cost in one run.
+/// gyan's own account of its cost in one run.
 pub(super) struct Account {
     /// Seconds from `MPI_Init` to the end, on the rank where that took longest.
     pub(super) elapsed_s: f64,
@@ -52,8 +51,8 @@ pub(super) struct Measurements {
     pub(super) left_out: Vec<String>,
 }
 
-/// The modes in the order of a round. Over as many rounds as there are modes each takes each place
-/// once, and then the same backwards, so that none always comes behind the same other one.
+/// The modes in the order of a round. Over as many rounds as there are modes, each takes each place once, and
+/// then the order is reversed, so that no mode always follows the same other one.
 pub(super) fn order(round: usize, modes: usize) -> Vec<usize> {
     let mut order: Vec<usize> = (0..modes).map(|place| (place + round) % modes).collect();
     if round / modes % 2 == 1 {
@@ -91,7 +90,7 @@ pub(super) fn measure(
         for place in order(round, count) {
             let Some(measured) = &mut modes[place] else { continue };
             let run = || one(mpi, measurement, &program, measured);
-            // A run that does not end is a panic, which has been shown; the others go on.
+            // A run that does not end panics, which was already printed; the others continue.
             let run = catch_unwind(AssertUnwindSafe(run));
             if let Err(why) = run.unwrap_or_else(|_| Err("it did not end".into())) {
                 left_out.push(format!("{}: {why}", measured.mode.name));
@@ -157,7 +156,7 @@ fn one(
         let why = outcome.stderr.lines().find(|line| !line.is_empty()).unwrap_or_default();
         return Err(format!("exit code {}: {why}", outcome.code));
     }
-    // libgyan.so writes none where it finds no MPI that it knows.
+    // libgyan.so writes none if it finds no known MPI.
     let written = if output.is_dir() { ranks_that_left(&output).len() } else { 0 };
     if mode.tool == Tool::Gyan && written != measurement.ranks {
         return Err(format!("{written} profiles of {} ranks", measurement.ranks));
@@ -185,8 +184,8 @@ fn one(
     Ok(())
 }
 
-/// A number that the program wrote: on the first line that holds nothing else. Tools write lines of
-/// their own.
+/// A number that the program printed: on the first line that contains nothing else. Tools print their own
+/// lines.
 pub(super) fn printed(outcome: &Outcome, source: &Source) -> Option<f64> {
     let (text, at) = match source {
         Source::Printed(at) => (&outcome.stdout, *at),

@@ -1,5 +1,5 @@
-//! What do the numbers of all rounds say? Medians, because a run that was disturbed has no limit; and
-//! quartiles, which show how much the machine disturbs.
+//! What do the numbers of all rounds say? Medians, because a disturbed run can take any time; and quartiles,
+//! which show how much the machine disturbs.
 
 use serde::Serialize;
 
@@ -13,12 +13,12 @@ pub(super) struct Spread {
     pub(super) high_quartile: f64,
 }
 
-/// Of numbers in any order; none when there are none.
+/// For numbers in any order; none when there are none.
 pub(super) fn spread(values: &[f64]) -> Option<Spread> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
     let last = sorted.len().checked_sub(1)?;
-    // Between two numbers where there is none at the quarter itself.
+    // Interpolates between two numbers if none is exactly at the quarter.
     let at = |quarter: usize| {
         let (below, part) = (last * quarter / 4, (last * quarter % 4) as f64 / 4.0);
         let above = (below + 1).min(last);
@@ -30,16 +30,16 @@ pub(super) fn spread(values: &[f64]) -> Option<Spread> {
 /// How a mode compares with another.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Comparison {
-    /// Of the medians, in the unit of the figure.
+    /// The difference of the medians, in the unit of the figure.
     pub(super) difference: f64,
-    /// Of the medians: how much more it costs, above 1 for dearer whichever number is the better.
+    /// The ratio of the medians: how much more it costs, above 1 if dearer, whichever number is better.
     pub(super) ratio: f64,
-    /// The same round by round: the two runs of a round are next to each other in time, so what the
-    /// machine does over minutes is not in it. Its quartiles are the noise.
+    /// The same round by round: the two runs of a round are close in time, so slow changes of the machine
+    /// cancel out. Its quartiles are the noise.
     pub(super) ratios: Spread,
 }
 
-/// `values` against `base`, round by round.
+/// Compares `values` with `base`, round by round.
 pub(super) fn comparison(base: &[f64], values: &[f64], better: Better) -> Option<Comparison> {
     let cost = |base: f64, value: f64| match better {
         Better::Lower => value / base,

@@ -1,4 +1,5 @@
-//! What the ranks' reduction takes of a processor: `scripts/bench merge PROFILE...`. Prints a Markdown table.
+//! How much processor time does the ranks' reduction take? `scripts/bench merge PROFILE...`. Prints a Markdown
+//! table.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -6,7 +7,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use gyan_results::{RankProfile, Reduction, rank_file_name, read_rank};
 
-/// What one step of the reduction inside MPI takes, of profiles that programs left.
+/// Measures the steps of the reduction inside MPI, with profiles that programs left.
 #[derive(Parser)]
 struct Options {
     /// Profiles, of any rank.
@@ -15,12 +16,12 @@ struct Options {
     /// How often each step is measured.
     #[arg(long, default_value_t = 2001)]
     rounds: usize,
-    /// What cargo says to every benchmark.
+    /// The argument that cargo passes to every benchmark.
     #[arg(long, hide = true)]
     bench: bool,
 }
 
-/// What a rank takes in, at most: of a million, twenty.
+/// The most messages that a rank merges: of a million ranks, twenty.
 const CHILDREN: u32 = 20;
 
 fn reduction(profile: &RankProfile) -> Reduction {
@@ -54,12 +55,12 @@ fn timed<T>(step: impl FnOnce() -> T) -> Duration {
     begun.elapsed()
 }
 
-/// What a rank sends to another.
+/// The message that a rank sends to another.
 fn sent(reduction: &Reduction) -> Vec<u8> {
     postcard::to_allocvec(reduction).unwrap()
 }
 
-/// One rank's part of a level of the tree: what was received is taken in, and is sent on.
+/// One rank's work at a level of the tree: the received data is merged and sent on.
 fn step(own: &mut Reduction, received: &[u8]) -> Vec<u8> {
     own.merge(postcard::from_bytes(received).unwrap());
     sent(own)
@@ -71,7 +72,7 @@ fn main() {
     println!("|--:|--:|:--|--:|:--|--:|");
     for path in &options.profiles {
         let mut one = read_rank(path).unwrap();
-        // As the ranks do.
+        // As the ranks do it.
         one.pvars.sort_by(|a, b| a.identity().cmp(&b.identity()));
         let summary = serde_json::to_value(reduction(&one).finish().unwrap()).unwrap();
         let records = records(&summary);

@@ -1,5 +1,5 @@
-"""What the reduction inside MPI takes: alternating runs of one program on more and more ranks, which end
-without gyan, with one file a rank, and with the reduction. Prints a Markdown table."""
+"""How long the reduction inside MPI takes: alternating runs of one program on more and more ranks, which end
+without gyan, with one file per rank, and with the reduction. Prints a Markdown table."""
 
 import argparse
 import json
@@ -14,7 +14,7 @@ REDUCED = "reduced"
 
 
 def modes_of(options):
-    """By name: the settings of a run."""
+    """The settings of a run, by name."""
     reduced = {"GYAN_REDUCE": "mpi", "LD_PRELOAD": options.library}
     modes = {
         "without gyan": {"GYAN": "off", "LD_PRELOAD": options.library},
@@ -33,13 +33,13 @@ def run(options, ranks, settings, where):
     shutil.rmtree(output, ignore_errors=True)
     settings = dict(settings, GYAN_OUTPUT=output, GYAN_NOTICES="warnings", GYAN_ENABLE="all")
     environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    # Not every launcher takes its environment to other hosts.
+    # Not every launcher passes its environment to other hosts.
     line = options.launch.split() + ["-n", str(ranks), "env"]
     line += [f"{name}={value}" for name, value in settings.items()] + [options.program]
     ran = subprocess.run(line, env=environment, stdout=subprocess.PIPE, timeout=300, text=True, cwd=where)
     if ran.returncode != 0:
         sys.exit(f"{' '.join(line)} ended with code {ran.returncode}")
-    # Launchers may end two lines after one another.
+    # Launchers may write two line ends in a row.
     longest = max(float(word) for word in ran.stdout.split())
     try:
         with open(os.path.join(output, "summary.json"), encoding="utf-8") as file:

@@ -72,8 +72,8 @@ def reference(directory):
 
 
 def timed(command):
-    """Seconds and peak memory in MiB of a command and what it starts; no less memory than this process has,
-    whose copy it is for a moment."""
+    """Seconds and peak memory in MiB of a command and what it starts; at least as much memory as this process has,
+    since it is briefly a copy of it."""
     begun = time.monotonic()
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -125,7 +125,7 @@ def table(directories, options):
 
 
 def generated(options):
-    """A directory of each size, for as long as it is looked at."""
+    """A directory of each size, for as long as it is used."""
     for ranks in map(int, options.ranks.split(",")):
         with tempfile.TemporaryDirectory(prefix="gyan-scale-") as place:
             directory = pathlib.Path(place) / "profiles"
@@ -150,7 +150,7 @@ def main():
         measuring.add_argument("--rounds", type=int, default=9)
         measuring.add_argument("--without", default="")
         measuring.add_argument("--alone-above", type=int, default=10000, metavar="RANKS",
-                               help="of more ranks gyan alone is measured, in a third of the rounds")
+                               help="with more ranks only gyan is measured, in a third of the rounds")
     options = parser.parse_args()
     if options.what == "generate":
         generate(options.directory, options.ranks, options.seed)

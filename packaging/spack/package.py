@@ -12,8 +12,8 @@ class Gyan(cargo.CargoPackage):
     performance variable of MPI_T and counts and times every call, without recompiling
     anything, on any MPI library."""
 
-    # Placeholders until there is a public repository; `spack dev-build gyan@main` builds a
-    # checkout meanwhile.
+    # Placeholders until there is a public repository; meanwhile
+    # `spack dev-build gyan@main` builds a checkout.
     homepage = "https://example.org/gyan"
     git = "https://example.org/gyan.git"
 
@@ -23,7 +23,7 @@ class Gyan(cargo.CargoPackage):
 
     # No MPI: one libgyan.so serves every MPI library.
     depends_on("rust@1.88:", type="build")
-    # A dependency of the command is in C, and the unwinder is that of the compiler.
+    # A dependency of the command is in C, and the unwinder comes from the compiler.
     depends_on("c", type="build")
 
     def setup_run_environment(self, env):

@@ -14,5 +14,5 @@ class Metadata(MetadataHookInterface):
 class Build(BuildHookInterface):
     def initialize(self, version, build_data):
         build_data["pure_python"] = False
-        # Of any Python: nothing is linked against it.
+        # For any Python: nothing is linked against it.
         build_data["tag"] = "py3-none-" + os.environ["GYAN_WHEEL_PLATFORM"]

@@ -1,5 +1,5 @@
-//! The datatypes that a variable of `MPI_T` can have (MPI 4.1, 15.3.5), how a value of each lies
-//! in memory, and how a difference of two values wraps.
+//! The datatypes that a variable of `MPI_T` can have (MPI 4.1, 15.3.5), how a value of each is laid out in
+//! memory, and how a difference of two values wraps.
 
 use serde::{Deserialize, Serialize};
 
@@ -91,8 +91,8 @@ impl Datatype {
         }
     }
 
-    /// The value that lies at the start of `bytes` in the machine's byte order; `None` when there
-    /// are fewer than [`size`](Self::size) of them.
+    /// The value at the start of `bytes`, in the machine's byte order; `None` when there are fewer
+    /// than [`size`](Self::size) of them.
     #[must_use]
     #[inline]
     pub fn decode(self, bytes: &[u8]) -> Option<Number> {
@@ -136,7 +136,7 @@ impl Datatype {
             Layout::I32 => (32, true),
             Layout::U32 => (32, false),
             Layout::I64 => (64, true),
-            // A double never gets here with two integers.
+            // Two integers never get here with a double.
             Layout::U64 | Layout::F64 => (64, false),
         };
         let modulus = 1_i128 << bits;

@@ -12,9 +12,9 @@ pub struct Diagnosis {
     pub schema: String,
     /// What wrote this.
     pub tool: Tool,
-    /// The program that was tried, with its launcher; empty when none was.
+    /// The program that was tried, with its launcher; empty when there was none.
     pub command: Vec<String>,
-    /// What was looked at, in order.
+    /// What was checked, in order.
     pub checks: Vec<Check>,
     /// The MPI library; none when none could be asked.
     pub mpi: Option<Mpi>,
@@ -26,11 +26,11 @@ pub struct Diagnosis {
     pub advice: Vec<String>,
 }
 
-/// One thing that was looked at.
+/// One check.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Check {
-    /// What was looked at.
+    /// What was checked.
     pub what: String,
     /// Whether it is as it should be.
     pub verdict: Verdict,

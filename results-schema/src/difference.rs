@@ -1,13 +1,13 @@
 //! What `gyan diff` finds between runs: schema `gyan.diff/1`.
 //!
-//! Each side is one run, or several of the same thing. Numbers are those of an average rank unless they say otherwise, and
-//! over several runs their means. `change` is always the number of B less that of A.
+//! Each side is one run, or several of the same thing. Numbers are those of an average rank unless they say
+//! otherwise, and over several runs their means. `change` is always the number of B minus that of A.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Actor, Tool};
 
-/// What differs from one side to the other.
+/// The differences from one side to the other.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Difference {
@@ -27,14 +27,14 @@ pub struct Difference {
     pub setup: Vec<SetupDifference>,
     /// The run time; none when a run does not know it for each rank.
     pub run_time: Option<Change>,
-    /// Where the change of the run time is: the functions of MPI, the most seconds first, then what is outside them. They add
-    /// up to the change of `run_time`.
+    /// Where the run time changed: the functions of MPI, those with the most seconds first, then the time
+    /// outside them. They add up to the change of `run_time`.
     pub parts: Vec<PartDifference>,
-    /// The phases that a side has, the most seconds first.
+    /// The phases of either side, those with the most seconds first.
     pub phases: Vec<PhaseDifference>,
     /// All other numbers that differ, by group.
     pub numbers: Vec<NumberDifference>,
-    /// Findings that a side has and the other has not, or that both have.
+    /// Findings that only one side has, or that both have.
     pub findings: Vec<FindingDifference>,
 }
 
@@ -44,20 +44,20 @@ pub struct Difference {
 pub struct Side {
     /// Where they are.
     pub runs: Vec<String>,
-    /// Those of which ranks are missing, or did not end as they should.
+    /// The runs in which ranks are missing, or did not end as they should.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub incomplete: Vec<String>,
 }
 
-/// Something of the set-up that is not the same on both sides, or differs among the runs of a side.
+/// A fact of the set-up that differs between the sides, or among the runs of a side.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct SetupDifference {
     /// What: `MPI library`, `setting btl_vader_eager_limit`.
     pub what: String,
-    /// What it is in the runs of A, each value once; empty for not known, or not set.
+    /// Its values in the runs of A, each once; empty for not known, or not set.
     pub a: Vec<String>,
-    /// What it is in the runs of B.
+    /// Its values in the runs of B.
     pub b: Vec<String>,
 }
 
@@ -67,10 +67,10 @@ pub struct SetupDifference {
 pub struct SideNumber {
     /// The mean over the runs.
     pub mean: f64,
-    /// Its standard error as an estimate within the runs: 0 for what is counted, none where it is not known. What differs
-    /// from run to run is not in it.
+    /// Its standard error as an estimate within the runs: 0 for counts, none when it is not known. It does not
+    /// include differences from run to run.
     pub error: Option<f64>,
-    /// The number of each run, in their order.
+    /// The number in each run, in order.
     pub runs: Vec<f64>,
 }
 
@@ -82,21 +82,21 @@ pub struct Change {
     pub a: Option<SideNumber>,
     /// On side B; none when B does not have it.
     pub b: Option<SideNumber>,
-    /// The mean of B less that of A; what a side does not have is 0.
+    /// The mean of B minus that of A; a side without the number counts as 0.
     pub change: f64,
     /// The standard error of that as an estimate within the runs.
     pub error: Option<f64>,
     /// How far the runs of B are from those of A, with several runs on both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<Shift>,
-    /// The probability that runs of one thing differ as much (Mann-Whitney U, two-sided), with four runs or more on each
-    /// side.
+    /// The probability that runs of the same thing differ this much (Mann-Whitney U, two-sided), with four or
+    /// more runs on each side.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// The same as one of many rows (Benjamini-Hochberg).
+    /// The same, corrected for the number of rows (Benjamini-Hochberg).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
-    /// What it comes to.
+    /// The verdict.
     pub verdict: ChangeVerdict,
 }
 
@@ -110,11 +110,11 @@ pub struct Shift {
     pub low: f64,
     /// The upper end of its interval.
     pub high: f64,
-    /// How sure the interval is: 0.95 or more where there are enough runs.
+    /// The confidence level of the interval: 0.95 or more if there are enough runs.
     pub confidence: f64,
 }
 
-/// What a change comes to.
+/// The verdict on a change.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,22 +123,23 @@ pub enum ChangeVerdict {
     Same,
     /// It is not larger than the error of the estimates.
     WithinError,
-    /// Runs of one side differ from each other as much.
+    /// Runs on one side differ from each other as much.
     WithinNoise,
     /// There are too few runs to tell it from noise.
     Unproven,
-    /// A count that is the same in each run of a side and another on the other side, or a difference that is significant.
+    /// A count that is the same in each run of a side but differs between the sides, or a significant
+    /// difference.
     Changed,
 }
 
-/// Of which kind a part of the run time is.
+/// The kind of a part of the run time.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PartKind {
     /// The calls of a function of MPI.
     Function,
-    /// All that is not in calls whose time is known.
+    /// Everything outside calls whose time is known.
     Outside,
 }
 
@@ -146,19 +147,20 @@ pub enum PartKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PartDifference {
-    /// The function's name; empty for what is outside.
+    /// The function's name; empty for the time outside.
     pub name: String,
-    /// Of which kind.
+    /// Its kind.
     pub kind: PartKind,
     /// The seconds.
     #[serde(flatten)]
     pub time: Change,
-    /// How the change comes about; none for what is outside.
+    /// How the change comes about; none for the time outside.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub split: Option<Split>,
 }
 
-/// A change of seconds as a change of how often and a change of how long: exact, and the same in both directions.
+/// A change of seconds, split into a change of how often and a change of how long: exact, and the same in both
+/// directions.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Split {
@@ -180,14 +182,14 @@ pub struct Split {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PhaseDifference {
-    /// Its name; empty for what was outside all phases.
+    /// Its name; empty for the time outside all phases.
     pub name: String,
     /// Seconds in it, without the phases inside it.
     #[serde(flatten)]
     pub time: Change,
-    /// By how often it was begun, and how long it took each time.
+    /// Split into how often it began, and how long it took each time.
     pub split: Split,
-    /// What in it: as for the run, adding up to the change of the phase.
+    /// The functions in it: as for the run, adding up to the change of the phase.
     pub parts: Vec<PartDifference>,
 }
 
@@ -200,7 +202,7 @@ pub enum NumberGroup {
     Calls,
     /// The bytes that a function moves.
     Bytes,
-    /// How many calls of a function move so many bytes.
+    /// How many calls of a function move a given number of bytes.
     Sizes,
     /// Who sends how much to whom.
     Peers,
@@ -214,20 +216,20 @@ pub enum NumberGroup {
     Resources,
 }
 
-/// How a number comes about, which decides what can be said of a change.
+/// How a number comes about, which decides what can be said about a change.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum NumberKind {
-    /// Counted, and the same each time a program does the same.
+    /// Counted, and the same whenever a program does the same.
     Count,
-    /// From some of the calls, with a standard error.
+    /// Estimated from some of the calls, with a standard error.
     Estimate,
     /// Different from run to run.
     Measurement,
 }
 
-/// A number that is no part of the run time.
+/// A number that is not part of the run time.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct NumberDifference {
@@ -235,7 +237,7 @@ pub struct NumberDifference {
     pub group: NumberGroup,
     /// Of what.
     pub name: String,
-    /// The least bytes of a call, for a number of calls of a size; up to twice as many.
+    /// For a number of calls of a size: the least bytes of such a call; they move less than twice as many.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from_bytes: Option<u64>,
     /// What it is in: `s`, `bytes`, or empty for a number.
@@ -255,7 +257,7 @@ pub struct FindingDifference {
     pub id: String,
     /// In one line, as B has it, or else A.
     pub title: String,
-    /// Who can do something about it.
+    /// Who can act on it.
     pub acts: Actor,
     /// In how many runs of A it is.
     pub a_runs: usize,
@@ -275,7 +277,7 @@ impl Change {
         mean(&self.a).max(mean(&self.b))
     }
 
-    /// The change as a part of the larger side, between -1 and 1; 0 where there is none.
+    /// The change as a fraction of the larger side, between -1 and 1; 0 when there is none.
     #[must_use]
     pub fn relative(&self) -> f64 {
         if self.change == 0.0 { 0.0 } else { self.change / self.larger() }

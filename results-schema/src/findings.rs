@@ -1,4 +1,4 @@
-//! What a run says of itself: efficiencies, and findings with what is at stake and what to do.
+//! The conclusions from a run: efficiencies, and findings with what is at stake and what to do.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +15,7 @@ pub struct Efficiencies {
     pub communication: f64,
     /// The part of the time of all ranks that is spent outside MPI.
     pub parallel: f64,
-    /// The standard error of `parallel`, where the time in MPI is an estimate.
+    /// The standard error of `parallel`, if the time in MPI is an estimate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub parallel_error: Option<f64>,
     /// The rank with the most time outside MPI.
@@ -29,7 +29,7 @@ pub struct Efficiencies {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PhaseEfficiencies {
-    /// Its name; empty for what was outside all phases.
+    /// Its name; empty for the time outside all phases.
     pub phase: String,
     /// As of the run.
     pub load_balance: f64,
@@ -39,7 +39,7 @@ pub struct PhaseEfficiencies {
     pub parallel: f64,
 }
 
-/// What a person who knows MPI would say of a run.
+/// A remark that an MPI expert would make about a run.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Finding {
@@ -47,38 +47,38 @@ pub struct Finding {
     pub id: String,
     /// In one line.
     pub title: String,
-    /// Seconds of all ranks together that it is about, at most; none for what is about the measurement.
+    /// The most seconds, of all ranks together, that it is about; none if it is about the measurement.
     pub at_stake_s: Option<f64>,
     /// The same as a part of the time of all ranks.
     pub at_stake_share: Option<f64>,
-    /// Who can do something about it.
+    /// Who can act on it.
     pub acts: Actor,
     /// The numbers that it rests on.
     pub evidence: Vec<Evidence>,
     /// What to do, the best first.
     pub advice: Vec<Advice>,
-    /// The number that moves when the advice is right.
+    /// The number that changes when the advice is right.
     pub witness: String,
     /// The functions that it is about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub functions: Vec<String>,
-    /// The ranks that it is about, where it is not about all.
+    /// The ranks that it is about, unless it is about all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,
 }
 
-/// Who can do something about a finding.
+/// Who can act on a finding.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Actor {
-    /// Who writes the program.
+    /// Whoever writes the program.
     Program,
-    /// Who starts the run.
+    /// Whoever starts the run.
     Run,
-    /// Who runs the machine.
+    /// Whoever runs the machine.
     System,
-    /// Who reads the numbers: it is about them.
+    /// Whoever reads the numbers: it is about them.
     Measurement,
 }
 
@@ -94,7 +94,7 @@ pub struct Evidence {
     pub unit: String,
     /// How well it is known.
     pub known: Knowledge,
-    /// Its standard error, where that is known.
+    /// Its standard error, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
     /// The command that shows it, without the run.
@@ -120,7 +120,7 @@ pub enum Knowledge {
 pub struct Advice {
     /// In words.
     pub text: String,
-    /// The command that tries it, where there is one.
+    /// The command that tries it, if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
 }

@@ -1,4 +1,5 @@
-//! What the ranks of each host have in common: whether hosts differ more than the ranks on one of them do, and which.
+//! What do the ranks of each host have in common: do hosts differ more than the ranks on one of them, and
+//! which?
 
 use serde::{Deserialize, Serialize};
 
@@ -6,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::Number;
 use crate::{InMpiSummary, Ranges, Statistic};
 
-/// Of less than this chance is a difference that is reported.
+/// A difference is reported if chance would cause it with less than this probability.
 const CHANCE: f64 = 0.01;
 
 /// The ranks of one host.
@@ -17,13 +18,13 @@ pub struct HostSummary {
     pub host: String,
     /// Its ranks that are in the summary, as ranges: `0-3,8`.
     pub ranks: String,
-    /// The share of the run that they were in MPI.
+    /// The share of the run that they spent in MPI.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<HostStatistic>,
-    /// The mean length of their queues of unexpected messages, as performance variables tell it.
+    /// The mean length of their queues of unexpected messages, from performance variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unexpected_length: Option<HostStatistic>,
-    /// The mean length of their queues of posted receives, as performance variables tell it.
+    /// The mean length of their queues of posted receives, from performance variables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub posted_length: Option<HostStatistic>,
 }
@@ -52,7 +53,7 @@ pub struct HostStatistic {
     pub stddev: f64,
 }
 
-/// What is compared between hosts.
+/// A number that is compared between hosts.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -80,11 +81,11 @@ pub struct HostDifference {
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Differing {
-    /// The hosts, from each other, by more than the ranks on a host do.
+    /// The hosts differ from each other by more than the ranks on a host do.
     Hosts,
-    /// One host; the others do not differ like that.
+    /// One host differs; the others do not.
     OneHost(String),
-    /// One rank, and not the host that it is on.
+    /// One rank differs, but not its host.
     OneRank(u32),
 }
 
@@ -92,7 +93,7 @@ impl HostMeasure {
     const ALL: [HostMeasure; 3] =
         [HostMeasure::InMpi, HostMeasure::UnexpectedLength, HostMeasure::PostedLength];
 
-    /// What of a host it is.
+    /// The number of a host.
     #[must_use]
     pub fn of(self, host: &HostSummary) -> Option<HostStatistic> {
         match self {
@@ -102,7 +103,7 @@ impl HostMeasure {
         }
     }
 
-    /// A smaller difference is of no use to anybody: one percent of the run, half a message.
+    /// A smaller difference matters to nobody: one percent of the run, half a message.
     fn least(self) -> f64 {
         match self {
             HostMeasure::InMpi => 0.01,
@@ -141,7 +142,7 @@ impl HostStatistic {
     }
 }
 
-/// What of the hosts is worth telling.
+/// The differences of hosts that are worth reporting.
 pub(crate) fn differences(
     hosts: &[HostSummary],
     in_mpi: Option<&InMpiSummary>,
@@ -165,8 +166,8 @@ pub(crate) fn differences(
     HostMeasure::ALL.into_iter().filter_map(differ).collect()
 }
 
-/// Whether hosts differ more than the ranks on a host do: an analysis of variance with one factor. The component of the
-/// variance that is between hosts is larger than that within them, and by chance that were rare.
+/// Whether hosts differ more than the ranks on a host do: a one-way analysis of variance. The variance between
+/// hosts must be larger than that within them, and by chance that would be rare.
 fn hosts_differ(hosts: &[HostStatistic], least: f64) -> bool {
     let number = |host: &HostStatistic| host.ranks as f64;
     let ranks: f64 = hosts.iter().map(number).sum();
@@ -184,8 +185,8 @@ fn hosts_differ(hosts: &[HostStatistic], least: f64) -> bool {
         && chance(variance / within_variance, between, within) < CHANCE
 }
 
-/// The host without which the others do not differ like that: the one furthest from their mean. Of two nobody knows
-/// which it is.
+/// The host without which the others no longer differ: the one furthest from their mean. Of two hosts it is not
+/// known which one differs.
 fn one_host(hosts: &[HostStatistic], least: f64) -> Option<usize> {
     if hosts.len() < 3 {
         return None;
@@ -198,8 +199,8 @@ fn one_host(hosts: &[HostStatistic], least: f64) -> Option<usize> {
     (!hosts_differ(&others, least)).then_some(odd)
 }
 
-/// The rank that is too far from the mean of the others for their deviation, and by itself: the extreme of a sample,
-/// left out of it (Grubbs 1950).
+/// The one rank that is too far from the mean of the others, given their deviation: the extreme of a sample,
+/// tested against the rest (Grubbs 1950).
 fn one_rank(statistic: &Statistic, least: f64) -> Option<u32> {
     let all = HostStatistic::of(statistic);
     let others = all.ranks.checked_sub(1).filter(|others| *others > 1)? as f64;
@@ -207,7 +208,7 @@ fn one_rank(statistic: &Statistic, least: f64) -> Option<u32> {
         [(all.max - all.avg, statistic.max_rank), (all.avg - all.min, statistic.min_rank)]
             .into_iter()
             .max_by(|one, other| one.0.total_cmp(&other.0))?;
-    // From the mean of the others, and their variance.
+    // The distance from the mean of the others, and their variance.
     let distance = distance * all.ranks as f64 / others;
     let squares =
         all.ranks as f64 * all.stddev.powi(2) - distance.powi(2) * others / all.ranks as f64;
@@ -235,7 +236,7 @@ fn chance(ratio: f64, between: f64, within: f64) -> f64 {
 }
 
 /// The regularized incomplete beta function, by its continued fraction (Lentz 1976).
-// The names are those of every handbook.
+// The names are those used in textbooks.
 #[allow(clippy::many_single_char_names)]
 fn incomplete_beta(a: f64, b: f64, x: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
@@ -298,7 +299,7 @@ mod tests {
         found.into_iter().next().map(|difference| difference.who)
     }
 
-    /// The points that 5, 1 and 0.1 % of the F distribution are beyond, by tables and by integrating its density.
+    /// The points exceeded by 5, 1 and 0.1 % of the F distribution, from tables and by integrating its density.
     #[test]
     fn the_tail_is_that_of_tables() {
         for (ratio, between, within, expected) in [
@@ -325,7 +326,7 @@ mod tests {
         assert_eq!(found(&[&usual, &usual, &slow, &usual]), Some(Differing::OneHost("n2".into())));
         assert_eq!(found(&[&usual, &with_one, &usual, &usual]), Some(Differing::OneRank(5)));
         assert_eq!(found(&[&usual, &usual, &usual, &usual]), None);
-        // Of two hosts nobody knows which is the odd one.
+        // With two hosts it is not known which is the odd one.
         assert_eq!(found(&[&usual, &slow]), Some(Differing::Hosts));
         assert_eq!(
             found(&[&slow, &usual, &[0.3, 0.31, 0.3, 0.32], &usual]),
@@ -339,9 +340,9 @@ mod tests {
         assert_eq!(found(&[&[0.2, 0.6], &[0.3, 0.7]]), None);
         // Two hosts with two ranks: far apart, but two ranks are few.
         assert_eq!(found(&[&[0.50, 0.54], &[0.60, 0.64]]), None);
-        // One rank a host: nothing is known of the ranks on a host.
+        // One rank per host: the spread of ranks on a host is not known.
         assert_eq!(found(&[&[0.2], &[0.3], &[0.9]]), None);
-        // Surely different, and by nothing that matters.
+        // Certainly different, but not by an amount that matters.
         assert_eq!(found(&[&[0.5, 0.5, 0.5], &[0.5001, 0.5001, 0.5001]]), None);
         assert_eq!(found(&[&[0.5, 0.5, 0.5], &[0.6, 0.6, 0.6]]), Some(Differing::Hosts));
         assert_eq!(found(&[&[0.5, 0.6, 0.7]]), None);

@@ -1,4 +1,4 @@
-//! Whether a program got worse: what `gyan check` says of runs against baselines. Schema `gyan.check/1`.
+//! Whether a program got worse: the verdict of `gyan check` on runs against baselines. Schema `gyan.check/1`.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,17 +14,17 @@ pub struct Judgement {
     pub tool: Tool,
     /// Whether no row failed.
     pub passed: bool,
-    /// The runs that are judged, as they were named.
+    /// The runs that are judged, as they were named on the command line.
     pub runs: Vec<String>,
     /// The runs that they are compared with.
     pub baselines: Vec<String>,
-    /// In what the runs differ from the baselines, so that numbers cannot be compared, or mean less.
+    /// How the runs differ from the baselines, if that makes numbers incomparable or less meaningful.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remarks: Vec<String>,
     /// The functions whose calls are not judged, because the rules leave them out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ignored: Vec<String>,
-    /// Each number and finding that was looked at, by rule.
+    /// Each number and finding that was judged, by rule.
     pub rows: Vec<JudgedRow>,
 }
 
@@ -44,11 +44,11 @@ impl Judgement {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct JudgedRow {
-    /// By which rule.
+    /// The rule that judged it.
     pub rule: CheckRule,
     /// The function, what was counted, which time, or the id of a finding.
     pub what: String,
-    /// What came of it.
+    /// The result.
     pub result: CheckResult,
     /// What the numbers are in: `s`, `bytes`, or empty.
     pub unit: String,
@@ -58,13 +58,14 @@ pub struct JudgedRow {
     /// The number of the runs: the smallest count, the median of times, how many runs have the finding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub now: Option<Number>,
-    /// What that may be at most; a time above it fails only when noise does not explain it.
+    /// The most that it may be; a time above it fails only when noise does not explain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Number>,
-    /// Of a time: the probability that noise alone makes it so much worse, corrected for the number of times.
+    /// For a time: the probability that noise alone makes it this much worse, corrected for the number of
+    /// times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// What there is to say of it: the title of a finding, or why it was not judged.
+    /// A remark: the title of a finding, or why it was not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,
 }
@@ -113,7 +114,7 @@ impl CheckRule {
     }
 }
 
-/// What came of judging something.
+/// The result of judging something.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]

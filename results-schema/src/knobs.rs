@@ -49,7 +49,7 @@ pub fn is_knob(name: &str) -> bool {
     })
 }
 
-/// One that the library has, and its value in the run, whether anything has set it or not.
+/// A variable that the library has, and its value in the run, whether or not anything has set it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Knob {

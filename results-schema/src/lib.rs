@@ -7,7 +7,7 @@
 //! merge, and the version check; it knows no MPI, has no unsafe code, and does no I/O beyond
 //! reading and writing these files.
 //!
-//! Large functions that libgyan.so has, too, are `#[inline]`, which lets the crate that uses them compile them: the
+//! Large functions that are also in libgyan.so are `#[inline]`, so that each crate compiles its own copy: the
 //! command for speed, libgyan.so for size.
 
 #![forbid(unsafe_code)]

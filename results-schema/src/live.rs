@@ -1,9 +1,9 @@
-//! The live file of a host (`host-n1-3f9a0c1e.live`): what is known of those of its ranks that wrote no profile
-//! yet. It is written anew as a whole and renamed, while the program runs and when a rank has gone.
+//! The live file of a host (`host-n1-3f9a0c1e.live`): what is known of those of its ranks that have not written
+//! a profile yet. It is rewritten as a whole and renamed, while the program runs and after a rank has ended.
 //!
-//! The first line is an index as JSON: of which job and host it is, and for each rank how many bytes of text it
-//! has, their checksum (CRC-32) and whether its process has gone. The texts follow in the same order, a line
-//! each: profiles of ranks.
+//! The first line is an index as JSON: its job and host, and for each rank how many bytes of text it has, their
+//! checksum (CRC-32) and whether its process has ended. The texts follow in the same order, one per line:
+//! profiles of ranks.
 
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::read::{ReadError, parse, parse_rank};
 use crate::{LIVE_SCHEMA, RankProfile};
 
-/// No index is longer: a host has fewer ranks.
+/// No index is longer than this: a host has fewer ranks.
 const INDEX_BYTES: u64 = 64 << 20;
 
 /// What a live file says of one rank.
@@ -44,7 +44,7 @@ pub struct LiveFile {
     pub job: String,
     /// The host whose ranks these are.
     pub host: String,
-    /// Each with where its text begins.
+    /// Each with the offset of its text.
     ranks: Vec<(u64, LiveRank)>,
 }
 
@@ -98,7 +98,7 @@ impl LiveFile {
     /// Reads the index of a live file.
     ///
     /// # Errors
-    /// When the file cannot be read, is no live file, is damaged, or is newer than this version.
+    /// When the file cannot be read, is not a live file, is damaged, or is newer than this version.
     #[inline]
     pub fn open(path: &Path) -> Result<LiveFile, ReadError> {
         Self::of(path, &File::open(path)?)
@@ -140,7 +140,7 @@ impl LiveFile {
         &self.path
     }
 
-    /// What is known of a rank, and what the file says of it; none when the rank is no longer in it.
+    /// The profile of a rank so far, and the file's entry for it; none when the rank is no longer in it.
     ///
     /// # Errors
     /// When the file cannot be read, or this part of it is damaged.
@@ -160,7 +160,7 @@ impl LiveFile {
 }
 
 impl LiveRank {
-    /// What this text says, when it is the one that was written.
+    /// The profile in this text, if it is the text that was written.
     fn profile(self, text: &[u8]) -> Result<RankProfile, ReadError> {
         let is_whole = text.len() as u64 == self.bytes && crc32fast::hash(text) == self.crc32;
         let profile = is_whole.then(|| parse_rank(text)).transpose()?;
@@ -171,13 +171,13 @@ impl LiveRank {
     }
 }
 
-/// What a live file says of a rank, and its profile, or what is wrong with that.
+/// A live file's entry for a rank, and its profile or what is wrong with that.
 pub type LiveText = (LiveRank, Result<RankProfile, ReadError>);
 
-/// All that a live file holds, with what is wrong with it.
+/// Everything that a live file holds, with what is wrong with it.
 ///
 /// # Errors
-/// When it is no live file, its index is damaged, or it is newer than this version.
+/// When it is not a live file, its index is damaged, or it is newer than this version.
 pub fn parse_live(bytes: &[u8]) -> Result<Vec<LiveText>, ReadError> {
     let end = bytes.iter().position(|&byte| byte == b'\n').map_or(bytes.len(), |at| at + 1);
     let file = LiveFile::indexed(Path::new(""), bytes.get(..end).unwrap_or_default())?;

@@ -1,11 +1,11 @@
-//! What the ranks ran on: the hosts, what of them each rank may use, and what it used.
+//! What the ranks ran on: the hosts, the part of them that each rank may use, and what it used.
 
 use serde::{Deserialize, Serialize};
 
 use crate::Statistic;
 
-/// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank
-/// on each host; by every rank where the launcher does not say which is the first.
+/// A host, as the kernel describes it, and what the MPI library has loaded for it. Written by the first rank on
+/// each host, or by every rank if the launcher does not say which is the first.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Machine {
@@ -13,7 +13,7 @@ pub struct Machine {
     pub processor: Option<String>,
     /// The logical processors that are online, as ranges: `0-3,8`; empty when the kernel does not say.
     pub processors: String,
-    /// Number of logical processors that are there and not online.
+    /// Number of logical processors that are present but not online.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub processors_offline: u64,
     /// Number of cores that are online.
@@ -32,9 +32,9 @@ pub struct Machine {
     pub numa_nodes: Option<u64>,
     /// Bytes of memory that the kernel manages.
     pub memory_bytes: Option<u64>,
-    /// Yama's limit on which processes may read each other's memory (`/proc/sys/kernel/yama/ptrace_scope`):
-    /// 0 all of a user, also where the kernel has no such limit; 1 descendants, and those that were allowed
-    /// to; 2 only with `CAP_SYS_PTRACE`; 3 none.
+    /// Yama's limit on which processes may read each other's memory (`/proc/sys/kernel/yama/ptrace_scope`): 0
+    /// all of the same user, also when the kernel has no such limit; 1 descendants, and processes that were
+    /// allowed to; 2 only with `CAP_SYS_PTRACE`; 3 none.
     pub ptrace_scope: Option<u64>,
     /// Whether the process has `CAP_SYS_PTRACE`, so that only a scope of 3 keeps it from the memory of others.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -42,8 +42,8 @@ pub struct Machine {
     /// The network interfaces that MPI libraries bypass the kernel with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub networks: Vec<Network>,
-    /// Loaded libraries and components that move messages, sorted. What is built into the MPI library itself
-    /// is not told.
+    /// Loaded libraries and components that move messages, sorted. Those built into the MPI library itself are
+    /// not listed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub transports: Vec<Transport>,
 }
@@ -52,7 +52,7 @@ pub struct Machine {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct CoreKind {
-    /// What the kernel calls the kind, such as `cpu_atom`.
+    /// The kernel's name for the kind, such as `cpu_atom`.
     pub kind: String,
     /// Their logical processors, as ranges.
     pub processors: String,
@@ -62,7 +62,7 @@ pub struct CoreKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Network {
-    /// The device, and the port where it has several: `mlx5_0`, `mlx5_0:2`.
+    /// The device, and the port if it has several: `mlx5_0`, `mlx5_0:2`.
     pub device: String,
     /// What kind it is, such as `InfiniBand`.
     pub kind: String,
@@ -82,14 +82,14 @@ pub struct Transport {
     pub what: String,
 }
 
-/// What of its host a rank may use, and what it used. Exact, as the kernel counts it.
+/// The part of its host that a rank may use, and what it used. Exact, as the kernel counts it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Resources {
     /// The logical processors that the rank may run on, as ranges: the affinity of the thread that
     /// initialised MPI, just after that. Empty when the kernel does not say.
     pub processors: String,
-    /// The limits of its control group; none without any.
+    /// The limits of its control group; none if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<Cgroup>,
     /// Seconds of processor time in the program, of all threads, since `MPI_Init`.
@@ -120,11 +120,11 @@ pub struct Resources {
 pub struct Cgroup {
     /// The path of the group that limits processor time; none when no group does.
     pub path: Option<String>,
-    /// How many processors' time the processes of that group may use together.
+    /// How much processor time the processes of that group may use together, in processors.
     pub processor_limit: Option<f64>,
     /// How much memory the processes of a group may use together, in bytes.
     pub memory_limit_bytes: Option<u64>,
-    /// The logical processors that the group may run on, where the rank may not run on all of them.
+    /// The logical processors that the group may run on, if the rank may not run on all of them.
     pub processors: Option<String>,
 }
 
@@ -134,11 +134,11 @@ pub struct Cgroup {
 pub struct MachineSummary {
     /// Their names, sorted.
     pub hosts: Vec<String>,
-    /// What each of them is.
+    /// The description that they share.
     pub machine: Machine,
 }
 
-/// Hosts on which as many ranks share as many processors.
+/// Hosts on which equally many ranks share equally many processors.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PlacementSummary {
@@ -150,12 +150,12 @@ pub struct PlacementSummary {
     pub processors: u64,
     /// Number of cores that these processors are on; none when the cores of the host are not known.
     pub cores: Option<u64>,
-    /// How many processors' time the control groups of the ranks allow all of them together; none when a rank
-    /// has no limit.
+    /// How much processor time the control groups of the ranks allow all of them together, in processors; none
+    /// when a rank has no limit.
     pub processor_limit: Option<f64>,
     /// Whether there are more ranks than that.
     pub is_oversubscribed: bool,
-    /// Cores with more than their part of the ranks, while others are free.
+    /// Cores with more than their share of the ranks, while others are free.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub crowded: Option<Crowded>,
 }
@@ -169,19 +169,20 @@ impl PlacementSummary {
     }
 }
 
-/// Cores that ranks are bound to more than one at a time, although other cores are free.
+/// Cores to which more than one rank is bound, although other cores are free.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Crowded {
     /// The logical processors of these cores, as ranges.
     pub processors: String,
-    /// The ranks on the core with the most; one that may run on several processors counts on each as its part.
+    /// The number of ranks on the core with the most; a rank that may run on several processors counts as a
+    /// fraction on each.
     pub ranks_per_core: f64,
     /// Number of cores that no rank of the job may run on, but could if it were not bound.
     pub free_cores: u64,
 }
 
-/// What the ranks used, over the ranks that tell it.
+/// What the ranks used, over the ranks that report it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ResourcesSummary {

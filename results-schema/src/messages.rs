@@ -1,5 +1,5 @@
-//! What a rank profile holds of messages and queues: receives that were watched, and what callbacks of
-//! the library told about each message.
+//! The part of a rank profile about messages and queues: receives that were watched, and what callbacks of the
+//! library reported about each message.
 
 use serde::{Deserialize, Serialize};
 
@@ -10,11 +10,11 @@ use serde::{Deserialize, Serialize};
 pub struct Watch {
     /// The variable that was compared, by the library's name.
     pub variable: String,
-    /// A value above this is a hit. Of a vector the sum over the elements counts.
+    /// A value above this is a hit. For a vector, the sum over the elements counts.
     pub threshold: u64,
     /// Receives at which it was compared.
     pub receives: u64,
-    /// Receives at which it could not be: on communicators for which there is no handle.
+    /// Receives at which it could not be compared: on communicators for which there is no handle.
     pub not_compared: u64,
     /// Receives at which it was above the threshold.
     pub hits: u64,
@@ -24,7 +24,7 @@ pub struct Watch {
     pub sites: Vec<WatchSite>,
     /// Hits that are in none of the sites, because there were too many.
     pub hits_elsewhere: u64,
-    /// The objects that were loaded and that addresses are in.
+    /// The loaded objects that contain the addresses.
     pub load_map: Vec<LoadedObject>,
 }
 
@@ -42,7 +42,7 @@ pub struct WatchSite {
     pub sum: u64,
     /// The hit with the largest value.
     pub worst: Hit,
-    /// At how many hits the stack was looked at, as the budget allowed.
+    /// At how many hits the stack was recorded, as the budget allowed.
     pub stacks_taken: u64,
     /// The stacks that were seen, the most frequent first; not more than a few.
     pub stacks: Vec<Stack>,
@@ -57,19 +57,19 @@ pub struct Hit {
     /// The rank in the communicator that was received from; none when that is not known, as for
     /// `MPI_ANY_SOURCE` without a status and for `MPI_Mrecv`.
     pub source: Option<i32>,
-    /// The tag; none likewise.
+    /// The tag; none in the same cases.
     pub tag: Option<i32>,
-    /// The name of the communicator; none where the call does not say.
+    /// The name of the communicator; none when the call does not say.
     pub communicator: Option<String>,
-    /// Of a variable with an element for each rank of the communicator: the rank with the largest.
+    /// For a variable with an element for each rank of the communicator: the rank with the largest.
     pub longest_from: Option<u32>,
 }
 
-/// The return addresses of calls in each other, the innermost first, without gyan's.
+/// The return addresses of nested calls, the innermost first, without gyan's.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Stack {
-    /// At how many of the hits whose stack was looked at it was this one.
+    /// How many of the recorded stacks are this one.
     pub hits: u64,
     /// The addresses.
     pub frames: Vec<Address>,
@@ -93,12 +93,12 @@ pub struct Address {
 pub struct LoadedObject {
     /// Its file.
     pub path: String,
-    /// Its build id in hexadecimal digits, which tells it from another build; none when it has none.
+    /// Its build id in hexadecimal digits, which identifies the build; none when it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
 }
 
-/// What callbacks of the library told about messages and the queues that they wait in.
+/// What callbacks of the library reported about messages and the queues that they wait in.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Messages {
@@ -106,7 +106,7 @@ pub struct Messages {
     pub source: MessageSource,
     /// The metrics of which something was measured.
     pub metrics: Vec<MessageMetric>,
-    /// The queues of the program's messages of each peer, by rank in `MPI_COMM_WORLD`.
+    /// The queues of the program's messages from each peer, by rank in `MPI_COMM_WORLD`.
     pub peers: Vec<PeerQueues>,
     /// Messages and receives that are in no peer's row, because there were too many.
     pub without_peer: u64,
@@ -114,7 +114,7 @@ pub struct Messages {
     pub lost: u64,
 }
 
-/// Who tells about messages.
+/// Who reports messages.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -132,12 +132,12 @@ pub enum MessageSource {
 pub enum Traffic {
     /// Those of the program, whose tags are not negative.
     Program,
-    /// Those of which the library makes collective operations.
+    /// Those that implement collective operations in the library.
     Collectives,
 }
 
-/// What is measured of messages. The first eight are those of PERUSE 2.0, section 9.2. A time is taken
-/// when both of its ends were seen of one request or message.
+/// What is measured of messages. The first eight are those of PERUSE 2.0, section 9.2. A time is taken when
+/// both its start and its end were seen for one request or message.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize, strum::IntoStaticStr,
@@ -160,8 +160,8 @@ pub enum Metric {
     /// Length of the queue of posted receives after each that was posted, over all communicators, of
     /// the same traffic.
     NPostedQLen,
-    /// Length of the queue of unexpected messages after each that came, over all communicators, of the
-    /// same traffic.
+    /// Length of the queue of unexpected messages after each arrival, over all communicators, of the same
+    /// traffic.
     NUnexQLen,
     /// Seconds that a posted receive waited for its message.
     TInPostedQ,
@@ -229,7 +229,7 @@ pub struct PeerQueues {
     pub unexpected: u64,
     /// The longest queue of those.
     pub unexpected_max: u64,
-    /// The mean length after each that came.
+    /// The mean length after each arrival.
     pub unexpected_mean: f64,
     /// Seconds that they waited, of those that were received.
     pub unexpected_time_s: f64,

@@ -78,12 +78,12 @@ impl Number {
     }
 }
 
-/// The nearest double of an integer may be equal to one that the integer is not equal to.
+/// An integer may differ from a double that its nearest double equals.
 fn compare_exactly(integer: i128, double: f64) -> Ordering {
     if double.is_nan() {
         return Ordering::Less;
     }
-    // What does not fit becomes the nearest that does.
+    // A value that does not fit becomes the nearest that does.
     #[allow(clippy::cast_possible_truncation)]
     let whole = double.trunc() as i128;
     let fraction = double - double.trunc();
@@ -99,7 +99,7 @@ impl fmt::Display for Number {
     }
 }
 
-/// A number outside of JSON: which it is, and all of its bits.
+/// A number in formats other than JSON: its kind, and all of its bits.
 #[derive(serde::Deserialize, serde::Serialize)]
 #[serde(remote = "Number")]
 enum Exact {
@@ -170,8 +170,8 @@ impl<'de> Deserialize<'de> for Number {
     }
 }
 
-/// A double of the files that can be what JSON cannot write, such as a mean of numbers whose sum is
-/// beyond the largest double: `#[serde(with = "number::double")]` writes it as a [`Number`].
+/// A double in the files that JSON may be unable to write, such as a mean of numbers whose sum exceeds the
+/// largest double: `#[serde(with = "number::double")]` writes it as a [`Number`].
 pub(crate) mod double {
     use super::{Deserialize, Deserializer, Number, Serialize, Serializer};
 

@@ -1,5 +1,5 @@
-//! Sorting, and collecting into sorted collections, for lists that are short or seldom sorted. The standard library's
-//! ways compile to several kB for each type, which libgyan.so would have dozens of times.
+//! Sorting, and collecting into sorted collections, for lists that are short or rarely sorted. The standard
+//! library's functions compile to several kB per type, and libgyan.so would have dozens of copies.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ fn sort_places(places: &mut [usize], compare: &dyn Fn(usize, usize) -> Ordering)
     places.sort_by(|one, other| compare(*one, *other));
 }
 
-/// As [`Iterator::collect`], one after the other: of the same keys the last stays.
+/// As [`Iterator::collect`], one by one: of equal keys the last stays.
 pub fn collected<C: Default + Extend<T>, T>(items: impl IntoIterator<Item = T>) -> C {
     let mut collection = C::default();
     collection.extend(items);

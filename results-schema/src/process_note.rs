@@ -1,5 +1,5 @@
-//! What libgyan.so tells `gyan doctor` of a process: a file for each program that one becomes, with a line of
-//! JSON for each note.
+//! What libgyan.so tells `gyan doctor` about a process: a file for each program that it becomes, with a line of
+//! JSON per note.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,4 +1,4 @@
-//! A set of ranks or of processors as ranges: of a job whose ranks are all there, one.
+//! A set of ranks or processors as ranges: a job with all of its ranks has one.
 
 use std::convert::Infallible;
 use std::fmt;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// Ranges in their order, apart from each other; the first number and the last of each.
+/// Ranges in order, with gaps between them; the first and last number of each.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Ranges(Vec<(u32, u32)>);
 
@@ -29,7 +29,7 @@ impl Ranges {
         self.0.iter().copied()
     }
 
-    /// Whether nothing is in it.
+    /// Whether it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
@@ -53,7 +53,7 @@ impl Ranges {
         self.0.iter().flat_map(|(first, last)| *first..=*last)
     }
 
-    /// The lowest number that is in both.
+    /// The lowest number that both contain.
     pub(crate) fn common(&self, other: &Ranges) -> Option<u32> {
         let (mut own, mut others) = (self.0.iter().peekable(), other.0.iter().peekable());
         while let (Some((first, last)), Some((other_first, other_last))) =
@@ -72,7 +72,7 @@ impl Ranges {
         None
     }
 
-    /// Takes in the numbers of another set.
+    /// Adds the numbers of another set.
     pub fn extend(&mut self, other: &Ranges) {
         let is_after =
             self.0.last().zip(other.0.first()).is_none_or(|(own, other)| own.1 < other.0);
@@ -94,7 +94,7 @@ impl Ranges {
     pub fn without(&self, other: &Ranges) -> Ranges {
         let mut left = Vec::new();
         for &(first, last) in &self.0 {
-            // The first number that is not dealt with; none after the largest that there is.
+            // The next number to handle; none after the largest possible one.
             let mut from = Some(first);
             let others = other.0.iter().filter(|other| other.0 <= last && first <= other.1);
             for &(other_first, other_last) in others {
@@ -119,7 +119,7 @@ impl FromIterator<u32> for Ranges {
     }
 }
 
-/// As the kernel writes them, too: `0-3,8`. What is no range is passed over.
+/// Parses the form that the kernel uses, too: `0-3,8`. Anything that is not a range is skipped.
 impl FromStr for Ranges {
     type Err = Infallible;
 

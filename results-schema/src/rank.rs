@@ -32,7 +32,7 @@ pub struct RankProfile {
     /// Control variables and their values: on rank 0 those of the run, on others only those that gyan was asked to set.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,
-    /// Those of the control variables that findings rest on which the library has, set or not; on rank 0 only.
+    /// The control variables of the library that findings rest on, set or not; only on rank 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knobs: Vec<Knob>,
     /// The performance variables that were read.
@@ -42,23 +42,23 @@ pub struct RankProfile {
     /// The time in MPI functions; none when nothing was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpi>,
-    /// What the rank sent to which others; none when that was not counted (`GYAN_PEERS=off`), or without
+    /// What the rank sent to each of the others; none when that was not counted (`GYAN_PEERS=off`), or without
     /// `MPI_COMM_WORLD`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peers: Option<Peers>,
-    /// What happened in each phase, in the order in which they came; empty for a program without.
+    /// What happened in each phase, in the order in which they came; empty for a program without phases.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<Phase>,
-    /// How sampled variables went; none unless `GYAN_SERIES` asked for it.
+    /// Sampled variables over time; none unless `GYAN_SERIES` asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub series: Option<Series>,
     /// Receives that were watched; none unless `GYAN_WATCH` asked for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<Watch>,
-    /// What the host is; none unless the rank is the first on it, or with `GYAN_MACHINE=off`.
+    /// The description of the host; none unless the rank is the first on it, or with `GYAN_MACHINE=off`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub machine: Option<Machine>,
-    /// What of the host the rank may use, and what it used.
+    /// The part of the host that the rank may use, and what it used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
     /// Where in the program the timed calls came from; none with `GYAN_SITES=off`, or when none was timed.
@@ -67,20 +67,20 @@ pub struct RankProfile {
     /// How long the same calls of synchronising collectives took on each rank.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<Waiting>,
-    /// What each source told about messages; empty unless `GYAN_EVENTS` asked for it.
+    /// What each source reported about messages; empty unless `GYAN_EVENTS` asked for it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<Messages>,
     /// The events of `MPI_T` that were counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventCount>,
-    /// What the library exports and what of it was not read.
+    /// What the library exports and which of it was not read.
     pub coverage: Coverage,
-    /// The clock; none in profiles of gyan before it read one.
+    /// The clock; none in profiles of early versions of gyan that did not read one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// What a reader of the numbers should know.
     pub warnings: Vec<String>,
-    /// What gyan itself cost. The last key, so that it can include the writing of all the others.
+    /// What gyan itself cost. This is the last key, so that it can include the cost of writing all others.
     pub overhead: Overhead,
 }
 
@@ -110,7 +110,7 @@ pub struct Job {
     pub id: String,
     /// The command line of the rank; empty when it was not to be recorded.
     pub command: Vec<String>,
-    /// What the user says of the run (`GYAN_LABELS`), and what it is told by among others.
+    /// The user's labels of the run (`GYAN_LABELS`), which tell it from others.
     #[serde(default)]
     pub labels: Vec<Label>,
     /// When `MPI_Init` was called: UTC, RFC 3339.
@@ -119,11 +119,11 @@ pub struct Job {
     pub elapsed_s: f64,
 }
 
-/// A word for a run, such as the size of its problem.
+/// A label of a run, such as the size of its problem.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub struct Label {
-    /// What it says, such as `size`.
+    /// Its name, such as `size`.
     pub name: String,
     /// Its value in this run.
     pub value: String,
@@ -169,13 +169,13 @@ pub enum Ending {
     Abort,
     /// `exit`, or the return from `main`, before `MPI_Finalize`, with the code of the process.
     Exit,
-    /// It had not ended: the program asked for the profile by `MPI_Pcontrol(2)`, and another was not
-    /// written later; or a live file of a process that is there.
+    /// It had not ended: the program asked for the profile with `MPI_Pcontrol(2)` and no later one was written;
+    /// or this is from the live file of a running process.
     Running,
-    /// A signal, `_exit` or a crash of the node: the process is gone, and its live file is what was known
+    /// A signal, `_exit` or a crash of the node: the process is gone, and its live file has what was known
     /// before.
     Killed,
-    /// No end is known: a live file of a process on another node, which may be there still.
+    /// The end is not known: a live file of a process on another node, which may still be running.
     Unknown,
 }
 
@@ -231,8 +231,8 @@ impl Class {
         self.into()
     }
 
-    /// Whether variables of this class only grow, so that the difference of two readings is what
-    /// happened in between.
+    /// Whether variables of this class only grow, so that the difference of two readings says what happened in
+    /// between.
     #[must_use]
     pub fn accumulates(self) -> bool {
         matches!(self, Class::Counter | Class::Aggregate | Class::Timer)
@@ -245,9 +245,9 @@ impl Class {
 pub struct Pvar {
     /// Its name; unique only together with the class.
     pub name: String,
-    /// Its class, as the library says.
+    /// Its class according to the library.
     pub class: Class,
-    /// The class that it really behaves as, where the library is known to say it wrongly.
+    /// The class that it really behaves as, if the library is known to be wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaves_as: Option<Class>,
     /// The datatype of an element.
@@ -273,7 +273,7 @@ pub struct Pvar {
     /// `end - start` of a variable that accumulates, wrapping in the datatype's own width.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta: Option<Values>,
-    /// What was read of it while the program ran; none for a variable that was not sampled.
+    /// Its readings while the program ran; none for a variable that was not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
     /// What a reader of this number should know.
@@ -282,7 +282,7 @@ pub struct Pvar {
 }
 
 impl Pvar {
-    /// What makes two variables the same: name, class and object.
+    /// What identifies a variable: name, class and object.
     #[must_use]
     pub fn identity(&self) -> (&str, Class, Option<&str>) {
         (&self.name, self.class, self.object.as_deref())
@@ -294,8 +294,8 @@ impl Pvar {
         self.behaves_as.unwrap_or(self.class)
     }
 
-    /// Takes in what the same variable read when MPI was initialised once more: the differences add
-    /// up, the reading at the end is the later one. False when it is not the same variable.
+    /// Adds the readings of the same variable after MPI was initialised again: the differences add up, the
+    /// reading at the end is the later one. False when it is not the same variable.
     pub fn continued(&mut self, later: &Pvar) -> bool {
         if self.identity() != later.identity() {
             return false;
@@ -343,9 +343,9 @@ impl Pvar {
 pub struct CvarSetting {
     /// Its name.
     pub name: String,
-    /// Its value, by name for an enumeration; none when it could not be read.
+    /// Its value, for an enumeration by name; none when it could not be read.
     pub value: Option<String>,
-    /// What set it, such as `environment OMPI_MCA_pml`; none when nothing is known to have.
+    /// What set it, such as `environment OMPI_MCA_pml`; none when nothing is known to have set it.
     pub set_by: Option<String>,
     /// The value that `GYAN_CVARS` asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -361,10 +361,10 @@ pub struct CvarSetting {
 pub struct Call {
     /// Its name in C.
     pub name: String,
-    /// The exact number of calls by the program; calls that MPI makes inside do not count.
+    /// The exact number of calls by the program; calls that MPI makes internally do not count.
     pub count: u64,
-    /// Bytes that the calls handed to MPI: sent, contributed to a collective operation, or asked for
-    /// of a window or a file. None where that is not counted, as for receives.
+    /// Bytes that the calls handed to MPI: sent, contributed to a collective operation, or requested from a
+    /// window or a file. None when that is not counted, as for receives.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
     /// How many calls were timed.
@@ -373,21 +373,21 @@ pub struct Call {
     /// Seconds in all calls; none when none was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<f64>,
-    /// The standard error of `time_s`; none when the calls that were timed cannot tell it: then `time_s` is
-    /// what the calls took at least. So it is with an error of more than half of it, which is then half of
-    /// the longest time that they can have taken besides.
+    /// The standard error of `time_s`; none when the calls that were timed cannot tell it: then `time_s` is a
+    /// lower bound. It is also a lower bound when the error exceeds half of it; the error is then half of the
+    /// longest time that the calls can have taken in addition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// Seconds of the longest call that was timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_max_s: Option<f64>,
-    /// How many calls took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns: an estimate like the
-    /// time, up to the last that is not 0. Of the whole run, not of a phase.
+    /// How many calls took less than 1 ns, [1, 2), [2, 4), [4, 8), ... ns: an estimate like the time, up to the
+    /// last that is not 0. For the whole run, not for a phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub time_histogram: Vec<u64>,
-    /// How many calls moved 0 bytes, 1, [2, 4), [4, 8), ... bytes, up to the last that is not 0; exact.
-    /// They are the calls that succeeded; the last of 48 bars has all from 2^46 bytes on. Of the whole run, not of a
-    /// phase, and empty where bytes are not counted.
+    /// How many calls moved 0 bytes, 1, [2, 4), [4, 8), ... bytes, up to the last that is not 0; exact. Only
+    /// calls that succeeded are included; the last of 48 bars has all from 2^46 bytes up. For the whole run,
+    /// not for a phase, and empty when bytes are not counted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub size_histogram: Vec<u64>,
     /// The bytes of the calls in each of those bars.
@@ -395,7 +395,7 @@ pub struct Call {
     pub size_histogram_bytes: Vec<u64>,
 }
 
-/// What the library exports, what was read of it, and what was not and why.
+/// What the library exports, what of it was read, and what was not, with the reasons.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Coverage {
@@ -408,7 +408,7 @@ pub struct Coverage {
     /// The communicators, windows and files that are missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<ObjectsLeftOut>,
-    /// What is missing of events and of the watch.
+    /// What is missing from events and the watch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// What would give more.
@@ -421,13 +421,13 @@ pub struct Coverage {
 pub struct Skipped {
     /// Its index in the library.
     pub index: usize,
-    /// Its name, where the library gives one.
+    /// Its name, if the library gives one.
     pub name: Option<String>,
     /// Why it was not read.
     pub reason: String,
 }
 
-/// Communicators, windows or files of which nothing is in the profile.
+/// Communicators, windows or files that the profile does not cover.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct ObjectsLeftOut {
@@ -451,19 +451,19 @@ pub struct Overhead {
     /// and between phases; and writing to the live file.
     #[serde(default)]
     pub sampling_s: f64,
-    /// Seconds that gyan spent counting and timing calls, summed over all threads: their numbers
-    /// times what each was found to cost at the start.
+    /// Seconds that gyan spent counting and timing calls, summed over all threads: their numbers times the cost
+    /// of each, measured at the start.
     #[serde(default)]
     pub wrappers_s: f64,
-    /// Seconds that gyan spent in callbacks of the library, summed over all threads: their number times
-    /// what some of them were found to take.
+    /// Seconds that gyan spent in callbacks of the library, summed over all threads: their number times the
+    /// measured cost of some of them.
     #[serde(default)]
     pub events_s: f64,
     /// Seconds that gyan added to the end, up to the last write of this profile.
     pub finalize_s: f64,
     /// `(init_s + sampling_s + wrappers_s + events_s + finalize_s) / elapsed_s`.
     pub share: f64,
-    /// `(sampling_s + wrappers_s + events_s) / elapsed_s`: what the budget is for.
+    /// `(sampling_s + wrappers_s + events_s) / elapsed_s`: the cost that the budget limits.
     #[serde(default)]
     pub running_share: f64,
     /// The share that `GYAN_BUDGET` allows; none for no limit.

@@ -1,5 +1,5 @@
-//! Reading the files, with the check of their version. A reader accepts every older version
-//! and refuses a newer one.
+//! Reading the files, with a check of their version. A reader accepts every older version and refuses newer
+//! ones.
 
 use std::fs;
 use std::io;
@@ -39,7 +39,7 @@ pub enum ReadError {
         known: &'static str,
     },
     /// The file is JSON, but something else.
-    #[error("has {found} instead of schema {known}; it is no file of this kind, remove it")]
+    #[error("has {found} instead of schema {known}; it is not a file of this kind, remove it")]
     Other {
         /// The schema of the file, in words.
         found: String,
@@ -48,8 +48,8 @@ pub enum ReadError {
     },
 }
 
-/// A larger job than any: the summary lists the ranks that are missing, and a damaged size must not
-/// fill the memory with them.
+/// Larger than any job: the summary lists the missing ranks, and a damaged size must not fill the memory with
+/// them.
 const RANKS_AT_MOST: u32 = 1 << 26;
 /// Text of a file that is shown in a message.
 const SHOWN_AT_MOST: usize = 200;
@@ -63,12 +63,12 @@ struct Header {
 /// Reads the profile of one rank.
 ///
 /// # Errors
-/// When the file cannot be read, is no rank profile, is damaged, or is newer than this version.
+/// When the file cannot be read, is not a rank profile, is damaged, or is newer than this version.
 pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
     parse_rank(&fs::read(path)?)
 }
 
-/// The same of what the file holds.
+/// The same for the content of the file.
 ///
 /// # Errors
 /// As for [`read_rank`].
@@ -78,7 +78,7 @@ pub fn parse_rank(bytes: &[u8]) -> Result<RankProfile, ReadError> {
     Ok(profile)
 }
 
-/// Whose profile it is, of all that a rank's profile says: reading that takes far less code.
+/// The part of a rank's profile that says whose it is: reading only that takes far less code.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 pub struct Whose {
     /// The job that the rank belongs to.
@@ -97,12 +97,12 @@ impl Whose {
     /// Reads it from the profile of one rank.
     ///
     /// # Errors
-    /// When the file cannot be read, is no rank profile, or is newer than this version.
+    /// When the file cannot be read, is not a rank profile, or is newer than this version.
     pub fn read(path: &Path) -> Result<Whose, ReadError> {
         Whose::parse(&fs::read(path)?)
     }
 
-    /// The same of what the file holds.
+    /// The same for the content of the file.
     ///
     /// # Errors
     /// As for [`Whose::read`].
@@ -136,12 +136,12 @@ pub(crate) fn check_rank(rank: u32, size: u32) -> Result<(), ReadError> {
 /// Reads a summary.
 ///
 /// # Errors
-/// When the file cannot be read, is no summary, is damaged, or is newer than this version.
+/// When the file cannot be read, is not a summary, is damaged, or is newer than this version.
 pub fn read_summary(path: &Path) -> Result<Summary, ReadError> {
     parse_summary(&fs::read(path)?)
 }
 
-/// The same of what the file holds.
+/// The same for the content of the file.
 ///
 /// # Errors
 /// As for [`read_summary`].
@@ -152,7 +152,7 @@ pub fn parse_summary(bytes: &[u8]) -> Result<Summary, ReadError> {
 /// Reads a listing of variables.
 ///
 /// # Errors
-/// When the file cannot be read, is no listing, is damaged, or is newer than this version.
+/// When the file cannot be read, is not a listing, is damaged, or is newer than this version.
 pub fn read_variables(path: &Path) -> Result<Variables, ReadError> {
     parse(&fs::read(path)?, VARIABLES_SCHEMA)
 }
@@ -161,8 +161,8 @@ pub(crate) fn parse<T: DeserializeOwned>(
     bytes: &[u8],
     known: &'static str,
 ) -> Result<T, ReadError> {
-    // The header alone first: the rest of a newer file may well not parse. That costs a scan of the
-    // whole, but for files that begin as gyan writes them.
+    // Parses only the header first: the rest of a newer file may well not parse. That scans the whole file,
+    // unless it begins as gyan writes it.
     if !begins_with_schema(bytes, known) {
         let header: Header = serde_json::from_slice(bytes).map_err(|error| damage(&error))?;
         check_schema(&header.schema, known)?;
@@ -203,7 +203,7 @@ fn damage(error: &serde_json::Error) -> ReadError {
     }
 }
 
-/// What a file says, as part of one line.
+/// Text from a file, as part of one line.
 fn shown(text: &str) -> String {
     let mut shown: String =
         text.chars().take(SHOWN_AT_MOST).map(|c| if c.is_control() { '?' } else { c }).collect();

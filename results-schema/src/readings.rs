@@ -1,5 +1,5 @@
-//! The numbers that a rank read of a variable, one after the other: the one way to them for whoever reduces,
-//! exports or shows them.
+//! The numbers that a rank read from a variable, one after the other: the only access to them for code that
+//! reduces, exports or shows them.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Class, Element, Number, PhasePvar, Pvar, Samples, Values};
 
-/// Which reading of a variable a number is.
+/// Which reading of a variable it is.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(
     Clone,
@@ -25,7 +25,7 @@ use crate::{Class, Element, Number, PhasePvar, Pvar, Samples, Values};
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum Measure {
-    /// The reading at the end less the one at the start.
+    /// The reading at the end minus the one at the start.
     Delta,
     /// The reading at the start, after `MPI_Init`.
     Start,
@@ -52,13 +52,13 @@ impl Measure {
 pub struct Reading {
     /// Which reading it is.
     pub measure: Measure,
-    /// Of which element.
+    /// The element.
     pub element: Element,
     /// The number.
     pub number: Number,
 }
 
-/// What is known of one element of a variable.
+/// The readings of one element of a variable.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[allow(missing_docs)]
 pub struct Readings {
@@ -71,8 +71,8 @@ pub struct Readings {
 }
 
 impl Pvar {
-    /// Gives every number that was read of it to `take`, in the order of [`Measure`]. Text has none.
-    // An iterator would take longer than the reduction of what it yields.
+    /// Passes every number that was read from it to `take`, in the order of [`Measure`]. Text has none.
+    // An iterator would take longer than reducing what it yields.
     #[inline]
     pub fn readings(&self, take: &mut impl FnMut(Reading)) {
         let Pvar {
@@ -99,7 +99,7 @@ impl Pvar {
         of_samples(samples.as_ref(), take);
     }
 
-    /// The same by element, in their order; a variable without a number has none.
+    /// The same by element, in order; a variable without a number has none.
     #[must_use]
     pub fn elements(&self) -> BTreeMap<Element, Readings> {
         let mut elements: BTreeMap<Element, Readings> = BTreeMap::new();
@@ -118,9 +118,9 @@ impl Pvar {
         elements
     }
 
-    /// Whether a summary has this measure of it: the difference of a variable that accumulates, or the
-    /// reading at the end where there is no difference; no extremes of the numbers of states, which have
-    /// shares.
+    /// Whether a summary has this measure of it: the difference of a variable that accumulates, or the reading
+    /// at the end where there is no difference; no extremes for the numbers of states, which have shares
+    /// instead.
     pub(crate) fn is_summarized(&self, measure: Measure) -> bool {
         let class = self.effective_class();
         match measure {

@@ -27,7 +27,7 @@ pub enum Element {
 }
 
 impl fmt::Display for Element {
-    /// What stands behind the name of the variable: nothing for a scalar.
+    /// The suffix after the name of the variable: empty for a scalar.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Element::Scalar => Ok(()),
@@ -45,9 +45,9 @@ impl fmt::Display for Element {
 pub struct PvarSummary {
     /// Name of the variable.
     pub name: String,
-    /// Its class, as the library says.
+    /// Its class according to the library.
     pub class: Class,
-    /// The class that it behaves as, where the library says it wrongly.
+    /// The class that it behaves as, if the library is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaves_as: Option<Class>,
     /// The object that it is bound to.
@@ -91,7 +91,7 @@ pub struct CallSummary {
     /// Seconds in all calls, over the ranks that know it; none when no rank does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_s: Option<Statistic>,
-    /// The standard error of the sum over the ranks; none where a rank has none to give.
+    /// The standard error of the sum over the ranks; none when a rank has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// Seconds of the longest call, over the ranks that timed one.
@@ -108,16 +108,16 @@ pub struct CallSummary {
     pub size_histogram_bytes: Vec<u64>,
 }
 
-/// What the ranks read of one variable while the program ran. Extremes and means are among the rows
-/// of variables.
+/// The readings of one variable on the ranks while the program ran. Extremes and means are among the rows of
+/// variables.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SamplesSummary {
     /// Name of the variable.
     pub name: String,
-    /// Its class, as the library says.
+    /// Its class according to the library.
     pub class: Class,
-    /// The class that it behaves as, where the library says it wrongly.
+    /// The class that it behaves as, if the library is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaves_as: Option<Class>,
     /// The object that it is bound to.
@@ -126,7 +126,7 @@ pub struct SamplesSummary {
     pub ranks: u64,
     /// Number of readings on all of them.
     pub n: u64,
-    /// How many readings were below 1, in [1, 2), [2, 4), [4, 8), ... of the sum over the elements.
+    /// How many readings, of the sum over the elements, were below 1, in [1, 2), [2, 4), [4, 8), ...
     pub histogram: Vec<u64>,
     /// The states of a STATE variable, the most frequent first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -147,9 +147,9 @@ pub struct StateSummary {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct PhaseSummary {
-    /// Its name; empty for what was outside all phases, `off` for what was switched off.
+    /// Its name; empty for time outside all phases, `off` for time with gyan switched off.
     pub name: String,
-    /// How often it was begun.
+    /// How often it began.
     pub entries: Statistic,
     /// Seconds in it, without the phases inside it.
     pub time_s: Statistic,
@@ -158,9 +158,9 @@ pub struct PhaseSummary {
     pub in_mpi_s: Option<Statistic>,
     /// One row for each function that a rank called in it.
     pub calls: Vec<CallSummary>,
-    /// How often it was gone on with, on all ranks.
+    /// How many stretches of time it consists of, on all ranks.
     pub stretches: u64,
-    /// In how many of those the variables were read at both ends.
+    /// How many of those had the variables read at both ends.
     pub stretches_read: u64,
     /// One row for each variable, object, element and measure, over the ranks that read it in this
     /// phase; without differences that are 0 on every rank.
@@ -180,7 +180,7 @@ pub struct WatchSummary {
     pub threshold: u64,
     /// Receives at which it was compared.
     pub receives: Statistic,
-    /// Receives at which it could not be, on all ranks.
+    /// Receives at which it could not be compared, on all ranks.
     pub not_compared: u64,
     /// Receives at which it was above the threshold.
     pub hits: Statistic,
@@ -190,7 +190,7 @@ pub struct WatchSummary {
     pub sites: Vec<WatchSiteSummary>,
     /// Hits on all ranks that are in none of the sites.
     pub hits_elsewhere: u64,
-    /// The objects that addresses are in.
+    /// The objects that contain the addresses.
     pub load_map: Vec<LoadedObject>,
 }
 
@@ -210,13 +210,13 @@ pub struct WatchSiteSummary {
     pub worst: Hit,
     /// The rank that had it.
     pub worst_rank: u32,
-    /// At how many hits the stack was looked at, on all ranks.
+    /// At how many hits the stack was recorded, on all ranks.
     pub stacks_taken: u64,
     /// The stacks that were seen, the most frequent first.
     pub stacks: Vec<Stack>,
 }
 
-/// What one source told about messages, over the ranks that had it.
+/// What one source reported about messages, over the ranks that had it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct MessagesSummary {

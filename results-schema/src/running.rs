@@ -1,14 +1,13 @@
-//! What a rank profile holds of the time between start and end: samples of variables, their course,
-//! phases, and the clock.
+//! The part of a rank profile about the time between start and end: samples of variables, their course, phases,
+//! and the clock.
 
 use serde::{Deserialize, Serialize};
 
 use crate::{Call, Class, Number, Values};
 
-/// What was read of a variable while the program ran, at calls of MPI functions.
+/// The readings of a variable while the program ran, at calls of MPI functions.
 ///
-/// Each reading counts once, so the mean is that over the readings, which are spread over the run as
-/// the budget allows.
+/// Each reading counts once, so the mean is over readings, which are spread over the run as the budget allows.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Samples {
@@ -20,14 +19,13 @@ pub struct Samples {
     pub mean: Vec<Number>,
     /// The largest reading of each element.
     pub max: Vec<Number>,
-    /// The same of the sum over the elements; none for a variable with one element.
+    /// The same for the sum over the elements; none for a variable with one element.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sum: Option<SampledSum>,
-    /// How many readings were below 1, in [1, 2), [2, 4), [4, 8), ... of the sum over the elements;
-    /// up to the last that is not 0.
+    /// How many readings, of the sum over the elements, were below 1, in [1, 2), [2, 4), [4, 8), ...; up to the
+    /// last that is not 0.
     pub histogram: Vec<u64>,
-    /// Of a STATE variable the share of time in each state; each reading stands for the time until
-    /// the next.
+    /// For a STATE variable, the share of time in each state; each reading stands for the time until the next.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<StateShare>,
 }
@@ -55,7 +53,7 @@ pub struct StateShare {
 }
 
 impl Samples {
-    /// Takes in the readings of the same variable in a later part of the run.
+    /// Adds the readings of the same variable in a later part of the run.
     #[inline]
     pub fn extend(&mut self, later: &Samples) {
         if self.n == 0 || later.n == 0 {
@@ -126,14 +124,14 @@ pub fn add_histogram(histogram: &mut Vec<u64>, other: &[u64]) {
 pub struct InMpi {
     /// Seconds, summed over all threads.
     pub time_s: f64,
-    /// The standard error of that; none when it is a time that the calls took at least.
+    /// The standard error of that; none when it is a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// `time_s / job.elapsed_s`; above 1 when several threads call MPI at once.
     pub share: f64,
 }
 
-/// What gyan reads the time from.
+/// The clock that gyan reads the time from.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Clock {
@@ -141,32 +139,32 @@ pub struct Clock {
     pub source: String,
     /// What one reading costs, in seconds.
     pub read_s: f64,
-    /// Whether that is so much that fewer calls are timed for it.
+    /// Whether that is so slow that fewer calls are timed.
     pub slow: bool,
 }
 
-/// How sampled variables went over the run: one record for each interval.
+/// Sampled variables over the run: one record per interval.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Series {
-    /// The interval that was asked for, in seconds. Records of a long run are merged, the oldest
-    /// most: their intervals are longer.
+    /// The requested interval, in seconds. In a long run records are merged, the oldest the most, so their
+    /// intervals are longer.
     pub interval_s: f64,
-    /// The end of the interval of each record, in seconds since `MPI_Init`, growing. Nothing is known
-    /// of a time in which the program called no function of MPI.
+    /// The end of the interval of each record, in seconds since `MPI_Init`, in ascending order. Times in which
+    /// the program called no MPI function are not known.
     pub end_s: Vec<f64>,
     /// One for each sampled variable.
     pub columns: Vec<SeriesColumn>,
 }
 
-/// A variable in a series: of a vector the sum over the elements. Each list is as long as
-/// [`Series::end_s`]; none for an interval in which it was not read.
+/// A variable in a series: for a vector, the sum over the elements. Each list is as long as [`Series::end_s`];
+/// none for an interval in which it was not read.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct SeriesColumn {
     /// Its name.
     pub name: String,
-    /// Its class, as the library says.
+    /// Its class according to the library.
     pub class: Class,
     /// The object that it is bound to.
     pub object: Option<String>,
@@ -182,20 +180,21 @@ pub struct SeriesColumn {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Phase {
-    /// Its name: that of `gyan_phase_begin`, behind those of the phases around it (`step/exchange`),
-    /// or `level N` of `MPI_Pcontrol`; empty for what was outside all phases, and `off` for what was
-    /// between `MPI_Pcontrol(0)` and `MPI_Pcontrol(1)`, which is nowhere else in the profile.
+    /// Its name: that given to `gyan_phase_begin`, after those of the phases around it (`step/exchange`), or
+    /// `level N` of `MPI_Pcontrol`; empty for time outside all phases, and `off` for time between
+    /// `MPI_Pcontrol(0)` and `MPI_Pcontrol(1)`, which is nowhere else in the profile.
     pub name: String,
-    /// How often it was begun.
+    /// How often it began.
     pub entries: u64,
     /// Seconds in it, without the phases inside it.
     pub time_s: f64,
     /// The functions that were called in it, without the phases inside it.
     pub calls: Vec<Call>,
-    /// How often it was gone on with, at its begin or behind a phase inside it.
+    /// How many stretches of time it consists of: one starts when the phase begins, and after each phase inside
+    /// it.
     pub stretches: u64,
-    /// In how many of those the variables were read at both ends; in the others the budget did not
-    /// allow it, and `delta` is without them.
+    /// How many of those had the variables read at both ends; for the others the budget did not allow it, and
+    /// `delta` does not include them.
     pub stretches_read: u64,
     /// The variables that changed or were sampled in it.
     pub pvars: Vec<PhasePvar>,
@@ -207,17 +206,17 @@ pub struct Phase {
 pub struct PhasePvar {
     /// Its name.
     pub name: String,
-    /// Its class, as the library says.
+    /// Its class according to the library.
     pub class: Class,
-    /// The class that it behaves as, where the library says it wrongly.
+    /// The class that it behaves as, if the library is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub behaves_as: Option<Class>,
     /// The object that it is bound to.
     pub object: Option<String>,
-    /// What a variable that accumulates grew by in the phase.
+    /// How much a variable that accumulates grew in the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delta: Option<Values>,
-    /// What was read of it in the phase.
+    /// Its readings in the phase.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub samples: Option<Samples>,
 }
@@ -229,8 +228,7 @@ impl PhasePvar {
         (&self.name, self.class, self.object.as_deref())
     }
 
-    /// Takes in what the same variable did when MPI was initialised once more. False when it is not
-    /// the same variable.
+    /// Adds what the same variable did after MPI was initialised again. False when it is not the same variable.
     pub fn continued(&mut self, later: &PhasePvar) -> bool {
         if self.identity() != later.identity() {
             return false;
@@ -251,7 +249,7 @@ impl PhasePvar {
 }
 
 impl Series {
-    /// Takes in the records of a later part of the run.
+    /// Adds the records of a later part of the run.
     #[inline]
     pub fn extend(&mut self, later: &Series) {
         let Series { interval_s: _, end_s, columns } = later;

@@ -1,4 +1,5 @@
-//! How a program scales: runs of it at several sizes, and the laws by which its numbers grow. Schema `gyan.scale/1`.
+//! How a program scales: its runs at several sizes, and the laws by which its numbers grow. Schema
+//! `gyan.scale/1`.
 
 use serde::{Deserialize, Serialize};
 
@@ -14,18 +15,19 @@ pub struct Scaling {
     pub tool: Tool,
     /// The program: the name of its file.
     pub program: String,
-    /// What a size is: `ranks`, or the name of a setting.
+    /// What the size is: `ranks`, or the name of a setting.
     pub by: String,
-    /// Whether the work grows with the number of ranks; else it is the same at each size.
+    /// Whether the work grows with the number of ranks; otherwise it is the same at each size.
     pub is_weak: bool,
     /// The size for which numbers are predicted.
     pub target: f64,
     /// The sizes, the smallest first.
     pub sizes: Vec<ScaleSize>,
-    /// The last size at which all ranks are on as many hosts as at the first, where a later one takes more hosts.
+    /// The last size at which all ranks are on as many hosts as at the first, if a later one takes more hosts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node_boundary: Option<f64>,
-    /// What is measured at each size, the largest predicted share of the run time first, then what grows most.
+    /// The numbers at each size: those with the largest predicted share of the run time first, then those that
+    /// grow most.
     pub rows: Vec<ScaleRow>,
     /// What cannot be compared, and why.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -44,20 +46,21 @@ pub struct ScaleSize {
     pub ranks: u32,
     /// Number of hosts.
     pub hosts: usize,
-    /// Whether ranks share processors, so that times say little.
+    /// Whether ranks share processors, so that times mean little.
     pub is_oversubscribed: bool,
-    /// Seconds of the run: the rank that takes longest, the median of the runs.
+    /// Seconds of the run: of the rank that takes longest; the median of the runs.
     pub run_s: f64,
     /// The shortest and the longest of several runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_range_s: Option<[f64; 2]>,
-    /// How many times as fast as at the smallest size; where the work grows, times the work.
+    /// How many times as fast as at the smallest size; if the work grows, times the work.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub speed_up: Option<f64>,
-    /// The speed-up as a part of the ideal one: the number of ranks as a multiple of that of the smallest size.
+    /// The speed-up as a fraction of the ideal one, which is the number of ranks as a multiple of that of the
+    /// smallest size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub efficiency: Option<f64>,
-    /// Those of POP, the median of the runs.
+    /// The efficiencies of POP, the median of the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pop: Option<ScalePop>,
 }
@@ -72,14 +75,14 @@ pub struct ScalePop {
     pub communication: f64,
     /// The part of the time of all ranks that is spent outside MPI.
     pub parallel: f64,
-    /// The time outside MPI of all ranks at the smallest size, as a multiple of that at this one; where the work grows,
-    /// of a rank.
+    /// The time outside MPI of all ranks at the smallest size, as a multiple of that at this size; if the work
+    /// grows, of one rank.
     pub computation: f64,
     /// `parallel` x `computation`.
     pub global: f64,
 }
 
-/// What a number is of.
+/// The kind of a number.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -106,7 +109,7 @@ pub enum ScaleKind {
     Peers,
 }
 
-/// What a number is in.
+/// The unit of a number.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -123,25 +126,26 @@ pub enum ScaleUnit {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScaleRow {
-    /// What it is of.
+    /// Its kind.
     pub kind: ScaleKind,
-    /// The function, the variable, or what else it is.
+    /// The name of the function, the variable, or whatever it is.
     pub name: String,
-    /// What it is in.
+    /// Its unit.
     pub unit: ScaleUnit,
-    /// What is known at each size; a size without the number has none.
+    /// The number at each size that has it.
     pub points: Vec<ScalePoint>,
     /// How the average over the ranks grows.
     pub average: Fit,
     /// How the maximum over the ranks grows.
     pub maximum: Fit,
-    /// How the maximum as a multiple of the average grows; none where that is 1 at every size.
+    /// How the maximum as a multiple of the average grows; none when that is 1 at every size.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub imbalance: Option<Fit>,
-    /// Of the run time at the largest size, for a time of which the run consists: own code and functions.
+    /// Its share of the run time at the largest size, for the times that make up the run: own code and
+    /// functions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub share: Option<f64>,
-    /// The same at the target, as the laws say: of the sum of all such predictions.
+    /// The same at the target according to the laws: its share of the sum of all such predictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub target_share: Option<f64>,
 }
@@ -169,14 +173,14 @@ pub struct ScalePoint {
 pub struct Fit {
     /// The law.
     pub growth: Growth,
-    /// By how much a law is off at a size that it was not fitted to: the root of the mean square of the relative errors, each size
-    /// left out once. None for what is no law.
+    /// The error of the law at a size that it was not fitted to: the root mean square of the relative errors,
+    /// with each size left out once. None if there is no law.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
-    /// A size at which the number is far from the law that all others follow, and which was left out for that.
+    /// A size at which the number is far from the law that all others follow, and which was therefore left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outlier: Option<f64>,
-    /// What the law says at the target.
+    /// The prediction of the law at the target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub predicted: Option<Predicted>,
     /// The law at sizes from the smallest to the target, for a picture.
@@ -184,8 +188,8 @@ pub struct Fit {
     pub curve: Vec<Predicted>,
 }
 
-/// What a law says at a size, with the interval in which 95 of 100 measurements are, if one of the laws that fit as well
-/// holds.
+/// The value of a law at a size, with the interval that contains 95 of 100 measurements if one of the equally
+/// good laws is right.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Predicted {
@@ -199,48 +203,48 @@ pub struct Predicted {
     pub high: f64,
 }
 
-/// The shapes of growth that are told apart.
+/// The shapes of growth that gyan distinguishes.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "shape")]
 pub enum Growth {
     /// 0 at every size.
     Zero,
-    /// The same at every size, but for the noise.
+    /// The same at every size, except for noise.
     Constant {
         /// The mean.
         value: f64,
     },
     /// `constant + coefficient * p^exponent * log2(p)^logarithms`.
     Law {
-        /// What does not depend on the size.
+        /// The part that does not depend on the size.
         constant: f64,
-        /// Of the term.
+        /// The coefficient of the term.
         coefficient: f64,
-        /// Of the size.
+        /// The exponent of the size.
         exponent: f64,
-        /// Of its logarithm.
+        /// The exponent of its logarithm.
         logarithms: i32,
     },
-    /// Too few sizes for a law: the slope between them on logarithmic scales. 1 is in proportion, 0 is constant.
+    /// Too few sizes for a law: only the slope on logarithmic scales. 1 is proportional, 0 is constant.
     Slope {
-        /// By least squares; none where a number is 0 or below.
+        /// By least squares; none when a number is 0 or below.
         slope: Option<f64>,
     },
-    /// Another direction from some size on.
+    /// The direction changes at some size.
     Bend {
         /// The last size of the first direction.
         until: f64,
-        /// The slope until there, on logarithmic scales; none where a number is 0 or below.
+        /// The slope up to there, on logarithmic scales; none when a number is 0 or below.
         before: Option<f64>,
-        /// The slope from there on.
+        /// The slope after it.
         after: Option<f64>,
         /// Whether it rises before.
         rises: bool,
-        /// Whether it then stays; else it turns round.
+        /// Whether it then stays; otherwise it reverses.
         stays: bool,
     },
-    /// What the laws of its parts add up to: of the run time, and of the time in MPI.
+    /// The sum of the laws of its parts: for the run time, and for the time in MPI.
     Sum,
     /// None of these.
     Irregular,

@@ -7,7 +7,7 @@ use crate::{
     Diagnosis, Difference, Judgement, Number, RankProfile, Scaling, Summary, Tuning, Variables,
 };
 
-/// Each schema with the name of its file under `schemas/`.
+/// Each schema with its file name under `schemas/`.
 #[must_use]
 pub fn all() -> [(&'static str, Schema); 8] {
     [
@@ -49,7 +49,7 @@ mod tests {
 
     use super::*;
 
-    /// `BLESS=1 cargo test -p gyan-results` writes them anew.
+    /// `BLESS=1 cargo test -p gyan-results` rewrites them.
     #[test]
     fn committed_schemas_are_those_of_the_types() {
         for (name, schema) in all() {

@@ -5,10 +5,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{LoadedObject, Statistic};
 
-/// The places in the program that call MPI, as far as their calls were timed.
+/// The places in the program that call MPI, provided that some of their calls were timed.
 ///
-/// The sites of a function add up to its number of calls, its time and its bytes; how these are shared
-/// between the sites is an estimate from the calls that were timed, and exact when all were.
+/// The sites of a function add up to its number of calls, its time and its bytes; how these are divided between
+/// the sites is an estimate from the timed calls, and exact when all calls were timed.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Sites {
@@ -16,7 +16,7 @@ pub struct Sites {
     pub sites: Vec<Site>,
     /// The addresses that sites and stacks name by their place in this list.
     pub addresses: Vec<CodeAddress>,
-    /// The objects that were loaded and that addresses are in.
+    /// The loaded objects that contain the addresses.
     pub load_map: Vec<LoadedObject>,
 }
 
@@ -26,15 +26,15 @@ pub struct Sites {
 pub struct Site {
     /// The function that is called, by its name in C.
     pub function: String,
-    /// The address that the call returns to; none for the calls from sites that were too many to keep apart,
-    /// or whose place is not known.
+    /// The address that the call returns to; none for calls from sites beyond those that are kept apart, or
+    /// whose place is not known.
     pub call: Option<usize>,
     /// The number of calls, an estimate.
     pub calls: u64,
-    /// The standard error of `calls`; 0 when every call was timed, none when those that were cannot tell.
+    /// The standard error of `calls`; 0 when every call was timed, none when the timed calls cannot tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub calls_error: Option<f64>,
-    /// How many calls were timed: at least so many there were.
+    /// How many calls were timed: a lower bound for `calls`.
     pub timed: u64,
     /// Seconds in the calls, an estimate.
     pub time_s: f64,
@@ -46,17 +46,17 @@ pub struct Site {
     /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// At how many of the timed calls the stack was looked at, as the budget allowed.
+    /// At how many of the timed calls the stack was recorded, as the budget allowed.
     pub stacks_taken: u64,
     /// The stacks that were seen, the one with the most time first; not more than a few.
     pub stacks: Vec<SiteStack>,
 }
 
-/// The calls in each other that led to a site.
+/// The nested calls that led to a site.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct SiteStack {
-    /// At how many of the calls whose stack was looked at it was this one.
+    /// How many of the recorded stacks are this one.
     pub hits: u64,
     /// How many of the site's calls it stands for, an estimate.
     pub calls: u64,
@@ -76,7 +76,8 @@ pub struct CodeAddress {
     /// The address as in the symbol table of the object; without an object that in the process, and 0 in a
     /// summary when the code has a name.
     pub address: u64,
-    /// What made code that belongs to no file calls it, in the map that it wrote for `perf`.
+    /// For generated code that belongs to no file: the name that its generator gave it in the map that it wrote
+    /// for `perf`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }
@@ -89,7 +90,7 @@ pub struct SitesSummary {
     pub sites: Vec<SiteSummary>,
     /// The addresses that sites and stacks name by their place in this list.
     pub addresses: Vec<CodeAddress>,
-    /// The objects that addresses are in.
+    /// The objects that contain the addresses.
     pub load_map: Vec<LoadedObject>,
 }
 
@@ -99,7 +100,7 @@ pub struct SitesSummary {
 pub struct SiteSummary {
     /// The function that is called, by its name in C.
     pub function: String,
-    /// The address that the call returns to; none for sites that were too many to keep apart.
+    /// The address that the call returns to; none for sites beyond those that are kept apart.
     pub call: Option<usize>,
     /// The number of calls, an estimate.
     pub calls: Statistic,
@@ -118,7 +119,7 @@ pub struct SiteSummary {
     /// Bytes that the calls handed to MPI, an estimate; none where they are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Statistic>,
-    /// At how many of the timed calls the stack was looked at, on all ranks.
+    /// At how many of the timed calls the stack was recorded, on all ranks.
     pub stacks_taken: u64,
     /// The stacks that were seen, the one with the most time first.
     pub stacks: Vec<SiteStack>,

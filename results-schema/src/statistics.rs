@@ -1,6 +1,6 @@
 //! Minimum, average, maximum and deviation of one number over ranks, and their merge.
 //!
-//! The merge does not depend on order or grouping but for the rounding of doubles: integers are
+//! The merge does not depend on order or grouping, except for the rounding of doubles: integers are
 //! summed exactly, deviations after Chan, Golub and `LeVeque` (1979), equal extremes go to the
 //! lowest rank.
 
@@ -37,8 +37,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// The statistics of one value of one rank. NaN and infinities are counted apart, so that one
-    /// of them does not poison the rest.
+    /// The statistics of one value of one rank. NaN and infinities are counted separately, so that they do not
+    /// poison the rest.
     #[must_use]
     #[inline]
     pub fn of(value: Number, rank: u32) -> Statistics {
@@ -61,12 +61,12 @@ impl Statistics {
         if n == 0 { Statistics::default() } else { zeros }
     }
 
-    /// Takes in the value of one more rank.
+    /// Adds the value of one more rank.
     pub fn add(&mut self, value: Number, rank: u32) {
         self.merge(&Statistics::of(value, rank));
     }
 
-    /// Takes in what another accumulator saw on other ranks.
+    /// Merges another accumulator over other ranks.
     #[inline]
     pub fn merge(&mut self, other: &Statistics) {
         let Statistics { moments, not_finite } = other;
@@ -120,7 +120,7 @@ impl Moments {
 }
 
 impl Extreme {
-    /// Becomes the other one when that comes before, in the order that is given, or on a lower rank.
+    /// Becomes the other one if that comes first in the given order, or on a lower rank.
     #[inline]
     fn keep(&mut self, other: &Extreme, order: Ordering) {
         if order.is_lt() || (order.is_eq() && other.rank < self.rank) {
@@ -153,7 +153,7 @@ pub struct Statistic {
     #[serde(with = "crate::number::double")]
     #[cfg_attr(feature = "schema", schemars(with = "Number"))]
     pub stddev: f64,
-    /// Number of ranks whose value was NaN or infinite; they count in `ranks` and nowhere else.
+    /// Number of ranks whose value was NaN or infinite; they count in `ranks` but nowhere else.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub not_finite: u64,
 }

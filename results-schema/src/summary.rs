@@ -17,18 +17,18 @@ pub struct Summary {
     pub schema: String,
     /// What wrote this summary.
     pub tool: Tool,
-    /// The job, as its lowest rank tells it; `elapsed_s` is the longest of all ranks.
+    /// The job according to its lowest rank; `elapsed_s` is the longest of all ranks.
     pub job: Job,
-    /// The MPI library, as the lowest rank tells it.
+    /// The MPI library according to the lowest rank.
     pub mpi: Mpi,
     /// Hosts of the ranks, sorted.
     pub hosts: Vec<String>,
-    /// Which ranks are in here and which are not.
+    /// Which ranks are included and which are not.
     pub ranks: Ranks,
     /// How the ranks themselves reduced their profiles; none when `gyan` did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reduced_in_mpi: Option<ReducedInMpi>,
-    /// Seconds from `MPI_Init` to the end; none in summaries of gyan before it timed calls.
+    /// Seconds from `MPI_Init` to the end; none in summaries of early versions of gyan that did not time calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<Statistic>,
     /// The time in MPI functions, over the ranks that timed calls.
@@ -40,19 +40,19 @@ pub struct Summary {
     /// What is worth knowing, by the seconds at stake. Not in files of a run: `gyan report` finds it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub findings: Vec<Finding>,
-    /// Who sends how much to whom: messages, then accesses to memory, where there were any.
+    /// Who sends how much to whom: messages, then accesses to memory, if there were any.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub peers: Vec<TrafficSummary>,
-    /// The ranks of each host, in the order of their names; none when there is one host only.
+    /// The ranks of each host, in the order of their names; none when there is only one host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_host: Vec<HostSummary>,
-    /// In what hosts differ more than the ranks on a host do, or one rank from all others.
+    /// The numbers in which hosts differ more than the ranks on a host do, or one rank from all others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_differences: Vec<HostDifference>,
-    /// Control variables and their values, as rank 0 tells them.
+    /// Control variables and their values according to rank 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cvars: Vec<CvarSetting>,
-    /// The values of those that findings rest on, set or not.
+    /// The values of the control variables that findings rest on, set or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knobs: Vec<Knob>,
     /// One row for each variable, class, object, element and measure.
@@ -62,7 +62,7 @@ pub struct Summary {
     /// One row for each variable and object that a rank sampled while the program ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<SamplesSummary>,
-    /// The phases of the program, in the order in which they first came.
+    /// The phases of the program, in the order in which they first occurred.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseSummary>,
     /// The receives that were watched; one row for each variable and threshold.
@@ -71,27 +71,27 @@ pub struct Summary {
     /// The hosts; one row for those that are alike.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub machines: Vec<MachineSummary>,
-    /// How the ranks of each host share its processors; one row for hosts on which that is alike.
+    /// How the ranks of each host share its processors; one row for hosts that agree in this.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placements: Vec<PlacementSummary>,
     /// What the ranks used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<ResourcesSummary>,
-    /// Where in the program the timed calls came from; none when no rank noted it.
+    /// Where in the program the timed calls came from; none when no rank recorded it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sites: Option<SitesSummary>,
     /// Waiting and transfer in synchronising collectives; one row for each function, the longest waiting first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waiting: Vec<WaitingSummary>,
-    /// What each source told about messages.
+    /// What each source reported about messages.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub messages: Vec<MessagesSummary>,
     /// One row for each event of `MPI_T` and communicator.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<EventSummary>,
-    /// What the library exports and what of it was not read.
+    /// What the library exports and which of it was not read.
     pub coverage: CoverageSummary,
-    /// The clock, of the rank on which a reading takes longest.
+    /// The clock of the rank on which a reading takes longest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clock: Option<Clock>,
     /// What gyan itself cost.
@@ -110,14 +110,14 @@ pub struct Ranks {
     pub reduced: u32,
     /// Ranks without a profile.
     pub missing: Vec<u32>,
-    /// Ranks that did not end by `MPI_Finalize`.
+    /// Ranks that did not end with `MPI_Finalize`.
     pub ended_badly: Vec<BadEnding>,
     /// Files that could not be used.
     pub left_out: Vec<LeftOut>,
 }
 
 impl Ranks {
-    /// Whether every rank is in here and nothing was left out.
+    /// Whether every rank is included and nothing was left out.
     #[must_use]
     pub fn is_complete(&self) -> bool {
         self.missing.is_empty() && self.left_out.is_empty()
@@ -128,25 +128,25 @@ impl Ranks {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ReducedInMpi {
-    /// Seconds that it took on rank 0, with the wait for the others.
+    /// Seconds that it took on rank 0, including the wait for the others.
     pub time_s: f64,
     /// Seconds of that until all ranks were there.
     pub wait_s: f64,
-    /// The ranks that wrote their profiles all the same.
+    /// The ranks that wrote their profiles anyway.
     pub profiles: Vec<u32>,
 }
 
-/// A rank that did not end by `MPI_Finalize`.
+/// A rank that did not end with `MPI_Finalize`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct BadEnding {
     /// The rank.
     pub rank: u32,
-    /// By what it ended.
+    /// What ended it.
     pub how: Ending,
-    /// With which code.
+    /// The code.
     pub code: i32,
-    /// Seconds from the start to what is known last.
+    /// Seconds from the start to the last data.
     #[serde(default)]
     pub elapsed_s: f64,
 }
@@ -167,8 +167,8 @@ pub struct LeftOut {
 pub struct InMpiSummary {
     /// Seconds, summed over all threads of a rank.
     pub time_s: Statistic,
-    /// The standard error of the sum over the ranks; none when a rank does not know its own, and the sum is
-    /// what the calls took at least.
+    /// The standard error of the sum over the ranks; none when a rank does not know its own; the sum is then a
+    /// lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// The share of the run; above 1 when several threads call MPI at once.
@@ -188,7 +188,7 @@ pub struct CoverageSummary {
     /// The communicators, windows and files that are missing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub objects: Vec<ObjectsLeftOutSummary>,
-    /// What is missing of events and of the watch.
+    /// What is missing from events and the watch.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub events: Vec<String>,
     /// What would give more.
@@ -201,15 +201,15 @@ pub struct CoverageSummary {
 pub struct SkippedSummary {
     /// Its index in the library.
     pub index: usize,
-    /// Its name, where the library gives one.
+    /// Its name, if the library gives one.
     pub name: Option<String>,
     /// Why it was not read.
     pub reason: String,
-    /// On how many ranks.
+    /// How many ranks did not read it.
     pub ranks: u64,
 }
 
-/// Communicators, windows or files of which nothing is in the profiles of some ranks.
+/// Communicators, windows or files that the profiles of some ranks do not cover.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ObjectsLeftOutSummary {
@@ -231,20 +231,21 @@ pub struct OverheadSummary {
     pub init_s: Statistic,
     /// Seconds spent reading variables in between.
     pub sampling_s: Statistic,
-    /// Seconds spent counting and timing calls; none when no rank tells it.
+    /// Seconds spent counting and timing calls; none when no rank reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wrappers_s: Option<Statistic>,
-    /// Seconds in callbacks of the library, over the ranks that tell it.
+    /// Seconds in callbacks of the library, over the ranks that report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub events_s: Option<Statistic>,
     /// Seconds added to the end.
     pub finalize_s: Statistic,
     /// Share of the run.
     pub share: Statistic,
-    /// Share of what gyan chose to do between the start and the end: what the budget is for; none when no rank tells it.
+    /// Share of the run that gyan chose to take between the start and the end, which the budget limits; none
+    /// when no rank reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub running_share: Option<Statistic>,
-    /// The share that the budget allows, as the lowest rank tells it; none for no limit.
+    /// The share that the budget allows, according to the lowest rank; none for no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<f64>,
     /// The ranks on which gyan cost more than that.
@@ -266,7 +267,7 @@ pub struct Warning {
 mod tests {
     use super::*;
 
-    /// What came with times, samples and phases is left out of the example.
+    /// The example without the fields that came with times, samples and phases.
     #[test]
     fn a_summary_of_before_calls_were_timed_is_read() {
         let mut value: serde_json::Value =

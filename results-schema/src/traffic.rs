@@ -1,4 +1,4 @@
-//! What each rank sends to which others, exactly: in messages, and by accesses to their memory.
+//! What each rank sends to each of the others, exactly: in messages, and by accesses to their memory.
 
 use serde::{Deserialize, Serialize};
 
@@ -6,10 +6,11 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Peers {
-    /// By point-to-point operations (MPI 4.1, chapters 3 and 4). A message is counted when its send is begun, with as
-    /// many bytes as the arguments say; one to `MPI_PROC_NULL` is none.
+    /// By point-to-point operations (MPI 4.1, chapters 3 and 4). A message is counted when its send begins,
+    /// with the bytes given by the arguments; one to `MPI_PROC_NULL` does not count.
     pub messages: Vec<PeerTraffic>,
-    /// By one-sided operations (chapter 12): puts, gets, accumulates and their kin, with the bytes of the origin.
+    /// By one-sided operations (chapter 12): puts, gets, accumulates and the like, with the bytes of the
+    /// origin.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accesses: Vec<PeerTraffic>,
 }
@@ -18,8 +19,8 @@ pub struct Peers {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct PeerTraffic {
-    /// Its rank in `MPI_COMM_WORLD`. None for all others together: processes that are not in there, or whose rank is
-    /// not known; in a job of more than 4,096 ranks those that found no room among the rank's first 1,024 peers.
+    /// Its rank in `MPI_COMM_WORLD`. None for all others together: processes that are not in it, or whose rank
+    /// is not known; in a job of more than 4,096 ranks, also peers after the rank's first 1,024.
     pub rank: Option<u32>,
     /// How many messages, or accesses.
     pub number: u64,
@@ -42,7 +43,7 @@ pub enum TrafficKind {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct TrafficSummary {
-    /// In which way.
+    /// The way.
     pub kind: TrafficKind,
     /// All messages or accesses.
     pub number: u64,
@@ -57,14 +58,14 @@ pub struct TrafficSummary {
     pub heaviest: Vec<PairTraffic>,
     /// By the distance between sender and receiver: the 64 distances with the most bytes, and the rest.
     pub by_distance: Vec<DistanceTraffic>,
-    /// From host to host; empty when there is one host only.
+    /// From host to host; empty when there is only one host.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_host: Vec<HostTraffic>,
 }
 
 impl TrafficSummary {
-    /// What goes from one rank to another, as (from, to, number, bytes), without `to` for all others: the matrix,
-    /// or the heaviest pairs of a job that is too large for one.
+    /// The traffic from one rank to another, as (from, to, number, bytes), without `to` for all others: the
+    /// matrix, or the heaviest pairs if the job is too large for one.
     pub fn pairs(&self) -> impl Iterator<Item = (u32, Option<u32>, u64, u64)> {
         let matrix = self.matrix.iter().flat_map(|row| {
             row.to.iter().map(|&(to, number, bytes)| (row.rank, to, number, bytes))
@@ -81,7 +82,7 @@ impl TrafficSummary {
 pub struct RankTraffic {
     /// The rank.
     pub rank: u32,
-    /// To how many peers that are known.
+    /// The number of known peers that it sent to.
     pub peers: u64,
     /// How many messages or accesses.
     pub number: u64,
@@ -99,7 +100,8 @@ pub struct RankTraffic {
 pub struct MatrixRow {
     /// The rank that sends.
     pub rank: u32,
-    /// For each peer its rank, how many messages or accesses, and their bytes; without a rank all others.
+    /// For each peer its rank, the number of messages or accesses, and their bytes; without a rank for all
+    /// others.
     pub to: Vec<(Option<u32>, u64, u64)>,
 }
 
@@ -109,7 +111,7 @@ pub struct MatrixRow {
 pub struct PairTraffic {
     /// The rank that sends.
     pub from: u32,
-    /// The rank that it is sent to.
+    /// The rank that receives.
     pub to: u32,
     /// How many messages or accesses.
     pub number: u64,
@@ -121,7 +123,7 @@ pub struct PairTraffic {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct DistanceTraffic {
-    /// By how much the ranks of sender and receiver differ; none for the rest.
+    /// The difference of the ranks of sender and receiver; none for the rest.
     pub distance: Option<u32>,
     /// How many messages or accesses.
     pub number: u64,
@@ -129,14 +131,14 @@ pub struct DistanceTraffic {
     pub bytes: u64,
 }
 
-/// What was sent from one host to another, or on one.
+/// What was sent from one host to another, or within one.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 pub struct HostTraffic {
     /// The host that sends.
     pub from: String,
-    /// The host that it is sent to; none for peers whose host is not known. In a job of more than 1,024 ranks what a rank
-    /// sent to others than its 64 heaviest peers is in here, too.
+    /// The host that receives; none for peers whose host is not known. In a job of more than 1,024 ranks, none
+    /// also covers what a rank sent to peers other than its 64 heaviest.
     pub to: Option<String>,
     /// How many messages or accesses.
     pub number: u64,

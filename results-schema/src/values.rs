@@ -1,4 +1,4 @@
-//! What a variable held at one moment: its elements, or a digest of a long vector, or text.
+//! The value of a variable at one moment: its elements, a digest of a long vector, or text.
 
 use std::fmt;
 
@@ -15,7 +15,7 @@ use crate::{Datatype, Number};
 pub enum Values {
     /// Every element, in the order of the library; a scalar has one.
     Elements(Vec<Number>),
-    /// What is kept of a vector with more elements than the limit.
+    /// The digest of a vector with more elements than the limit.
     Digest(Digest),
     /// An `MPI_CHAR` variable, up to its first NUL.
     Text(String),
@@ -42,8 +42,8 @@ pub struct Digest {
 }
 
 impl Values {
-    /// What lies in `bytes`, in the machine's byte order: text up to the first NUL for `MPI_CHAR`,
-    /// otherwise elements as by [`from_elements`](Self::from_elements).
+    /// The value in `bytes`, in the machine's byte order: text up to the first NUL for `MPI_CHAR`, otherwise
+    /// elements as in [`from_elements`](Self::from_elements).
     #[must_use]
     pub fn from_bytes(datatype: Datatype, bytes: &[u8], limit: usize) -> Values {
         if datatype != Datatype::Char {
@@ -54,7 +54,7 @@ impl Values {
         Values::Text(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// The elements themselves up to `limit` of them, beyond it their [`Digest`].
+    /// The elements themselves if there are at most `limit`, otherwise their [`Digest`].
     #[must_use]
     pub fn from_elements(elements: Vec<Number>, limit: usize) -> Values {
         if elements.len() <= limit.max(1) {
@@ -97,7 +97,7 @@ impl Values {
         Values::from_elements(datatype.differences(start, end), limit)
     }
 
-    /// The sums of the elements of both; none for what has no elements.
+    /// The sums of the elements of both; none for values without elements.
     #[must_use]
     pub fn plus(&self, other: &Values) -> Option<Values> {
         let (Values::Elements(one), Values::Elements(other)) = (self, other) else { return None };
@@ -128,7 +128,7 @@ impl<'de> Visitor<'de> for ValuesVisitor {
     }
 }
 
-// By hand, because serde's untagged enums parse into a buffer first.
+// Written by hand, because serde's untagged enums parse into a buffer first.
 impl<'de> Deserialize<'de> for Values {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValuesVisitor)

@@ -30,11 +30,11 @@ pub struct Variables {
     pub events: Vec<Event>,
     /// The sources of events, by index.
     pub sources: Vec<Source>,
-    /// Monitoring that the library leaves off by default; empty when it was asked before
-    /// `MPI_Init`, where not all of it is told.
+    /// Monitoring that the library leaves off by default; empty when it was asked before `MPI_Init`, when not
+    /// all of it is reported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub switches: Vec<Switch>,
-    /// What keeps calls of this program from gyan, a sentence each.
+    /// What hides calls of this program from gyan, a sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub in_front: Vec<String>,
     /// What would give more, a sentence each, besides the switches.
@@ -46,7 +46,7 @@ pub struct Variables {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Switch {
-    /// As `GYAN_ENABLE` and `gyan run --enable` have it.
+    /// Its name in `GYAN_ENABLE` and `gyan run --enable`.
     pub name: String,
     /// Whether this library was built with it.
     pub available: bool,
@@ -60,11 +60,11 @@ pub struct Switch {
     pub needs: String,
     /// The control variable that turns it on.
     pub cvar: String,
-    /// The value of that.
+    /// Its value.
     pub value: String,
 }
 
-/// When a library is asked: variables appear and values settle in `MPI_Init`.
+/// When the library was asked: variables appear and values settle in `MPI_Init`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -93,20 +93,20 @@ pub struct Cvar {
     pub bind: Option<String>,
     /// The scope, without the prefix `MPI_T_SCOPE_`.
     pub scope: Option<String>,
-    /// What the library says about it.
+    /// The library's description.
     pub description: String,
     /// Number of elements.
     pub count: Option<usize>,
-    /// Its value, of `MPI_COMM_WORLD` where it binds to communicators; none when it was not read.
+    /// Its value, for `MPI_COMM_WORLD` if it binds to communicators; none when it was not read.
     pub value: Option<Values>,
     /// The environment variable that this library reads at its start.
     pub environment: Option<String>,
     /// The option of this library's launcher that sets it.
     pub launcher_option: Option<String>,
-    /// Whether this is from before `MPI_Init`, because the library no longer tells it afterwards.
+    /// Whether this is from before `MPI_Init`, because the library no longer reports it afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub before_init: bool,
-    /// Why there is no value, or not all that belongs here.
+    /// Why there is no value, or why it is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -145,16 +145,16 @@ pub struct PvarInfo {
     pub continuous: Option<bool>,
     /// Whether it can be read and reset in one step.
     pub atomic: Option<bool>,
-    /// What the library says about it.
+    /// The library's description.
     pub description: String,
-    /// Number of elements; none when no handle was to be had.
+    /// Number of elements; none when no handle could be allocated.
     pub count: Option<usize>,
-    /// Its value, of `MPI_COMM_WORLD` where it binds to communicators; none when it was not read.
+    /// Its value, for `MPI_COMM_WORLD` if it binds to communicators; none when it was not read.
     pub value: Option<Values>,
-    /// Whether this is from before `MPI_Init`, because the library no longer tells it afterwards.
+    /// Whether this is from before `MPI_Init`, because the library no longer reports it afterwards.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub before_init: bool,
-    /// Why there is no value, or not all that belongs here.
+    /// Why there is no value, or why it is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -167,7 +167,7 @@ pub struct Category {
     pub index: usize,
     /// Its name; none when the library does not give it.
     pub name: Option<String>,
-    /// What the library says about it.
+    /// The library's description.
     pub description: String,
     /// Indices of its control variables.
     pub cvars: Vec<usize>,
@@ -175,7 +175,7 @@ pub struct Category {
     pub pvars: Vec<usize>,
     /// Indices of the categories in it.
     pub categories: Vec<usize>,
-    /// Why not all that belongs here is here.
+    /// Why this is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -194,9 +194,9 @@ pub struct Event {
     pub bind: Option<String>,
     /// Number of elements of an instance.
     pub elements: usize,
-    /// What the library says about it.
+    /// The library's description.
     pub description: String,
-    /// Why not all that belongs here is here.
+    /// Why this is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
@@ -209,18 +209,18 @@ pub struct Source {
     pub index: usize,
     /// Its name; none when the library does not give it.
     pub name: Option<String>,
-    /// Whether its events come in the order of their times.
+    /// Whether its events come in chronological order.
     pub ordered: bool,
     /// The resolution of its clock.
     pub ticks_per_second: i64,
-    /// What the library says about it.
+    /// The library's description.
     pub description: String,
-    /// Why not all that belongs here is here.
+    /// Why this is incomplete.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
 }
 
-/// The text of a value: names where there is an enumeration, elements separated by commas.
+/// The text of a value: names if there is an enumeration, elements separated by commas.
 #[must_use]
 pub fn value_text(value: &Values, enumeration: Option<&[Item]>) -> String {
     let name = |number: &Number| {

@@ -1,16 +1,16 @@
-//! How long calls of synchronising collectives took: of the same calls on all ranks of a communicator, so that
-//! what is waiting for others can be told from what the call costs when all are there.
+//! How long calls of synchronising collectives took: the same calls on all ranks of a communicator, so that
+//! waiting for others can be told from what the call costs when all are there.
 
 use serde::{Deserialize, Serialize};
 
-/// Durations of one function on one communicator that a profile holds at most.
+/// Most durations of one function on one communicator that a profile holds.
 pub const DURATIONS_AT_MOST: usize = 1024;
 
-/// Calls of one function that no rank leaves before all have come, on one communicator, and how long some
-/// of them took: the same calls on every rank of the communicator.
+/// Calls of one function on one communicator that no rank leaves before all have entered, and how long some of
+/// them took: the same calls on every rank of the communicator.
 ///
-/// The calls are numbered from 0 on every rank alike. Of each `2^level` calls in a row that begin at a
-/// multiple of `2^level` one was timed; which one depends on nothing else (`docs/internals.md`).
+/// The calls are numbered from 0, alike on every rank. In each block of `2^level` calls that begins at a
+/// multiple of `2^level`, one was timed; which one depends on nothing else (`docs/internals.md`).
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 pub struct Waiting {
@@ -20,8 +20,8 @@ pub struct Waiting {
     pub communicator: String,
     /// A hash of its ranks in `MPI_COMM_WORLD`, in their order: 16 hexadecimal digits.
     pub members: String,
-    /// Which of the communicators with these members, from 0 in the order in which they were first used for
-    /// such a call; the last one stands for all from there on.
+    /// Which of the communicators with these members, from 0, in the order of their first use for such a call;
+    /// the last one stands for all further ones.
     pub ordinal: u32,
     /// Its number of ranks.
     pub size: u32,
@@ -37,11 +37,11 @@ pub struct Waiting {
 
 const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
-/// Larger ones are some hundred years.
+/// Larger ones are several hundred years.
 const EXPONENT_AT_MOST: u32 = 56;
 
 impl Waiting {
-    /// Durations in ns as `times_ns`; none for one that is not known.
+    /// Encodes durations in ns as `times_ns`; none for one that is not known.
     #[must_use]
     pub fn written(durations: impl IntoIterator<Item = Option<u64>>) -> String {
         let digits = durations.into_iter().flat_map(|ns| {
@@ -51,7 +51,7 @@ impl Waiting {
         digits.collect()
     }
 
-    /// The durations in ns that are in `times_ns`.
+    /// Decodes the durations in ns in `times_ns`.
     pub fn durations(&self) -> impl Iterator<Item = Option<u64>> {
         let pairs = self.times_ns.as_bytes().chunks_exact(2).take(DURATIONS_AT_MOST);
         pairs.map(|pair| {
@@ -67,14 +67,14 @@ impl Waiting {
         })
     }
 
-    /// The number of the call of part `block` of calls that is timed at `level`. It is that of one half
-    /// of the part.
+    /// The number of the call that is timed in block `block` at `level`. It is the timed one of either half of
+    /// the block.
     #[must_use]
     pub fn timed_call(level: u32, block: u64) -> u64 {
         (1..=level).rev().fold(block, |block, level| 2 * block + later_half(level, block))
     }
 
-    /// Keeps of what was timed at `level` what is timed at the next one.
+    /// Keeps, of the calls timed at `level`, those that the next level times.
     pub fn thin<T: Clone>(timed: &mut Vec<T>, level: u32) {
         let half = |block: usize| {
             let later = usize::from(later_half(level + 1, block as u64) == 1);
@@ -84,8 +84,8 @@ impl Waiting {
     }
 }
 
-/// 0 where of the two halves of part `block` of the calls the first one has the call that is timed, else 1:
-/// so that what is timed has no period that calls of a program could have (splitmix64).
+/// 0 if the first half of block `block` contains the timed call, 1 if the second does: pseudo-random, so that
+/// the timed calls have no period that a program could share (splitmix64).
 fn later_half(level: u32, block: u64) -> u64 {
     let mut bits = block.wrapping_mul(64).wrapping_add(level.into());
     bits = bits.wrapping_add(0x9e37_79b9_7f4a_7c15);
@@ -94,7 +94,7 @@ fn later_half(level: u32, block: u64) -> u64 {
     (bits >> 63) & 1
 }
 
-/// The nearest number that can be written: exponent and fraction.
+/// The nearest number that can be encoded: exponent and fraction.
 fn split(ns: u64) -> [u64; 2] {
     if ns < 64 {
         return [0, ns];
@@ -116,11 +116,11 @@ fn digit(place: u64) -> char {
     DIGITS.get(place).copied().unwrap_or(b'_').into()
 }
 
-/// Of one function over ranks: which part of the time is waiting for the ranks that came last.
+/// One function over ranks: how much of its time is waiting for the ranks that came last.
 ///
-/// Of a call that was timed on all ranks of a communicator, the shortest time is about what it takes once all
-/// have come (transfer); what the others took longer is waiting. The time of all calls is divided as that of those
-/// that were timed is.
+/// When a call was timed on all ranks of a communicator, the shortest time is about what it takes once all have
+/// come (transfer); the extra time of the others is waiting. The time of all calls is divided in the proportion
+/// found for the timed calls.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct WaitingSummary {
@@ -128,14 +128,15 @@ pub struct WaitingSummary {
     pub function: String,
     /// The calls on communicators that are compared, on all ranks together.
     pub calls: u64,
-    /// The calls that are not: on communicators that a rank or the summary had no room for, or that have one
-    /// rank only.
+    /// The calls that are not compared: on communicators that a rank or the summary had no room for, or that
+    /// have only one rank.
     pub calls_not_compared: u64,
     /// Seconds in `calls`, on all ranks together: waiting and transfer.
     pub time_s: f64,
-    /// Seconds of that in which ranks waited for others; without ranks that are missing, what it is at least.
+    /// Seconds of that in which ranks waited for others; a lower bound if ranks are missing.
     pub waiting_s: f64,
-    /// The standard error of `waiting_s`; 0 when all calls were timed, none when those that were cannot tell it.
+    /// The standard error of `waiting_s`; 0 when all calls were timed, none when the timed calls cannot tell
+    /// it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_error_s: Option<f64>,
     /// Whether ranks are missing.
@@ -147,11 +148,11 @@ pub struct WaitingSummary {
     pub communicators: Vec<CommunicatorWaiting>,
 }
 
-/// The same of one communicator.
+/// The same for one communicator.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct CommunicatorWaiting {
-    /// Its name, as its lowest rank tells it.
+    /// Its name according to its lowest rank.
     pub communicator: String,
     /// As in the profiles.
     pub members: String,
@@ -159,51 +160,51 @@ pub struct CommunicatorWaiting {
     pub ordinal: u32,
     /// Its number of ranks.
     pub size: u32,
-    /// Its ranks in `MPI_COMM_WORLD` that are in here, as `0-3,8`.
+    /// Its ranks in `MPI_COMM_WORLD` that are included, as `0-3,8`.
     pub ranks: String,
     /// The calls, on all ranks together.
     pub calls: u64,
     /// How many calls were timed on every rank.
     pub compared: u64,
-    /// As of the function.
+    /// As for the function.
     pub time_s: f64,
-    /// As of the function.
+    /// As for the function.
     pub waiting_s: f64,
-    /// As of the function.
+    /// As for the function.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waiting_error_s: Option<f64>,
     /// The ranks for which others waited longest.
     pub last: Vec<LastRank>,
-    /// How differently long its ranks waited; none unless each of them timed the same calls.
+    /// How the waiting of its ranks differs; none unless each of them timed the same calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub of_ranks: Option<WaitingOfRanks>,
 }
 
-/// How long the ranks of a communicator waited, each for all others. The average is that of `waiting_s`.
+/// How long the ranks of a communicator waited, each for all others. The average corresponds to `waiting_s`.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct WaitingOfRanks {
-    /// Seconds that the rank waited which waited least.
+    /// Seconds that the rank with the least waiting waited.
     pub min_s: f64,
     /// The lowest rank in `MPI_COMM_WORLD` that has the minimum.
     pub min_rank: u32,
     /// Seconds that a rank waited on average.
     pub avg_s: f64,
-    /// Seconds that the rank waited which waited longest.
+    /// Seconds that the rank with the most waiting waited.
     pub max_s: f64,
     /// The lowest rank in `MPI_COMM_WORLD` that has the maximum.
     pub max_rank: u32,
 }
 
-/// A rank that came last to calls.
+/// A rank that came last in calls.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct LastRank {
     /// The rank in `MPI_COMM_WORLD`.
     pub rank: u32,
-    /// To which part of the calls it came last, of those that were timed on every rank.
+    /// The share of the calls in which it came last, among those that were timed on every rank.
     pub calls_share: f64,
-    /// Which part of the waiting was in those.
+    /// The share of the waiting in those calls.
     pub waiting_share: f64,
 }
 

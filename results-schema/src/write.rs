@@ -1,4 +1,4 @@
-//! Writing the two files. The caller opens them; how they get their final name is its business.
+//! Writing the two files. The caller opens them and gives them their final names.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ pub fn rank_file_name(rank: u32) -> String {
     format!("rank-{rank:06}.json")
 }
 
-/// The rank that a file name stands for; none when it is not the name of a rank profile.
+/// The rank in a file name; none when it is not the name of a rank profile.
 #[must_use]
 pub fn rank_of_file_name(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("rank-")?.strip_suffix(".json")?;
@@ -21,11 +21,11 @@ pub fn rank_of_file_name(name: &str) -> Option<u32> {
     (rank_file_name(rank) == name).then_some(rank)
 }
 
-/// Writes a rank profile on one line. `measure` fills in the overhead after all else is written,
-/// so that the cost of writing is in it.
+/// Writes a rank profile on one line. `measure` fills in the overhead after all else is written, so
+/// that it includes the cost of writing.
 ///
 /// # Errors
-/// What `out` gives.
+/// The errors of `out`.
 pub fn write_rank(
     out: &mut impl Write,
     profile: &mut RankProfile,
@@ -45,7 +45,7 @@ pub fn write_rank(
 /// Writes a summary, indented for reading.
 ///
 /// # Errors
-/// What `out` gives.
+/// The errors of `out`.
 pub fn write_summary(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     write_json(out, summary)
 }
@@ -53,7 +53,7 @@ pub fn write_summary(out: &mut impl Write, summary: &Summary) -> io::Result<()> 
 /// Writes JSON that may be shown on a terminal, indented for reading.
 ///
 /// # Errors
-/// What `out` gives.
+/// The errors of `out`.
 pub fn write_json(out: &mut (impl Write + ?Sized), value: &impl Serialize) -> io::Result<()> {
     let text = serde_json::to_string_pretty(value)?;
     out.write_all(without_controls(text).as_bytes())?;
@@ -68,8 +68,8 @@ pub fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     serde_json::to_string(value).map(without_controls)
 }
 
-/// Escapes the control characters that JSON allows in a string and a terminal obeys: DEL, and those
-/// from U+0080 to U+009F. A line break is never in a string, where it is an escape already.
+/// Escapes the control characters that JSON allows in a string but a terminal obeys: DEL, and U+0080 to U+009F.
+/// A string never contains a line break, which is already an escape.
 fn without_controls(text: String) -> String {
     let is_raw = |c: char| c.is_control() && c != '\n';
     if !text.contains(is_raw) {
@@ -78,7 +78,7 @@ fn without_controls(text: String) -> String {
     let mut escaped = String::with_capacity(text.len() + 16);
     for c in text.chars() {
         if is_raw(c) {
-            // Text takes whatever is written into it.
+            // Writing to a string cannot fail.
             let _ = write!(escaped, "\\u{:04x}", u32::from(c));
         } else {
             escaped.push(c);

@@ -35,7 +35,7 @@ pub(crate) fn check(options: &CheckOptions) -> Result<u8, Error> {
     let judgement = judge(&new, &baselines, &rules, &findings, Tool::gyan());
     if let Some(file) = &options.output {
         output::to_file(file, options.force, |out| write(out, format, &judgement))?;
-        // Whoever reads the log wants to know, too.
+        // Readers of the log want to see the verdict, too.
         output::print(|out| write(out, Format::Table, &judgement))?;
     } else {
         output::print(|out| write(out, format, &judgement))?;
@@ -60,7 +60,7 @@ fn read_rules(file: Option<&Path>, findings: &[&str]) -> Result<Rules, Error> {
     Rules::parse(&text, findings).map_err(|why| Error::new(&name, why, remedy))
 }
 
-/// What was cut short tells less than a whole run, and would make one look worse.
+/// A run that was cut short counts less than a whole one, and would make the new run look worse.
 fn is_whole(baseline: &Run) -> Result<(), Error> {
     let remedy = "make a new baseline, or put `ended = false` into the rules";
     match what_is_missing(&baseline.summary) {

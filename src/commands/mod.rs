@@ -1,4 +1,4 @@
-//! What does each subcommand do? One file or folder a subcommand; what two of them need lies in another
+//! What does each subcommand do? One file or folder per subcommand; code that two of them need is in another
 //! room.
 
 pub(crate) mod check;

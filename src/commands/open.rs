@@ -14,7 +14,7 @@ use crate::input::source::Source;
 use crate::launch::keepers;
 use crate::{DONE, INCOMPLETE, say};
 
-/// What it is called in a run directory.
+/// The name of the page in a run directory.
 const PAGE_FILE: &str = "report.html";
 
 pub(crate) fn open(options: &OpenOptions) -> Result<u8, Error> {
@@ -42,7 +42,7 @@ fn place(directory: &Path) -> PathBuf {
     if directory.is_dir() { directory.join(PAGE_FILE) } else { beside(directory, PAGE_FILE) }
 }
 
-/// Where there is a display. The browser is not waited for.
+/// Only if there is a display. We do not wait for the browser.
 fn show(file: &Path) {
     anstream::println!("{}", file.display());
     let has_display = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());

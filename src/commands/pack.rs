@@ -17,13 +17,13 @@ use crate::output::{may_write, put, temporary_beside};
 use crate::say;
 use crate::{DONE, INCOMPLETE};
 
-/// What became of the files of a part.
+/// What happened to the files of a part.
 #[derive(Default)]
 struct Lines {
     text: Vec<(u32, Vec<u8>)>,
-    /// Files that are in the pack as they will be for ever.
+    /// Files that will not change any more, and are in the pack.
     done: Vec<RankFile>,
-    /// Files whose process is there, or may be.
+    /// Files whose process is running, or may be.
     running: Vec<RankFile>,
     bad: Vec<(RankFile, String)>,
 }
@@ -52,7 +52,7 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
     let mut all = Lines::default();
     let progress = Progress::new(directory.files.len());
     let parts: Vec<&[RankFile]> = directory.files.chunks(PART).collect();
-    // As many at a time as are compressed at once.
+    // As many at a time as can be compressed in parallel.
     for parts in parts.chunks(rayon::current_num_threads()) {
         let parts: Vec<(Lines, io::Result<Part>)> =
             parts.par_iter().map(|files| part(&directory, files, &progress)).collect();
@@ -102,8 +102,8 @@ fn part(
     (found, part)
 }
 
-/// A profile on one line, and whether nothing will be added to it. Its bytes stay as they are; a live
-/// file becomes the profile of what it knows.
+/// A profile on one line, and whether it is final. Its bytes stay as they are; a live file is turned into a
+/// profile of what it knows.
 fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String> {
     let Some(path) = directory.file_of(file) else {
         let profile = directory.read(file)?;
@@ -115,7 +115,7 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
     while text.last().is_some_and(u8::is_ascii_whitespace) {
         text.pop();
     }
-    // JSON has line ends only between its values.
+    // In JSON, line ends occur only between values.
     text.iter_mut().filter(|byte| matches!(byte, b'\n' | b'\r')).for_each(|byte| *byte = b' ');
     Ok((text, true))
 }
@@ -130,7 +130,7 @@ fn warn(directory: &Directory, all: &Lines, remove: bool) {
             others => format!(", like {others} more"),
         };
         let place = place(file);
-        say::warn(format!("{place}: its process may be running{others}; packed, and not removed"));
+        say::warn(format!("{place}: its process may be running{others}; packed, but not removed"));
     }
     directory::name_nested(&directory.path);
 }
@@ -189,14 +189,14 @@ fn write_profile(to: &Path, rank: u32, text: &[u8], force: bool) -> io::Result<(
     put(file, &path, force)
 }
 
-/// The name of a pack: that of the directory, beside it.
+/// The name of a pack: that of its directory, and next to it.
 fn default_name(directory: &Path) -> Result<PathBuf, Error> {
     let failed = |error: io::Error| Error::io(directory, &error, "name a file with -o");
     let whole = directory.canonicalize().map_err(failed)?;
     let name = whole.file_name().unwrap_or_default().to_string_lossy();
     Ok(match directory.file_name() {
         Some(_) => directory.with_file_name(format!("{name}{SUFFIX}")),
-        // `.` and its like: beside the directory all the same.
+        // `.` and the like: still next to the directory.
         None => whole.with_file_name(format!("{name}{SUFFIX}")),
     })
 }

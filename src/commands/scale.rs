@@ -40,13 +40,13 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     Ok(if is_whole { DONE } else { INCOMPLETE })
 }
 
-/// Refuses what does not go together, before any run is read.
+/// Refuses options that do not fit together, before any run is read.
 fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
     if let Some(target) = options.target
         && (target <= 0.0 || !target.is_finite())
     {
-        let remedy = "name a size that is to be predicted";
-        return Err(Error::new(format!("--target {target}"), "sizes are above 0", remedy));
+        let remedy = "name the size to predict";
+        return Err(Error::new(format!("--target {target}"), "sizes must be above 0", remedy));
     }
     let is_page = matches!(format, Format::Html);
     may_be_page("gyan scale", options.page.output.as_deref(), is_page, options.page.force)
@@ -69,7 +69,7 @@ fn page_of<'a>(scaling: &'a Scaling, options: &ScaleOptions) -> Page<'a> {
     view::page_of_scaling(scaling, !options.vars.is_empty())
 }
 
-/// Keeps what matches; that nothing does is an error, because it is a spelling mistake.
+/// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.
 fn keep(scaling: &mut Scaling, globs: &[String]) -> Result<(), Error> {
     let patterns: Vec<WildMatch> = globs.iter().map(|glob| WildMatch::new(glob)).collect();
     scaling.rows.retain(|row| patterns.iter().any(|pattern| pattern.matches(&row.name)));

@@ -1,5 +1,5 @@
-//! How do runs differ, how do they grow, and what of that is noise? Decides from summaries only: where they come from and
-//! how it is shown are the business of other rooms.
+//! How do runs differ, how do they grow, and how much of that is noise? Decides from summaries only: where they
+//! come from and how the answer is shown are up to other rooms.
 
 #![forbid(unsafe_code)]
 

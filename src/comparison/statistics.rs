@@ -1,22 +1,24 @@
-//! What can be said of numbers that differ from run to run, without assuming how they are distributed: run times have a
-//! long tail, and there are few of them.
+//! Statements about numbers that differ from run to run, without assuming a distribution: run times have a long
+//! tail, and there are few of them.
 
-/// Error of the first kind that intervals and tests keep to.
+/// The type I error that intervals and tests keep to.
 pub(crate) const ALPHA: f64 = 0.05;
 /// The quantile of the normal distribution at `1 - ALPHA / 2`.
 pub(crate) const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
-/// Runs on each side with which a difference can be significant at [`ALPHA`]: with 3 the smallest possible p is 0.1.
+/// Runs needed on each side for a difference to be significant at [`ALPHA`]: with 3 the smallest possible p is
+/// 0.1.
 pub(crate) const RUNS_AT_LEAST: usize = 4;
-/// Up to so many numbers on each side the distribution of U is exact: the ways are whole numbers below 2^53.
+/// Up to this many numbers on each side the distribution of U is exact: its counts are whole numbers below
+/// 2^53.
 const EXACT_UP_TO: usize = 25;
 
-/// An estimate and the interval that it is in.
+/// An estimate and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Interval {
     pub(crate) estimate: f64,
     pub(crate) low: f64,
     pub(crate) high: f64,
-    /// How sure the interval is, between 0 and 1: with few numbers it cannot be `1 - ALPHA`.
+    /// The confidence level of the interval, between 0 and 1: with few numbers it cannot reach `1 - ALPHA`.
     pub(crate) confidence: f64,
 }
 
@@ -47,14 +49,14 @@ pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<Interval> {
     let estimate = middle(&sorted)?;
     let pairs = sorted.len();
     let (left_out, tail) = if a.len().max(b.len()) <= EXACT_UP_TO {
-        // The first at which the distribution of U reaches half of the error.
+        // The first U at which the distribution reaches half of the error.
         let cumulated = distribution(a.len(), b.len());
         let at = cumulated.iter().position(|below| *below >= ALPHA / 2.0).unwrap_or(0).max(1);
         (at - 1, *cumulated.get(at - 1)?)
     } else {
         let half = pairs as f64 / 2.0;
         let width = NORMAL_QUANTILE * deviation(a.len(), b.len(), 0.0);
-        // Of what is positive and below the number of pairs.
+        // It is positive and below the number of pairs.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let out = (half - width).max(0.0) as usize;
         (out, ALPHA / 2.0)
@@ -92,11 +94,11 @@ pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
     Some(libm::erfc(z / std::f64::consts::SQRT_2))
 }
 
-/// The p of the test over all ways to choose as many of the numbers of both sides (`all`, sorted) as `a` has: equal numbers
-/// share their ranks (Lehmann, Nonparametrics, 1.4). Numbers with few digits often tie, and with few of them the normal
-/// distribution goes below the smallest p that is possible.
+/// The p of the test over all ways to choose as many of the numbers of both sides (`all`, sorted) as `a` has:
+/// equal numbers share their ranks (Lehmann, Nonparametrics, 1.4). Numbers with few digits often tie, and for
+/// small samples the normal distribution would go below the smallest possible p.
 fn exact(a: &[f64], all: &[f64]) -> f64 {
-    // Twice the rank, from 1: a whole number for equal ones, too.
+    // Twice the rank, from 1: a whole number even for ties.
     let rank = |value: f64| {
         let below = all.partition_point(|other| other.total_cmp(&value).is_lt());
         let up_to = all.partition_point(|other| other.total_cmp(&value).is_le());
@@ -104,7 +106,7 @@ fn exact(a: &[f64], all: &[f64]) -> f64 {
     };
     let sum_of_a: usize = a.iter().map(|value| rank(*value)).sum();
     let most: usize = all.iter().rev().take(a.len()).map(|value| rank(*value)).sum();
-    // How many ways there are to choose so many numbers with such a sum of ranks.
+    // The number of ways to choose this many numbers with this sum of ranks.
     let mut ways = vec![vec![0.0_f64; most + 1]; a.len() + 1];
     ways[0][0] = 1.0;
     for rank in all.iter().map(|value| rank(*value)) {
@@ -127,7 +129,8 @@ fn deviation(a: usize, b: usize, ties: f64) -> f64 {
     (a * b / 12.0 * corrected).max(0.0).sqrt()
 }
 
-/// P(U <= u) for each u, of `a` and `b` numbers without ties: one more number at the top is of one side or the other.
+/// P(U <= u) for each u, of `a` and `b` numbers without ties: the largest number belongs to one side or the
+/// other.
 fn distribution(a: usize, b: usize) -> Vec<f64> {
     // The coefficients of a Gaussian binomial: multiplied by 1 - q^(b + i), divided by 1 - q^i.
     let pairs = a * b;
@@ -189,7 +192,7 @@ mod tests {
         let (low, high) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
         close(mann_whitney(&low, &high).unwrap(), 0.028_571_428_571_428_57);
         close(mann_whitney(&high, &low).unwrap(), 0.028_571_428_571_428_57);
-        // With three a side nothing is significant.
+        // With three on each side nothing is significant.
         close(mann_whitney(&low[..3], &high[..3]).unwrap(), 0.1);
         assert_eq!(mann_whitney(&A, &[]), None);
     }
@@ -201,7 +204,7 @@ mod tests {
         let b = [2.0, 3.0, 4.0, 5.0, 5.0, 6.0, 6.0];
         close(mann_whitney(&a, &b).unwrap(), 0.069_930_069_930_069_93);
         close(mann_whitney(&[1.2, 1.2, 1.3, 1.4], &[1.3, 1.4, 1.4, 1.5]).unwrap(), 0.2);
-        // The normal distribution would give 0.047 with three a side.
+        // The normal distribution would give 0.047 with three on each side.
         close(mann_whitney(&[1.0; 3], &[2.0; 3]).unwrap(), 0.1);
         close(mann_whitney(&[1.0; 4], &[2.0; 4]).unwrap(), 0.028_571_428_571_428_57);
         close(mann_whitney(&[2.0; 4], &[2.0; 5]).unwrap(), 1.0);
@@ -223,7 +226,7 @@ mod tests {
         close(low, -1.42);
         close(high, 0.43);
         assert!(confidence > 0.95 && confidence < 1.0, "{confidence}");
-        // With three a side the interval is all that was seen, and says that it is not sure.
+        // With three on each side the interval spans all numbers, and says that its confidence is low.
         let few = shift(&[1.0, 2.0, 3.0], &[2.0, 3.0, 4.0]).unwrap();
         assert_eq!((few.low, few.estimate, few.high), (-1.0, 1.0, 3.0));
         close(few.confidence, 0.9);

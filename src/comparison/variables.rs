@@ -1,8 +1,9 @@
-//! What of a performance variable is compared: by its class, what says something about a run.
+//! Which numbers of a performance variable are compared? Those that, given its class, say something about a
+//! run.
 
 use gyan_results::{Class, Datatype, Measure, PvarSummary};
 
-/// What a number of a variable says.
+/// The meaning of a number of a variable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Telling {
     /// By how much it grew.
@@ -15,7 +16,7 @@ pub(super) enum Telling {
     Largest,
 }
 
-/// What this number says; none for one that says nothing for a variable of its class.
+/// The meaning of this number; none if it says nothing for a variable of its class.
 pub(super) fn telling(pvar: &PvarSummary) -> Option<Telling> {
     match (pvar.effective_class(), pvar.measure) {
         (Class::Timer | Class::Counter | Class::Aggregate, Measure::Delta) => Some(Telling::Grown),
@@ -32,12 +33,12 @@ pub(super) fn telling(pvar: &PvarSummary) -> Option<Telling> {
     }
 }
 
-/// Whether it is in seconds: a timer that is a whole number is in a unit of the library's own.
+/// Whether it is in seconds: an integer timer is in a unit of the library's own.
 pub(super) fn is_in_seconds(pvar: &PvarSummary) -> bool {
     pvar.effective_class() == Class::Timer && pvar.datatype == Datatype::Double
 }
 
-/// ` of OBJECT`, but for `MPI_COMM_WORLD`, which most are of.
+/// ` of OBJECT`, except for `MPI_COMM_WORLD`, to which most are bound.
 pub(super) fn of_object(pvar: &PvarSummary) -> String {
     let object = pvar.object.as_deref().filter(|object| *object != "MPI_COMM_WORLD");
     object.map_or_else(String::new, |object| format!(" of {object}"))

@@ -1,16 +1,16 @@
-//! How well the time of the ranks was used: the efficiencies of POP, from a summary alone.
+//! How well the time of the ranks was used: the efficiencies of POP, computed only from a summary.
 //!
-//! What they do not say: time in MPI is not told apart into waiting and moving data, since both need an ideal
-//! network to compare with; instructions and clock frequency are not counted.
+//! They do not split time in MPI into waiting and moving data, since that needs an ideal network to compare
+//! with; and instructions and clock frequency are not counted.
 
 use gyan_results::{Efficiencies, PhaseEfficiencies, Statistic, Summary};
 
-/// Load balance, communication efficiency and parallel efficiency of ranks that take `time`, of which they are `in_mpi`.
-/// With more than one rank only: a balance needs two.
+/// Load balance, communication efficiency and parallel efficiency of ranks that take `time`, of which `in_mpi`
+/// is in MPI. Only with more than one rank: a balance needs two.
 fn of(time: &Statistic, in_mpi: &Statistic) -> Option<[f64; 3]> {
     let run_s = time.avg;
     let mean_s = time.avg - in_mpi.avg;
-    // The rank that is in MPI least has the most work, as far as all take the same time.
+    // The rank with the least time in MPI has the most work, provided that all take the same time.
     let most_s = time.avg - in_mpi.min.as_f64();
     let is_known = time.ranks > 1 && in_mpi.ranks == time.ranks && run_s > 0.0 && most_s > 0.0;
     let part = |part: f64| part.clamp(0.0, 1.0);

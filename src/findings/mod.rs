@@ -1,8 +1,8 @@
 //! What costs time, why, and what to do about it? Rules look at a summary; what they find is ranked by the seconds at
 //! stake.
 //!
-//! Each rule is a row of `rules::RULES`. It speaks only where its data are there and where more than 1 % of the run is at
-//! stake, and more than the error of that estimate. Efficiencies are those of POP.
+//! Each rule is a row of `rules::RULES`. It fires only when its data are there and more than 1 % of the run is
+//! at stake, and more than the error of that estimate. Efficiencies are those of POP.
 
 #![forbid(unsafe_code)]
 
@@ -22,10 +22,10 @@ pub(crate) use nominations::nominate;
 use rules::{Found, RULES, Rule};
 use run::Run;
 
-/// Less of the run is not worth anybody's time.
+/// Less of the run is not worth anybody's attention.
 const LEAST_SHARE: f64 = 0.01;
 
-/// What the efficiencies are, for those who ask.
+/// Explains the efficiencies.
 pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
     (
         "What they are",
@@ -35,13 +35,15 @@ pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
     ),
     (
         "What they mean",
-        "The load balance says how evenly work is shared out: what is missing to 100 % the ranks wait for the one with the \
-         most. The communication efficiency says what even that rank spends in MPI.",
+        "The load balance says how evenly work is shared out: what it lacks of 100 % is time in \
+         which ranks wait for the one with the most. The communication efficiency says how much \
+         even that rank spends in MPI.",
     ),
     (
         "What they do not say",
-        "Which part of the time in MPI is moving data and which is waiting (POP's transfer and serialisation): that takes an \
-         ideal network to compare with. How fast the processors compute: instructions and clock rates are not counted.",
+        "How much of the time in MPI moves data and how much is waiting (POP's transfer and \
+         serialisation): telling them apart takes an ideal network to compare with. How fast the \
+         processors compute: instructions and clock rates are not counted.",
     ),
     (
         "When they are wrong",
@@ -51,7 +53,7 @@ pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
     ("Source", "POP Centre of Excellence, Standard Metrics for Performance Audits (pop-coe.eu)"),
 ];
 
-/// What is concluded from a run.
+/// The conclusions from a run.
 #[derive(Default)]
 pub(crate) struct Answers {
     pub(crate) efficiencies: Option<Efficiencies>,
@@ -62,13 +64,13 @@ pub(crate) struct Answers {
 /// How messages travel.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Eager {
-    /// Up to so many bytes, header included, a message is sent without asking.
+    /// Up to this many bytes, header included, a message is sent without asking.
     pub(crate) limit_bytes: f64,
-    /// The part of the messages that are larger.
+    /// The share of messages that are larger.
     pub(crate) above: f64,
 }
 
-/// Where there is so little time in MPI, less than this of the run is not spoken of.
+/// When this little time is in MPI, less than this share of the run is not reported.
 const NOTHING: &str = "nothing-in-mpi";
 const MUCH_SHARE: f64 = 0.05;
 

@@ -1,4 +1,4 @@
-//! What rules ask of a run.
+//! The questions that rules ask about a run.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::efficiencies;
 /// What every program calls once.
 pub(super) const START_AND_END: &[&str] = &["MPI_Init", "MPI_Init_thread", "MPI_Finalize"];
 
-/// The MPI library of a run, as far as knobs differ.
+/// The MPI library of a run, as far as knobs differ between libraries.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Family {
     OpenMpi,
@@ -53,7 +53,7 @@ pub(super) struct Run<'a> {
     pub(super) total_s: f64,
     pub(super) ranks: f64,
     calls: BTreeMap<&'a str, &'a CallSummary>,
-    /// Where in the program each function takes the most time, as far as that is known.
+    /// Where in the program each function takes the most time, if known.
     places: &'a BTreeMap<String, String>,
 }
 
@@ -78,7 +78,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Of the time of all ranks.
+    /// Share of the time of all ranks.
     pub(super) fn share(&self, seconds: f64) -> f64 {
         if self.total_s > 0.0 { seconds / self.total_s } else { 0.0 }
     }
@@ -92,7 +92,7 @@ impl<'a> Run<'a> {
         self.calls.get(name).copied()
     }
 
-    /// The functions of a list that were called, also in their large-count form (`_c`).
+    /// The functions of a list that were called, including their large-count form (`_c`).
     pub(super) fn called<'n>(
         &self,
         names: &'n [&str],
@@ -113,12 +113,12 @@ impl<'a> Run<'a> {
         self.called(names).map(|call| call.count.sum.as_f64()).fold(0.0, |sum, count| sum + count)
     }
 
-    /// The time of starting and ending MPI, which is no communication of the program.
+    /// The time of starting and ending MPI, which is not communication of the program.
     pub(super) fn start_and_end(&self) -> Time {
         self.time(START_AND_END)
     }
 
-    /// The one of these functions that takes the most time.
+    /// Which of these functions takes the most time.
     pub(super) fn worst(&self, names: &[&str]) -> Option<&'a CallSummary> {
         let by_time = |one: &&CallSummary, other: &&CallSummary| {
             time_of(one).seconds.total_cmp(&time_of(other).seconds)
@@ -152,13 +152,13 @@ impl<'a> Run<'a> {
         sizes
     }
 
-    /// How many messages ranks sent to each other: calls to `MPI_PROC_NULL` are among the sizes, and send none.
+    /// How many messages ranks sent to each other: the sizes include calls to `MPI_PROC_NULL`, which send none.
     pub(super) fn messages(&self) -> Option<f64> {
         let of = self.summary.peers.iter().find(|of| of.kind == TrafficKind::Messages)?;
         Some(of.number as f64).filter(|number| *number > 0.0)
     }
 
-    /// The value of a knob, when the library has it.
+    /// The value of a knob, if the library has it.
     pub(super) fn knob(&self, name: &str) -> Option<&'a str> {
         let knob = self.summary.knobs.iter().find(|knob| knob.name == name)?;
         Some(&knob.value)
@@ -173,7 +173,7 @@ impl<'a> Run<'a> {
         self.summary.mpi.device.as_ref().is_some_and(|own| own.starts_with(device))
     }
 
-    /// Whether a component was loaded on some host, so far as hosts were looked at.
+    /// Whether a component was loaded on any host that was examined.
     pub(super) fn has_transport(&self, name: &str) -> bool {
         let machines = self.summary.machines.iter();
         machines.flat_map(|of| &of.machine.transports).any(|transport| transport.name == name)
@@ -188,8 +188,8 @@ impl<'a> Run<'a> {
         self.summary.placements.iter().find(|placement| placement.is_oversubscribed)
     }
 
-    /// Seconds for which ranks were ready to run and had no processor: counted by the kernel, or else what they were
-    /// not running, where their processors were busy.
+    /// Seconds for which ranks were ready to run and had no processor: counted by the kernel, or else the time
+    /// that they were not running while their processors were busy.
     pub(super) fn waits_for_processors(&self) -> Option<(f64, Knowledge)> {
         let used = self.summary.resources.as_ref()?;
         if let Some(wait) = &used.processor_wait_s {
@@ -223,7 +223,7 @@ pub(super) fn time_of(call: &CallSummary) -> Time {
     Time { seconds, error: call.time_error_s.unwrap_or(0.0) }
 }
 
-/// How well that is known.
+/// How well it is known.
 pub(super) fn knowledge_of(time: Time) -> Knowledge {
     if time.error == 0.0 { Knowledge::Exact } else { Knowledge::Sampled }
 }
@@ -244,12 +244,12 @@ pub(super) fn exact(what: &str, value: f64, unit: &str, shown_by: &str) -> Evide
     }
 }
 
-/// The value of a setting, where that is a number.
+/// The value of a setting, if it is a number.
 pub(super) fn setting(name: &str, value: &str, shown_by: &str) -> Option<Evidence> {
     Some(exact(name, value.parse().ok()?, "", shown_by))
 }
 
-/// One that a model gives.
+/// A number from a model.
 pub(super) fn estimated(what: &str, value: f64, unit: &str, shown_by: &str) -> Evidence {
     Evidence { known: Knowledge::Estimated, ..exact(what, value, unit, shown_by) }
 }

@@ -1,4 +1,4 @@
-//! A run directory: which profiles are in it, and which directories of further processes.
+//! A run directory: which profiles it holds, and which directories of further processes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -21,36 +21,36 @@ pub(crate) struct Directory {
     pub(crate) path: PathBuf,
     /// Further directories with profiles of the same job.
     others: Vec<PathBuf>,
-    /// By rank. Names are made when they are needed: of a million ranks they would take more room
-    /// than the summary.
+    /// By rank. File names are made when needed: for a million ranks they would take more memory than the
+    /// summary.
     pub(crate) files: Vec<RankFile>,
     /// The live files of hosts.
     lives: Vec<LiveFile>,
-    /// Live files that cannot be used: in which of the directories, by name, and why.
+    /// Live files that cannot be used: the directory, the name, and the reason.
     lost: Vec<(usize, String, String)>,
     /// The summary that the ranks themselves wrote (`GYAN_REDUCE`) instead of a profile each.
     pub(crate) reduced_in_mpi: Option<Box<Summary>>,
 }
 
-/// Where what is known of one rank is.
+/// Where the data of one rank is.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) struct RankFile {
     pub(crate) rank: u32,
-    /// In which of the directories it is.
+    /// The directory that holds it.
     part: usize,
-    /// In which of the live files it is; none: in a profile of its own.
+    /// The live file that holds it; none when it has its own profile.
     live: Option<usize>,
 }
 
 impl RankFile {
-    /// Whether it is known from a live file only.
+    /// Whether only a live file has it.
     pub(crate) fn is_live(self) -> bool {
         self.live.is_some()
     }
 }
 
 impl Directory {
-    /// The summary of a run, and nothing of its ranks: from a page, or from a file.
+    /// The summary of a run without profiles: from a page, or from a file.
     pub(crate) fn of_summary(path: &Path, summary: Summary) -> Directory {
         Directory {
             path: path.to_owned(),
@@ -62,14 +62,14 @@ impl Directory {
         }
     }
 
-    /// The profiles in `path`; what live files have of ranks without a profile, or of which a later
-    /// process has none.
+    /// The profiles in `path`, and the data in live files of ranks that have no profile, or none of their
+    /// latest process.
     pub(crate) fn open(path: &Path) -> Result<Directory, Error> {
         Directory::open_all(path, &[])
     }
 
-    /// The same with the profiles of one job that are in several directories. Of a rank that is in two of them the
-    /// profile counts before the live file, then what is in the directory that is named first.
+    /// The same for one job whose profiles are in several directories. When a rank is in two of them, a profile
+    /// takes precedence over a live file, then the directory named first.
     pub(crate) fn open_all(path: &Path, others: &[PathBuf]) -> Result<Directory, Error> {
         let mut directory = Directory {
             path: path.to_owned(),
@@ -107,15 +107,15 @@ impl Directory {
             let path = directory.path.display();
             let ranks = say::ranges(&Vec::from_iter(twice));
             say::warn(format!(
-                "{path}: rank {ranks} is in more than one of the directories; a profile counts before a live file, \
-                 then the directory that is named first"
+                "{path}: rank {ranks} is in more than one of the directories; a profile takes \
+                 precedence over a live file, then the directory that is named first"
             ));
         }
         directory.reduced_in_mpi = directory.find_reduced().map(Box::new);
         Ok(directory)
     }
 
-    /// What there is of ranks in one of the directories.
+    /// The data on ranks in one of the directories.
     fn find(&mut self, part: usize, place: &Path) -> Result<Vec<RankFile>, Error> {
         let Found { ranks, lives } = Found::in_directory(place)?;
         let mut files: Vec<RankFile> =
@@ -144,14 +144,14 @@ impl Directory {
         self.places().nth(part).unwrap_or(&self.path)
     }
 
-    /// What a message calls what has this name.
+    /// How a message names the file of this name.
     pub(crate) fn place(&self, name: &str) -> PathBuf {
         let file = self.files.iter().find(|file| self.name(**file) == name).map(|file| file.part);
         let lost = || self.lost.iter().find(|(_, lost, _)| lost == name).map(|(part, ..)| *part);
         self.place_of(file.or_else(lost).unwrap_or(0)).join(name)
     }
 
-    /// It is of a run before the last one when the profiles are of another job.
+    /// It belongs to an earlier run when the profiles are of another job.
     fn find_reduced(&self) -> Option<Summary> {
         let summary =
             self.places().find_map(|place| read_summary(&place.join(SUMMARY_FILE)).ok())?;
@@ -163,7 +163,7 @@ impl Directory {
         is_theirs.then_some(summary)
     }
 
-    /// What messages call that which is known of a rank.
+    /// How messages name the data of a rank.
     pub(crate) fn name(&self, file: RankFile) -> String {
         match file.live.and_then(|at| self.lives.get(at)) {
             Some(live) => format!("{}: rank {}", name_of(live.path()), file.rank),
@@ -171,7 +171,7 @@ impl Directory {
         }
     }
 
-    /// The file that holds the profile of a rank, and nothing else.
+    /// The file that holds only the profile of a rank.
     pub(crate) fn file_of(&self, file: RankFile) -> Option<PathBuf> {
         file.live.is_none().then(|| self.profile_of(file))
     }
@@ -187,7 +187,7 @@ impl Directory {
         self.lives.iter().filter(is_whole).map(LiveFile::path)
     }
 
-    /// Says of other hosts whose ranks may run or be dead since when nothing more is known of them.
+    /// For other hosts, whose ranks may be running or dead, says when they were last heard from.
     pub(crate) fn warn_of_silence(&self) {
         let here = killed::this_host();
         let silent = self.lives.iter().enumerate().filter_map(|(at, live)| {
@@ -199,7 +199,8 @@ impl Directory {
             let since = humantime::format_duration(Duration::from_secs(since));
             (live.host != here && !ranks.is_empty()).then(|| {
                 format!(
-                    "{}: host {} wrote it last {since} ago; whether rank {} runs cannot be told from here",
+                    "{}: host {} last wrote it {since} ago; whether rank {} is running cannot be \
+                     told from here",
                     live.path().display(),
                     live.host,
                     say::ranges(&ranks)
@@ -225,7 +226,7 @@ impl Directory {
         check(file.rank, &profile).map(|()| profile)
     }
 
-    /// The same for one who reads many.
+    /// The same for a caller that reads many.
     pub(crate) fn read_with<'a>(
         &self,
         reader: &'a mut RankReader,
@@ -238,8 +239,8 @@ impl Directory {
         check(file.rank, profile).map(|()| profile)
     }
 
-    /// What a live file knows of a rank, and how it ended. A run that goes on may have written the profile
-    /// meanwhile.
+    /// What a live file knows of a rank, and how the rank ended. If the run is still going, it may have written
+    /// the profile meanwhile.
     fn read_live(&self, at: usize, file: RankFile) -> Result<RankProfile, String> {
         let profile = || read_rank(&self.profile_of(file)).map_err(why);
         let Some(live) = self.lives.get(at) else { return profile() };
@@ -254,7 +255,7 @@ impl Directory {
         }
     }
 
-    /// Of two files that know something of one rank the one that was written later.
+    /// Of two files about the same rank, the one written later.
     fn later(&self, one: RankFile, other: RankFile) -> RankFile {
         let when = |file: RankFile| {
             let job = self.read(file).ok()?.job;
@@ -285,12 +286,12 @@ fn check_jobs(jobs: &[(PathBuf, Option<String>)]) -> Result<(), Error> {
     Ok(())
 }
 
-/// A profile under the name of another rank is in no order.
+/// A profile under the name of another rank would be out of order.
 pub(crate) fn check(rank: u32, profile: &RankProfile) -> Result<(), String> {
     if profile.rank == rank {
         Ok(())
     } else {
-        Err(format!("is the profile of rank {}; give it back its name", profile.rank))
+        Err(format!("is the profile of rank {}; rename it back", profile.rank))
     }
 }
 
@@ -345,7 +346,7 @@ impl Found {
     }
 }
 
-/// Names the run directories inside of this one, on stderr: they have reports of their own.
+/// Names the run directories inside this one on stderr: they have reports of their own.
 pub(crate) fn name_nested(directory: &Path) {
     let nested = nested(directory);
     let lines = nested.iter().map(|inner| {
@@ -360,8 +361,8 @@ pub(crate) fn name_nested(directory: &Path) {
     });
 }
 
-/// The run directories inside of `directory`: of processes that the program spawned, and of
-/// further starts by one launcher.
+/// The run directories inside `directory`: those of processes that the program spawned, and of further starts
+/// by the same launcher.
 pub(crate) fn nested(directory: &Path) -> Vec<PathBuf> {
     let named = |path: &PathBuf| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();

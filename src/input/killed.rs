@@ -1,16 +1,16 @@
-//! What a live file does not say: whether its process is still there.
+//! Is the process of a live file still running? The file itself does not say.
 
 use std::fs;
 use std::time::SystemTime;
 
 use gyan_results::{Ending, RankProfile};
 
-/// A clock that was set since is off by less.
+/// If the clock was set since then, it is off by less.
 const TOLERANCE_S: f64 = 2.0;
-/// `USER_HZ`, in which `/proc` tells times: 100 on every processor that Linux has MPI for.
+/// `USER_HZ`, the unit of times in `/proc`: 100 on every processor with MPI on Linux.
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// Tells how a rank ended that left no profile. `gone`: the keeper of its host saw the end of its process.
+/// Tells how a rank without a profile ended. `gone`: the keeper of its host saw its process end.
 pub(crate) fn tell(profile: &mut RankProfile, gone: bool) {
     if profile.end.how != Ending::Running {
         return;
@@ -28,13 +28,13 @@ pub(crate) fn tell(profile: &mut RankProfile, gone: bool) {
     };
 }
 
-/// The name of this host, as libgyan.so notes it.
+/// The name of this host, as libgyan.so records it.
 pub(crate) fn this_host() -> String {
     let name = fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     name.trim().to_owned()
 }
 
-/// Whether the process is there; a later one may have its number.
+/// Whether the process is running; a later one may have the same id.
 fn is_there(profile: &RankProfile) -> bool {
     let Some(age_s) = age_s(profile.pid) else { return false };
     let Ok(started) = humantime::parse_rfc3339(&profile.job.started) else { return true };
@@ -42,10 +42,10 @@ fn is_there(profile: &RankProfile) -> bool {
     age_s + TOLERANCE_S >= since.as_secs_f64()
 }
 
-/// For how long a process has been there.
+/// How long a process has been running.
 fn age_s(pid: u32) -> Option<f64> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The program's name, in parentheses, may hold anything.
+    // The program's name, in parentheses, may contain anything.
     let (_, rest) = stat.rsplit_once(')')?;
     let mut fields = rest.split_ascii_whitespace();
     // A zombie has ended.

@@ -1,5 +1,5 @@
-//! Where do profiles come from, a run directory or a pack, and what is reduced of them? Nothing here
-//! decides what is shown.
+//! Where do profiles come from, a run directory or a pack, and how are they reduced? Nothing here decides what
+//! is shown.
 
 pub(crate) mod directory;
 mod killed;

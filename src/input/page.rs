@@ -12,22 +12,23 @@ use gyan_results::{Summary, json_line, parse_summary};
 
 use crate::error::{Error, reason};
 
-/// What the summary is between: an element that no browser runs or shows. It is compressed by zstd, in Base64.
+/// The tags around the summary: an element that no browser runs or shows. The summary is compressed with zstd
+/// and encoded in Base64.
 const BEGIN: &str = "<script type=\"application/zstd\" id=\"gyan-summary\">";
 const END: &str = "</script>";
-/// What a page begins with.
+/// The first bytes of a page.
 const PAGE: &[u8] = b"<!DOCTYPE html>";
-/// More compresses little better, and takes longer.
+/// Higher levels compress little better and take longer.
 const LEVEL: i32 = 9;
 /// A damaged page must not fill the memory.
 const BYTES_AT_MOST: u64 = 1 << 30;
 
-/// Bytes of the element: a page is to stay below 1 MB whatever the run is.
+/// Limit of the element in bytes: a page must stay below 1 MB for any run.
 const ELEMENT_AT_MOST: usize = 400_000;
-/// Ranks and pairs of hosts that are kept of more, those with the most bytes.
+/// How many ranks and pairs of hosts are kept of more: those with the most bytes.
 const KEPT_AT_MOST: usize = 1024;
-/// What grows with the square of the run, or with its ranks: what it is, and how it is left out. In the order in which one
-/// can do without it.
+/// Data that grows with the ranks or with their square: what it is, and how to leave it out. The most
+/// dispensable comes first.
 const DETAILS: [Detail; 5] = [
     ("what each rank sent to each other rank", |summary| {
         summary.peers.iter_mut().for_each(|traffic| traffic.matrix.clear());
@@ -80,14 +81,14 @@ pub(crate) fn element(summary: &Summary) -> io::Result<(String, Vec<&'static str
     Ok((element, left_out))
 }
 
-/// Whether a file is a page, of gyan or of somebody else.
+/// Whether a file is an HTML page, by gyan or by anybody else.
 pub(crate) fn is_page(file: &Path) -> bool {
     let mut begin = [0; PAGE.len()];
     let read = File::open(file).and_then(|mut file| file.read_exact(&mut begin));
     read.is_ok() && begin.eq_ignore_ascii_case(PAGE)
 }
 
-/// Whether a page is that of a run: those of comparisons have no summary.
+/// Whether a page is of a run: pages of comparisons have no summary.
 pub(crate) fn is_of_run(file: &Path) -> bool {
     is_page(file) && fs::read_to_string(file).is_ok_and(|text| text.contains(BEGIN))
 }

@@ -1,4 +1,4 @@
-//! Several runs: to be compared, or to see how they grow.
+//! Several runs, to compare them or to see how they grow.
 
 use std::fs;
 use std::io;
@@ -10,22 +10,22 @@ use crate::error::{Error, reason};
 use crate::input::source::Source;
 use crate::input::{directory, packed, page};
 
-/// Runs are looked for in directories of directories (`gyan run --alternate`), and no deeper.
+/// Runs are searched for in directories of directories (`gyan run --alternate`), but no deeper.
 const DEPTH: usize = 2;
 
 /// What is known of a run, of all ranks together.
 pub(crate) struct Run {
     pub(crate) path: PathBuf,
     pub(crate) summary: Summary,
-    /// Whether all ranks are in it, to their end. What is missing was said on stderr.
+    /// Whether it has all ranks, up to their end. Missing ones were reported on stderr.
     pub(crate) is_complete: bool,
 }
 
-/// The runs at `paths`: each is a run directory, a pack, a page, a summary, or a directory of runs, which has one of these for
-/// each (as `gyan run --repeat` leaves them) and gives them in the order of their names.
+/// The runs at `paths`: each is a run directory, a pack, a page, a summary, or a directory of runs, which holds
+/// one of these for each run (as `gyan run --repeat` leaves them) and yields them in the order of their names.
 ///
 /// # Errors
-/// Where there is no run, or it cannot be read.
+/// When there is no run, or it cannot be read.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Run>, Error> {
     let mut runs = Vec::new();
     for path in paths {
@@ -80,7 +80,7 @@ fn collect(path: &Path, depth: usize, runs: &mut Vec<PathBuf>) -> io::Result<()>
     inside.iter().try_for_each(|path| collect(path, depth - 1, runs))
 }
 
-/// By what files are sorted so that run-2 comes before run-10: what is before the first number, the number, the whole name.
+/// The key that sorts run-2 before run-10: the text before the first number, the number, the whole name.
 fn natural(path: &Path) -> (String, Option<u64>, String) {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let begin = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());

@@ -1,5 +1,5 @@
-//! Where profiles come from, a run directory or a pack, and what is made of all of them without
-//! holding more than a few at a time.
+//! Where profiles come from, a run directory or a pack, and how to process them all while holding only a few at
+//! a time.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, IsTerminal};
@@ -20,14 +20,14 @@ use crate::input::packed::Packed;
 use crate::input::page;
 use crate::say;
 
-/// Profiles that are compressed together in a pack: the more, the smaller it is; the fewer, the sooner
-/// one is read, and the fewer are lost when a byte is damaged. And those that one thread reads at once
-/// where whole profiles are needed.
+/// Profiles that are compressed together in a pack. More make it smaller; fewer make a single one faster to
+/// read, and lose fewer when a byte is damaged. Also the number that one thread reads at once where whole
+/// profiles are needed.
 pub(crate) const PART: usize = 16;
-/// Ranks that one thread reduces before what it made of them is merged: with few, what is allocated for
-/// one of them is not used often enough by the others; with many, threads wait for the last at the end.
+/// Ranks that one thread reduces before the result is merged. With too few, allocations are not reused often
+/// enough; with too many, threads wait for the last one at the end.
 const BLOCK: RangeInclusive<u32> = 16..=1024;
-/// Blocks that there should be for each thread.
+/// The least number of blocks for each thread.
 const BLOCKS_PER_THREAD: usize = 8;
 /// A reduction that takes longer shows its progress.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -38,15 +38,14 @@ pub(crate) enum Source {
     Pack(Packed),
 }
 
-/// Ranks that agree in all but their last bits, and where they are: which files of a directory, or which
-/// frames of a pack.
+/// Ranks that agree in all but their last bits, and their place: files of a directory, or frames of a pack.
 struct Block {
     number: u32,
     bits: u32,
     parts: Range<usize>,
 }
 
-/// A profile, or why there is none, and what it is called within the source.
+/// A profile, or why there is none, and its name within the source.
 type Read = Result<RankProfile, String>;
 
 impl Source {
@@ -62,7 +61,7 @@ impl Source {
         }
     }
 
-    /// The same of one job whose profiles are in several directories.
+    /// The same for one job whose profiles are in several directories.
     pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Source, Error> {
         match paths {
             [] => Err(Error::new("gyan", "no run directory", "name one")),
@@ -108,7 +107,7 @@ impl Source {
         }
     }
 
-    /// What a message calls a profile of this source.
+    /// How a message names a profile of this source.
     pub(crate) fn place(&self, name: &str) -> String {
         match self {
             Source::Directory(directory) => directory.place(name).display().to_string(),
@@ -116,7 +115,7 @@ impl Source {
         }
     }
 
-    /// What is in the source and cannot be read, nor told whose it is, and why.
+    /// Parts of the source that cannot be read or attributed to a rank, and why.
     fn lost(&self) -> Box<dyn Iterator<Item = (&str, &str)> + '_> {
         match self {
             Source::Directory(directory) => Box::new(directory.lost()),
@@ -143,8 +142,8 @@ impl Source {
         }
     }
 
-    /// What `of` makes of each profile of `job`, in the order of the ranks. What cannot be read is
-    /// left out: [`warn_of_gaps`](Self::warn_of_gaps) has said so.
+    /// What `of` makes of each profile of `job`, in the order of the ranks. Unreadable profiles are left out;
+    /// [`warn_of_gaps`](Self::warn_of_gaps) has reported them.
     pub(crate) fn of_each<T: Send>(
         &self,
         job: &str,
@@ -160,7 +159,7 @@ impl Source {
         (0..self.parts()).into_par_iter().flat_map_iter(of_part).collect()
     }
 
-    /// What `take` keeps of all profiles of `job` together, in no order. What cannot be read is left out.
+    /// What `take` keeps of all profiles of `job` together, in no order. Unreadable profiles are left out.
     pub(crate) fn fold<T: Default + Send>(
         &self,
         job: &str,
@@ -182,7 +181,7 @@ impl Source {
         (0..self.parts()).into_par_iter().fold(T::default, of_part).reduce(T::default, both)
     }
 
-    /// The profiles of `job` one after the other: for what is too much to hold of all of them.
+    /// The profiles of `job` one after the other, for data that is too large to hold for all of them.
     pub(crate) fn one_by_one<'a>(&'a self, job: &'a str) -> impl Iterator<Item = RankProfile> + 'a {
         let profiles: Box<dyn Iterator<Item = RankProfile>> = match self {
             Source::Directory(directory) => {
@@ -206,8 +205,8 @@ impl Source {
         }
     }
 
-    /// The profiles, reduced, here or by the ranks themselves. When there are none, the summary that was
-    /// left of them.
+    /// The profiles, reduced, here or by the ranks themselves. When there are none, the summary that remains of
+    /// them.
     pub(crate) fn summarize(&self) -> Result<Summary, Error> {
         if let Some(summary) = self.reduced_in_mpi() {
             return Ok(summary.clone());
@@ -257,9 +256,9 @@ impl Source {
         parts.into_iter().map(|(number, parts)| Block { number, bits, parts }).collect()
     }
 
-    /// As a binary tree over the ranks: doubles are added up in an order that neither threads nor ranks
-    /// that are missing change. What is merged is gone, so only as many reductions are held as there are
-    /// threads, for each level of the tree.
+    /// A binary tree over the ranks: doubles are added up in an order that depends on neither threads nor
+    /// missing ranks. A merged reduction is freed, so each level of the tree holds only as many as there are
+    /// threads.
     fn reduce(&self, blocks: &[Block], progress: &Progress) -> Reduction {
         match blocks {
             [] => Reduction::default(),
@@ -322,7 +321,7 @@ impl Source {
         read(&summary)
     }
 
-    /// Says what the summary lacks, on stderr. Whether it is complete.
+    /// Says on stderr what the summary lacks. Returns whether it is complete.
     pub(crate) fn warn_of_gaps(&self, summary: &Summary) -> bool {
         let ranks = &summary.ranks;
         let path = self.path().display();
@@ -346,7 +345,7 @@ impl Source {
         self.warn() && ranks.is_complete()
     }
 
-    /// Says on stderr that of most ranks there is no profile, when they reduced them themselves.
+    /// Says on stderr that most ranks have no profile, when they reduced them themselves.
     pub(crate) fn warn_of_few(&self) {
         if let Some(summary) = self.reduced_in_mpi() {
             say::warn(format!(
@@ -358,7 +357,7 @@ impl Source {
         }
     }
 
-    /// Says on stderr what is not in here beside damaged profiles. Whether the source is whole.
+    /// Says on stderr what is missing besides damaged profiles. Returns whether the source is complete.
     pub(crate) fn warn(&self) -> bool {
         match self {
             Source::Directory(directory) => {
@@ -403,8 +402,8 @@ fn read(file: &Path) -> Result<Summary, Error> {
     })
 }
 
-/// That the profiles that are missing can be on other hosts, where they are those of whole hosts with as many ranks as the
-/// hosts that are here, rank by rank in blocks or in turns. What those hosts are called, nobody here knows.
+/// A hint that the missing profiles may be on other hosts: given when they would fill whole hosts with as many
+/// ranks as the hosts that are here, placed in blocks or in turns. The names of those hosts are not known here.
 fn elsewhere(summary: &Summary) -> Option<String> {
     let (ranks, names) = (&summary.ranks, &summary.hosts);
     let hosts = u32::try_from(names.len()).ok()?;
@@ -432,7 +431,7 @@ fn elsewhere(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// A progress bar for who waits longer than a second in front of a terminal.
+/// A progress bar for a user who waits longer than a second at a terminal.
 pub(crate) struct Progress {
     bar: ProgressBar,
     begun: Instant,

@@ -12,6 +12,6 @@ unsafe extern "C" {
 pub(crate) fn version() -> String {
     // SAFETY: gnu_get_libc_version(3) has no preconditions.
     let version = unsafe { gnu_get_libc_version() };
-    // SAFETY: it gives a string that is never freed.
+    // SAFETY: it returns a string that is never freed.
     unsafe { CStr::from_ptr(version) }.to_string_lossy().into_owned()
 }

@@ -1,4 +1,4 @@
-//! What kind of file is a program? What keeps libgyan.so out of it can be seen before it runs.
+//! What kind of file is a program? Whatever keeps libgyan.so out of it shows before it runs.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File};
@@ -16,7 +16,7 @@ use crate::launch::launcher::{self, Launcher};
 pub(crate) struct Executable {
     pub(crate) path: PathBuf,
     pub(crate) kind: Kind,
-    /// Runs with other rights than its user's, so that the dynamic loader takes no orders.
+    /// Runs with other rights than its user's, so the dynamic loader ignores `LD_PRELOAD`.
     pub(crate) privileged: bool,
 }
 
@@ -32,13 +32,13 @@ pub(crate) enum Kind {
     Dynamic {
         /// The dynamic loader.
         loader: String,
-        /// The MPI library that it names itself; others come with its libraries, or by dlopen.
+        /// The MPI library that it names itself; others are loaded by its libraries, or by dlopen.
         mpi: Option<String>,
     },
     Unknown,
 }
 
-/// Whether a library of this file name is one of MPI.
+/// Whether a file name is that of an MPI library.
 pub(crate) fn is_mpi_library(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     ["libmpi.so", "libmpich.so", "libmpi_abi.so", "libmpi_", "libmpich-", "libmpich_"]
@@ -46,9 +46,9 @@ pub(crate) fn is_mpi_library(path: &str) -> bool {
         .any(|known| name.starts_with(known))
 }
 
-/// The program that `words` run: the first one that says itself that it uses MPI, or else the first.
-/// Others stand before it: shells, `env`, interpreters. Where the options of the launcher do not tell which words are
-/// those of programs, it can be any.
+/// The program that `words` run: the first one that names an MPI library, or else the first. Shells, `env` and
+/// interpreters may come before it. When the launcher's options do not tell which words are programs, it can be
+/// any word.
 pub(crate) fn target(launcher: Option<Launcher>, words: &[OsString]) -> Option<Executable> {
     let candidates = launcher::programs(launcher, words)
         .unwrap_or_else(|| vec![words.get(1..).unwrap_or_default()]);
@@ -99,7 +99,7 @@ fn kind(path: &Path) -> Kind {
         Some(processor) if Some(&processor) != processor_here().as_ref() => {
             Kind::Foreign(processor)
         }
-        // A file that is damaged is the system's to refuse.
+        // Refusing a damaged file is up to the system.
         Some(_) => of_elf(&bytes).unwrap_or(Kind::Unknown),
         None => Kind::Unknown,
     }
@@ -175,7 +175,7 @@ mod tests {
         let line = format!("mpirun --mca plm_rsh_agent /bin/sh -n 2 {}", own.display());
         assert_eq!(target(&line), Some(own));
         assert_eq!(target("mpirun --mca plm_rsh_agent /bin/sh -n 2 /nonexistent"), None);
-        // Where an option is not known, any word may be a program.
+        // After an unknown option any word may be a program.
         assert_eq!(target("mpirun --not-known /bin/sh"), Some("/bin/sh".into()));
     }
 

@@ -1,4 +1,4 @@
-//! The processes on this host that write what ranks know: is one still at work for a run directory?
+//! The keepers on this host, which write what ranks know: is one still working for a run directory?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// What libgyan.so calls them.
+/// Their process name, as libgyan.so sets it.
 const NAME: &str = "gyan-keeper";
-/// How often they are looked for.
+/// How often to look for them.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
-/// How long one takes, at most, to write what is known now.
+/// The longest time that one takes to write what it knows.
 const NEWS: Duration = Duration::from_millis(500);
 
-/// Waits until none is at work for a run directory, for so long at most. Whether there is none.
+/// Waits, up to a limit, until none is working for a run directory. Returns whether there is none.
 pub(crate) fn have_ended(directory: &Path, patience: Duration) -> bool {
     let begun = Instant::now();
     while !keepers_of(directory).is_empty() {
@@ -26,13 +26,13 @@ pub(crate) fn have_ended(directory: &Path, patience: Duration) -> bool {
     true
 }
 
-/// Has those that are at work for a run directory write what is known now, and waits a moment for it.
+/// Has those that are working for a run directory write what they know, and waits a moment for it.
 pub(crate) fn write_now(directory: &Path) {
     let keepers = keepers_of(directory);
     let changed = || fs::metadata(directory).and_then(|directory| directory.modified()).ok();
     let before = changed();
     for keeper in &keepers {
-        // It may have ended in this moment; a keeper only notes the signal.
+        // It may have ended at this moment; a keeper only notes the signal.
         let _ = kill_process(*keeper, Signal::USR1);
     }
     let begun = Instant::now();
@@ -47,7 +47,7 @@ fn keepers_of(directory: &Path) -> Vec<Pid> {
     processes.filter_map(|entry| keeper(&entry.path(), &directory)).collect()
 }
 
-/// The number of a process that is a keeper for this directory, which is the last word of its command line.
+/// The id of a process if it is a keeper for this directory, the last word of its command line.
 fn keeper(process: &Path, directory: &Path) -> Option<Pid> {
     let number = process.file_name()?.to_str()?.parse().ok()?;
     if fs::read_to_string(process.join("comm")).ok()?.trim_end() != NAME {

@@ -1,4 +1,4 @@
-//! What starts the ranks, and how an environment variable gets to them and to nothing else.
+//! What starts the ranks, and how do environment variables get to them and to nothing else?
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -21,7 +21,7 @@ pub(crate) enum Launcher {
     /// mpiexec of Cray's PALS.
     Pals,
     Jsrun,
-    /// One whose options are not known.
+    /// A launcher whose options are not known.
     Other,
 }
 
@@ -40,10 +40,10 @@ impl Launcher {
     }
 }
 
-/// The launcher that `program` is; none when it is none that is known.
+/// Which launcher `program` is; none when it is not a known one.
 pub(crate) fn launcher(program: &OsStr) -> Option<Launcher> {
     let name = Path::new(program).file_name()?.to_str()?;
-    // A suffix after a dot tells those of several MPIs apart.
+    // A suffix after a dot tells the launchers of several MPIs apart.
     match name.split('.').next()? {
         "mpirun" | "mpiexec" | "orterun" | "prterun" => {}
         "srun" => return Some(Launcher::Slurm),
@@ -260,15 +260,15 @@ mod tests {
         assert_eq!(program_name(Some(Launcher::Hydra), &words("mpiexec -n 2")), None);
     }
 
-    /// The options of each launcher that is installed, as its own help has them, with what follows each. Some helps leave
-    /// out what the manual says.
+    /// The options of each installed launcher, taken from its own help, with the number of words that follow
+    /// each. Some help texts leave out what the manual says.
     #[test]
     fn the_tables_of_options_are_those_of_the_installed_launchers() {
         let help = |program: &str, arguments: &[&str], configuration: &Path| {
             let program = find_executable(OsStr::new(program))?;
             let mut command = Command::new(program);
             command.args(arguments).env("SLURM_CONF", configuration);
-            // Open MPI has no help for root without these.
+            // Open MPI prints no help for root without these.
             command
                 .envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
             Some(String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned())
@@ -313,7 +313,7 @@ mod tests {
             if !line.starts_with('-') {
                 continue;
             }
-            // What an option does stands after a gap.
+            // The description of an option comes after a gap.
             let synopsis = line.split("  ").next().unwrap_or_default();
             let values = synopsis.matches("<arg").count() + synopsis.matches('{').count();
             let is_optional = synopsis.contains("[=");
@@ -321,7 +321,7 @@ mod tests {
                 _ if is_optional => Some(0),
                 _ if synopsis.contains('=') => Some(1),
                 _ if values > 0 => Some(values),
-                // Hydra's help leaves out the values of its own options, and that of Open MPI none.
+                // Hydra's help leaves out the values of its own options; Open MPI's leaves out none.
                 _ if help.contains("{name}") => None,
                 _ => Some(0),
             };

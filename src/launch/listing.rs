@@ -1,4 +1,4 @@
-//! What does an MPI library tell about itself? It is asked in a process of its own, because asking can kill.
+//! What does an MPI library tell about itself? It is asked in a separate process, because asking can kill.
 
 use std::env;
 use std::ffi::OsString;
@@ -17,8 +17,8 @@ use super::preload::{library, preload};
 use super::wait::ending;
 use crate::error::{Error, reason};
 
-/// Names in the environment that change what a library is, or tie this process to a launcher: a
-/// library's defaults are what it has without them.
+/// Environment variables that configure a library, or tie this process to a launcher: the library's defaults
+/// are the values without them.
 const NOT_DEFAULT: [&str; 10] = [
     "OMPI_",
     "PMIX_",
@@ -31,7 +31,7 @@ const NOT_DEFAULT: [&str; 10] = [
     "I_MPI_",
     "MPIEXEC_",
 ];
-/// Of those, what the library needs to run at all.
+/// Those of them that the library needs to run at all.
 const NEEDED: [&str; 2] = ["I_MPI_ROOT", "OMPI_ALLOW_RUN_AS_ROOT"];
 /// Keeps Open MPI from its parameter files.
 const NO_PARAMETER_FILES: (&str, &str) = ("OMPI_MCA_mca_base_param_files", "none");
@@ -52,17 +52,17 @@ pub(crate) enum When {
     AfterInit,
 }
 
-/// A listing works in forked copies of the process. libfabric 1.11's provider for EFA, which Debian 11 has, ends every
-/// process that forks, also where there is no such network, unless one of these is set.
+/// A listing works in forked copies of the process. The EFA provider of libfabric 1.11 (Debian 11) ends every
+/// process that forks, even without such a network, unless one of these is set.
 const FORKS: [&str; 2] = ["RDMAV_FORK_SAFE", "FI_EFA_FORK_SAFE"];
 
-/// In which environment it is asked.
+/// The environment in which it is asked.
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub(crate) enum Surroundings {
     AsTheyAre,
-    /// With gyan's setting to try everything.
+    /// With gyan's setting that tries everything.
     Trying,
-    /// Without what changes it from the library's defaults.
+    /// Without the variables that change the library's defaults.
     Default,
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn on_path(tries: bool) -> Result<Variables, Error> {
     ask(Whose::OnPath, When::AfterInit, surroundings)?.ok_or_else(Error::said)
 }
 
-/// The listing of a library; none on a rank that is not the one to print.
+/// The listing of a library; none on a rank other than the one that prints.
 pub(crate) fn ask(
     whose: Whose,
     when: When,
@@ -107,7 +107,7 @@ pub(crate) fn ask(
         }
         command.env(NO_PARAMETER_FILES.0, NO_PARAMETER_FILES.1);
     }
-    // stdout is the listing's: what the program or the library prints goes to stderr.
+    // stdout is for the listing: output of the program or the library goes to stderr.
     let stderr = io::stderr().as_fd().try_clone_to_owned();
     let stderr = stderr.map_err(|error| Error::new("stderr", reason(&error), "open it"))?;
     let status = command
@@ -127,7 +127,7 @@ pub(crate) fn ask(
     Ok(launcher::rank().is_none_or(|rank| rank == 0).then_some(listing))
 }
 
-/// This command again, which opens the library.
+/// Runs this command again, to open the library.
 fn in_own_process(mpi: &Path, when: When, output: &Path) -> Result<(String, Command), Error> {
     let own = env::current_exe()
         .map_err(|error| Error::new("gyan", reason(&error), "run it by its full path"))?;
@@ -139,7 +139,7 @@ fn in_own_process(mpi: &Path, when: When, output: &Path) -> Result<(String, Comm
     Ok((mpi.display().to_string(), command))
 }
 
-/// A program, whose place the listing takes at its `MPI_Init`.
+/// Runs a program; the listing takes its place at `MPI_Init`.
 fn in_program(words: &[OsString], when: When, output: &Path) -> Result<(String, Command), Error> {
     let Some(program) = words.first() else {
         return Err(Error::new("gyan varlist", "no program", "name it after --"));
@@ -158,7 +158,7 @@ fn in_program(words: &[OsString], when: When, output: &Path) -> Result<(String, 
     Ok((program.display().to_string(), launcher::command(launcher, words, &variables)?))
 }
 
-/// Why there is no listing. When the process ended with gyan's own code, it has said so itself.
+/// Why there is no listing. A process that ended with gyan's own code has already said why.
 fn no_listing(whose: Whose, what: &str, status: ExitStatus) -> Error {
     let end = ending(status);
     if !matches!(whose, Whose::Program(_)) {
@@ -168,7 +168,7 @@ fn no_listing(whose: Whose, what: &str, status: ExitStatus) -> Error {
         return Error::new(
             what,
             format!("the library {end} before it was listed"),
-            "its own words stand above; try -m",
+            "its own output is above; try -m",
         );
     }
     Error::new(

@@ -8,11 +8,11 @@ use std::process::{Command, Stdio};
 use crate::error::Error;
 use crate::launch::launcher::{self, Launcher};
 
-/// Names of the library, in the order in which they are looked for.
+/// Names of the library, in search order.
 const OPEN_MPI: [&str; 2] = ["libmpi.so", "libmpi.so.40"];
 const MPICH: [&str; 4] = ["libmpich.so", "libmpich.so.12", "libmpi.so.12", "libmpi.so"];
 
-/// A command of an MPI on PATH, and the library that it leads to.
+/// An MPI command on PATH, and the library that it leads to.
 pub(crate) struct Lead {
     pub(crate) command: PathBuf,
     pub(crate) library: Option<PathBuf>,
@@ -51,14 +51,14 @@ pub(crate) fn on_path() -> Result<PathBuf, Error> {
     })
 }
 
-/// What `mpicc -show` links with. Every maker's wrapper has this option.
+/// What `mpicc -show` links with. The wrappers of all vendors have this option.
 fn of_compiler() -> Option<PathBuf> {
     let mpicc = launcher::find_executable(OsStr::new("mpicc"))?;
     let output = Command::new(mpicc).arg("-show").stderr(Stdio::null()).output().ok()?;
     library_of_link_line(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// The library that a link line names, in the directories that it names, then in the system's.
+/// The library that a link line names, searched in the directories that it names, then in the system's.
 fn library_of_link_line(line: &str) -> Option<PathBuf> {
     // Intel's wrappers quote directories.
     let line = line.replace('"', "");
@@ -97,8 +97,8 @@ fn first_file(directories: &[PathBuf], names: &[impl AsRef<Path>]) -> Option<Pat
     candidates.into_iter().find(|path| path.is_file()).map(behind_linker_script)
 }
 
-/// The library itself where `path` is a text that tells the linker which one to take, as in MPIs that
-/// come without symbolic links: `INPUT(libmpi.so.40)`.
+/// The library itself when `path` is a linker script, as in MPIs that come without symbolic links:
+/// `INPUT(libmpi.so.40)`.
 fn behind_linker_script(path: PathBuf) -> PathBuf {
     const LONGEST_SCRIPT: u64 = 4096;
     if path.metadata().map_or(0, |file| file.len()) > LONGEST_SCRIPT {
@@ -112,7 +112,7 @@ fn behind_linker_script(path: PathBuf) -> PathBuf {
     }
 }
 
-/// Where the dynamic loader looks by itself, with Debian's directory for this architecture.
+/// The directories that the dynamic loader searches by default, including Debian's for this architecture.
 fn system_directories() -> impl Iterator<Item = PathBuf> {
     let multiarch = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let openmpi = format!("{multiarch}/openmpi/lib");

@@ -1,5 +1,6 @@
-//! Which words of a launcher's command line are its options, and where do the programs begin? What follows each option
-//! is data, one table for each launcher. Nothing is guessed: an option that a table lacks leaves the programs unknown.
+//! Which words of a launcher's command line are its options, and where do the programs begin? The words after
+//! each option are in a table for each launcher. Nothing is guessed: an option that a table lacks leaves the
+//! programs unknown.
 
 use std::ffi::{OsStr, OsString};
 
@@ -8,8 +9,8 @@ use std::ffi::{OsStr, OsString};
 enum Syntax {
     /// Every option is a name, after one or two dashes alike; a value is the next word, or comes after `=`.
     Names,
-    /// As by `getopt_long(3)`: letters in one word, with the value of the last one; names after two dashes, in full or as
-    /// far as they are unambiguous.
+    /// As in `getopt_long(3)`: letters in one word, with the value of the last one; names after two dashes, in
+    /// full or abbreviated if unambiguous.
     Getopt,
 }
 
@@ -27,9 +28,9 @@ pub(crate) struct Options {
     variable: &'static str,
 }
 
-/// mpirun of Open MPI 4.1.4 (`mpirun --help all`) and 5.0 (`ompioptions` of PRRTE 3.0's `schizo_ompi.c`, the long and the
-/// deprecated options in its help-prterun.txt). Left out is what does not take the same in both: `--display-topo`,
-/// `--dvm`, `--help`, `--output-proctable`.
+/// mpirun of Open MPI 4.1.4 (`mpirun --help all`) and 5.0 (`ompioptions` of PRRTE 3.0's `schizo_ompi.c`, the
+/// long and the deprecated options in its help-prterun.txt). Options that differ between the two are left out:
+/// `--display-topo`, `--dvm`, `--help`, `--output-proctable`.
 pub(crate) static OPEN_MPI: Options = Options {
     syntax: Syntax::Names,
     alone: "V allow-run-as-root bind-to-core bind-to-socket bycore bynode byslot continuous d debug debug-daemons \
@@ -67,7 +68,7 @@ pub(crate) static HYDRA: Options = Options {
     variable: "env genv",
 };
 
-/// srun(1) of Slurm 22.05. With `--multi-prog`, which is left out, the program is in a file.
+/// srun(1) of Slurm 22.05. `--multi-prog` is left out, since the program is then in a file.
 pub(crate) static SLURM: Options = Options {
     syntax: Syntax::Getopt,
     alone: "E H I K O Q V X Z bcast compress contiguous disable-status exact exclusive h help hold immediate k \
@@ -100,7 +101,7 @@ pub(crate) static FLUX: Options = Options {
     variable: "",
 };
 
-/// aprun of Cray's ALPS, by the synopsis in its manual; PALS has one for scripts that were written for it.
+/// aprun of Cray's ALPS, from the synopsis in its manual; PALS has one for scripts written for ALPS.
 pub(crate) static APRUN: Options = Options {
     syntax: Syntax::Names,
     alone: "B C T b batch-args bypass-app-transfer q reconnect ss",
@@ -109,12 +110,13 @@ pub(crate) static APRUN: Options = Options {
     variable: "",
 };
 
-/// mpiexec of Cray's PALS: only what was seen in use, because its manual was not at hand. What is missing here makes
-/// rank 0 name the run.
+/// mpiexec of Cray's PALS: only options seen in use, because its manual was not available. With other options,
+/// rank 0 names the run.
 pub(crate) static PALS: Options =
     Options { syntax: Syntax::Names, alone: "", one: "cpu-bind env n ppn", two: "", variable: "" };
 
-/// jsrun of IBM's Job Step Manager: what guides and job scripts of sites use, because its manual was not at hand.
+/// jsrun of IBM's Job Step Manager: options used in guides and job scripts of sites, because its manual was not
+/// available.
 pub(crate) static JSRUN: Options = Options {
     syntax: Syntax::Getopt,
     alone: "",
@@ -125,8 +127,8 @@ pub(crate) static JSRUN: Options = Options {
 };
 
 impl Options {
-    /// The programs that `words` (without the launcher) start, each with its arguments, where `:` separates them. None
-    /// when there is an option that is not known before one of them.
+    /// The programs that `words` (without the launcher) start, separated by `:`, each with its arguments. None
+    /// when an unknown option comes before one of them.
     pub(crate) fn programs<'a>(&self, words: &'a [OsString]) -> Option<Vec<&'a [OsString]>> {
         words.split(|word| word == ":").map(|words| self.program(words)).collect()
     }
@@ -145,7 +147,7 @@ impl Options {
         }
     }
 
-    /// How many words after `word` are its values.
+    /// How many of the words after `word` are its values.
     fn values_after(&self, word: &str, next: Option<&OsString>) -> Option<usize> {
         let dashes = word.len() - word.trim_start_matches('-').len();
         let (name, value) = match word[dashes..].split_once('=') {
@@ -164,12 +166,12 @@ impl Options {
         let (_, words) = words.iter().find(|(names, _)| self.has(names, name))?;
         match value {
             None => Some(*words),
-            // One of two words would be left.
+            // One of the two words would remain.
             Some(_) => (*words < 2).then_some(0),
         }
     }
 
-    /// Letters in one word: the first that takes a value has the rest of the word, or the next one.
+    /// Letters in one word: the first that takes a value gets the rest of the word, or the next one.
     fn after_letters(&self, letters: &str) -> Option<usize> {
         for (at, letter) in letters.char_indices() {
             let end = at + letter.len_utf8();
@@ -186,7 +188,7 @@ impl Options {
         Some(0)
     }
 
-    /// Whether `name` is one of `names`, in full or, with `getopt_long(3)`, as far as it is the beginning of no other.
+    /// Whether `name` is one of `names`, in full or, with `getopt_long(3)`, as an unambiguous prefix.
     fn has(&self, names: &str, name: &str) -> bool {
         if self.syntax == Syntax::Names {
             return listed(names, name);
@@ -200,7 +202,7 @@ impl Options {
             || (beginnings == 1 && !name.is_empty() && names.any(|known| known.starts_with(name)))
     }
 
-    /// How many words follow an option of this name, when there is one.
+    /// How many words follow an option of this name, if it exists.
     #[cfg(test)]
     pub(crate) fn arity(&self, name: &str) -> Option<usize> {
         let words = [(self.alone, 0), (self.one, 1), (self.two, 2), (self.variable, 2)];
@@ -212,7 +214,7 @@ fn listed(names: &str, name: &str) -> bool {
     names.split_whitespace().any(|known| known == name)
 }
 
-/// The words of `flux` after its subcommand, when that starts a program.
+/// The words of `flux` after its subcommand, if that starts a program.
 pub(crate) fn after_subcommand(words: &[OsString]) -> Option<&[OsString]> {
     let words = match words.split_first() {
         Some((first, rest)) if first == "mini" => rest,

@@ -1,4 +1,4 @@
-//! Where is libgyan.so, and what does `LD_PRELOAD` have to be?
+//! Where is libgyan.so, and what must `LD_PRELOAD` be?
 
 use std::env;
 use std::ffi::OsString;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::error::Error;
 
-/// libgyan.so: where the user says, beside this command, or where `scripts/install` and packages put it.
+/// libgyan.so: where the user says, next to this command, or where `scripts/install` and packages put it.
 pub(crate) fn library() -> Result<PathBuf, Error> {
     const NAME: &str = "libgyan.so";
     if let Some(path) = env::var_os("GYAN_LIBRARY").filter(|path| !path.is_empty()) {
@@ -26,7 +26,7 @@ pub(crate) fn library() -> Result<PathBuf, Error> {
     })
 }
 
-/// libgyan.so in front of what is preloaded already.
+/// libgyan.so in front of anything that is already preloaded.
 pub(crate) fn preload(library: &Path) -> OsString {
     let mut preload = library.as_os_str().to_owned();
     if let Some(others) = env::var_os("LD_PRELOAD").filter(|others| !others.is_empty()) {

@@ -1,4 +1,4 @@
-//! A program that gyan started and waits for: how do signals get to it, and how did it end?
+//! A program that gyan started and waits for: how do signals reach it, and how did it end?
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::error::Error;
 /// Runs a command to its end. Signals to gyan end the command, not gyan.
 pub(crate) fn run_and_wait(command: &mut Command) -> Result<ExitStatus, Error> {
     let program = Path::new(command.get_program()).to_owned();
-    // Caught before the program is there, so that no signal ends gyan before the report.
+    // Caught before the program starts, so that no signal ends gyan before the report.
     let signals = Signals::new([SIGINT, SIGQUIT, SIGTERM, SIGHUP])
         .map_err(|error| Error::new("gyan run", error, "run the program without gyan"))?;
     let mut child =
@@ -36,7 +36,7 @@ fn pass_on(mut signals: Signals, child: &Child) {
                 SIGHUP => rustix::process::Signal::HUP,
                 _ => continue,
             };
-            // It may have ended in this moment.
+            // It may have ended at this moment.
             let _ = rustix::process::kill_process(child, signal);
         }
     });

@@ -1,5 +1,5 @@
-//! A table as texts in columns: what the formats for people have in common. Where errors of numbers are
-//! known they get a column of their own.
+//! A table as texts in columns, shared by the formats for people. Known errors of numbers get a column of their
+//! own.
 
 use super::numbers::share;
 use super::text::{text, without_error};
@@ -31,7 +31,7 @@ pub(super) fn cells(section: &Section) -> Cells {
     Cells { columns: columns.collect(), rows: section.rows.iter().map(row).collect() }
 }
 
-/// Whether a row goes on with the one above.
+/// Whether a row continues the one above.
 pub(super) fn is_below(row: &[Value]) -> bool {
     matches!(row.first(), Some(Value::Text(text)) if text.is_empty())
 }

@@ -24,7 +24,7 @@ impl<W: Write> Rows for Csv<W> {
             match cell {
                 Value::Nothing => self.0.write_field(""),
                 Value::Amount(amount) => self.0.write_field(amount.number.to_string()),
-                // CSV has no escapes for control characters: they are gone in the text.
+                // CSV has no escapes for control characters, so they are removed from text.
                 other => self.0.write_field(text(other)),
             }
             .map_err(io_error)?;
@@ -37,7 +37,7 @@ impl<W: Write> Rows for Csv<W> {
     }
 }
 
-/// What went wrong below: that a pipe is closed has to be told from a disk that is full.
+/// The underlying error: a closed pipe must be told from a full disk.
 fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,

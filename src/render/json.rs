@@ -1,4 +1,4 @@
-//! Rows as JSON objects with the keys in the order of the columns: one a line, or an array of them.
+//! Rows as JSON objects with the keys in the order of the columns: one per line, or an array of them.
 
 use std::io::{self, Write};
 use std::mem;
@@ -10,7 +10,7 @@ use super::Rows;
 use super::text::text;
 use crate::view::{Column, Value};
 
-/// What stands before the first row, between two, and after the last.
+/// The text before the first row, between two rows, and after the last.
 type Frame = [&'static str; 3];
 
 const LINES: Frame = ["", "\n", "\n"];
@@ -70,7 +70,7 @@ impl Serialize for Cell<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0 {
             Value::Nothing => serializer.serialize_none(),
-            // JSON has escapes for what a terminal would obey.
+            // JSON has escapes for terminal control characters.
             Value::Text(text) => serializer.serialize_str(text),
             Value::Amount(amount) => amount.number.serialize(serializer),
             Value::Rank(rank) => rank.serialize(serializer),

@@ -1,5 +1,6 @@
-//! Test cases as `JUnit` XML, which CI servers read: a suite a rule, a case for each thing that was judged. There is no
-//! standard; elements and attributes are those that Jenkins, GitLab and GitHub's actions have in common.
+//! Test cases as `JUnit` XML, which CI servers read: a suite per rule, a case for each thing that was judged.
+//! There is no standard; the elements and attributes are those that Jenkins, GitLab and GitHub's actions all
+//! understand.
 
 use std::io::{self, Write};
 

@@ -55,7 +55,8 @@ fn escaped(value: &Value) -> String {
     without_markup(&text(value))
 }
 
-/// Text in which nothing is markup. An underscore inside a word is none, and names read better so.
+/// Text with markup escaped. An underscore inside a word is not markup, and names read better without the
+/// escape.
 fn without_markup(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for c in text.chars() {

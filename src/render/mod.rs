@@ -1,5 +1,5 @@
-//! How does a view read, and where does it stand? One file a format. Rounding, units, alignment and the
-//! taming of control characters happen here; which rows there are, and in which order, does not.
+//! How does a view look? One file per format. Rounding, units, alignment and the taming of control characters
+//! happen here; the choice and order of rows does not.
 
 mod cells;
 mod csv;
@@ -29,11 +29,11 @@ pub(crate) use prose::prose;
 pub(crate) use table::{table, wrapped};
 pub(crate) use text::text;
 
-/// Takes the rows of a long table, in their order.
+/// Takes the rows of a long table, in order.
 pub(crate) trait Rows {
     fn row(&mut self, row: &[Value]) -> io::Result<()>;
 
-    /// Writes what has to come after the last row.
+    /// Writes whatever must follow the last row.
     fn finish(self: Box<Self>) -> io::Result<()>;
 }
 

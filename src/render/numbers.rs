@@ -18,10 +18,10 @@ fn grouped(integer: u128) -> String {
     text
 }
 
-/// As many digits as mean something to a reader.
+/// As many digits as are meaningful to a reader.
 pub(crate) fn double(double: f64) -> String {
     let size = double.abs();
-    // Whole: a mean of equal counts is one of them.
+    // Without decimals: the mean of equal counts is such a number.
     if double.fract() == 0.0 && size < 1e15 {
         let sign = if double < 0.0 { "-" } else { "" };
         let whole = format!("{size:.0}").parse().unwrap_or(0);
@@ -85,7 +85,7 @@ pub(crate) fn bytes(bytes: f64) -> String {
     format!("{scaled:.decimals$} {unit}")
 }
 
-/// A part of a whole, as a percentage.
+/// A fraction of a whole, as a percentage.
 pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0;
     match percent {

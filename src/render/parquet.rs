@@ -1,4 +1,4 @@
-//! Parquet, in row groups, so that what is held does not grow with the table.
+//! Parquet, written in row groups, so that memory does not grow with the table.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -17,9 +17,9 @@ use parquet::schema::parser::parse_message_type;
 use super::Rows;
 use crate::view::{Column, Kind, Value};
 
-/// Rows of a group: some megabytes.
+/// Rows per group: some megabytes.
 const GROUP: usize = 1 << 16;
-/// Texts that are kept because they come again.
+/// How many texts are kept because they are likely to recur.
 const TEXTS_AT_MOST: usize = 1 << 16;
 
 pub(crate) struct Parquet<W: Write + Send> {
@@ -29,7 +29,7 @@ pub(crate) struct Parquet<W: Write + Send> {
     texts: HashMap<String, ByteArray>,
 }
 
-/// A column of the file, as far as it is not written.
+/// The part of a column that has not been written to the file yet.
 struct Buffer {
     /// The column of the table.
     of: usize,
@@ -41,20 +41,20 @@ struct Buffer {
 
 enum Buffered {
     Text(Vec<ByteArray>),
-    /// Integers that fit: a double has none.
+    /// Integers that fit: a double leaves this null.
     Integer(Vec<i64>),
     Double(Vec<f64>),
 }
 
 impl<W: Write + Send> Parquet<W> {
-    /// `table`: its name and what there is a row for, for the metadata of the file.
+    /// `table`: its name and what a row stands for, for the metadata of the file.
     pub(crate) fn new(out: W, table: [&str; 2], columns: &[Column]) -> io::Result<Parquet<W>> {
         let mut schema = "message gyan {\n".to_owned();
         let mut buffers = Vec::new();
         for (of, column) in columns.iter().enumerate() {
             let repetition = if column.required { "REQUIRED" } else { "OPTIONAL" };
             let mut add = |kind: &str, suffix: &str, values: Buffered| {
-                // Text takes whatever is written into it.
+                // Writing to a string cannot fail.
                 let _ = match kind {
                     "STRING" => {
                         writeln!(
@@ -72,7 +72,7 @@ impl<W: Write + Send> Parquet<W> {
                 Kind::Text | Kind::Prose => add("STRING", "", Buffered::Text(Vec::new())),
                 Kind::Integer => add("INT64", "", Buffered::Integer(Vec::new())),
                 Kind::Double => add("DOUBLE", "", Buffered::Double(Vec::new())),
-                // A double alone would lose what is above 2^53.
+                // A double on its own would lose precision above 2^53.
                 Kind::Number => {
                     add("DOUBLE", "", Buffered::Double(Vec::new()));
                     add("INT64", "_integer", Buffered::Integer(Vec::new()));
@@ -162,7 +162,7 @@ impl Buffer {
             _ => false,
         };
         if !is_there && self.required {
-            // Counts of a column that has something in every row: beyond 2^63 there are none.
+            // Counts in a column that is never null: they stay below 2^63.
             if let Buffered::Integer(values) = &mut self.values {
                 values.push(i64::MAX);
             }
@@ -193,7 +193,7 @@ impl Buffer {
 
 fn io_error(error: ParquetError) -> io::Error {
     match error {
-        // What the file system says comes wrapped.
+        // Errors of the file system arrive wrapped.
         ParquetError::External(error) => match error.downcast::<io::Error>() {
             Ok(error) => *error,
             Err(error) => io::Error::other(error.to_string()),

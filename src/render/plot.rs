@@ -1,9 +1,9 @@
-//! Pictures of numbers in letters.
+//! Pictures of numbers made of characters.
 
 use super::numbers::seconds;
 use crate::view::value::Plot;
 
-/// Letters of the longest bar.
+/// Characters of the longest bar.
 const LONGEST: usize = 40;
 /// From 0 to the highest reading.
 const HEIGHTS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];

@@ -10,9 +10,9 @@ use super::cells::{Cells, cells};
 use super::text::text;
 use crate::view::{Kind, Section, View};
 
-/// Remarks longer than this go on in the next line.
+/// Remarks longer than this continue on the next line.
 const NOTE_WIDTH: usize = 100;
-/// What columns of prose have together, with a gap between two.
+/// The width that columns of prose share, including the gaps between them.
 const PROSE_WIDTH: usize = 76;
 const GAP: usize = 4;
 const HEADING: Style = Style::new().effects(Effects::BOLD);

@@ -8,7 +8,7 @@ use crate::say::{printable, ranges};
 use crate::view::Value;
 use crate::view::value::{Amount, Unit};
 
-/// On one line, whatever the names in it hold.
+/// On one line, whatever the names in it contain.
 pub(crate) fn text(value: &Value) -> String {
     match value {
         Value::Nothing => "-".to_owned(),
@@ -28,7 +28,7 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// The same where the error has a column of its own.
+/// The same when the error has a column of its own.
 pub(super) fn without_error(value: &Value) -> String {
     match value {
         Value::Amount(amount) => with_rank(amount, ""),

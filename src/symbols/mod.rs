@@ -1,8 +1,8 @@
-//! Which function and which line does a return address belong to? The answer is in the file that the
-//! program ran from, so it is only to be had as long as that is there and was not built anew.
+//! Which function and which line does a return address belong to? The answer is in the file that the program
+//! ran from, so it is available only while that file exists and has not been rebuilt.
 //!
-//! Nothing in here is an error: an address that has no name is shown as object and offset, and why
-//! is said once for each object.
+//! Nothing in here is an error: an address without a name is shown as object and offset, and the reason is
+//! given once per object.
 
 pub(crate) mod sites;
 pub(crate) mod stacks;
@@ -33,12 +33,12 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// One of which nothing but the address is known.
+    /// A frame of which only the address is known.
     pub(crate) fn nameless(text: &str) -> Frame {
         Frame { function: text.to_owned(), file: None, line: None, offset: None, inlined: false }
     }
 
-    /// What a program calls the code that it made: Python's functions are `py::FUNCTION:FILE`.
+    /// The name that a program gives code that it generated: Python's functions are `py::FUNCTION:FILE`.
     fn of_perf_map(name: &str) -> Frame {
         let python = name.strip_prefix("py::").and_then(|name| name.split_once(':'));
         let (function, file) = python.map_or((name, None), |(name, file)| (name, Some(file)));
@@ -72,22 +72,22 @@ impl Frame {
 /// The objects of a run, each opened once.
 #[derive(Default)]
 pub(crate) struct Symbols {
-    /// By path and build id: the nodes of a run need not have the same files.
+    /// By path and build id: the nodes of a run may have different files.
     objects: BTreeMap<(String, Option<String>), Object>,
 }
 
 struct Object {
-    /// None when nothing is to be had from the file.
+    /// None when the file yields nothing.
     loader: Option<Box<Loader>>,
     /// What a reader of its frames should know.
     remark: Option<String>,
 }
 
 impl Symbols {
-    /// The functions that the call in front of `return_address` is in: the innermost first, those
-    /// that were inlined before the one that they are in. At least one.
+    /// The functions that contain the call before `return_address`, the innermost first: inlined functions come
+    /// before the one that contains them. At least one.
     ///
-    /// The address is one of the symbol table of the object, which had this build id when it ran.
+    /// The address is relative to the symbol table of the object, which had this build id when it ran.
     pub(crate) fn frames(
         &mut self,
         path: &str,
@@ -106,7 +106,7 @@ impl Symbols {
         self.remarks_on(|_| true)
     }
 
-    /// The same of some objects, by path.
+    /// The same for some objects, by path.
     fn remarks_on(&self, wanted: impl Fn(&str) -> bool) -> impl Iterator<Item = &str> {
         let objects = self.objects.iter().filter(move |((path, _), _)| wanted(path));
         objects.filter_map(|(_, object)| object.remark.as_deref())
@@ -185,8 +185,8 @@ fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
     frames
 }
 
-/// The symbol in front of the address. Without the full table (`strip`) there may be functions without
-/// a symbol after it, so the distance is shown too.
+/// The symbol before the address. Without the full table (`strip`), functions without a symbol may follow it,
+/// so the distance is shown too.
 fn of_symbol_table(loader: &Loader, call: u64) -> Option<Frame> {
     let symbol = loader.find_symbol_info(call)?;
     let name = readable(symbol.name());
@@ -248,7 +248,7 @@ mod tests {
 
     use super::*;
 
-    /// Prints the return address of the call in line 6, which the compiler moves into `main`.
+    /// Prints the return address of the call in line 6, which the compiler inlines into `main`.
     const PROGRAM: &str = r#"#include <stdio.h>
 __attribute__((noinline)) void here(void) {
     printf("%lx\n", (unsigned long)__builtin_return_address(0));
@@ -269,7 +269,7 @@ int main(void) {
         fs::write(&source, PROGRAM).unwrap();
         let program = place.path().join("program");
         let mut compiler = Command::new("cc");
-        // Addresses of the file are then those of the process.
+        // Then addresses in the file equal those in the process.
         compiler.args(["-O2", "-no-pie", "-Wl,--build-id"]).args(options).arg(&source);
         assert!(compiler.arg("-o").arg(&program).status().unwrap().success());
         let printed = Command::new(&program).output().unwrap().stdout;

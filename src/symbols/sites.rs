@@ -9,20 +9,20 @@ use serde::Serialize;
 use super::stacks::{Code, Way, way};
 use super::{Frame, Symbols};
 
-/// A place in the program from which a function of MPI is called, by itself or through libraries. All numbers
-/// are those of all ranks together unless said.
+/// A place in the program from which a function of MPI is called, directly or through libraries. Numbers are of
+/// all ranks together unless stated otherwise.
 #[derive(Serialize)]
 pub(crate) struct CallSite<'a> {
     /// The function of MPI.
     pub(crate) function: &'a str,
-    /// The function of the program that calls it; none for all places that were not kept apart.
+    /// The function of the program that calls it; none for all places that are not kept apart.
     pub(crate) caller: Option<Frame>,
     /// The functions that the caller was inlined into, the innermost first.
     pub(crate) inlined_into: Vec<Frame>,
-    /// The functions of libraries between the two, the innermost first, and the files that they are in.
+    /// The library functions between the two, the innermost first, and their files.
     pub(crate) via: Vec<Library>,
     pub(crate) calls: f64,
-    /// The standard error; none where it is not known.
+    /// The standard error; none when it is not known.
     pub(crate) calls_error: Option<f64>,
     pub(crate) timed: u64,
     pub(crate) time_s: f64,
@@ -37,7 +37,7 @@ pub(crate) struct CallSite<'a> {
     pub(crate) worst_rank: u32,
     pub(crate) worst_time_s: f64,
     pub(crate) stacks_taken: u64,
-    /// How the program came there, the way with the most time first.
+    /// How the program got there, the path with the most time first.
     pub(crate) stacks: Vec<Way>,
 }
 
@@ -77,7 +77,7 @@ fn is_program(path: &str) -> bool {
     !path.rsplit('/').next().unwrap_or_default().contains(".so")
 }
 
-/// How to see functions of Python, where there are some and none has a name.
+/// How to see Python functions, when there are some and none has a name.
 fn about_python(sites: &SitesSummary) -> Option<String> {
     let is_python = |path: &str| {
         let file = path.rsplit('/').next().unwrap_or_default();
@@ -111,7 +111,7 @@ struct Group<'a> {
 }
 
 impl<'a> Resolver<'a> {
-    /// A site as it is, or by the places in the program that its stacks come from.
+    /// A site as it is, or divided by the places in the program that its stacks come from.
     fn split(&mut self, site: &'a SiteSummary) -> Vec<CallSite<'a>> {
         let code = |at: &usize| self.codes.get(*at).copied();
         let call = site.call.as_ref().and_then(code);
@@ -137,7 +137,7 @@ impl<'a> Resolver<'a> {
             group.time_s += stack.time_s;
             group.stacks.push(Way { hits: stack.hits, frames: way(&frames, &mut self.symbols) });
         }
-        // What stacks do not tell belongs to the call itself.
+        // Whatever the stacks do not explain belongs to the call itself.
         let (calls, time_s) = (site.calls.sum.as_f64(), site.time_s.sum.as_f64());
         let known_calls: u64 = groups.values().map(|group| group.calls).sum();
         let known_s: f64 = groups.values().map(|group| group.time_s).sum();
@@ -150,7 +150,7 @@ impl<'a> Resolver<'a> {
         let number = groups.len();
         let groups = groups.into_iter();
         let rows = groups.map(|(place, group)| {
-            // With one place all of the site is its.
+            // With only one place, the whole site belongs to it.
             let (of_calls, of_time) = match (number, place) {
                 (1, _) => (1.0, 1.0),
                 (_, Some(_)) => (part(group.calls as f64, calls), part(group.time_s, time_s)),
@@ -186,7 +186,7 @@ impl<'a> Resolver<'a> {
             frames.map(move |frame| Library { frame, object: object.clone() })
         });
         let via = via.collect();
-        // Which stacks were looked at was drawn, unless all were.
+        // The stacks that were recorded are a random sample, unless all were.
         let looks = site.stacks_taken;
         let (calls, time_s) = (site.calls.sum.as_f64(), site.time_s.sum.as_f64());
         let is_drawn = (looks as f64) < calls;
@@ -218,7 +218,7 @@ impl<'a> Resolver<'a> {
     }
 }
 
-/// Code that a program makes at run time is its own when it has a name.
+/// Code generated at run time counts as the program's own if it has a name.
 fn is_of_program(code: Code) -> bool {
     code.object.map_or(code.name.is_some(), |object| is_program(&object.path))
 }

@@ -1,4 +1,4 @@
-//! The call sites of watched receives as functions and lines, and how the program came there.
+//! The call sites of watched receives as functions and lines, and how the program got there.
 
 use gyan_results::{
     Address, CodeAddress, Hit, LoadedObject, Statistic, Summary, WatchSiteSummary, WatchSummary,
@@ -33,14 +33,14 @@ pub(crate) struct Site<'a> {
     pub(crate) worst: &'a Hit,
     pub(crate) worst_rank: u32,
     pub(crate) stacks_taken: u64,
-    /// How the program came there, the most frequent way first.
+    /// How the program got there, the most frequent path first.
     pub(crate) stacks: Vec<Way>,
 }
 
 /// A call stack: the innermost function of the program first, `main` last.
 #[derive(Serialize)]
 pub(crate) struct Way {
-    /// At how many of the hits whose stack was looked at.
+    /// How many of the recorded stacks are this one.
     pub(crate) hits: u64,
     pub(crate) frames: Vec<Frame>,
 }
@@ -98,7 +98,7 @@ fn resolve<'a>(
 pub(super) struct Code<'a> {
     pub(super) object: Option<&'a LoadedObject>,
     address: u64,
-    /// Of code that is in no file.
+    /// For code that is in no file.
     pub(super) name: Option<&'a str>,
 }
 
@@ -129,12 +129,12 @@ impl<'a> Code<'a> {
         self.object.map(|object| object.path.rsplit('/').next().unwrap_or_default())
     }
 
-    /// Whether it is in gyan or in a library of MPI, which have names that begin with `libmpi`.
+    /// Whether it is in gyan or in an MPI library, whose name begins with `libmpi`.
     fn is_below_program(self) -> bool {
         self.is_in(&["libgyan", "libmpi"])
     }
 
-    /// Whether it is in what starts `main` and threads.
+    /// Whether it is in the code that starts `main` and threads.
     fn is_above_program(self) -> bool {
         self.is_in(&["libc.so", "libc-", "libpthread", "ld-linux"])
     }
@@ -144,11 +144,11 @@ impl<'a> Code<'a> {
     }
 }
 
-/// A stack without what is below the program and above it. What starts `main` is the C library's, and is not even
-/// asked for its names.
+/// A stack without the frames below and above the program. The code that starts `main` belongs to the C
+/// library, which is not even asked for names.
 pub(super) fn way(stack: &[Code], symbols: &mut Symbols) -> Vec<Frame> {
     let below = stack.iter().take_while(|code| code.is_below_program()).count();
-    // A stack of nothing else is better than none.
+    // A stack with nothing else is better than none.
     let below = if below == stack.len() { 0 } else { below };
     let above = stack.iter().rev().take_while(|code| code.is_above_program()).count();
     let length = stack.len().saturating_sub(below + above);
@@ -172,7 +172,7 @@ mod tests {
         Address { object: Some(object), address }
     }
 
-    /// A receive that is called at the innermost of `frames`, in objects of which no file is there.
+    /// A receive called at the innermost of `frames`, in objects whose files do not exist.
     fn watch(frames: Vec<Address>) -> WatchSummary {
         let statistic = Statistics::of(Number::Integer(1), 0).finish().unwrap();
         let object = |name: &str| LoadedObject { path: format!("/gone/{name}"), build_id: None };
@@ -209,7 +209,7 @@ mod tests {
     #[test]
     fn the_program_is_at_the_top_and_the_c_library_not_at_the_end() {
         let stack = vec![address(1, 1), address(0, 2), address(2, 3), address(0, 4), address(2, 5)];
-        // A function that the C library calls back is the program's.
+        // A function that the C library calls back belongs to the program.
         let expected = ["app+0x2", "libc.so.6+0x3", "app+0x4"].map(str::to_owned).to_vec();
         assert_eq!(names(stack), ("app+0x2".to_owned(), expected));
     }

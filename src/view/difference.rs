@@ -1,4 +1,4 @@
-//! What differs between two listings.
+//! The differences of two listings.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,7 +7,7 @@ use gyan_results::{Class, Variables};
 use super::value::{Value, line, row};
 use super::{Section, View, cut, headings, texts};
 
-/// A value is cut there.
+/// The length at which a value is cut.
 const VALUE_AT_MOST: usize = 40;
 
 /// Added, removed and changed variables from `a` to `b`.
@@ -37,7 +37,7 @@ fn values(listing: &Variables) -> BTreeMap<&str, String> {
     named.collect()
 }
 
-/// Names of control variables whose value in `b` is another than in `a`, or that `a` lacks.
+/// Names of control variables whose value in `b` differs from `a`, or that `a` lacks.
 pub(crate) fn changed<'b>(a: &Variables, b: &'b Variables) -> Vec<&'b str> {
     let before = values(a);
     let now = values(b);

@@ -1,4 +1,4 @@
-//! What `gyan doctor` shows: what was looked at, what the library exports, and what would show more.
+//! What `gyan doctor` shows: what it checked, what the library exports, and what would show more.
 
 use gyan_results::{Check, Diagnosis, Exports, Switch, Verdict};
 

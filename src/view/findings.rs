@@ -1,4 +1,4 @@
-//! What a run says of itself: findings, the first ones in short, or all with what they rest on.
+//! The findings of a run: the first ones in short, or all with their evidence.
 
 use gyan_results::{Actor, Efficiencies, Evidence, Finding, Knowledge, Summary};
 
@@ -7,7 +7,7 @@ use super::value::{Amount, Unit, Value, line, row, seconds, share};
 use super::{Section, View, numbers, texts};
 use gyan_results::Fidelity;
 
-/// Of no use to who has not asked.
+/// Of no use unless asked for.
 const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
 
 /// Findings on the first screen.
@@ -46,7 +46,7 @@ fn with_directory(command: &str, directory: &str) -> String {
     command.replace(" DIR", &format!(" {directory}"))
 }
 
-/// ` (2.6 s of a rank, 47 %)`, where there is anything at stake.
+/// ` (2.6 s of a rank, 47 %)`, if anything is at stake.
 fn at_stake(finding: &Finding) -> Value<'_> {
     match (finding.at_stake_s, finding.at_stake_share) {
         (Some(_), Some(part)) => line![" [", share(part), " of the run]"],
@@ -155,12 +155,12 @@ fn section<'a>(
     }
 }
 
-/// Who can do something.
+/// Who can act on it.
 pub(crate) fn actor(acts: Actor) -> &'static str {
     match acts {
-        Actor::Program => "who writes the program",
-        Actor::Run => "who starts the run",
-        Actor::System => "who runs the machine",
+        Actor::Program => "whoever writes the program",
+        Actor::Run => "whoever starts the run",
+        Actor::System => "whoever runs the machine",
         Actor::Measurement => "nobody: it is about the numbers",
     }
 }

@@ -1,4 +1,4 @@
-//! What stands above the tables of a run or a library: which program, on which ranks, with which MPI.
+//! The headings above the tables of a run or a library: which program, on which ranks, with which MPI.
 
 use gyan_results::{Job, Mpi, PhaseSummary, Summary};
 
@@ -6,7 +6,7 @@ use super::machine::oversubscribed;
 use super::value::{Value, integer, line, seconds};
 use super::{cut, plural};
 
-/// A command line of more characters loses the directories of its program, and what is then too much at its end.
+/// A longer command line loses the directories of its program, and then characters at its end.
 const COMMAND_AT_MOST: usize = 60;
 
 pub(super) fn title(summary: &Summary) -> Value<'_> {
@@ -38,7 +38,7 @@ pub(super) fn library_and_job(summary: &Summary) -> Value<'_> {
     line![library(&summary.mpi), ", job ", job, ", ", started]
 }
 
-/// What the user says of a run.
+/// The user's labels of a run.
 pub(super) fn labels(summary: &Summary) -> Option<Value<'_>> {
     let labels = summary.job.labels.iter().map(|label| format!("{}={}", label.name, label.value));
     let labels: Vec<String> = labels.collect();
@@ -50,7 +50,7 @@ pub(super) fn command(job: &Job) -> String {
     if job.command.is_empty() { "(not recorded)".into() } else { job.command.join(" ") }
 }
 
-/// What a command is known by: its arguments say more than the directory of its program.
+/// A short form of a command: its arguments say more than the directory of its program.
 fn short_command(job: &Job) -> String {
     let whole = command(job);
     let by_path = job.command.first().and_then(|program| program.rfind('/'));
@@ -75,7 +75,7 @@ pub(super) fn library(mpi: &Mpi) -> String {
     }
 }
 
-/// How a phase is called in a report: what was outside of all has a name too.
+/// The name of a phase in a report: time outside all phases has a name too.
 pub(crate) fn phase_name(phase: &PhaseSummary) -> &str {
     name_of_phase(&phase.name)
 }

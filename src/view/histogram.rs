@@ -1,5 +1,5 @@
-//! Histograms with classes that double: how long calls took and how much they moved, which values sampled variables
-//! had, and what callbacks measured of messages.
+//! Histograms with classes that double: how long calls took and how much they moved, the values of sampled
+//! variables, and what callbacks measured of messages.
 
 use gyan_results::{CallSummary, MessageSource, MetricSummary, SamplesSummary, Summary, Traffic};
 use serde::Serialize;
@@ -11,29 +11,30 @@ use super::{Kind, Section, View, column, headings, numbers};
 
 #[derive(Serialize)]
 pub(crate) struct Histogram {
-    /// `call` (seconds of a call), `size` (bytes that a call moved), `pvar` (a reading, of a vector the sum over the elements), or
-    /// `message` (a time in seconds or a length, as callbacks of the library told).
+    /// `call` (seconds of a call), `size` (bytes that a call moved), `pvar` (a reading; for a vector, the sum
+    /// over the elements), or `message` (a time in seconds or a length, as reported by callbacks of the
+    /// library).
     pub(crate) kind: &'static str,
     pub(crate) name: String,
     pub(crate) object: Option<String>,
     #[serde(skip)]
     unit: Unit,
-    /// From the first that is not empty to the last.
+    /// From the first non-empty bar to the last.
     pub(crate) bars: Vec<Bar>,
 }
 
-/// How many numbers were at least `from` and `below` that.
+/// How many numbers were at least `from` and below `below`.
 #[derive(Serialize)]
 pub(crate) struct Bar {
     pub(crate) from: f64,
     pub(crate) below: f64,
     pub(crate) count: u64,
-    /// Of calls by size, what they moved together.
+    /// For calls by size, the bytes that they moved together.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) bytes: Option<u64>,
 }
 
-/// Of the functions and variables of a run whose name matches.
+/// The histograms of the functions and variables of a run whose name matches.
 pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogram> {
     let of_call = |call: &CallSummary| Histogram {
         kind: "call",
@@ -50,7 +51,7 @@ pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogra
         bars: bars(&samples.histogram, 1.0),
     };
     let calls = summary.calls.iter().filter(|call| pattern.matches(&call.name)).map(of_call);
-    // The number of a state is no size.
+    // The number of a state is not a quantity.
     let samples = summary.samples.iter().filter(|samples| samples.states.is_empty());
     let samples = samples.filter(|samples| pattern.matches(&samples.name)).map(of_samples);
     let messages = summary.messages.iter().flat_map(|messages| {
@@ -63,7 +64,7 @@ pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogra
     all.filter(|histogram| !histogram.bars.is_empty()).collect()
 }
 
-/// How much calls moved, of each function that moved anything, the one that moved most first.
+/// How much calls moved, for each function that moved anything, the one that moved most first.
 pub(crate) fn sizes(summary: &Summary) -> Vec<Histogram> {
     let bytes = |of: &Histogram| of.bars.iter().filter_map(|bar| bar.bytes).sum::<u64>();
     let mut sizes: Vec<Histogram> = sizes_of(summary).filter(|of| bytes(of) > 0).collect();
@@ -120,7 +121,7 @@ fn section(histogram: &Histogram) -> Section<'_> {
     let unit = histogram.unit;
     let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
     let longest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
-    // Sizes are few, and far from each other.
+    // There are few sizes, far apart.
     let shown = histogram.bars.iter().filter(|bar| bar.count > 0 || histogram.kind != "size");
     let rows = shown.map(|bar| {
         let part = share(bar.count as f64 / total as f64);

@@ -38,7 +38,7 @@ fn names(names: &[String]) -> Value<'_> {
     }
 }
 
-/// How a rule calls one of its rows.
+/// How a rule names one of its rows.
 fn what(row: &JudgedRow) -> Value<'_> {
     match row.rule {
         CheckRule::Calls => line!["calls of ", &row.what],
@@ -60,7 +60,7 @@ fn amount(row: &JudgedRow, number: Option<Number>) -> Value<'_> {
     number.map(|number| unit.of(number)).into()
 }
 
-/// By which part of what it was a number grew.
+/// The growth of a number, relative to what it was.
 fn growth(row: &JudgedRow) -> Value<'_> {
     match (row.baseline, row.now) {
         (Some(before), Some(now)) if before.as_f64() > 0.0 => {
@@ -74,7 +74,7 @@ fn failed(judgement: &Judgement, rule: CheckRule) -> impl Iterator<Item = &Judge
     judgement.failed().filter(move |row| row.rule == rule)
 }
 
-/// Counts, those of a rule together, the one that grew most first.
+/// Counts, grouped by rule, the one that grew most first.
 fn grown(judgement: &Judgement) -> Option<Section<'_>> {
     let ratio = |row: &&JudgedRow| {
         let [before, now] = [row.baseline, row.now].map(|of| of.map_or(0.0, Number::as_f64));
@@ -99,7 +99,7 @@ fn grown(judgement: &Judgement) -> Option<Section<'_>> {
     (!rows.is_empty()).then_some(Section { title, columns, rows, notes: Vec::new() })
 }
 
-/// Runs that did not come to their end.
+/// Runs that did not finish.
 fn cut_short(judgement: &Judgement) -> Option<Section<'_>> {
     let said = failed(judgement, CheckRule::Ended);
     let notes: Vec<Value> = said.map(|of| line![&of.what, ": ", of.remark.as_ref()]).collect();
@@ -165,7 +165,7 @@ fn checked(judgement: &Judgement) -> Section<'_> {
 
 fn about(rule: CheckRule) -> &'static str {
     match rule {
-        CheckRule::Ended => "runs that came to their end",
+        CheckRule::Ended => "runs that finished",
         CheckRule::Calls => "calls of functions",
         CheckRule::Bytes => "bytes of functions",
         CheckRule::Messages => "messages and accesses",
@@ -174,7 +174,7 @@ fn about(rule: CheckRule) -> &'static str {
     }
 }
 
-/// The time that is the least likely by chance.
+/// The time change that is least likely to be chance.
 fn closest(judgement: &Judgement) -> Value<'_> {
     let by_p = |one: &&JudgedRow, other: &&JudgedRow| {
         one.p.unwrap_or(1.0).total_cmp(&other.p.unwrap_or(1.0))
@@ -193,11 +193,11 @@ pub(crate) struct Suite<'a> {
 pub(crate) struct Case<'a> {
     pub(crate) name: Value<'a>,
     pub(crate) result: CheckResult,
-    /// What came of it, in a sentence.
+    /// The verdict in a sentence.
     pub(crate) said: Value<'a>,
 }
 
-/// One suite a rule, one case for each number and finding.
+/// One suite per rule, one case per number and finding.
 pub(crate) fn suites(judgement: &Judgement) -> Vec<Suite<'_>> {
     let case = |row| Case { name: what(row), result: row.result, said: sentence(row) };
     let suite = |rule: CheckRule| Suite {

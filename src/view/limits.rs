@@ -1,4 +1,4 @@
-//! How much fits on a screen: the first rows of a table, and what is said of the others.
+//! How much fits on a screen: the first rows of a table, and a remark about the others.
 
 use super::plural;
 use super::value::{Value, line};
@@ -8,7 +8,7 @@ const ROWS_AT_MOST: usize = 8;
 /// Names shown of a list.
 const NAMES_AT_MOST: usize = 3;
 
-/// The rows that are shown, and how many are not.
+/// The rows to show, and how many are left out.
 pub(super) fn first_rows<T>(mut rows: Vec<T>, all: bool) -> (Vec<T>, usize) {
     let cut_off = if all { 0 } else { rows.len().saturating_sub(ROWS_AT_MOST) };
     rows.truncate(rows.len() - cut_off);

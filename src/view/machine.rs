@@ -24,7 +24,7 @@ pub(crate) fn machine(summary: &Summary, all: bool) -> View<'_> {
     View { title: title(summary), subtitle: vec![library_and_job(summary)], sections }
 }
 
-/// `4 ranks on 2 cores: oversubscribed`, of the host where that is worst.
+/// `4 ranks on 2 cores: oversubscribed`, for the host where that is worst.
 pub(super) fn oversubscribed(summary: &Summary) -> Option<Value<'_>> {
     let too_many = summary.placements.iter().filter(|placement| placement.is_oversubscribed);
     let ranks_each = |placement: &PlacementSummary| placement.ranks as f64 / placement.capacity();
@@ -51,7 +51,7 @@ fn capacity(placement: &PlacementSummary) -> Value<'_> {
     line![processors, " ", noun, plural(processors), threads]
 }
 
-/// Ranks that share a core while others are free, a sentence for hosts that are alike.
+/// Ranks that share a core while others are free: one sentence for hosts that are alike.
 pub(super) fn crowded(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     summary.placements.iter().filter_map(|placement| {
         let crowded = placement.crowded.as_ref()?;
@@ -99,7 +99,7 @@ fn host(of: &MachineSummary, all: bool) -> Section<'_> {
     Section::of_notes(line!["Host ", some_of(hosts, all)], notes.collect())
 }
 
-/// What is known of a host, each under its name.
+/// The facts about a host, each under its name.
 fn facts(machine: &Machine) -> Vec<(&'static str, Option<Value<'_>>)> {
     let Machine {
         processor,
@@ -156,7 +156,7 @@ fn facts(machine: &Machine) -> Vec<(&'static str, Option<Value<'_>>)> {
     ]
 }
 
-/// Whether a rank can copy from the memory of another, which messages within a host are faster with.
+/// Whether a rank can copy from the memory of another, which makes messages within a host faster.
 fn reads(scope: u64, has_capability: bool) -> Value<'static> {
     let text = match (scope, has_capability) {
         (0, _) => "ranks may read each other, so messages within the host can be copied once (CMA)",

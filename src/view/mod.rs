@@ -1,5 +1,5 @@
-//! What is shown: which rows, in which order, as typed values. Pure: data in, values out; how a value
-//! reads and where it stands is the renderers' part.
+//! What is shown: which rows, in which order, as typed values. Pure: data in, values out. The renderers decide
+//! how a value reads and where it stands.
 
 mod comparison;
 pub(crate) mod data;
@@ -56,7 +56,7 @@ pub(crate) struct View<'a> {
     pub(crate) sections: Vec<Section<'a>>,
 }
 
-/// A table with a heading and remarks below it. What is not there is empty.
+/// A table with a heading and remarks below it. Absent parts are empty.
 pub(crate) struct Section<'a> {
     pub(crate) title: Value<'a>,
     pub(crate) columns: Vec<Column>,
@@ -69,9 +69,9 @@ pub(crate) struct Section<'a> {
 pub(crate) struct Column {
     pub(crate) name: &'static str,
     pub(crate) kind: Kind,
-    /// Whether there is something in every row.
+    /// Whether every row has a value.
     pub(crate) required: bool,
-    /// What it is, for those who read a file.
+    /// Its meaning, for readers of a file.
     pub(crate) about: &'static str,
 }
 
@@ -81,15 +81,15 @@ impl Column {
     }
 }
 
-/// What is in the cells of a column.
+/// The kind of cells in a column.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     Text,
-    /// Sentences, which may go on in a next line.
+    /// Sentences, which may continue on the next line.
     Prose,
     Integer,
     Double,
-    /// Integers and doubles, by the row: what it takes to keep both depends on the format.
+    /// Integers or doubles, depending on the row: how to keep both depends on the format.
     Number,
 }
 
@@ -116,7 +116,7 @@ fn numbers<const N: usize>(names: [&'static str; N]) -> Vec<Column> {
     names.map(|name| column(name, Kind::Number)).into()
 }
 
-/// Ends a text that is too long in dots.
+/// Cuts a text that is too long, and ends it with dots.
 fn cut(text: &str, limit: usize) -> String {
     if text.chars().count() <= limit {
         return text.to_owned();

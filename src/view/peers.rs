@@ -8,7 +8,7 @@ use super::limits::{first_rows, more_rows};
 use super::value::{Unit, Value, bytes, integer, line, row, share};
 use super::{Section, View, column, headings, numbers, plural, texts};
 
-/// Distances that fit into a sentence.
+/// How many distances fit into a sentence.
 const DISTANCES_AT_MOST: usize = 4;
 
 pub(crate) fn peers(summary: &Summary, all: bool) -> View<'_> {
@@ -23,7 +23,7 @@ pub(crate) fn peers(summary: &Summary, all: bool) -> View<'_> {
     }
 }
 
-/// A heading of a column, and what one of them is called.
+/// A column heading, and the noun for one of them.
 fn names(kind: TrafficKind) -> (&'static str, &'static str) {
     match kind {
         TrafficKind::Messages => ("MESSAGES", "message"),
@@ -39,7 +39,7 @@ fn part(of: u64, all: u64) -> Value<'static> {
     share(of as f64 / all.max(1) as f64).into()
 }
 
-/// The pairs with the most bytes; of a job that is not too large all pairs, when all are asked for.
+/// The pairs with the most bytes; all pairs if asked for, unless the job is too large.
 fn pairs(traffic: &TrafficSummary, all: bool) -> Section<'_> {
     let TrafficSummary { kind, number, bytes: total, ranks, .. } = traffic;
     let mut pairs: Vec<_> = traffic.pairs().collect();
@@ -80,7 +80,7 @@ fn pairs(traffic: &TrafficSummary, all: bool) -> Section<'_> {
     }
 }
 
-/// Over which distances most goes, in one sentence.
+/// The distances that most data travels, in one sentence.
 fn distances(by_distance: &[DistanceTraffic], total: u64) -> Option<Value<'_>> {
     let mut parts: Vec<Value> = Vec::new();
     for of in by_distance.iter().take(DISTANCES_AT_MOST) {

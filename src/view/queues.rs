@@ -1,5 +1,5 @@
-//! The queues of a run: the same named numbers from the best source that it had, the peers with the
-//! longest queues, events, and the call sites of watched receives with their stacks.
+//! The queues of a run: the same named numbers, each from the best source available, the peers with the longest
+//! queues, events, and the call sites of watched receives with their stacks.
 
 use std::cmp::Reverse;
 
@@ -14,7 +14,7 @@ use super::value::{Unit, Value, line, row, seconds};
 use super::{Section, View, cut, numbers, texts, watch};
 use crate::symbols::stacks::Watched;
 
-/// A list of functions is cut there.
+/// The length at which a list of functions is cut.
 const SOURCE_AT_MOST: usize = 48;
 
 pub(crate) fn queues<'a>(
@@ -61,8 +61,8 @@ fn portable<'a>(summary: &'a Summary, rows: &'a [QueueRow], all: bool) -> Sectio
     let late = [Quantity::LateReceivers, Quantity::LateSenders];
     if shown.iter().any(|row| tells(row) && late.contains(&row.quantity)) {
         notes.push(
-            "late receivers: messages that came before their receive; late senders: receives that came \
-             before their message, which is no harm where the program works meanwhile"
+            "late receivers: messages that came before their receive; late senders: receives that \
+             came before their message, which does no harm where the program works meanwhile"
                 .into(),
         );
     }
@@ -103,8 +103,8 @@ fn portable<'a>(summary: &'a Summary, rows: &'a [QueueRow], all: bool) -> Sectio
     }
 }
 
-/// What is of less interest than another row: collective operations beside the program's own messages,
-/// and communicators beside the one with the longest queue, which is before them.
+/// Rows of less interest than another: collective operations next to the program's own messages, and
+/// communicators after the one with the longest queue, which comes first.
 fn stands_back(row: &QueueRow, before: &[&QueueRow], rows: &[QueueRow]) -> bool {
     let same = |other: &QueueRow| {
         (other.quantity, other.source, &other.name) == (row.quantity, row.source, &row.name)
@@ -122,7 +122,7 @@ fn cells(row: &QueueRow) -> Vec<Value<'_>> {
     };
     let amount = |unit: Unit| move |value: f64| unit.double(value).known(row.fidelity);
     let number = row.number.map(amount(Unit::Count));
-    // Without a total it is the number that is most.
+    // Without a total, the number itself has the maximum.
     let most = amount(if row.total.is_some() { unit } else { Unit::Count });
     let collectives = if row.traffic == Some(Traffic::Collectives) { ", collectives" } else { "" };
     row![
@@ -158,7 +158,7 @@ fn source(row: &QueueRow) -> Value<'_> {
     }
 }
 
-/// What would tell more than the times of calls, by the name that the library gives itself.
+/// What would tell more than the times of calls, by the name of the library.
 fn advice(library: &str) -> Option<&'static str> {
     const ADVICE: [(&str, &str); 3] = [
         (
@@ -177,7 +177,7 @@ fn advice(library: &str) -> Option<&'static str> {
     known.map(|(_, advice)| *advice)
 }
 
-/// The times of requests, which only callbacks tell: those that are not in the first table.
+/// The times of requests, which only callbacks provide: those that are not in the first table.
 fn requests(messages: &MessagesSummary, all: bool) -> Option<Section<'_>> {
     const PORTABLE: [Metric; 6] = [
         Metric::TInUnexQ,
@@ -278,7 +278,9 @@ fn events<'a>(summary: &'a Summary, all: bool) -> Section<'a> {
     let mut notes = more_rows(cut_off);
     if summary.events.iter().any(|event| event.dropped > 0) {
         notes.push(
-            "DROPPED were not delivered by the library: other numbers are without them".into(),
+            "DROPPED events were not delivered by the library: the other numbers do not include \
+             them"
+                .into(),
         );
     }
     let mut columns = texts(["EVENT", "SOURCE", "OBJECT"]);

@@ -9,7 +9,7 @@ use crate::comparison::statistics;
 
 /// Runs that differ in nothing that gyan set.
 pub(crate) struct Repeats<'a> {
-    /// Empty when there are no others.
+    /// Empty when there are no other settings.
     pub(crate) name: &'a str,
     pub(crate) summaries: &'a [Summary],
 }

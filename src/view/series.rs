@@ -1,11 +1,11 @@
-//! How sampled variables went over the run: a line of bars for each rank.
+//! Sampled variables over the run: a line of bars for each rank.
 
 use gyan_results::{Series, SeriesColumn, Summary};
 
 use super::value::{Plot, Value, line, row};
 use super::{Kind, Section, View, column, headings, numbers};
 
-/// Lines of one variable that fit on a screen.
+/// How many lines of one variable fit on a screen.
 const RANKS_AT_MOST: usize = 16;
 
 /// The course of one variable on one rank, as coarse as it is shown.
@@ -17,7 +17,7 @@ pub(crate) struct Course {
     min: f64,
     mean: f64,
     max: f64,
-    /// The largest reading in each part of the run; none where there is no reading.
+    /// The largest reading in each part of the run; none when there is no reading.
     peaks: Vec<Option<f64>>,
 }
 
@@ -33,7 +33,7 @@ impl Course {
     ) -> Option<Course> {
         let mut peaks: Vec<Option<f64>> = vec![None; width];
         let (mut min, mut max) = (f64::INFINITY, f64::NEG_INFINITY);
-        // Each record counts as long as its interval is.
+        // Each record is weighted by the length of its interval.
         let (mut area, mut read_s) = (0.0, 0.0);
         let mut begin_s = 0.0;
         for (at, &end_s) in series.end_s.iter().enumerate() {
@@ -67,7 +67,7 @@ impl Course {
 
 /// The first and the last of `width` equal parts of the run that an interval covers.
 pub(super) fn parts(begin_s: f64, end_s: f64, elapsed_s: f64, width: usize) -> (usize, usize) {
-    // Not negative, and beyond the last part it is the last.
+    // Not negative; beyond the last part it is the last.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let part = |position: f64| (position.max(0.0) as usize).min(width.saturating_sub(1));
     let scale = if elapsed_s > 0.0 { width as f64 / elapsed_s } else { 0.0 };
@@ -90,7 +90,8 @@ pub(crate) fn series(summary: &Summary, courses: Vec<Course>, width: usize, all:
         }
     }
     let sections = variables.into_iter().map(|courses| section(courses, summary, width, all));
-    let about = "sampled while the program ran; of a vector the sum over its elements; MEAN is over the time";
+    let about = "sampled while the program ran; for a vector, the sum over its elements; MEAN is \
+        over the time";
     View {
         title: headings::title(summary),
         subtitle: vec![headings::library_and_job(summary), about.into()],

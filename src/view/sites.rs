@@ -10,10 +10,10 @@ use super::value::{Amount, Unit, Value, bytes, row, seconds, share};
 use super::{Column, Section, View, numbers, texts, watch};
 use crate::symbols::sites::{CallSite, CallSites, Library};
 
-/// Functions of libraries between the program and MPI that fit into a line.
+/// How many library functions between the program and MPI fit into a line.
 const LIBRARIES_AT_MOST: usize = 4;
 
-/// Where in the program each function takes the most time: a line of a file where that is known.
+/// Where in the program each function takes the most time: a line of a file, if known.
 pub(crate) fn places(found: Option<&CallSites>) -> BTreeMap<String, String> {
     let mut places = BTreeMap::new();
     // The one with the most time first.
@@ -59,7 +59,7 @@ pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -
     View { title: title(summary), subtitle: vec![library_and_job(summary)], sections }
 }
 
-/// A site, and below it how it is reached where that is not by the program itself.
+/// A site, and below it the path to it unless the program calls it directly.
 fn rows<'a>(site: &'a CallSite, all: bool) -> Vec<Vec<Value<'a>>> {
     let place: Value = match &site.caller {
         Some(caller) => watch::place(caller, all).into(),

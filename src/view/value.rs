@@ -1,6 +1,5 @@
-//! What is in a cell, a title or a remark, before anyone has decided how it reads: a number with its unit,
-//! its error and how well it is known, a rank, a text, or a sentence of these. No rounding and no layout:
-//! those are the renderers'.
+//! The content of a cell, a title or a remark, before any formatting: a number with its unit, its error and how
+//! well it is known, a rank, a text, or a sentence of these. Rounding and layout are up to the renderers.
 
 use std::borrow::Cow;
 
@@ -15,11 +14,11 @@ pub(crate) enum Value<'a> {
     Amount(Amount),
     Rank(u32),
     Ranks(Cow<'a, [u32]>),
-    /// Parts that follow each other without a gap.
+    /// Parts that are joined without a gap.
     Line(Vec<Value<'a>>),
-    /// What is known under a label.
+    /// A labelled fact.
     Fact(&'static str, Box<Value<'a>>),
-    /// The line that follows is so many steps below the root of a tree.
+    /// The rest of the line is this many steps below the root of a tree.
     Indent(usize),
     Plot(Plot<'a>),
 }
@@ -30,24 +29,24 @@ pub(crate) struct Amount {
     pub(crate) number: Number,
     pub(crate) unit: Unit,
     pub(crate) fidelity: Fidelity,
-    /// The standard error, in the same unit; none where it is not known, or there is none.
+    /// The standard error, in the same unit; none when it is not known, or there is none.
     pub(crate) error: Option<f64>,
-    /// The number can be larger, nobody knows by how much.
+    /// The number may be larger, by an unknown amount.
     pub(crate) at_least: bool,
-    /// The rank that has it, where one has.
+    /// The rank that has it, if one has.
     pub(crate) rank: Option<u32>,
-    /// From one number to another: with a sign.
+    /// A difference between two numbers, shown with its sign.
     pub(crate) is_change: bool,
 }
 
-/// What a number is in.
+/// The unit of a number.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Unit {
     /// A number of things, or whatever unit the library's description gives.
     Count,
     Seconds,
     Bytes,
-    /// Of the whole: 1 is all of it.
+    /// A share of a whole: 1 is all of it.
     Share,
     PerSecond,
 }
@@ -57,9 +56,9 @@ pub(crate) enum Unit {
 pub(crate) enum Plot<'a> {
     /// A bar as long as a part of the longest one.
     Bar { part: u64, longest: u64 },
-    /// How high readings were in equal parts of the run; none where there was no reading.
+    /// The height of readings in equal parts of the run; none where there was no reading.
     Course { peaks: Cow<'a, [Option<f64>]>, highest: f64 },
-    /// The time below courses of so many parts.
+    /// The time axis below courses of this many parts.
     Axis { end_s: f64, parts: usize },
 }
 
@@ -85,7 +84,7 @@ impl Amount {
         Amount { rank: Some(rank), ..self }
     }
 
-    /// By so much, with its sign.
+    /// A change, with its sign.
     pub(crate) fn as_change(self) -> Amount {
         Amount { is_change: true, ..self }
     }
@@ -94,19 +93,19 @@ impl Amount {
         Amount { fidelity, ..self }
     }
 
-    /// An estimate with this standard error; an error of 0 is none. Without one, or with one of more than half
-    /// of it, the least that it can be.
+    /// An estimate with this standard error; an error of 0 counts as none. Without an error, or with one above
+    /// half of the number, it is shown as a lower bound.
     pub(crate) fn estimated(self, error: Option<f64>) -> Amount {
         let is_exact = error == Some(0.0) || self.number.is_zero();
         let fidelity = if is_exact { Fidelity::Exact } else { Fidelity::Estimated };
-        // An error like that says no more.
+        // With such an error, more cannot be said.
         let says_little = |error: f64| error > 0.5 * self.number.as_f64().abs();
         let at_least = !is_exact && error.is_none_or(says_little);
         let error = error.filter(|_| !is_exact && !at_least);
         Amount { fidelity, error, at_least, ..self }
     }
 
-    /// The same of a part of a whole, which without an error is neither too small nor too large for sure.
+    /// The same for a part of a whole, which without an error could be either too small or too large.
     pub(crate) fn estimated_part(self, error: Option<f64>) -> Amount {
         Amount { at_least: false, ..self.estimated(error) }
     }
@@ -140,7 +139,7 @@ impl<'a> From<&'a String> for Value<'a> {
     }
 }
 
-/// `Value::from` of what needs no lifetime.
+/// `Value::from` for types without a lifetime.
 macro_rules! from {
     ($($type:ty: $value:ident => $made:expr),+ $(,)?) => { $(
         impl From<$type> for Value<'_> {

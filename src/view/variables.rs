@@ -1,5 +1,5 @@
 //! The listing of an MPI library: its variables as in the tables of VARLIST (Islam, Mohror, Schulz
-//! 2014, Figure 1), or long with all that is known of each.
+//! 2014, Figure 1), or in the long form, with everything known about each.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use gyan_results::{Category, Cvar, Datatype, Event, Item, Moment, PvarInfo, Sour
 use super::value::{Value, line, row};
 use super::{Section, View, cut, headings, texts};
 
-/// What of a listing is shown.
+/// Which parts of a listing are shown.
 #[allow(clippy::struct_excessive_bools)] // options of the command line
 pub(crate) struct Choice {
     pub(crate) cvars: bool,
@@ -18,13 +18,13 @@ pub(crate) struct Choice {
     pub(crate) categories: bool,
     /// The highest verbosity level, 1 to 9.
     pub(crate) verbosity: usize,
-    /// All that is known of each variable.
+    /// Everything known about each variable.
     pub(crate) long: bool,
     /// Names and values of enumerations.
     pub(crate) enumerations: bool,
 }
 
-/// The levels with their abbreviations, from 1 on.
+/// The levels with their abbreviations, starting at 1.
 const LEVELS: [(&str, &str); 9] = [
     ("USER_BASIC", "U/B-1"),
     ("USER_DETAIL", "U/D-2"),
@@ -37,10 +37,10 @@ const LEVELS: [(&str, &str); 9] = [
     ("MPIDEV_ALL", "D/A-9"),
 ];
 
-/// A value is cut there in a table.
+/// The length at which a value is cut in a table.
 const VALUE_AT_MOST: usize = 48;
 
-/// The level of a verbosity, 1 to 9; what the library does not tell counts as the last.
+/// The level of a verbosity, 1 to 9; a verbosity that the library does not tell counts as the last.
 pub(crate) fn level(verbosity: Option<&str>) -> usize {
     let known = LEVELS.iter().position(|(name, _)| Some(*name) == verbosity);
     known.map_or(LEVELS.len(), |at| at + 1)
@@ -103,7 +103,7 @@ pub(crate) fn variables<'a>(
     }
 }
 
-/// As the original prints datatypes.
+/// Datatypes as the original prints them.
 fn type_text(datatype: Option<Datatype>) -> &'static str {
     match datatype {
         Some(Datatype::Int) => "INT",
@@ -141,21 +141,21 @@ fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The value, or why there is none; with a mark when it is from before `MPI_Init`.
+/// The value, or why there is none; marked when it is from before `MPI_Init`.
 fn value(text: Option<String>, problem: Option<&str>, before_init: bool) -> String {
     let text = text.map(|text| cut(&one_line(&text), VALUE_AT_MOST));
     let text = if before_init { Some(format!("{} *", text.unwrap_or_default())) } else { text };
-    // What the mark says already: the library no longer tells.
+    // The mark already says that the library no longer tells.
     let problem = problem.filter(|problem| !before_init || !problem.contains("MPI_T_ERR_"));
     let problem = problem.map(|problem| format!("({problem})"));
     let parts = text.into_iter().chain(problem);
     parts.collect::<Vec<_>>().join(" ").trim().to_owned()
 }
 
-/// What the mark means, when there is one.
+/// Explains the mark, if there is one.
 fn remark_on_mark(marked: bool) -> Vec<Value<'static>> {
-    let remark = "* as before MPI_Init; afterwards the library no longer tells it, because its \
-                  component is not in use here";
+    let remark = "* as before MPI_Init; afterwards the library no longer reports it, because its \
+        component is not in use here";
     if marked { vec![remark.into()] } else { Vec::new() }
 }
 
@@ -200,7 +200,7 @@ fn pvars<'a>(title: Value<'a>, pvars: &'a [PvarInfo]) -> Section<'a> {
     }
 }
 
-/// What is known under labels, without those that have nothing.
+/// The labelled facts, without those that are empty.
 fn facts<'a, const N: usize>(
     title: Value<'a>,
     facts: [(&'static str, Option<Cow<'a, str>>); N],
@@ -217,7 +217,7 @@ fn items_text(items: Option<&[Item]>) -> Option<String> {
     Some(items.collect::<Vec<_>>().join(", "))
 }
 
-/// Whether a control variable can be written at this moment, by its scope (MPI 4.1, 15.3.6).
+/// Whether a control variable can be written at the moment, by its scope (MPI 4.1, 15.3.6).
 fn writable(scope: Option<&str>) -> &'static str {
     match scope {
         Some("CONSTANT") => "never",
@@ -254,7 +254,7 @@ fn long_cvar(cvar: &Cvar) -> Section<'_> {
 fn long_pvar(pvar: &PvarInfo) -> Section<'_> {
     let flags = [
         (pvar.readonly, "read-only", "can be reset"),
-        (pvar.continuous, "continuous", "has to be started"),
+        (pvar.continuous, "continuous", "must be started"),
         (pvar.atomic, "atomic read and reset", ""),
     ];
     let flags = flags.into_iter().filter_map(|(flag, yes, no)| Some(if flag? { yes } else { no }));
@@ -354,7 +354,7 @@ fn categories(listing: &Variables) -> Section<'_> {
         .collect();
     let mut notes = Vec::new();
     let mut seen = BTreeSet::new();
-    // Roots first; what is left then is part of a cycle, which libraries should not have.
+    // Roots first; what remains is part of a cycle, which libraries should not have.
     let (roots, others): (Vec<&Category>, Vec<&Category>) =
         listing.categories.iter().partition(|category| !inner.contains(&category.index));
     for category in roots.into_iter().chain(others) {

@@ -1,4 +1,4 @@
-//! Which part of the time in synchronising collectives is waiting, and for whom.
+//! How much of the time in synchronising collectives is waiting, and for whom?
 
 use gyan_results::{
     CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary,
@@ -9,13 +9,14 @@ use super::limits::{first_rows, more_rows};
 use super::value::{Amount, Value, line, row, seconds, share};
 use super::{Section, View, cut, numbers, texts};
 
-/// A function is spoken of that takes this share of the time of all ranks, and no more of them.
+/// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
 const SHARE_AT_LEAST: f64 = 0.01;
 const SENTENCES_AT_MOST: usize = 3;
-/// Of all waiting, what is for one rank when the sentence names only that; and twice as much as for any other.
+/// The sentence names a single rank when this share of all waiting is for it, and twice as much as for any
+/// other.
 const MOST: f64 = 0.5;
 const LAST_AT_MOST: usize = 2;
-/// Characters of a list of ranks.
+/// Length limit of a list of ranks, in characters.
 const RANKS_AT_MOST: usize = 16;
 
 /// A function on a communicator.
@@ -71,7 +72,7 @@ fn for_whom(last: &[LastRank]) -> Value<'_> {
     }
 }
 
-/// Of ranks that are missing nobody knows how much later they came.
+/// Nobody knows how much later missing ranks came.
 fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
     let amount = seconds(waiting_s).estimated(error);
     Amount { at_least: amount.at_least || ranks_missing, ..amount }
@@ -80,15 +81,16 @@ fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
 fn table<'a>(functions: &'a [WaitingSummary], rows: Vec<Row<'a>>, cut_off: usize) -> Section<'a> {
     let mut notes = more_rows(cut_off);
     notes.push(
-        "times are those of all ranks together; WAITING is what ranks took longer for a call than the one \
-         that came last, TRANSFER the rest; LAST: for whom most of it was"
-            .into(),
+        "times are those of all ranks together; WAITING is how much longer ranks took for a call \
+         than the one that came last, TRANSFER is the rest; LAST is whom most of the waiting was \
+         for"
+        .into(),
     );
     let compared = |(_, on): &Row| on.compared.saturating_mul(on.size.into());
     if rows.iter().any(|(_, on)| on.waiting_error_s != Some(0.0)) {
         let compared = rows.iter().map(compared).fold(0, u64::saturating_add);
         let calls = rows.iter().map(|(_, on)| on.calls).fold(0, u64::saturating_add);
-        let error = "; ± is the standard error of what the others are estimated by";
+        let error = "; ± is the standard error of the estimate for the others";
         notes.push(line![compared, " of ", calls, " calls were timed on all ranks", error]);
     }
     for of in functions.iter().filter(|of| of.calls_not_compared > 0) {

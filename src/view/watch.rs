@@ -1,4 +1,4 @@
-//! Receives that were called while a queue was long: where in the program, and how it came there.
+//! Receives that were called while a queue was long: where in the program, and how it got there.
 
 use super::limits::{first_rows, more_rows};
 use super::value::{Value, integer, line, row, share};
@@ -6,10 +6,10 @@ use super::{Section, cut, numbers, plural, texts};
 use crate::symbols::Frame;
 use crate::symbols::stacks::{Site, Watched, Way};
 
-/// Sites whose stacks are shown, and how deep, so that they fit on a screen with the rest.
+/// How many sites get their stacks shown, and how deep, so that all fits on a screen.
 const STACKS_AT_MOST: usize = 3;
 const FRAMES_AT_MOST: usize = 10;
-/// Names of C++ can be longer than a line.
+/// C++ names can be longer than a line.
 const NAME_AT_MOST: usize = 60;
 
 /// The call sites of every watch, the one with the most hits first.
@@ -29,14 +29,14 @@ fn sites_of<'a>(watched: &'a Watched, all: bool) -> Section<'a> {
     let (hits, receives) = (watched.hits.sum, watched.receives.sum);
     let part = share(hits.as_f64() / receives.as_f64().max(1.0));
     let (sites, cut_off) = first_rows(watched.sites.iter().collect::<Vec<&'a Site>>(), all);
-    // Who sent most of what waits is only known of a variable with an element for each peer.
+    // Who sent most of the waiting messages is only known for a variable with an element for each peer.
     let elements = sites.iter().any(|site| site.worst.longest_from.is_some());
     let cells = |site: &&'a Site<'a>| {
         let (hits, worst) = (site.hits.sum, site.worst);
         let mean = site.sum as f64 / hits.as_f64().max(1.0);
         let largest = integer(worst.value).on(site.worst_rank);
         let tag = worst.tag.map(|tag| tag.to_string());
-        // A rank of the communicator, not of the job.
+        // A rank in the communicator, not in the job.
         let source = worst.source.map(|rank| rank.to_string());
         let mut cells = row![site.function, hits, mean, largest, source, tag];
         if elements {
@@ -78,7 +78,7 @@ fn sites_of<'a>(watched: &'a Watched, all: bool) -> Section<'a> {
     }
 }
 
-/// File, line and function; names of C++ can be longer than a line.
+/// File, line and function; C++ names can be longer than a line.
 pub(super) fn place(frame: &Frame, all: bool) -> String {
     let function = name(frame, all);
     Frame { function, ..frame.clone() }.place()
@@ -88,7 +88,7 @@ fn name(frame: &Frame, all: bool) -> String {
     if all { frame.function.clone() } else { cut(&frame.function, NAME_AT_MOST) }
 }
 
-/// How the program came to the worst call sites.
+/// How the program got to the worst call sites.
 pub(super) fn stacks<'a>(watched: &'a [Watched], all: bool) -> Vec<Section<'a>> {
     let sites = watched.iter().flat_map(|watched| &watched.sites);
     let sites = sites.filter(|site| !site.stacks.is_empty());
@@ -99,7 +99,7 @@ pub(super) fn stacks<'a>(watched: &'a [Watched], all: bool) -> Vec<Section<'a>> 
     sites.take(at_most).flat_map(of_site).collect()
 }
 
-/// How the program came to a call of `function` at `caller`, where the stack was looked at `taken` times.
+/// How the program got to a call of `function` at `caller`, where the stack was recorded `taken` times.
 pub(super) fn ways<'a>(
     function: &'a str,
     caller: &str,

@@ -1,5 +1,5 @@
-//! What `gyan reduce` and `gyan report` do with directories that are not as they should be: one
-//! clear line with what to do, what can be reduced is reduced, exit code 1.
+//! What do `gyan reduce` and `gyan report` do with faulty directories? They print one clear line with what to
+//! do, reduce what they can, and end with exit code 1.
 
 use std::fs;
 use std::path::Path;
@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::common::{Outcome, gyan, root, run};
 use crate::faults::inject;
 
-/// Of the table of faults.
+/// From the table of faults.
 const GROUP: &str = "files";
 const OTHERS: &str = "a clear line, and the other ranks are reduced";
 
@@ -45,7 +45,7 @@ fn reduce(directory: &Path) -> (Outcome, Option<Summary>) {
     (outcome, read_summary(&directory.join("summary.json")).ok())
 }
 
-/// One line on stderr that holds each of `parts`, and the same from `gyan report`.
+/// Expects one line on stderr that contains each of `parts`, and the same from `gyan report`.
 fn one_line(directory: &Path, code: i32, parts: &[&str]) {
     for command in ["reduce", "report"] {
         let outcome = run(gyan().arg(command).arg(directory));
@@ -190,9 +190,9 @@ fn a_summary_that_was_left_of_the_profiles_is_still_reported() {
     let report = report();
     assert_eq!(report.code, 0, "{}", report.stderr);
     let mut printed: Summary = serde_json::from_str(&report.stdout).unwrap();
-    // The same is concluded from both.
+    // Both lead to the same conclusions.
     assert_eq!(printed, serde_json::from_str(&of_files).unwrap());
-    // What the report concludes is not in the file.
+    // The conclusions of the report are not in the file.
     assert!(printed.efficiencies.take().is_some());
     printed.findings.clear();
     assert_eq!(printed, summary.unwrap());

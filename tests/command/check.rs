@@ -1,4 +1,4 @@
-//! `gyan check` with runs that are made up, so that what got worse is known exactly.
+//! `gyan check` with made-up runs, so that we know exactly what got worse.
 
 use std::fs;
 use std::path::Path;
@@ -15,7 +15,7 @@ use crate::schemas::{schema, validate};
 /// `tests/programs/halo_exchange.c` on four ranks, each with 400 calls of `MPI_Isend`.
 const FIXTURE: &str = "tests/fixtures/gyan.rank-1-traffic";
 
-/// Runs side by side.
+/// Several runs in one directory.
 struct Runs(TempDir);
 
 impl Runs {
@@ -36,7 +36,7 @@ impl Runs {
         self
     }
 
-    /// Runs of which each takes so many seconds.
+    /// Runs that take the given seconds each.
     fn of_seconds(&self, folder: &str, seconds: &[f64]) -> &Runs {
         for (at, seconds) in seconds.iter().enumerate() {
             self.add(&format!("{folder}/run-{at}"), |profile| {
@@ -71,7 +71,7 @@ fn call<'a>(profile: &'a mut RankProfile, name: &str) -> &'a mut Call {
     profile.calls.iter_mut().find(|call| call.name == name).unwrap()
 }
 
-/// Half as many sends more on rank 1, a function that was not called before, communicators that are not freed, and any
+/// 50 % more sends on rank 1, a function that was not called before, communicators that are not freed, and any
 /// number of tests.
 fn worse(profile: &mut RankProfile) {
     if profile.rank == 1 {
@@ -135,14 +135,14 @@ fn the_same_run_passes_whatever_is_asked_often() {
     let outcome = runs.check(&["new", "base", "--against", "base"]);
     assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
     assert!(outcome.stdout.starts_with("passed: "), "{}", outcome.stdout);
-    assert!(outcome.stdout.contains("one baseline does not tell the noise"), "{}", outcome.stdout);
-    // A summary that was kept is a baseline like any other.
+    assert!(outcome.stdout.contains("one baseline does not show the noise"), "{}", outcome.stdout);
+    // A stored summary is a baseline like any other.
     assert_eq!(run(gyan().current_dir(runs.path()).args(["reduce", "base"])).code, 0);
     fs::rename(runs.path().join("base/summary.json"), runs.path().join("kept.json")).unwrap();
     let kept = runs.check(&["new", "base", "--against", "kept.json"]);
     let without_names = |text: &str| text.lines().skip(2).collect::<Vec<_>>().join("\n");
     assert_eq!(without_names(&kept.stdout), without_names(&outcome.stdout));
-    // It got better: that is no failure.
+    // It got better: that is not a failure.
     runs.add("more", worse);
     assert_eq!(runs.check(&["base", "--against", "more"]).code, 0);
 }
@@ -150,7 +150,7 @@ fn the_same_run_passes_whatever_is_asked_often() {
 #[test]
 fn the_test_cases_are_well_formed_and_as_many_as_they_say() {
     let runs = Runs::new();
-    // A name may hold what XML has a meaning for.
+    // A name may contain XML special characters.
     runs.add("base", |_| ()).add("<new> & \"co\"", worse);
     let file = runs.path().join("check.xml");
     let out = ["--format", "junit", "-o", "check.xml"];
@@ -171,7 +171,7 @@ fn the_test_cases_are_well_formed_and_as_many_as_they_say() {
     assert_eq!((sum("failures"), sum("skipped")), (7, named("skipped").count()));
     let cases: Vec<_> = named("testcase").filter_map(|case| case.attribute("name")).collect();
     assert!(cases.contains(&"<new> & \"co\"") && cases.contains(&"calls of MPI_Isend"));
-    // A file is replaced when that is asked for.
+    // A file is replaced if asked for.
     assert_eq!(runs.check(&arguments).code, 2);
     assert_eq!(runs.check(&[&arguments[..], &["--force"]].concat()).code, 1);
 }
@@ -215,13 +215,13 @@ fn counts_in_which_baselines_differ_may_grow_once_more_as_much() {
             call(profile, "MPI_Waitall").count += if profile.rank == 0 { more } else { 0 };
         }
     };
-    // 800 and 900: up to 1,000 and 1 % is like that.
+    // With 800 and 900, growth up to 1,000 plus 1 % is within that range.
     runs.add("base/run-1", sends(0)).add("base/run-2", sends(100));
     runs.add("new", sends(210)).add("worse", sends(211));
     assert_eq!(runs.check(&["new", "--against", "base"]).code, 0);
     let (code, judgement) = runs.judged(&["worse", "--against", "base"]);
     assert_eq!((code, failed(&judgement)), (1, vec![("calls", "MPI_Waitall")]));
-    // Of several new runs the best counts.
+    // The best of several new runs counts.
     assert_eq!(runs.check(&["worse", "new", "--against", "base"]).code, 0);
 }
 
@@ -236,7 +236,7 @@ fn rules_change_what_fails() {
     );
     let (code, judgement) = runs.judged(&["new", "--against", "base", "--rules", "rules.toml"]);
     assert_eq!((code, failed(&judgement)), (1, vec![("calls", "MPI_Barrier")]));
-    // What is printed is what holds without a file.
+    // The printed rules are the defaults.
     let rules = run(gyan().args(["check", "--print-rules"]));
     assert_eq!(rules.code, 0);
     runs.write("default.toml", &rules.stdout);
@@ -286,13 +286,13 @@ fn a_killed_run_fails_and_is_no_baseline() {
     runs.write("rules.toml", "ended = false");
     let outcome = runs.check(&["base", "--against", "killed", "--rules", "rules.toml"]);
     assert_eq!(outcome.code, 0, "{}", outcome.stdout);
-    // A rank that is missing says so in a line of its own.
+    // A missing rank has a line of its own.
     fs::remove_file(runs.path().join("killed").join(rank_file_name(3))).unwrap();
     let (code, judgement) = runs.judged(&["killed", "--against", "base"]);
     assert_eq!((code, failed(&judgement)), (1, vec![("ended", "killed")]));
 }
 
-/// Exit code 2, and one line on stderr that holds each of `parts`.
+/// Expects exit code 2, and one line on stderr that contains each of `parts`.
 #[track_caller]
 fn one_line(runs: &Runs, arguments: &[&str], parts: &[&str]) {
     let outcome = runs.check(arguments);
@@ -324,7 +324,7 @@ fn bad_input_is_one_clear_line() {
         &["base", "--against", "base", "-f", "xml"],
         &["table, markdown, junit or json"],
     );
-    // Usage is clap's to explain.
+    // clap explains usage errors.
     assert_eq!(runs.check(&["base"]).code, 2);
     assert_eq!(runs.check(&["--against", "base"]).code, 2);
 }

@@ -1,4 +1,5 @@
-//! What the tests of the command share with those with real MPIs, and the command as cargo has just built it.
+//! Code that the tests of the command share with those with real MPIs, and the command that cargo has just
+//! built.
 
 use std::process::Command;
 
@@ -11,7 +12,7 @@ pub(crate) fn gyan() -> Command {
     Command::new(env!("CARGO_BIN_EXE_gyan"))
 }
 
-/// One line on stderr that holds each of `parts`.
+/// Expects one line on stderr that contains each of `parts`.
 pub(crate) fn one_line(outcome: &Outcome, code: i32, parts: &[&str]) {
     assert_eq!(outcome.code, code, "{outcome:?}");
     assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);

@@ -1,4 +1,4 @@
-//! What `gyan diff` says of made-up runs, and of what it cannot compare.
+//! What does `gyan diff` say about made-up runs, and about things that it cannot compare?
 
 use std::fs;
 use std::path::Path;
@@ -25,7 +25,7 @@ fn profiles(place: &Path, change: impl Fn(&mut RankProfile)) {
     }
 }
 
-/// So many seconds of waiting that go with a larger eager limit, and half of the sends.
+/// Seconds of waiting that disappear with a larger eager limit, together with half of the sends.
 fn faster(profile: &mut RankProfile, factor: f64) {
     let mut saved_s = 0.0;
     for call in
@@ -193,10 +193,10 @@ fn a_page_has_the_answer_the_waterfall_and_the_intervals() {
     for part in parts {
         assert!(text.contains(part), "{part}");
     }
-    // One run a side has no intervals.
+    // With one run on each side there are no intervals.
     let text = page(&["before", "after"]).stdout;
     assert!(text.contains("Where did the time change?") && !text.contains("How sure is it?"));
-    one_line(&page(&["-o", "diff.html", "before", "after"]), 2, &["diff.html: is there already"]);
+    one_line(&page(&["-o", "diff.html", "before", "after"]), 2, &["diff.html: already exists"]);
     one_line(&diff(directory.path(), &["-o", "x", "before", "after"]), 2, &["--format html only"]);
 }
 

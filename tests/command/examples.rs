@@ -1,4 +1,4 @@
-//! The committed JSON Schemas accept the committed examples, and refuse what is damaged.
+//! The committed JSON Schemas accept the committed examples, and reject damaged ones.
 
 use std::fs;
 

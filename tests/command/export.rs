@@ -1,5 +1,5 @@
-//! `gyan export`: every format holds what the profiles hold, by readers that are not gyan's, and reports
-//! call the same thing the same.
+//! `gyan export`: every format contains what the profiles contain, according to readers other than gyan's, and
+//! reports use the same names.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,12 +14,12 @@ use tempfile::TempDir;
 use crate::common::{gyan, root, run, target};
 
 const FIXTURES: [&str; 3] = ["gyan.rank-1", "gyan.rank-1-running", "gyan.rank-1-queues"];
-/// A whole number that no double holds.
+/// A whole number that no double can represent.
 const ABOVE_DOUBLES: u64 = (1 << 53) + 1;
 
 type Row = Map<String, Value>;
 
-/// The profiles of a fixture, as JSON says and gyan's types do not.
+/// The profiles of a fixture as plain JSON, without gyan's types.
 fn profiles(directory: &Path) -> Vec<Value> {
     let read = |rank| {
         let text = fs::read_to_string(directory.join(rank_file_name(rank))).unwrap();
@@ -30,8 +30,8 @@ fn profiles(directory: &Path) -> Vec<Value> {
     profiles
 }
 
-/// The fixtures, and one with what they lack: numbers of a vector that was too long to keep, a text, and a
-/// number above 2^53.
+/// The fixtures, and one with data that they lack: a vector that was too long to keep, a text, and a number
+/// above 2^53.
 fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
     let mut directories: Vec<(PathBuf, Option<TempDir>)> =
         FIXTURES.iter().map(|name| (root().join("tests/fixtures").join(name), None)).collect();
@@ -59,7 +59,7 @@ fn directories() -> Vec<(PathBuf, Option<TempDir>)> {
     directories
 }
 
-/// The profiles of a fixture with what came later.
+/// The profiles of a fixture with data of later versions.
 fn newer_profiles() -> Vec<Value> {
     let mut profiles = profiles(&root().join("tests/fixtures").join(FIXTURES[1]));
     for profile in &mut profiles {
@@ -93,7 +93,7 @@ fn newer_profiles() -> Vec<Value> {
 fn expected_variables(profile: &Value) -> Vec<Row> {
     let mut rows = Vec::new();
     for pvar in list(profile, "pvars") {
-        // By the element: what was too long, then the scalar or the elements in their order.
+        // By element: digests of long vectors, then the scalar or the elements in order.
         let mut elements: BTreeMap<(bool, usize, &str), Row> = BTreeMap::new();
         let mut set = |column: &str, values: &Value| match values {
             Value::Array(list) => {
@@ -145,7 +145,7 @@ fn expected_variables(profile: &Value) -> Vec<Row> {
     rows
 }
 
-/// Columns, and where in the JSON of what a row is about each of them is.
+/// Columns, and the place of each in the JSON that a row is about.
 type Columns = [(&'static str, &'static str)];
 
 const CALL: &Columns = &[
@@ -196,7 +196,7 @@ const RANK: &Columns = &[
     ("major_faults", "/resources/major_faults"),
     ("peak_memory_bytes", "/resources/peak_memory_bytes"),
 ];
-/// What is 0 in a profile that does not tell it.
+/// Columns that are 0 if a profile lacks them.
 const ZERO: [&str; 5] = ["timed", "sampling_s", "wrappers_s", "events_s", "overhead_running_share"];
 
 /// A row about `of` in a profile.
@@ -302,7 +302,7 @@ fn expected_sites(profile: &Value) -> Vec<Row> {
     rows
 }
 
-/// Of a profile whose every call was timed.
+/// For a profile whose every call was timed.
 fn expected_waiting(profile: &Value) -> Vec<Row> {
     const DIGITS: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut rows = Vec::new();
@@ -364,7 +364,7 @@ fn expected_phase_calls(profile: &Value) -> Vec<Row> {
     rows
 }
 
-/// The rows of a table that an export of these profiles has, made from nothing but the JSON.
+/// The expected rows of a table in an export of these profiles, made only from the JSON.
 fn expected(table: &str, profiles: &[Value]) -> Vec<Row> {
     let rows = |profile: &Value, key: &str, columns: &Columns| -> Vec<Row> {
         list(profile, key).iter().map(|one| row(profile, one, columns)).collect()
@@ -423,8 +423,8 @@ fn exported(directory: &Path, format: &str, options: &[&str]) -> String {
     outcome.stdout
 }
 
-/// The same values in the same rows, in this order; whether a number is written as 1 or 1.0 is the
-/// format's.
+/// The same values in the same rows, in this order; whether a number is written as 1 or 1.0 is up to the
+/// format.
 fn assert_same(found: &[Row], expected: &[Row], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (found, expected) in found.iter().zip(expected) {
@@ -465,7 +465,7 @@ fn csv_holds_what_the_profiles_hold() {
                 let same = match &value {
                     Value::Null => found.is_empty(),
                     Value::String(text) => found == text,
-                    // As text, so that no digit is lost, but for 1.0, which is 1.
+                    // As text, so that no digit is lost; except that 1.0 becomes 1.
                     number if number.is_u64() || number.is_i64() => *found == digits,
                     number => found.parse() == Ok(number.as_f64().unwrap()),
                 };
@@ -480,8 +480,8 @@ fn csv_rows(text: &str) -> Vec<BTreeMap<String, String>> {
     reader.deserialize().map(Result::unwrap).collect()
 }
 
-/// A Python with `DuckDB`, pandas and Polars, which the first test that needs it installs; none where they cannot be
-/// had.
+/// A Python with `DuckDB`, pandas and Polars, which the first test that needs it installs; none when they are
+/// not available.
 fn readers() -> Option<&'static Path> {
     static PYTHON: LazyLock<Option<PathBuf>> = LazyLock::new(installed_readers);
     PYTHON.as_deref()
@@ -538,7 +538,7 @@ for path in sys.argv[1:]:
     assert_eq!(outcome.stdout.lines().count(), tables.len());
     for (line, (what, mut expected)) in outcome.stdout.lines().zip(tables) {
         let rows: Vec<Row> = serde_json::from_str(line).unwrap();
-        // What may be whole or not is there twice: as a double, and as an integer where it is one.
+        // Numbers that may or may not be whole appear twice: as a double, and as an integer if they are one.
         for row in expected.iter_mut().filter(|row| row.contains_key("element")) {
             for column in ["start", "end", "delta", "sampled_min", "sampled_max"] {
                 let Some(value) = row.get(column).cloned() else { continue };
@@ -553,7 +553,7 @@ for path in sys.argv[1:]:
 
 #[test]
 fn every_table_is_read_and_joins_with_the_ranks_in_duckdb_pandas_and_polars() {
-    // For each reader the number of rows of each table, and what a join of the calls with the ranks has: its rows,
+    // For each reader: the number of rows of each table, and, for a join of the calls with the ranks, its rows
     // and the sums of a column from each.
     const READ: &str = "
 import json, sys, duckdb, pandas, polars
@@ -644,7 +644,7 @@ fn tables_that_cannot_be_written_like_that_are_refused_in_one_line() {
         run(command.current_dir(place.path()))
     };
     for (options, message) in [
-        (&["--table", "cows"][..], "--table cows: is no table; choose one of ranks, calls, "),
+        (&["--table", "cows"][..], "--table cows: is not a table; choose one of ranks, calls, "),
         (&["--table", "calls,ranks"], "several tables are several files; name a directory"),
         (&["--table", "calls,ranks", "-o", "file.csv"], "several tables are several files"),
     ] {
@@ -654,13 +654,13 @@ fn tables_that_cannot_be_written_like_that_are_refused_in_one_line() {
         assert!(outcome.stderr.contains(message), "{}", outcome.stderr);
     }
     assert_eq!(fs::read_dir(place.path()).unwrap().count(), 0);
-    // A directory is made when its name says that it is one.
+    // A directory is created if its name ends with a slash.
     let some = export(&["--table", "calls,ranks,calls", "-o", "tables/"]);
     assert_eq!((some.code, some.stderr.as_str()), (0, ""));
     assert_eq!(fs::read_dir(place.path().join("tables")).unwrap().count(), 2);
     let again = export(&["-o", "tables"]);
     assert_eq!((again.code, again.stderr.lines().count()), (2, 1), "{}", again.stderr);
-    assert!(again.stderr.contains("is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
     assert_eq!(fs::read_dir(place.path().join("tables")).unwrap().count(), 2);
     assert_eq!(export(&["-o", "tables", "--force"]).code, 0);
     assert_eq!(fs::read_dir(place.path().join("tables")).unwrap().count(), TABLES.len());
@@ -740,7 +740,7 @@ fn a_file_is_replaced_only_by_force_and_whole() {
     };
     let refused = export(&[]);
     assert_eq!((refused.code, refused.stderr.lines().count()), (2, 1), "{}", refused.stderr);
-    assert!(refused.stderr.contains("is there already; name another file"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("already exists; name another file"), "{}", refused.stderr);
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
     let done = export(&["--force"]);
     assert_eq!((done.code, done.stderr.as_str()), (0, ""));

@@ -1,4 +1,4 @@
-//! A run on several hosts: what the report tells of them, profiles that are in directories of each host, and clocks that
+//! A run on several hosts: what the report says about them, profiles in a directory per host, and clocks that
 //! differ.
 
 use std::fs;
@@ -17,7 +17,7 @@ const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
 const RANKS: u32 = 4;
 const HOSTS: u32 = 4;
 
-/// A run of 16 ranks on 4 hosts, `change`d on each of them, in `here/<n>` for what is on host n.
+/// A run of 16 ranks on 4 hosts, `change`d on each of them, with the files of host n in `here/<n>`.
 fn hosts(here: &Path, change: impl Fn(&mut RankProfile)) -> Vec<PathBuf> {
     let directories: Vec<PathBuf> = (0..HOSTS).map(|host| here.join(host.to_string())).collect();
     for rank in 0..RANKS * HOSTS {
@@ -26,7 +26,7 @@ fn hosts(here: &Path, change: impl Fn(&mut RankProfile)) -> Vec<PathBuf> {
         let mut profile = read_rank(&fixture).unwrap();
         (profile.rank, profile.size) = (rank, RANKS * HOSTS);
         profile.host = format!("n{host}");
-        // As different on each rank of a host as on those of another.
+        // The ranks of a host differ as much as those of different hosts.
         in_mpi(&mut profile, 0.5 + 0.01 * f64::from(local * 7 % 5) + 0.002 * f64::from(host));
         change(&mut profile);
         let directory = &directories[host as usize];
@@ -206,7 +206,7 @@ fn of_a_rank_that_is_in_two_directories_the_first_counts() {
     assert!(twice.stderr.contains("rank 0-3 is in more than one"), "{}", twice.stderr);
 }
 
-/// The clocks of hosts that are minutes ahead or behind: the same report, but for the start, which is rank 0's.
+/// The clocks of hosts are minutes fast or slow: the same report, except for the start, which is rank 0's.
 #[test]
 fn clocks_that_differ_do_not_matter() {
     let (right, wrong) = (TempDir::new().unwrap(), TempDir::new().unwrap());
@@ -226,7 +226,7 @@ fn clocks_that_differ_do_not_matter() {
     }
 }
 
-/// Of two jobs in a directory the one counts that began later by the clock of a host that both ran on.
+/// If a directory has two jobs, the one counts that began later by the clock of a host that both ran on.
 #[test]
 fn the_latest_job_is_told_by_one_clock() {
     let here = TempDir::new().unwrap();

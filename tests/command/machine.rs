@@ -1,4 +1,5 @@
-//! What a report tells of what the ranks ran on: hosts that are alike, ranks that share processors, and what they used.
+//! What does a report say about the machine: hosts that are alike, ranks that share processors, and what the
+//! ranks used?
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +34,7 @@ fn job(hosts: u32, change: impl Fn(u32, u32, &mut RankProfile)) -> TempDir {
     here
 }
 
-/// Four cores of two threads.
+/// Four cores with two threads each.
 fn machine() -> Machine {
     Machine {
         processor: Some("AMD EPYC 7543 32-Core Processor".into()),
@@ -167,7 +168,7 @@ fn the_title_says_when_ranks_have_to_share() {
     });
     let expected = "; 4 ranks on 2.50 of 8 processors (limit of the control group): oversubscribed";
     assert!(limited.ends_with(expected), "{limited}");
-    // Of several hosts that where it is worst.
+    // Of several hosts, the worst one.
     let several = title(4, &|host, local, profile| {
         badly_placed(host, local, profile);
         if host == 3 {

@@ -1,4 +1,4 @@
-//! The command with fixtures: without an MPI.
+//! Tests of the command with fixtures, without an MPI.
 
 mod browser;
 mod common;

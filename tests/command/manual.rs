@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::common::{command, root, run};
 
-/// Runs in the repository, and what the manual calls them.
+/// Runs in the repository, and their names in the manual.
 const RUNS: [(&str, &str); 2] = [
     ("gyan.rank-1-running", "gyan-halo_exchange-1718744833"),
     ("gyan.rank-1-quickstart", "gyan-halo_exchange-1593"),
@@ -107,7 +107,7 @@ pub(crate) fn examples(block: &str) -> Vec<Example<'_>> {
     .collect()
 }
 
-/// Whether what is printed is what is shown, where a line `...` stands for any lines.
+/// Whether the output matches the manual, where a line `...` stands for any lines.
 fn is_as_shown(shown: &str, printed: &str) -> bool {
     let shown = format!("\n{}\n", shown.trim());
     let printed = format!("\n{}\n", printed.trim());
@@ -125,7 +125,7 @@ fn is_as_shown(shown: &str, printed: &str) -> bool {
     rest.is_empty() || (is_open && shown.ends_with("\n...\n"))
 }
 
-/// What a command prints in a directory that has the runs under the names that the manual gives them.
+/// What a command prints in a directory that has the runs under their names in the manual.
 fn printed(line: &str, directory: &Path) -> String {
     let bin = Path::new(env!("CARGO_BIN_EXE_gyan")).parent().unwrap();
     let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());

@@ -1,5 +1,5 @@
-//! `gyan pack` and `gyan unpack`: nothing is lost on the way, reports are those of the directory, and
-//! what is damaged is said and costs no more than what was compressed with it.
+//! `gyan pack` and `gyan unpack`: nothing is lost, reports equal those of the directory, and damage is reported
+//! and costs no more than what was compressed together with it.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -14,10 +14,10 @@ use tempfile::TempDir;
 use crate::common::{Outcome, gyan, root, run};
 
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
-/// As many profiles as are compressed together.
+/// The number of profiles that are compressed together.
 const TOGETHER: u32 = 16;
 
-/// A directory `run` with so many ranks, whose receives tell them apart.
+/// A directory `run` with this many ranks, whose receives tell them apart.
 fn directory(ranks: u32) -> TempDir {
     let directory = TempDir::new().unwrap();
     fs::create_dir(directory.path().join("run")).unwrap();
@@ -53,7 +53,7 @@ fn packed(ranks: u32) -> (TempDir, PathBuf) {
     (directory, pack)
 }
 
-/// What is reduced of a pack: the summary, and the lines on stderr.
+/// The result of reducing a pack: the summary, and the lines on stderr.
 fn reduced(directory: &TempDir) -> (i32, Summary, Vec<String>) {
     let outcome = run_in(directory, &["reduce", "run.gyan.zst"]);
     let summary = read_summary(&directory.path().join("run.summary.json"));
@@ -100,7 +100,7 @@ fn nothing_is_overwritten_or_removed_unless_it_is_asked_for() {
     let (directory, pack) = packed(2);
     let before = fs::read(&pack).unwrap();
     for (arguments, expected) in [
-        (&["pack", "run"][..], "run.gyan.zst: is there already; name another file"),
+        (&["pack", "run"][..], "run.gyan.zst: already exists; name another file"),
         (&["unpack", "run.gyan.zst"], "run: holds profiles; name another directory"),
     ] {
         let outcome = run_in(&directory, arguments);
@@ -127,7 +127,7 @@ fn a_damaged_byte_costs_what_was_compressed_with_it_and_is_said() {
     let lost = summary.ranks.missing;
     assert!((1..=TOGETHER as usize).contains(&lost.len()), "{lost:?}");
     assert!(lost.iter().all(|rank| rank / TOGETHER == lost[0] / TOGETHER), "{lost:?}");
-    // The first line says what the file is.
+    // The first line identifies the file.
     let line =
         format!("run.gyan.zst: line {}: the profile of rank {} is damaged", lost[0] + 2, lost[0]);
     assert!(lines[0].contains(&line), "{}", lines[0]);
@@ -153,7 +153,7 @@ fn of_a_pack_that_was_cut_short_every_whole_line_is_read() {
     }
     assert!(left.is_sorted_by(|a, b| a >= b) && left[0] >= 2 * TOGETHER, "{left:?}");
     assert!(left[3] >= TOGETHER, "{left:?}");
-    // Without a byte of the index it says the same of all ranks.
+    // Without any byte of the index it says the same about all ranks.
     fs::write(&pack, &whole[..whole.len() - 1]).unwrap();
     assert_eq!(reduced(&directory).1.ranks.reduced, 3 * TOGETHER);
     fs::write(&pack, &whole[..60]).unwrap();

@@ -1,4 +1,5 @@
-//! The page of a run: one file that needs nothing else, whatever the names in it are, and that is read like a run.
+//! The page of a run: one file that needs nothing else, whatever names it contains, and that can be read like a
+//! run.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ const FIXTURES: [&str; 5] = [
     "gyan.rank-1-traffic",
 ];
 
-/// What would run, end an attribute, or end an element.
+/// A text that would run, end an attribute, or end an element.
 const HOSTILE: &str = "<script>alert(1)</script>\"'></svg></title><img src=x onerror=alert(2)>";
 
 fn report(directory: &Path, options: &[&str]) -> Outcome {
@@ -34,7 +35,7 @@ fn fixture(name: &str) -> PathBuf {
     Path::new("tests/fixtures").join(name)
 }
 
-/// What a page shows: without style, script and summary, which have tests of their own.
+/// The content of a page: without style, script and summary, which have their own tests.
 fn shown(page: &str) -> &str {
     let (_, body) = page.split_once("<body>").unwrap();
     let (body, rest) = body.split_once("<script>").unwrap();
@@ -76,7 +77,7 @@ fn pages_are_small_and_need_nothing_else() {
     }
 }
 
-/// Adds what would run to each text of a profile whose key says that it is a name that others choose.
+/// Adds a script to each text of a profile whose key says that it is a name that others choose.
 fn spoil(value: &mut Value, key: &str) {
     const KEYS: [&str; 17] = [
         "name",
@@ -127,7 +128,7 @@ fn names_are_text_whatever_they_hold() {
         let (head, _) = page.split_once("<body>").unwrap();
         assert!(head.contains("&lt;script&gt;alert(1)") && !head.contains("<script>"), "{name}");
         let body = shown(&page);
-        // Variables, hosts and commands at least.
+        // At least variables, hosts and commands.
         assert!(body.matches("&lt;script&gt;alert(1)&lt;/script&gt;&quot;").count() > 10, "{name}");
         for raw in ["<script", "<img src=x", "\"'>"] {
             assert!(!body.contains(raw), "{name}: {raw}");
@@ -146,7 +147,7 @@ fn a_page_is_read_like_a_run() {
         for options in [&["--all"][..], &["--format", "json"], &["--format", "csv"]] {
             let [of_page, of_run] = [&file, &fixture(name)].map(|from| report(from, options));
             assert_eq!((of_page.code, of_page.stderr.as_str()), (0, ""), "{name}");
-            // Findings name what was given.
+            // Findings contain the given names.
             let run = of_run.stdout.replace(fixture(name).to_str().unwrap(), "RUN");
             assert_eq!(of_page.stdout.replace(file.to_str().unwrap(), "RUN"), run, "{name}");
         }
@@ -223,7 +224,7 @@ fn damaged_and_foreign_pages_are_refused_in_one_line() {
     let reduced = run(gyan().arg("reduce").arg(&file));
     assert!(refused(&reduced).contains("is a page, and holds a summary"));
     let series = report(&file, &["--series", "*"]);
-    assert!(refused(&series).contains("a series is only in the profiles"));
+    assert!(refused(&series).contains("only the profiles of the ranks have a series"));
 }
 
 #[test]
@@ -238,7 +239,7 @@ fn what_does_not_go_with_a_page_is_refused() {
     assert!(!Path::new(file).exists());
     fs::write(file, "mine").unwrap();
     let there = report(&old, &["--format", "html", "-o", file]);
-    assert!(refused(&there).contains("is there already"));
+    assert!(refused(&there).contains("already exists"));
     assert_eq!(fs::read_to_string(file).unwrap(), "mine");
     let forced = report(&old, &["--format", "html", "-o", file, "--force"]);
     assert_eq!(forced.code, 0);
@@ -256,7 +257,7 @@ fn open_writes_the_page_into_the_directory_and_names_it() {
     let open = |what: &Path| {
         run(gyan().arg("open").arg(what).env_remove("DISPLAY").env_remove("WAYLAND_DISPLAY"))
     };
-    // Also when it is there already, and when it is named itself.
+    // Also when it already exists, and when the page itself is named.
     for what in [directory.path(), directory.path(), &page] {
         let outcome = open(what);
         assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""));
@@ -279,7 +280,7 @@ fn run_refuses_a_page_that_cannot_be_before_it_runs_anything() {
         }
         run(command.envs(ranks.iter().copied()).current_dir(place.path()))
     };
-    assert!(refused(&started(&[])).contains("is there already"));
+    assert!(refused(&started(&[])).contains("already exists"));
     assert!(refused(&started(&[("PMIX_RANK", "0")])).contains("a rank that a launcher started"));
     assert!(!ran.exists());
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");

@@ -1,4 +1,4 @@
-//! Each promise of docs/reliability.md names tests, and they are there.
+//! Each promise of docs/reliability.md names tests that exist.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,8 +6,7 @@ use std::path::Path;
 
 use crate::common::root;
 
-/// Adds the names of all test functions below `folder`, with the files that they are in:
-/// `endings::a_rank_...`.
+/// Adds the names of all test functions below `folder`, with their files: `endings::a_rank_...`.
 fn collect_tests(folder: &Path, names: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -1,4 +1,4 @@
-//! The reports are as they were looked at and found good: `BLESS=1` writes them anew.
+//! The reports equal those that were reviewed: `BLESS=1` rewrites them.
 
 use std::fs;
 use std::path::Path;
@@ -9,12 +9,12 @@ use tempfile::TempDir;
 use crate::common::{Outcome, gyan, root, run};
 use crate::golden::is_golden;
 
-/// A run of gyan before it timed calls, and one with times, samples, series and phases.
+/// A run recorded before gyan timed calls, and one with times, samples, series and phases.
 const OLD: &str = "tests/fixtures/gyan.rank-1";
 const RUNNING: &str = "tests/fixtures/gyan.rank-1-running";
 /// One with call sites.
 const SITES: &str = "tests/fixtures/gyan.rank-1-sites";
-/// One with watched receives, and with all that callbacks tell of messages.
+/// One with watched receives, and with everything that callbacks report about messages.
 const QUEUES: &str = "tests/fixtures/gyan.rank-1-queues";
 /// `tests/programs/halo_exchange.c` on four ranks with what it sends.
 const TRAFFIC: &str = "tests/fixtures/gyan.rank-1-traffic";
@@ -57,7 +57,7 @@ fn reports_are_the_golden_ones() {
         ("sites-first.txt", SITES, &[]),
         ("queues-histogram.txt", QUEUES, &["--histogram", "T_IN_*"]),
     ] {
-        // A name behind --phase would be the directory.
+        // A name after --phase would be the directory.
         let mut command = gyan();
         command.arg("report").arg(fixture).args(options).current_dir(root());
         let outcome = run(&mut command);
@@ -82,7 +82,7 @@ fn changed(change: impl Fn(&mut RankProfile)) -> TempDir {
     directory
 }
 
-/// The same, where rank 3 comes last to most calls of `MPI_Allreduce`, and others to those of `MPI_Barrier`.
+/// The same, but rank 3 comes last in most calls of `MPI_Allreduce`, and others in those of `MPI_Barrier`.
 fn waiting() -> TempDir {
     let times = |rank: u64, function: &str, calls: u64| {
         let time = |call: u64| match function {
@@ -267,7 +267,7 @@ fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
     for (fixture, options, expected) in [
         (OLD, &["--phase"][..], &["the program has no phases", "gyan_phase_begin"][..]),
         (OLD, &["--series", "*"], &["kept no series", "gyan run --series 100ms"]),
-        (OLD, &["--histogram", "*"], &["no call that was timed"]),
+        (OLD, &["--histogram", "*"], &["no timed call, no sampled variable"]),
         (OLD, &["--sites"], &["no call sites are known", "GYAN_SITES=off"]),
         (OLD, &["--queues"], &["nothing is known of queues", "gyan run --watch"]),
         (RUNNING, &["--phase", "nosuch"], &["no phase matches", "step/exchange"]),
@@ -325,7 +325,7 @@ fn series_for_programs_are_whole() {
 /// Clears the screen, in both spellings, and forges a line.
 const EVIL: &str = "evil\u{1b}[2J\u{9b}2J\u{7f}\r\nname";
 
-/// `value` with [`EVIL`] in every text that is free: that of another kind leaves no profile.
+/// `value` with [`EVIL`] in every free text: in other texts it would make the profile invalid.
 fn spoil(whole: &serde_json::Value, pointer: &str, spoilt: &mut serde_json::Value) {
     let Some(here) = whole.pointer(pointer) else { return };
     match here {
@@ -359,7 +359,7 @@ fn control_characters_of_names_never_reach_a_terminal() {
     let evil = spoilt.to_string().matches("evil").count();
     assert!(evil > 50, "only {evil} texts are spoilt");
     fs::write(directory.path().join("rank-000000.json"), spoilt.to_string()).unwrap();
-    // What is said of files that are left out is a line each on stderr.
+    // Each file that is left out gets a line on stderr.
     spoilt["schema"] = EVIL.into();
     fs::write(directory.path().join("rank-000001.json"), spoilt.to_string()).unwrap();
     for part in [
@@ -375,7 +375,7 @@ fn control_characters_of_names_never_reach_a_terminal() {
     ] {
         for format in ["table", "markdown", "csv", "json"] {
             let mut command = gyan();
-            // As on a terminal: otherwise what looks like a colour is taken out of a pipe.
+            // As on a terminal: otherwise escape sequences for colours are stripped for a pipe.
             command.env("CLICOLOR_FORCE", "1").args(["report", "--format", format]);
             let outcome = run(command.args(part).arg(directory.path()));
             let found = if part.iter().any(|word| word.ends_with("nosuch")) { 2 } else { 1 };
@@ -400,7 +400,7 @@ fn control_characters_of_names_never_reach_a_terminal() {
     assert!(summary.contains("evil") && !summary.replace('\n', "").contains(char::is_control));
 }
 
-/// What a file of it is called does not matter.
+/// The names of its files do not matter.
 #[test]
 fn a_summary_is_reported_like_the_run_that_it_is_of() {
     let place = TempDir::new().unwrap();

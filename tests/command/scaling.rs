@@ -1,4 +1,5 @@
-//! What `gyan scale` says of made-up runs whose numbers follow known laws, and of runs that do not go together.
+//! What does `gyan scale` say about made-up runs whose numbers follow known laws, and about runs that do not
+//! belong together?
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -72,7 +73,7 @@ fn counter(name: &str, value: u32) -> Pvar {
     serde_json::from_value(value).unwrap()
 }
 
-/// A run in a directory of its own.
+/// A run in its own directory.
 fn made(place: &Path, name: &str, size: u32, change: impl Fn(&mut RankProfile)) {
     let directory = place.join(name);
     fs::create_dir(&directory).unwrap();
@@ -132,7 +133,7 @@ fn the_laws_of_made_up_runs_are_found() {
     let run = row(&of, "run_time", "run time");
     assert_eq!(run.average.growth, Growth::Sum);
     assert!((run.average.predicted.unwrap().value - 4.25).abs() < 1e-6);
-    // With 256 ranks 64 s / 256 are outside MPI, and 4 s in it.
+    // With 256 ranks, 64 s / 256 are outside MPI, and 4 s inside.
     assert!((allreduce.target_share.unwrap() - 4.0 / 4.25).abs() < 1e-6);
     assert!((allreduce.share.unwrap() - 3.0 / 4.0).abs() < 1e-9);
     assert_eq!(of.rows[0].name, "MPI_Allreduce");
@@ -147,7 +148,7 @@ fn the_laws_of_made_up_runs_are_found() {
     let receives = row(&of, "calls", "MPI_Recv");
     assert_eq!(law(receives.maximum.growth), (1.0, 0));
     assert_eq!(law(receives.imbalance.as_ref().unwrap().growth), (1.0, 0));
-    // The third: it falls as soon as one node is not enough.
+    // The third: it falls once one node is not enough.
     let matched = row(&of, "variable", "posted_recvq_match").average.growth;
     let Growth::Bend { until, before: Some(before), after: Some(after), rises, stays } = matched
     else {
@@ -198,11 +199,11 @@ fn a_page_has_the_curves() {
     assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "scale.html\n"), "{}", outcome.stderr);
     let page = fs::read_to_string(place.path().join("scale.html")).unwrap();
     assert!(page.contains("dashed: one node until 16") && page.contains("<svg class=\"curves\""));
-    // It is no run: with it in the directory there are as many as before.
+    // It is not a run: the directory still has the same number of runs.
     assert_eq!(scaling(place.path(), &[]).sizes.len(), SIZES.len());
     let again = scale(place.path(), &["--format", "html", "-o", "scale.html", "run-2", "run-4"]);
     assert_eq!(again.code, 2);
-    assert!(again.stderr.contains("is there already"), "{}", again.stderr);
+    assert!(again.stderr.contains("already exists"), "{}", again.stderr);
 }
 
 #[test]
@@ -260,7 +261,7 @@ fn a_size_can_be_an_argument_or_a_setting() {
     assert_eq!(of.sizes.iter().map(|size| size.size).collect::<Vec<f64>>(), [1.0, 2.0, 4.0]);
 }
 
-/// One line, with each of `parts`.
+/// Expects one line with each of `parts`.
 fn one_line(place: &Path, arguments: &[&str], code: i32, parts: &[&str]) {
     let outcome = scale(place, arguments);
     common::one_line(&outcome, code, parts);

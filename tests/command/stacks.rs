@@ -24,13 +24,13 @@ fn in_c(place: &TempDir, options: &[&str]) -> PathBuf {
     program
 }
 
-/// A profile of a program that was found at the place that it prints.
+/// A profile of a program with a call at the place that the program prints.
 fn profile(program: &Path, build_id: Option<&str>) -> RankProfile {
     let outcome = run(&mut command(&[program]));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let addresses =
         outcome.stdout.lines().map(|line| u64::from_str_radix(line.trim(), 16).unwrap());
-    // A program that is not linked as PIE is below its libraries.
+    // A program that is not linked as PIE is at lower addresses than its libraries.
     let address = |address| Address { object: Some(usize::from(address > 0x1000_0000)), address };
     let frames: Vec<Address> = addresses.map(address).collect();
     assert_eq!(frames[0].object, Some(0), "{frames:?}");

@@ -1,5 +1,5 @@
-//! What was injected into runs of programs, and whether they survived it: `target/faults/<test binary>-<group>.json`,
-//! from which the last step of `scripts/test` makes the tables of docs/reliability.md.
+//! Records the faults injected into runs of programs, and whether they were survived: `target/faults/<test
+//! binary>-<group>.json`, from which the last step of `scripts/test` makes the tables of docs/reliability.md.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,11 +15,11 @@ pub(crate) struct Fault {
     #[serde(rename = "fault")]
     pub(crate) name: String,
     pub(crate) survived: bool,
-    /// What it means here that it was survived.
+    /// What surviving means here.
     pub(crate) what: String,
 }
 
-/// A fault that was injected. Where the test fails before it says so, it was not survived.
+/// An injected fault. If the test fails before it says otherwise, it was not survived.
 pub(crate) struct Injected {
     group: &'static str,
     at: usize,
@@ -27,7 +27,7 @@ pub(crate) struct Injected {
 
 static FAULTS: Mutex<BTreeMap<&str, Vec<Fault>>> = Mutex::new(BTreeMap::new());
 
-/// A fault is injected, again for each MPI. `what` is to be the case then.
+/// Injects a fault, for each MPI. `what` must then be the case.
 pub(crate) fn inject(group: &'static str, fault: &str, what: &str) -> Injected {
     let fault = Fault { name: fault.into(), survived: false, what: what.into() };
     let mut at = 0;

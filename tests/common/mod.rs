@@ -1,4 +1,4 @@
-//! What the tests with real MPIs and the bench share; of it the tests of the command use [`processes`] only.
+//! Code shared by the tests with real MPIs and the bench; the tests of the command use only [`processes`].
 
 mod mpis;
 mod patience;

@@ -1,4 +1,4 @@
-//! Which MPIs are there, how is a program compiled for each, and how is it launched?
+//! Which MPIs are installed, how is a program compiled for each, and how is it launched?
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,13 +8,12 @@ use std::time::Duration;
 
 use super::processes::{Outcome, command, root, run, run_within, target};
 
-/// The two MPIs of Debian, by the suffix of their commands: for what does not depend on versions.
+/// The two MPIs of Debian, by the suffix of their commands: for tests that do not depend on versions.
 pub(crate) const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 pub(crate) const OPENMPI: Mpi = Mpi { name: "openmpi", place: Place::Debian };
 pub(crate) const MPICH: Mpi = Mpi { name: "mpich", place: Place::Debian };
 
-/// Open MPI 4 gives the ranks that are left two seconds when one ends with another code than 0: for
-/// jobs of one rank.
+/// When a rank ends with a code other than 0, Open MPI 4 gives the others two seconds: for jobs of one rank.
 pub(crate) const NOBODY_IS_LEFT: (&str, &str) = ("OMPI_MCA_odls_base_sigkill_timeout", "0");
 
 /// Every MPI of the test bed, with the compiler wrappers for each of its binary interfaces.
@@ -25,7 +24,7 @@ pub(crate) const BED: [Mpi; 9] = [
     bed("mpich5", "mpicc"),
     bed("mpich5", "mpicc_abi"),
     bed("intelmpi", "mpigcc"),
-    // Intel MPI runs what MPICH's wrapper builds for the standard's interface.
+    // Intel MPI runs programs that MPICH's wrapper builds for the standard's interface.
     bed("intelmpi", "mpicc_abi"),
     MPICH_PVARS,
     OPENMPI_SPC,
@@ -48,14 +47,14 @@ pub(crate) struct Mpi {
 /// Where its commands are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Place {
-    /// On PATH, under names with a suffix.
+    /// On PATH, with suffixed names.
     Debian,
     /// Where `scripts/testbed` put it.
     Bed { compiler: &'static str },
 }
 
 impl Outcome {
-    /// What went to stdout, as a bag of characters: launchers mix the output of ranks.
+    /// The text on stdout as a multiset of characters: launchers interleave the output of ranks.
     pub(crate) fn stdout_of_ranks(&self) -> Vec<char> {
         bag_of(&self.stdout)
     }
@@ -73,7 +72,7 @@ pub(crate) fn bag_of(text: &str) -> Vec<char> {
 }
 
 impl Mpi {
-    /// `mpirun -n <ranks>`, with as many ranks as wanted on this machine.
+    /// `mpirun -n <ranks>`, with any number of ranks on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
         self.mpirun_behind(&[], ranks)
     }
@@ -92,7 +91,7 @@ impl Mpi {
         let mut words = match self.place {
             Place::Debian => [front, &[format!("{launcher}.{}", self.name)]].concat(),
             Place::Bed { .. } => {
-                // Where there is no such network its component sleeps a second in MPI_Init.
+                // Without such a network its component sleeps a second in MPI_Init.
                 let no_ofi = ["env", "OMPI_MCA_btl=^ofi"].map(str::to_owned);
                 let quick = if self == OPENMPI5 { &no_ofi[..] } else { &[] };
                 [&in_bed(self.name), quick, front, &[launcher.into()]].concat()
@@ -153,7 +152,7 @@ impl Mpi {
     /// The compiled Fortran program `tests/programs/<program>`, with more arguments for the compiler.
     pub(crate) fn fortran_program(self, program: &str, arguments: &[&str]) -> PathBuf {
         let wrapper = if self.name == "intelmpi" { "mpif90" } else { "mpifort" };
-        // As mpif.h declares no types, one procedure is called with many.
+        // mpif.h declares no types, so one procedure is called with many.
         self.built(wrapper, program, &[&["-fallow-argument-mismatch"], arguments].concat())
     }
 
@@ -203,7 +202,7 @@ impl Mpi {
             return output;
         }
         let mut compiler = command(&compiler);
-        // A Fortran module comes before the program that uses it, libraries behind.
+        // A Fortran module comes before the program that uses it, libraries after it.
         let (modules, arguments): (Vec<&str>, Vec<&str>) = arguments
             .iter()
             .partition(|argument| Path::new(argument).extension() == Some("f90".as_ref()));
@@ -211,7 +210,7 @@ impl Mpi {
         compiler.args(modules).arg(&source).args(&arguments);
         let outcome = run(compiler.current_dir(&directory));
         assert_eq!(outcome.code, 0, "{} does not compile:\n{}", source.display(), outcome.stderr);
-        // What a library outside holds may change at any time.
+        // A library outside the project may change at any time.
         if !arguments.iter().any(|argument| argument.starts_with("-L")) {
             fs::write(record, made_of).unwrap();
         }
@@ -231,24 +230,24 @@ impl Mpi {
         cargo.args(["build", "--quiet", "--locked", "--target-dir"]).arg(&directory);
         cargo.current_dir(root().join("tests/programs/rust")).env("MPICC", wrapper);
         if wrapper == "mpicc_abi" {
-            // mpi-sys relies on MPI_Fint, which MPI 5.0 leaves out.
+            // mpi-sys relies on MPI_Fint, which is missing from MPI 5.0.
             cargo.env("CFLAGS", "-DMPI_Fint=int");
             cargo.env("BINDGEN_EXTRA_CLANG_ARGS", "-DMPI_ABI -DMPI_Fint=int");
         }
-        // The first time it compiles a parser of C headers.
+        // The first time it compiles a parser for C headers.
         let outcome = run_within(&mut cargo, Duration::from_secs(600));
         assert_eq!(outcome.code, 0, "the Rust program does not compile:\n{}", outcome.stderr);
         directory.join("debug/receives")
     }
 }
 
-/// When a file was written, as a text.
+/// The modification time of a file, as text.
 fn modified(path: &Path) -> String {
     let time = fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap();
     format!("{:?}", time.duration_since(std::time::UNIX_EPOCH).unwrap())
 }
 
-/// Where a compiler wrapper is and of when, with those of Debian that one in the test bed may lead to.
+/// The path and time of a compiler wrapper, and those of Debian's that one in the test bed may lead to.
 fn age_of(compiler: &[String]) -> String {
     static KNOWN: Mutex<BTreeMap<Vec<String>, String>> = Mutex::new(BTreeMap::new());
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

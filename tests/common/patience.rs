@@ -3,10 +3,10 @@
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Far longer than anything takes that a test waits for.
+/// Far longer than anything that a test waits for takes.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Returns as soon as it is true; false when it is in vain to wait any longer.
+/// Returns true as soon as it holds; false when waiting longer is pointless.
 pub(crate) fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while !condition() {

@@ -13,7 +13,7 @@ use wait_timeout::ChildExt;
 /// No run of a test takes longer, even on a loaded machine.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// What a run left behind.
+/// The results of a run.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     /// The exit code, or 128 and the signal.
@@ -27,14 +27,14 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Where cargo puts what it builds.
+/// Where cargo puts its output.
 pub(crate) fn target() -> PathBuf {
     // .../target/<profile>/deps/<this test>
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(3).unwrap().to_owned()
 }
 
-/// A command line as a command that knows no setting of gyan but what the test gives it.
+/// A command line as a command without any setting of gyan except those that the test gives it.
 pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
     let (program, arguments) = words.split_first().unwrap();
     let mut command = Command::new(program);
@@ -42,12 +42,12 @@ pub(crate) fn command<S: AsRef<OsStr>>(words: &[S]) -> Command {
     command
 }
 
-/// Runs to the end, or fails the test when that takes too long.
+/// Runs to the end, or fails the test if that takes too long.
 pub(crate) fn run(command: &mut Command) -> Outcome {
     run_within(command, TIMEOUT)
 }
 
-/// The same for what may take longer.
+/// The same for commands that may take longer.
 pub(crate) fn run_within(command: &mut Command, timeout: Duration) -> Outcome {
     let directory = TempDir::new().unwrap();
     let (stdout, stderr) = (directory.path().join("stdout"), directory.path().join("stderr"));

@@ -52,7 +52,7 @@ impl Profiled {
         Profiled::run_file(mpi, ranks, file, arguments, &settings)
     }
 
-    /// The same for one that has gyan by itself or by the settings.
+    /// The same for one that has gyan built in or gets it through the settings.
     pub(crate) fn run_file(
         mpi: Mpi,
         ranks: usize,
@@ -98,7 +98,7 @@ pub(crate) fn truth(directory: &Path, rank: u32) -> Vec<Vec<String>> {
     text.lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
 }
 
-/// The profiles in a run directory, by rank: exactly so many, so that no loop is over none of them.
+/// The profiles in a run directory, by rank: exactly this many, so that no loop runs over none.
 pub(crate) fn profiles(directory: &Path, expected: usize) -> Vec<RankProfile> {
     let ranks = ranks_that_left(directory);
     assert_eq!(ranks.len(), expected, "{}: profiles of {ranks:?}", directory.display());
@@ -109,8 +109,8 @@ pub(crate) fn profiles(directory: &Path, expected: usize) -> Vec<RankProfile> {
     ranks.iter().map(read).collect()
 }
 
-/// What the live files in a run directory know, by rank, of exactly so many that have no profile. They are
-/// written when a process has gone, by another one.
+/// The data in the live files of a run directory, by rank, for exactly this many ranks without a profile.
+/// Another process writes them after a rank's process has ended.
 pub(crate) fn lives(directory: &Path, expected: usize) -> Vec<RankProfile> {
     let mut known = Vec::new();
     let profiles = ranks_that_left(directory);
@@ -123,10 +123,10 @@ pub(crate) fn lives(directory: &Path, expected: usize) -> Vec<RankProfile> {
     known
 }
 
-/// What live files know by now of ranks other than those.
+/// What live files know by now about ranks other than those.
 pub(crate) fn known_live(directory: &Path, profiles: &[u32]) -> Vec<RankProfile> {
     let read = |path: PathBuf| -> Vec<RankProfile> {
-        // It may have gone since.
+        // It may have been removed since.
         let Ok(live) = LiveFile::open(&path) else { return Vec::new() };
         let ranks = live.ranks().filter(|of| !profiles.contains(&of.rank));
         ranks.filter_map(|of| live.read(of.rank).unwrap_or(None)).map(|(_, read)| read).collect()
@@ -143,12 +143,12 @@ pub(crate) fn live_files(directory: &Path) -> Vec<PathBuf> {
 }
 
 fn names_in(directory: &Path) -> Vec<String> {
-    // Of ranks that left nothing yet there may be no directory.
+    // If ranks have left nothing yet, there may be no directory.
     let entries = fs::read_dir(directory).into_iter().flatten();
     entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
 }
 
-/// The ranks that left a profile, where that is the launcher's choice or what a test is about.
+/// The ranks that left a profile, for tests where the launcher decides that, or that check it.
 pub(crate) fn ranks_that_left(directory: &Path) -> Vec<u32> {
     are_written(directory);
     let names = names_in(directory);
@@ -163,7 +163,7 @@ fn are_written(directory: &Path) {
     assert!(have_ended, "{}: a keeper stays", directory.display());
 }
 
-/// Waits until so many ranks have left something, a profile or what a live file knows.
+/// Waits until this many ranks have left something, a profile or data in a live file.
 pub(crate) fn known_of_each(directory: &Path, expected: usize) {
     let profiles = ranks_that_left(directory).len();
     lives(directory, expected - profiles);
@@ -184,7 +184,7 @@ pub(crate) fn keepers_of(directory: &Path) -> Vec<i32> {
     keepers.filter(is_its).filter_map(number).collect()
 }
 
-/// The run directories in `here`; names that lead to another of them do not count.
+/// The run directories in `here`; links to others of them do not count.
 pub(crate) fn run_directories(here: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(here).unwrap().map(|entry| entry.unwrap());
     let mut directories: Vec<PathBuf> = entries
@@ -195,7 +195,7 @@ pub(crate) fn run_directories(here: &Path) -> Vec<PathBuf> {
     directories
 }
 
-/// The one of them.
+/// The only one of them.
 pub(crate) fn only_run_directory(here: &Path) -> PathBuf {
     let directories = run_directories(here);
     let [directory] = &directories[..] else { panic!("not one run directory: {directories:?}") };
@@ -207,8 +207,7 @@ pub(crate) fn counts(profile: &RankProfile) -> BTreeMap<&str, u64> {
     profile.calls.iter().map(|call| (call.name.as_str(), call.count)).collect()
 }
 
-/// What is known of the calls of one function.
-/// The bars of its sizes that are not empty: number of the bar, calls, bytes.
+/// The data on the calls of one function. The non-empty bars of its sizes: number of the bar, calls, bytes.
 pub(crate) fn bars(call: &Call) -> Vec<[u64; 3]> {
     let Call { size_histogram, size_histogram_bytes, .. } = call;
     assert_eq!(size_histogram.len(), size_histogram_bytes.len());
@@ -221,7 +220,7 @@ pub(crate) fn call<'a>(profile: &'a RankProfile, name: &str) -> &'a Call {
     found.unwrap_or_else(|| panic!("rank {} has no call of {name}", profile.rank))
 }
 
-/// The same for receives, start and end alone.
+/// The same for receives, start and end only.
 pub(crate) fn receives(profile: &RankProfile) -> BTreeMap<&str, u64> {
     let mut counts = counts(profile);
     counts.retain(|name, _| {

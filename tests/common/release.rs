@@ -8,11 +8,11 @@ use std::time::Duration;
 
 use super::processes::{root, run_within, target};
 
-/// Optimising all of it at once takes minutes even on an idle machine.
+/// Optimising everything at once takes minutes even on an idle machine.
 const BUILD: Duration = Duration::from_secs(1800);
 
-/// What users get: what `scripts/release` built, where `RELEASE_BUILD` names its directory, as `scripts/test` does; else built
-/// in release mode, and never older than the sources.
+/// What users get: the result of `scripts/release` if `RELEASE_BUILD` names its directory, as in
+/// `scripts/test`; otherwise a release build that is never older than the sources.
 pub(crate) fn built() -> PathBuf {
     static BUILT: OnceLock<PathBuf> = OnceLock::new();
     let folder = BUILT.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Is a text what a committed JSON Schema says?
+//! Does a text match a committed JSON Schema?
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-/* What the script lets happen at calls of MPI functions. */
+/* What the script makes happen at calls of MPI functions. */
 #include <pthread.h>
 #include <signal.h>
 #include <string.h>
@@ -23,24 +23,24 @@ static int number_of_actions;
 
 static void raise_declared(struct words *words, struct action *action)
 {
-    const char *name = word_wanted(words, "is no event");
+    const char *name = word_wanted(words, "is not an event");
     struct raising *raising = &action->raising;
     action->what = RAISE;
     action->times = 1;
     raising->event = event_index(name);
     raising->time = -1;
     if (raising->event < 0)
-        wrong(words, "is no event that was declared before", name);
+        wrong(words, "is not an event that was declared before", name);
     for (;;) {
         if (word_is(words, "times")) {
-            action->times = word_integer(words, "is no number of times");
+            action->times = word_integer(words, "is not a number of times");
         } else if (word_is(words, "elements")) {
             while (word_is_number(words) && raising->number < MANY)
-                raising->elements[raising->number++] = word_integer(words, "is no element");
+                raising->elements[raising->number++] = word_integer(words, "is not an element");
         } else if (word_is(words, "level")) {
-            raising->level = value_of(words, levels, "is no level");
+            raising->level = value_of(words, levels, "is not a level");
         } else if (word_is(words, "time")) {
-            raising->time = word_integer(words, "is no time");
+            raising->time = word_integer(words, "is not a time");
         } else if (word_is(words, "in")) {
             action->where = word_is(words, "thread")   ? IN_THREAD
                             : word_is(words, "signal") ? IN_SIGNAL
@@ -58,29 +58,29 @@ void action_declared(struct words *words)
     if (number_of_actions == MANY)
         wrong(words, "is one action too many", "at");
     struct action *action = &actions[number_of_actions++];
-    const char *function = word_wanted(words, "is no function");
+    const char *function = word_wanted(words, "is not a function");
     if (strlen(function) >= sizeof action->function)
-        wrong(words, "is no function", function);
+        wrong(words, "is not a function", function);
     strcpy(action->function, function);
     if (word_is(words, "call"))
-        action->call = word_integer(words, "is no number of a call");
+        action->call = word_integer(words, "is not a number of a call");
     if (word_is(words, "raise")) {
         raise_declared(words, action);
     } else if (word_is(words, "drop")) {
-        const char *name = word_wanted(words, "is no event");
+        const char *name = word_wanted(words, "is not an event");
         action->what = DROP;
         action->raising.event = event_index(name);
         if (action->raising.event < 0)
-            wrong(words, "is no event that was declared before", name);
-        action->times = word_integer(words, "is no number of instances");
+            wrong(words, "is not an event that was declared before", name);
+        action->times = word_integer(words, "is not a number of instances");
     } else if (word_is(words, "set")) {
-        const char *name = word_wanted(words, "is no variable");
+        const char *name = word_wanted(words, "is not a variable");
         action->what = SET;
         action->pvar = pvar_index(name);
         if (action->pvar < 0)
-            wrong(words, "is no variable that was declared before", name);
+            wrong(words, "is not a variable that was declared before", name);
         while (word_is_number(words) && action->raising.number < MANY)
-            action->raising.elements[action->raising.number++] = word_integer(words, "is no value");
+            action->raising.elements[action->raising.number++] = word_integer(words, "is not a value");
     } else if (word_is(words, "show")) {
         action->what = SHOW;
     } else {

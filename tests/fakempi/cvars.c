@@ -40,7 +40,7 @@ void enumeration_declared(struct words *words)
     made->name = unescaped(word_wanted(words, "has no name"));
     while (words->next + 1 < words->number) {
         made->items[made->number] = unescaped(word_next(words));
-        made->values[made->number++] = word_integer(words, "is no value");
+        made->values[made->number++] = word_integer(words, "is not a value");
     }
     made->next = enumerations;
     enumerations = made;
@@ -48,11 +48,11 @@ void enumeration_declared(struct words *words)
 
 MPI_T_enum enumeration_wanted(struct words *words)
 {
-    const char *name = word_wanted(words, "is no enumeration");
+    const char *name = word_wanted(words, "is not an enumeration");
     for (MPI_T_enum each = enumerations; each; each = each->next)
         if (!strcmp(each->name, name))
             return each;
-    wrong(words, "is no enumeration that was declared before", name);
+    wrong(words, "is not an enumeration that was declared before", name);
 }
 
 void cvar_declared(struct words *words)
@@ -62,21 +62,21 @@ void cvar_declared(struct words *words)
     *cvar = (struct cvar){.bind = MPI_T_BIND_NO_OBJECT, .count = 1, .scope = MPI_T_SCOPE_ALL};
     cvar->enumeration = MPI_T_ENUM_NULL;
     cvar->name = unescaped(word_wanted(words, "has no name"));
-    cvar->datatype = value_of(words, datatypes, "is no datatype");
+    cvar->datatype = value_of(words, datatypes, "is not a datatype");
     for (;;) {
         if (word_is(words, "bind")) {
-            cvar->bind = value_of(words, bindings, "is no kind of object");
+            cvar->bind = value_of(words, bindings, "is not a kind of object");
         } else if (word_is(words, "count")) {
-            cvar->count = word_integer(words, "is no number of elements");
+            cvar->count = word_integer(words, "is not a number of elements");
             if (cvar->count < 0 || cvar->count > MANY)
-                wrong(words, "is no number of elements that there is room for", NULL);
+                wrong(words, "is not a number of elements that there is room for", NULL);
         } else if (word_is(words, "value")) {
             for (int i = 0; i < MANY && word_is_number(words); i++)
-                cvar->values[i] = word_integer(words, "is no value");
+                cvar->values[i] = word_integer(words, "is not a value");
         } else if (word_is(words, "text")) {
-            cvar->text = unescaped(word_wanted(words, "is no text"));
+            cvar->text = unescaped(word_wanted(words, "is not a text"));
         } else if (word_is(words, "scope")) {
-            cvar->scope = value_of(words, scopes, "is no scope");
+            cvar->scope = value_of(words, scopes, "is not a scope");
         } else if (word_is(words, "enum")) {
             cvar->enumeration = enumeration_wanted(words);
         } else {

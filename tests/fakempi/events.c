@@ -35,7 +35,7 @@ struct MPIR_T_event_registration_s {
     struct MPIR_T_event_registration_s *next;
     bool is_alive;
     int event;
-    /* Where the handle of the object is: as MPICH does, which reads it later. */
+    /* The address of the object's handle: like MPICH, which reads it later. */
     const MPI_Comm *object;
     struct {
         MPI_T_event_cb_function *function;
@@ -44,7 +44,7 @@ struct MPIR_T_event_registration_s {
     MPI_T_event_dropped_cb_function *dropped_handler;
     long long dropped;
 };
-/* All there were: kept, so that a use of what was freed is seen. */
+/* Never freed, so that a use after free is detected. */
 static struct MPIR_T_event_registration_s *registrations;
 
 static bool callbacks_at_most;
@@ -70,11 +70,11 @@ void source_declared(struct words *words)
         else if (word_is(words, "no-timestamp"))
             source->no_timestamp = true;
         else if (word_is(words, "ticks"))
-            source->ticks = word_integer(words, "is no number of ticks");
+            source->ticks = word_integer(words, "is not a number of ticks");
         else if (word_is(words, "max"))
-            source->max = word_integer(words, "is no number of ticks");
+            source->max = word_integer(words, "is not a number of ticks");
         else if (word_is(words, "step"))
-            source->step = word_integer(words, "is no number of ticks");
+            source->step = word_integer(words, "is not a number of ticks");
         else
             break;
     }
@@ -92,8 +92,8 @@ static void elements_declared(struct words *words, struct event *event)
         int i = event->number_of_elements++;
         if (i == ELEMENTS)
             wrong(words, "is an element too many", word);
-        event->datatypes[i] = value_of(&parts, datatypes, "is no datatype");
-        event->displacements[i] = word_integer(&parts, "is no displacement");
+        event->datatypes[i] = value_of(&parts, datatypes, "is not a datatype");
+        event->displacements[i] = word_integer(&parts, "is not a displacement");
         if (event->displacements[i] < 0 || event->displacements[i] > DATA - 8)
             wrong(words, "is a displacement that there is no room for", both[1]);
     }
@@ -113,14 +113,14 @@ void event_declared(struct words *words)
     while (event->source < number_of_sources && strcmp(sources[event->source].name, source))
         event->source++;
     if (event->source == number_of_sources)
-        wrong(words, "is no source that was declared before", source);
+        wrong(words, "is not a source that was declared before", source);
     for (;;) {
         if (word_is(words, "bind")) {
-            event->bind = value_of(words, bindings, "is no kind of object");
+            event->bind = value_of(words, bindings, "is not a kind of object");
         } else if (word_is(words, "elements")) {
             elements_declared(words, event);
         } else if (word_is(words, "highest")) {
-            event->highest = value_of(words, levels, "is no level");
+            event->highest = value_of(words, levels, "is not a level");
         } else if (word_is(words, "refuses")) {
             if (!word_is(words, "handle"))
                 wrong(words, "is not handle", word_next(words));
@@ -204,7 +204,7 @@ void event_raise(const struct raising *raising)
     struct MPIR_T_event_instance_s instance = {
         .event = event,
         .time = raising->time >= 0 ? raising->time : time_of(&sources[event->source]),
-        /* What MPICH gives: the place of a member of nothing. */
+        /* What MPICH returns: the address of a member of a null pointer. */
         .data = event->without_data ? (const char *)64 : data,
     };
     for (struct MPIR_T_event_registration_s *each = registrations; each; each = each->next) {
@@ -263,7 +263,7 @@ int PMPI_T_source_get_info(int index, char *name, int *name_length, char *descri
     int fault = fault_at("MPI_T_source_get_info", "");
     if (fault)
         return fault;
-    /* As MPICH does, although the standard lets a caller leave out what it does not want. */
+    /* Like MPICH, although the standard lets a caller leave out what it does not want. */
     if (!name || !name_length || !description || !description_length || !ordering || !ticks || !max_ticks)
         return MPI_T_ERR_INVALID;
     if (!is_source(index))
@@ -320,7 +320,7 @@ int PMPI_T_event_get_info(int index, char *name, int *name_length, int *verbosit
     int fault = fault_at("MPI_T_event_get_info", "");
     if (fault)
         return fault;
-    /* As MPICH does, although the standard lets a caller leave out what it does not want. */
+    /* Like MPICH, although the standard lets a caller leave out what it does not want. */
     if (!name_length || !verbosity || !enumeration || !description_length || !bind)
         return MPI_T_ERR_INVALID;
     if (!is_event(index))

@@ -1,8 +1,7 @@
 /* A small MPI library for tests: one process, rank 0 of 1, with the binary interface of MPICH.
  *
- * What it exports by MPI_T, and what happens when, is said by a script, the file that FAKEMPI names;
- * script.c tells what may stand in it. Messages to itself are real: with a queue of unexpected messages
- * and one of posted receives.
+ * A script, the file that FAKEMPI names, says what it exports through MPI_T, and what happens when; script.c
+ * describes it. Messages to itself are real: with a queue of unexpected messages and one of posted receives.
  *
  * It looks at how it is used: what a tool must not do (a handle that is freed twice, an index that there
  * is not) is written as a line "misuse: ..." to the file that FAKEMPI_LOG names, beside a line for each
@@ -22,7 +21,7 @@ enum { MANY = 64 };
 
 /* script.c */
 
-/* The words of a line of the script. What takes them out says by `wrong` what it does not understand. */
+/* The words of a line of the script. The functions that take them out report with `wrong` what they do not understand. */
 struct words {
     int number, next;
     char *word[MANY];
@@ -34,7 +33,7 @@ struct words {
 void script_read(void);
 /* The next word; none at the end. */
 const char *word_next(struct words *words);
-/* The next word, which has to be there: `what` it is. */
+/* The next word, which must exist: `what` describes it. */
 const char *word_wanted(struct words *words, const char *what);
 /* The next word when it is `word`, which is then taken. */
 bool word_is(struct words *words, const char *word);
@@ -48,7 +47,7 @@ void die(const char *format, ...) __attribute__((noreturn, format(printf, 1, 2))
 /* A line of the log. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* A name in memory of its own, in which \xHH stands for a byte. */
+/* A name in newly allocated memory, in which \xHH stands for a byte. */
 char *unescaped(const char *word);
 
 /* names.c: the standard's names of constants, without the prefix that all of a kind have. */
@@ -64,9 +63,9 @@ const char *name_of(const struct name *names, int value);
 int size_of(MPI_Datatype datatype);
 /* Writes a value of a datatype that a variable or element can have. */
 void write_value(MPI_Datatype datatype, long long value, void *to);
-/* Gives a text to a caller as MPI_T does (MPI 4.1, 15.3.3). */
+/* Returns a text to a caller as MPI_T does (MPI 4.1, 15.3.3). */
 void give_text(const char *text, char *to, int *length);
-/* Gives a number to a caller, who may not want it. */
+/* Returns a number to a caller, who may not want it. */
 void give(int *to, int value);
 
 /* world.c */
@@ -109,7 +108,7 @@ void pvar_declared(struct words *words);
 /* Index of a variable; -1 when there is none of that name. */
 int pvar_index(const char *name);
 void pvar_set(int index, const long long *values, int number);
-/* Variables that were hidden are there from now on. */
+/* Hidden variables exist from now on. */
 void pvars_shown(void);
 
 /* events.c */
@@ -131,11 +130,11 @@ struct raising {
     MPI_Comm comm;
 };
 void event_raise(const struct raising *raising);
-/* So many instances get lost before the next one. */
+/* This many instances get lost before the next one. */
 void event_drop(int event, long long number);
 
 enum queue_event { ENQUEUED, DEQUEUED };
-/* A message came into the queue of unexpected messages, or left it. */
+/* A message entered the queue of unexpected messages, or left it. */
 void queue_event(enum queue_event what, int source, int tag, MPI_Comm comm);
 
 /* mpit.c */

@@ -1,4 +1,4 @@
-/* Faults of MPI_T that the script asks for: crashes, errors, a call that does not come back. */
+/* Faults of MPI_T that the script asks for: crashes, errors, a call that does not return. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdlib.h>
@@ -45,17 +45,17 @@ void fault_declared(struct words *words)
     if (number_of_faults == MANY)
         wrong(words, "is one fault too many", "fault");
     struct fault *fault = &faults[number_of_faults++];
-    const char *function = word_wanted(words, "is no function");
-    const char *name = word_is(words, "of") ? word_wanted(words, "is no name") : "";
+    const char *function = word_wanted(words, "is not a function");
+    const char *name = word_is(words, "of") ? word_wanted(words, "is not a name") : "";
     if (strlen(function) >= sizeof fault->function || strlen(name) >= sizeof fault->name)
         wrong(words, "is too long", function);
     strcpy(fault->function, function);
     strcpy(fault->name, name);
     if (word_is(words, "call"))
-        fault->call = word_integer(words, "is no number of a call");
-    fault->what = value_of(words, kinds, "is no fault");
+        fault->call = word_integer(words, "is not a number of a call");
+    fault->what = value_of(words, kinds, "is not a fault");
     if (fault->what == ERROR)
-        fault->error = value_of(words, errors, "is no error");
+        fault->error = value_of(words, errors, "is not an error");
 }
 
 static volatile int zero;

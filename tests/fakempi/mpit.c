@@ -34,7 +34,7 @@ void category_declared(struct words *words)
         } else if (word_is(words, "categories")) {
             kind = CATEGORIES;
         } else if (kind != NOTHING && word_is(words, "claims")) {
-            category->claimed[kind] = word_integer(words, "is no number");
+            category->claimed[kind] = word_integer(words, "is not a number");
         } else {
             const char *word = word_next(words);
             int index = kind == CVARS   ? cvar_index(word)

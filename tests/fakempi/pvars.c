@@ -22,7 +22,7 @@ static int number_of_pvars;
 /* The first of those that are hidden, which are the last; -1 for none. */
 static int first_hidden = -1;
 
-/* How many there are, as the library tells. */
+/* How many there are, according to the library. */
 static int exported(void)
 {
     return first_hidden >= 0 ? first_hidden : number_of_pvars;
@@ -42,7 +42,7 @@ struct MPIR_T_pvar_handle_s {
     bool is_alive, is_running;
     struct session *session;
     int pvar;
-    /* Where the handle of the object is: as MPICH does, which reads it later. */
+    /* The address of the object's handle: like MPICH, which reads it later. */
     const MPI_Comm *object;
 };
 struct session {
@@ -63,18 +63,18 @@ void pvar_declared(struct words *words)
     char *name = unescaped(word_wanted(words, "has no name"));
     pvar->name = name;
     pvar->enumeration = MPI_T_ENUM_NULL;
-    pvar->class = value_of(words, classes, "is no class");
-    pvar->datatype = value_of(words, datatypes, "is no datatype");
+    pvar->class = value_of(words, classes, "is not a class");
+    pvar->datatype = value_of(words, datatypes, "is not a datatype");
     for (;;) {
         if (word_is(words, "bind")) {
-            pvar->bind = value_of(words, bindings, "is no kind of object");
+            pvar->bind = value_of(words, bindings, "is not a kind of object");
         } else if (word_is(words, "count")) {
-            pvar->count = word_integer(words, "is no number of elements");
+            pvar->count = word_integer(words, "is not a number of elements");
             if (pvar->count < 0 || pvar->count > MANY)
-                wrong(words, "is no number of elements that there is room for", NULL);
+                wrong(words, "is not a number of elements that there is room for", NULL);
         } else if (word_is(words, "value")) {
             for (int i = 0; i < MANY && word_is_number(words); i++)
-                pvar->values[i] = word_integer(words, "is no value");
+                pvar->values[i] = word_integer(words, "is not a value");
         } else if (word_is(words, "continuous")) {
             pvar->continuous = true;
         } else if (word_is(words, "readonly")) {
@@ -84,11 +84,11 @@ void pvar_declared(struct words *words)
         } else if (word_is(words, "enum")) {
             pvar->enumeration = enumeration_wanted(words);
         } else if (word_is(words, "writes")) {
-            pvar->written = word_integer(words, "is no number of elements");
+            pvar->written = word_integer(words, "is not a number of elements");
         } else if (word_is(words, "hidden")) {
             hidden = true;
         } else if (word_is(words, "copies")) {
-            copies = word_integer(words, "is no number of variables");
+            copies = word_integer(words, "is not a number of variables");
         } else if (word_is(words, "shows")) {
             pvar->shows = word_is(words, "unexpected") ? unexpected_messages
                           : word_is(words, "posted")   ? posted_receives
@@ -102,7 +102,7 @@ void pvar_declared(struct words *words)
     if (hidden && first_hidden < 0)
         first_hidden = number_of_pvars;
     if (!hidden && first_hidden >= 0)
-        wrong(words, "comes behind one that is hidden", name);
+        wrong(words, "comes after one that is hidden", name);
     if (copies > 1) {
         pvars = realloc(pvars, (number_of_pvars + copies) * sizeof *pvars);
         for (long long copy = copies - 1; copy >= 0; copy--) {
@@ -193,7 +193,7 @@ int PMPI_T_pvar_session_free(MPI_T_pvar_session *freed)
         note("misuse: a session is freed with %d handles", session ? session->handles : -1);
         return MPI_T_ERR_INVALID_SESSION;
     }
-    /* Kept, so that a use of what was freed is seen. */
+    /* Never freed, so that a use after free is detected. */
     session->is_alive = false;
     *freed = MPI_T_PVAR_SESSION_NULL;
     return MPI_SUCCESS;

@@ -1,28 +1,28 @@
-/* The script: one declaration a line, words between blanks; what follows a # is not read.
+/* The script: one declaration per line, words separated by blanks; a # starts a comment.
  *
- *   library WORD...                   what MPI_Get_library_version says; else "fakempi"
+ *   library WORD...                   what MPI_Get_library_version says; otherwise "fakempi"
  *
- *   strangers                         the process that MPI_Comm_dup makes a communicator of is none of
+ *   strangers                         the process in a communicator of MPI_Comm_dup is not one of
  *                                     MPI_COMM_WORLD, as after MPI_Comm_accept
  *
  *   enum NAME [ITEM VALUE...]         an enumeration
  *   cvar NAME DATATYPE [bind OBJECT] [count N] [value N...] [text WORD] [scope SCOPE] [enum NAME]
  *   pvar NAME CLASS DATATYPE [bind OBJECT] [count N] [value N...] [continuous] [readonly] [atomic]
  *        [shows unexpected|posted] [enum NAME] [writes N] [hidden] [copies N]
- *        a variable; `shows`: it is the length of that queue; `writes`: a reading has so many elements,
- *        whatever its handle says; `hidden`, for the last ones: it is not there before `show`; `copies`: so
+ *        a variable; `shows`: it is the length of that queue; `writes`: a reading has this many elements,
+ *        whatever its handle says; `hidden`, for the last ones: it does not exist before `show`; `copies`: this
  *        many of them, NAME_0 and so on
  *   category NAME [cvars NAME...] [pvars NAME...] [categories INDEX...]
- *        behind the members of a kind `claims N` can stand: it says that it has so many
+ *        after the members of a kind, `claims N` makes it say that it has this many
  *
  *   fault FUNCTION [of NAME] [call N] segv|bus|ill|fpe|abort|overflow|hang
  *   fault FUNCTION [of NAME] [call N] error ERROR
- *        what happens when a function of MPI_T is called, for what has this name or for anything: at each
- *        call, or at the Nth; `overflow` is that of the stack
+ *        what happens when a function of MPI_T is called, for something of this name or for anything: at each
+ *        call, or at the Nth; `overflow` is a stack overflow
  *
  *   source NAME [unordered] [ticks N] [max N] [step N] [no-timestamp]
- *        a source of events, with so many ticks a second (1000000000 when it is not said) until it begins
- *        again behind `max`; `step`: its clock is no clock, but goes so far at each look at it;
+ *        a source of events, with this many ticks a second (by default 1000000000) until it starts
+ *        again after `max`; `step`: its clock is not a clock, but advances this far at each reading;
  *        `no-timestamp`: it cannot be asked for the time
  *   event NAME SOURCE [bind OBJECT] [elements DATATYPE@DISPLACEMENT...] [highest LEVEL]
  *        [refuses handle] [is enqueued|dequeued] [without-data]
@@ -30,7 +30,7 @@
  *        messages with source and tag; `without-data`: its instances have none, and reading it kills,
  *        as in MPICH
  *   callbacks at-least|at-most        which callback of a registration gets an instance: the one of the
- *        lowest level that is at least that of the instance (MPICH; when nothing is said), or the one of
+ *        lowest level that is at least that of the instance (MPICH; the default), or the one of
  *        the highest that is at most that (Open MPI)
  *
  *   at FUNCTION [call N] raise EVENT [times N] [elements N...] [level LEVEL] [time N] [in thread|signal]
@@ -40,7 +40,7 @@
  *        what happens when the program calls a function: at each call, or at the Nth
  *
  * CLASS, OBJECT and LEVEL are the standard's names without MPI_T_PVAR_CLASS_, MPI_T_BIND_ and
- * MPI_T_CB_REQUIRE_; a DATATYPE has its whole name, and so has an ERROR. In the NAME of a variable, an
+ * MPI_T_CB_REQUIRE_; a DATATYPE and an ERROR have their whole names. In the NAME of a variable, an
  * enumeration or a category \xHH stands for a byte. */
 #include <fcntl.h>
 #include <stdarg.h>
@@ -192,7 +192,7 @@ static void line_read(struct words *words, char *line)
             wrong(words, "is not understood here", words->word[words->next]);
         return;
     }
-    wrong(words, "is no declaration", word);
+    wrong(words, "is not a declaration", word);
 }
 
 void script_read(void)

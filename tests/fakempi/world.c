@@ -1,4 +1,4 @@
-/* Start, end, communicators, and what else a program of one process asks for. */
+/* Start, end, communicators, and everything else that a program of one process asks for. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -222,7 +222,7 @@ int PMPI_Comm_dup(MPI_Comm comm, MPI_Comm *made)
 }
 BOTH_NAMES(MPI_Comm_dup);
 
-/* A group is that of a communicator, and its handle says of which. */
+/* A group belongs to a communicator, and its handle says to which. */
 enum { GROUP_OF = 0x0c000000 };
 static bool strangers;
 

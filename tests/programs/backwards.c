@@ -1,5 +1,5 @@
 /* To be preloaded: the clocks that are named in TEST_CLOCK, "real" or "all", are ten seconds earlier at
- * each look. With a number there, the time of the day is so many seconds ahead, as on a host whose clock is wrong. */
+ * each reading. With a number there, the time of day is this many seconds ahead, as on a host whose clock is wrong. */
 #define _GNU_SOURCE
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
-/* How long MPI_Init and MPI_Finalize take, and how much memory is resident behind each. With any
+/* How long MPI_Init and MPI_Finalize take, and how much memory is resident after each. With any
  * argument the program itself initialises MPI_T before and finalises it at the end.
- *   prints: milliseconds in both, kibibytes behind MPI_Init, kibibytes behind MPI_Finalize */
+ *   prints: milliseconds in both, kibibytes after MPI_Init, kibibytes after MPI_Finalize */
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>

@@ -33,7 +33,7 @@ static void note(const char *name, long bytes)
     }
 }
 
-/* A call whose bytes are not counted, and one that contributes so many bytes. */
+/* A call whose bytes are not counted, and one that contributes this many bytes. */
 #define CALL(function, ...) (note(#function, -1), function(__VA_ARGS__))
 #define MOVE(bytes, function, ...) (note(#function, bytes), function(__VA_ARGS__))
 

@@ -43,7 +43,7 @@ int main(int argc, char **argv)
     pthread_create(&thread, NULL, receive, &type);
     while (!ready)
         pause_ms(1);
-    /* Nothing tells when it is inside. */
+    /* There is no way to tell when it is inside. */
     pause_ms(50);
     puts("5 before");
     pthread_cancel(thread);
@@ -51,6 +51,6 @@ int main(int argc, char **argv)
         pause_ms(5);
     puts(ended ? "cancelled" : "not cancelled");
     fflush(stdout);
-    /* The MPI may still be locked by the thread, so nothing more is asked of it. */
+    /* The thread may still hold a lock of the MPI, so no more calls are made. */
     exit(0);
 }

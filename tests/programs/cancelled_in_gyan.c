@@ -1,7 +1,7 @@
-/* A thread is to be cancelled at its next point of cancellation, and has gyan write the profile: so far, by
+/* A thread will be cancelled at its next cancellation point, and has gyan write the profile: so far, by
  * MPI_Pcontrol, or, with the argument "exit", at the end. One rank.
  * Expect, as without gyan: "returned 1, cancelled" and exit code 0; exit code 3. Neither MPI_Pcontrol nor
- * exit is a point of cancellation. */
+ * exit is a cancellation point. */
 #include <mpi.h>
 #include <pthread.h>
 #include <stdio.h>

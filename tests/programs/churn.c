@@ -1,4 +1,4 @@
-/* As many communicators and windows as the argument says, each freed before the next is made. 2 ranks; made
+/* As many communicators and windows as the argument says, each freed before the next is created. 2 ranks; written
  * for Open MPI, whose point-to-point component has a variable for each communicator.
  * Expect: exact numbers of calls; of the communicators, "step 0" on, those that the budget allows, and those
  * that are in the profile and those that are left out add up. */

@@ -10,7 +10,7 @@
  *   hang             rank 1 goes on for good while rank 0 waits
  *   handled NUMBER   the same with a handler that writes "handled" to stdout and leaves by _exit(7)
  *   atexit           MPI_Finalize in a handler of atexit that is registered before MPI_Init
- *   atexit-late      the same, registered behind MPI_Init
+ *   atexit-late      the same, registered after MPI_Init
  *   twice            MPI_Finalize again
  *   fatal            an error in MPI, with the default error handler, on rank 1
  *   fork             a child that leaves by exit(0), and is waited for; then MPI_Finalize

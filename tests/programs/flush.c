@@ -1,5 +1,5 @@
 /* One rank that asks for its profile while it runs: MPI_Recv three times, MPI_Pcontrol(2), and a copy
- * of the profile that is there then as flushed.json; MPI_Recv four times more. With an argument it
+ * of the resulting profile as flushed.json; MPI_Recv four times more. With an argument it
  * dies of SIGKILL instead of ending.
  * Expect: 3 calls of MPI_Recv in flushed.json, which says that the program is running, and in what a
  * kill leaves; 7 in the profile at the end. */

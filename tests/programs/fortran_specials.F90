@@ -1,4 +1,4 @@
-! What a wrapper in between could spoil: strings, whose lengths are hidden behind ierr, ierr itself
+! What a wrapper in between could spoil: strings, whose lengths are hidden after ierr, ierr itself
 ! and its absence, and addresses that mean something else than a buffer. Compiled once for each
 ! binding, with BINDING_MPIF, BINDING_MPI or BINDING_F08. Two ranks.
 ! Expect: the same output as without gyan; MPI_Recv 4, MPI_Irecv 2 in each profile.

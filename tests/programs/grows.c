@@ -1,5 +1,5 @@
 /* Communication whose growth with the number of ranks is known. In each of 20 steps a rank exchanges a message with each
- * partner of a hypercube (its rank with one bit changed, where there is such a rank), all ranks agree by MPI_Allreduce, and
+ * partner of a hypercube (its rank with one bit changed, if there is such a rank), all ranks agree by MPI_Allreduce, and
  * each but rank 0 sends a report to rank 0, which keeps a row of doubles for each of them.
  *   usage: grows [DOUBLES A RANK]      (default 20000)
  * Expect, with p ranks, a power of two: 20 log2(p) calls of MPI_Irecv and MPI_Isend on each rank, 20 of MPI_Allreduce,

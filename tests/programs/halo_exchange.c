@@ -1,4 +1,4 @@
-/* A small simulation as many real ones are built: heat spreads over a square of N x N cells, the
+/* A small simulation, built like many real ones: heat spreads over a square of N x N cells, the
  * rows are divided among the ranks, and in each step neighbours exchange their border rows with
  * nonblocking receives and sends. Every 50 steps all ranks agree on how much still changes.
  *   usage: halo_exchange [N [STEPS]]          (default 1200 2000: some seconds)

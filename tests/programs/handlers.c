@@ -40,11 +40,11 @@ int main(int argc, char **argv)
                      MPI_STATUS_IGNORE);
         MPI_Barrier(MPI_COMM_WORLD);
     }
-    show("behind messages");
+    show("after messages");
     MPI_Comm twin;
     MPI_Comm_dup(MPI_COMM_WORLD, &twin);
     MPI_Comm_free(&twin);
-    show("behind a communicator");
+    show("after a communicator");
     MPI_Finalize();
     show("after MPI_Finalize");
     return 0;

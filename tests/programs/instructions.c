@@ -1,5 +1,5 @@
 /* How many instructions gyan executes in a call: the processor stops after each one (the trap flag, bit 8
- * of its flags), and those that lie in libgyan.so are counted. x86-64, one rank.
+ * of its flags), and those in libgyan.so are counted. x86-64, one rank.
  *   usage: instructions [multiple]
  *   multiple: with MPI_THREAD_MULTIPLE
  * Expect: a line for each function, its name and the number that most of its calls took; a call that gyan
@@ -32,7 +32,7 @@ static int find(struct dl_phdr_info *object, size_t size, void *argument)
     return 1;
 }
 
-/* The instruction that is to be executed next. */
+/* The next instruction to execute. */
 static void step(int signal, siginfo_t *info, void *context)
 {
     (void)signal, (void)info;
@@ -40,7 +40,7 @@ static void step(int signal, siginfo_t *info, void *context)
     instructions += at >= begin && at < end;
 }
 
-/* Beyond the red zone, in which the compiler keeps variables. */
+/* Beyond the red zone, where the compiler keeps variables. */
 #define SET_FLAGS(operation)                                                                       \
     __asm__ volatile("lea -128(%%rsp), %%rsp\n\tpushfq\n\t" operation                              \
                      ", (%%rsp)\n\tpopfq\n\tlea 128(%%rsp), %%rsp" ::: "memory", "cc")
@@ -147,7 +147,7 @@ int main(int argc, char **argv)
                 most = counts[j];
             }
         }
-        /* Of fewer than half it cannot be told what they are. */
+        /* With fewer than half, it is not clear what they are. */
         printf("%s %ld\n", all[i].name, 2 * often > CALLS ? most : -1);
     }
     MPI_Finalize();

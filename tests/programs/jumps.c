@@ -1,7 +1,7 @@
-/* Error handlers that leave calls of MPI by longjmp, and calls behind that. Arguments:
+/* Error handlers that leave calls of MPI by longjmp, and calls after that. Arguments:
  *   LEVEL   the thread level to ask for: 0 MPI_THREAD_SINGLE, 3 MPI_THREAD_MULTIPLE, where a second
  *           thread does the same at the same time
- *   NESTED  so many calls of MPI are made by a reduction of the program's before
+ *   NESTED  this many calls of MPI are made by the program's reduction before
  * Expect: on each rank and thread 20 times MPI_Send (all left) and MPI_Comm_size, 2 MPI_Barrier by one
  * thread; "rank R left 20 calls" on stdout for each thread; with NESTED 0 all are counted. */
 #include <mpi.h>

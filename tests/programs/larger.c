@@ -57,11 +57,11 @@ static void collective(void)
     else
         MPI_Ialltoallv(out, counts, displs, MPI_INT, in, counts, displs, MPI_INT, MPI_COMM_WORLD,
                        &request);
-    /* The arrays are the program's again only when it is complete; not before. */
+    /* The program may reuse the arrays only when it is complete, not before. */
     MPI_Wait(&request, MPI_STATUS_IGNORE);
     show("ialltoallv", in, 6);
     memset(in, 0, sizeof in);
-    /* Only the root has to have the arrays. */
+    /* Only the root needs the arrays. */
     if (gatherv)
         gatherv(out, 2, MPI_INT, in, rank == 1 ? large : NULL, rank == 1 ? places : NULL, MPI_INT, 1,
                 MPI_COMM_WORLD);

@@ -1,4 +1,4 @@
-/* Starts MPI by a way that no preloaded library sees: MPI_Init taken from the library's own handle.
+/* Starts MPI in a way that no preloaded library sees: MPI_Init taken from the library's own handle.
  * The first MPI_Recv is an ordinary call. Then the variables of Open MPI's psm2 component, where
  * there is one, are exported again, and a handle on one of them is deadly.
  * Expect: ends with code 0; gyan starts at the first receive and leaves mtl_psm2_* out. */
@@ -11,7 +11,7 @@ int main(int argc, char **argv)
 {
     int x = 0;
     Dl_info info;
-    /* Not a function that a profiler wraps. */
+    /* Not a function that profilers wrap. */
     dladdr((void *)MPI_T_init_thread, &info);
     void *library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
     int (*init)(int *, char ***) = (int (*)(int *, char ***))dlsym(library, "MPI_Init");

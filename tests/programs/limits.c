@@ -1,6 +1,6 @@
 /* Reaches a limit between MPI_Init and MPI_Finalize: `memory` KIB more address space than it has,
- * `files` none left to open, `size` no file grows beyond so many bytes, `directory` its current
- * directory is gone. Says what became of each.
+ * `files` none left to open, `size` no file grows beyond this many bytes, `directory` its current
+ * directory is gone. Says what happened to each.
  * Expect: the same lines and the same code with gyan as without. */
 #include <mpi.h>
 #include <signal.h>

@@ -1,5 +1,5 @@
 /* Calls a function of MPI 4 that has no twin in MPI 3: where the library lacks it, the dynamic loader
- * ends the program at the call (code 127). To be linked, with lazy binding, with a library that has it.
+ * ends the program at the call (code 127). Link it, with lazy binding, with a library that has it.
  * Expect: the same code and the same last line on stderr with gyan as without. */
 #include <mpi.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* For a fully static program: the part of libudev that hwloc calls, which Debian has as a shared
- * object alone. hwloc does without udev when there is none.
+ * object only. hwloc does without udev when there is none.
  * Linked to receives.c and threads.c; what to expect is theirs. */
 void *udev_new(void) { return 0; }
 void *udev_unref(void *udev) { return 0; }

@@ -1,9 +1,9 @@
-/* Communicators and windows that come and go, by every function that makes one; one of them with
+/* Communicators and windows that are created and freed, by every function that creates one; one of them with
  * messages that nobody receives until the end. 4 ranks; made for Open MPI, whose point-to-point
  * component has a variable for each communicator.
  * Expect: variables for MPI_COMM_WORLD, "solver", and by kind, size and order of creation for those
  * without a name; "solver" ends with 3 unexpected messages from rank 1 on rank 0; none for an
- * intercommunicator. With an argument: so many more communicators, all alive at once. */
+ * intercommunicator. With an argument: this many more communicators, all alive at once. */
 #include <mpi.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* A persistent collective operation with large counts, for the MPI library of tests/fakempi, which has none
  * of these and reads the arrays of counts when the operation is started. Looks MPI_Alltoallv_init_c up by
- * dlsym; where there is none it calls MPI_Alltoallv_init. Memory that was freed since is used again. 1 rank.
+ * dlsym; without it, calls MPI_Alltoallv_init. Memory that was freed since then is reused. 1 rank.
  * Expect: the same output with gyan as without, "0 0 2 3 0". */
 #define _GNU_SOURCE
 #include <dlfcn.h>

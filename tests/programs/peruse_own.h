@@ -255,7 +255,7 @@ static void start(int *argc, char ***argv, const char *const *names, int count,
     all_here(NULL);
 }
 
-/* Writes down what was counted up to now: behind this there is nothing to count. */
+/* Writes down what was counted up to now: after this there is nothing to count. */
 static void end(void (*write_down)(void))
 {
     MPI_Barrier(MPI_COMM_WORLD);

@@ -1,7 +1,7 @@
 /* Phases by gyan.h and by MPI_Pcontrol, in C and C++. Each rank writes what it did to the file
- * truth.<rank>, a line each: "call <function> <n> <phase>" and "entries <n> <phase>"; the phase is what
- * is left of the line, nothing outside all phases. Lines for the same function and phase add up.
- * Expect: the `phases` of each profile equal these lines; but for `off` they add up to its `calls`;
+ * truth.<rank>, a line each: "call <function> <n> <phase>" and "entries <n> <phase>"; the phase is the
+ * rest of the line, empty outside all phases. Lines for the same function and phase add up.
+ * Expect: the `phases` of each profile equal these lines; except for `off` they add up to its `calls`;
  * without gyan the same output. */
 #include <gyan.h>
 #include <mpi.h>

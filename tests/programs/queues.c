@@ -1,5 +1,5 @@
 /* Queues of a known length on rank 0. Arguments: k, m and names of performance variables.
- * Rank 1 sends k messages with k tags before rank 0 receives any: behind the barrier they have arrived,
+ * Rank 1 sends k messages with k tags before rank 0 receives any: after the barrier they have arrived,
  * and for 300 ms rank 0 does nothing but probe for a tag that nobody sends. It receives them last first.
  * Then rank 0 posts m receives, probes as long again, and only then asks rank 1 to send.
  * Rank 0 reads the variables by MPI_T itself, while each queue is full, and writes to truth.0, a line

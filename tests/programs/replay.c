@@ -1,4 +1,4 @@
-/* Calls of MPI_Reduce_local that take what was drawn for them: 200 ns, and one in a thousand of them
+/* Calls of MPI_Reduce_local that take randomly drawn times: 200 ns, and one in a thousand of them
  * ten thousand times as long. The operation is the program's own and spins.
  *   usage: replay SECONDS
  * Expect: truth.0 holds "MPI_Reduce_local <calls> <seconds>", the time that the program measured

@@ -1,4 +1,4 @@
-/* MPI by sessions alone (MPI 4.0, 11.3): `sessions once` uses one, `sessions twice` two that overlap,
+/* MPI by sessions only (MPI 4.0, 11.3): `sessions once` uses one, `sessions twice` two that overlap,
  * `sessions again` one after the other has ended, so that MPI is initialised again, `sessions both`
  * one around the world model. In each use 5 receives from MPI_PROC_NULL and one message around the
  * ring.

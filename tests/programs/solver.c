@@ -1,6 +1,6 @@
 /* An iterative solver, as far as its communication goes: in each step every rank multiplies its part of a matrix, all
- * exchange what they found, and agree on what is left. The last reduction of a step is nonblocking, and is asked for with
- * MPI_Test until it is there: how often differs from run to run.
+ * exchange what they found, and agree on what is left. The last reduction of a step is nonblocking, and is polled with
+ * MPI_Test until it completes: how often differs from run to run.
  *   usage: solver [STEPS [N]]          (default 200 400)
  * Expect: in a step 1 MPI_Allgather, 2 MPI_Allreduce, 1 MPI_Iallreduce on each rank, and any number of MPI_Test. */
 #include <math.h>

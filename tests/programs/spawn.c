@@ -17,7 +17,7 @@ int main(int argc, char **argv)
         for (i = 0; i < 2; i++)
             MPI_Comm_spawn(argv[0], arguments, 2, MPI_INFO_NULL, 0, MPI_COMM_WORLD, &children[i],
                            MPI_ERRCODES_IGNORE);
-        /* MPICH 5 fails to connect to children that have ended: they wait for this. */
+        /* MPICH 5 fails to connect to children that have ended, so they wait for this. */
         for (i = 0; i < 2; i++) {
             MPI_Bcast(&x, 1, MPI_INT, rank == 0 ? MPI_ROOT : MPI_PROC_NULL, children[i]);
             MPI_Comm_disconnect(&children[i]);

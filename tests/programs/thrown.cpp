@@ -1,5 +1,5 @@
 // An error handler that throws exceptions of C++ through the MPI library and whatever lies between it
-// and the program, again and again, and calls behind that.
+// and the program, again and again, and calls after that.
 // Expect: 20 times MPI_Send, each thrown out of, and MPI_Comm_size, in each profile; "rank R caught 20"
 // on stdout of each rank.
 #include <mpi.h>

@@ -1,4 +1,4 @@
-/* Another tool, to be preloaded before or after gyan, or to be linked into the program: counts
+/* Another tool, to preload before or after gyan, or to link into the program: counts
  * receives and MPI_Send, and writes at MPI_Finalize to the file <TOOL or "tool">.<rank>, a line each:
  * "<function> <n>".
  * It calls the PMPI_ names, as most tools do; with -DFORWARD_PMPI it looks them up, as Darshan does;

@@ -1,4 +1,4 @@
-/* A program as many are: each rank sends to the two before it and the two after it in a ring, with what that takes of
+/* A typical program: each rank sends to the two before it and the two after it in a ring, with whatever that needs of
  * MPI, and agrees with all others now and then. 5 ranks.
  * Expect: 12 functions, among them those of the start and the end, and 4 peers on each rank. */
 #include <mpi.h>

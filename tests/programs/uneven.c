@@ -1,5 +1,5 @@
-/* Ranks that do not come to their end together: rank RANK, or ranks RANK-RANK, do something else first.
- *   uneven RANK sleep MILLISECONDS   comes to MPI_Finalize so much later than the others
+/* Ranks that do not reach their end together: rank RANK, or ranks RANK-RANK, do something else first.
+ *   uneven RANK sleep MILLISECONDS   reaches MPI_Finalize this much later than the others
  *   uneven RANK exit CODE            leaves by exit(CODE), without MPI_Finalize
  *   uneven RANK abort CODE           calls MPI_Abort(CODE) half a second later
  * Before that each rank but 0 sends a message to rank 0, and all take part in a nonblocking reduction: the first

@@ -1,4 +1,4 @@
-/* Rank 1 sends 7 messages to rank 0 before a barrier; rank 0 receives them behind it. Then each writes its
+/* Rank 1 sends 7 messages to rank 0 before a barrier; rank 0 receives them after it. Then each writes its
  * process id into the file waits.RANK, and waits for a file called "go": at most two minutes. Then another
  * barrier.
  * Expect: 7 MPI_Send on rank 1, 7 MPI_Recv on rank 0, none of which had to wait. */

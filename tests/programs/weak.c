@@ -1,4 +1,4 @@
-/* Asks by weak references, as mpi4py does, whether functions are there, and calls those that are.
+/* Asks with weak references, as mpi4py does, whether functions exist, and calls those that do.
  * Expect: the same output as without gyan, whichever functions the MPI lacks. */
 #include <mpi.h>
 #include <stdio.h>

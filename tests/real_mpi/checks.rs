@@ -1,4 +1,4 @@
-//! `gyan check` with real runs: what is unchanged passes, what is not fails.
+//! `gyan check` with real runs: an unchanged program passes, a changed one fails.
 
 use gyan_results::{CheckRule, Judgement};
 use tempfile::TempDir;
@@ -33,7 +33,7 @@ fn a_run_with_more_messages_fails_and_names_them() {
         let more = against_base("more");
         assert_eq!(more.code, 1, "{mpi:?}: {} {}", more.stdout, more.stderr);
         assert!(more.stdout.starts_with("FAILED: "), "{mpi:?}: {}", more.stdout);
-        // Of two ranks each sends one of its two rows; the other goes to MPI_PROC_NULL.
+        // With two ranks, each sends one of its two rows; the other goes to MPI_PROC_NULL.
         for line in ["messages 200 300 +50.0 % 202", "calls of MPI_Isend 400 600 +50.0 % 404"] {
             let words = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
             assert!(more.stdout.lines().any(|of| words(of) == line), "{line}: {}", more.stdout);
@@ -52,7 +52,7 @@ const COMPARISONS: usize = 25;
 fn comparisons_of_the_same_program_raise_no_false_alarms() {
     let here = TempDir::new().unwrap();
     let mut random = fastrand::Rng::with_seed(22);
-    // Of each way: how many comparisons, how many failed by counts and findings, and by times.
+    // For each way: how many comparisons, how many failed because of counts and findings, and because of times.
     let mut ways = [[0; 3]; 3];
     for mpi in MPIS {
         for program in [&["halo_exchange", "300", "400"][..], &["solver", "400"]] {
@@ -90,6 +90,6 @@ fn comparisons_of_the_same_program_raise_no_false_alarms() {
     }
     let [drawn, in_order, single] = ways;
     assert_eq!([drawn[1], in_order[1], single[1]], [0; 3], "failed by counts");
-    // The load of a machine changes while runs are made one after the other: of those nothing is promised.
+    // The load of the machine changes while runs are made one after the other: nothing is promised for those.
     assert!(drawn[2] <= drawn[0] / 20 && single[2] == 0, "failed by times");
 }

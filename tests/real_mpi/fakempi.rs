@@ -1,6 +1,6 @@
 //! The MPI library of `tests/fakempi`: built once, with programs for it, and runs of them with a script.
 //!
-//! It is there for what no MPI at hand does: export events, and misbehave.
+//! It does what no available MPI does: export events, and misbehave.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,10 +10,10 @@ use tempfile::TempDir;
 
 use crate::common::{Outcome, command, gyan, libgyan, profiles, root, run, target};
 
-/// What a run of a program with this MPI left behind.
+/// The results of a run of a program with this MPI.
 pub(crate) struct Faked {
     pub(crate) outcome: Outcome,
-    /// What the library noted of its use, line by line.
+    /// The library's log of its use, line by line.
     pub(crate) log: Vec<String>,
     directory: PathBuf,
     _keep: TempDir,
@@ -26,7 +26,7 @@ impl Faked {
         Faked::started(script, program, &[settings, &[("LD_PRELOAD", &libgyan)]].concat())
     }
 
-    /// Runs `program` with no more address space than that, under gyan when `settings` preload it.
+    /// Runs `program` with a limited address space, under gyan if `settings` preload it.
     pub(crate) fn limited(
         bytes: u64,
         script: &str,
@@ -124,7 +124,7 @@ impl Faked {
         Faked { outcome, log: log.lines().map(str::to_owned).collect(), directory, _keep: keep }
     }
 
-    /// The profile, of a run that went well: the library was used as it may be, and nothing was said.
+    /// The profile of a run that went well: the library was used correctly, and nothing was printed.
     pub(crate) fn profile(&self) -> RankProfile {
         let Outcome { code, stderr, .. } = &self.outcome;
         assert_eq!(*code, 0, "{stderr}");
@@ -141,7 +141,7 @@ impl Faked {
         self.directory.join(rank_file_name(0)).is_file()
     }
 
-    /// What was noted behind this word.
+    /// The log entries after this word.
     pub(crate) fn lines(&self, word: &str) -> Vec<&str> {
         let lines = self.log.iter().filter_map(|line| line.strip_prefix(word));
         lines.map(str::trim_start).collect()
@@ -192,8 +192,8 @@ fn library() -> PathBuf {
     folder
 }
 
-/// Compiles with the `mpi.h` of MPICH, unless that was done with the same sources. Tests may run at the
-/// same time, so what is there is replaced as a whole.
+/// Compiles with the `mpi.h` of MPICH, unless that was done with the same sources. Tests may run at the same
+/// time, so existing files are replaced atomically.
 fn compile(sources: &[PathBuf], output: &Path, arguments: &[String]) {
     let header = root().join("tests/fakempi/fake.h");
     let of = |path: &PathBuf| format!("{}\n", fs::read_to_string(path).unwrap());
@@ -219,11 +219,14 @@ fn compile(sources: &[PathBuf], output: &Path, arguments: &[String]) {
 #[test]
 fn a_script_that_is_not_understood_says_where() {
     for (script, expected) in [
-        ("pvar one LEVEL MPI_INT\nevnt two", "script:2: evnt: is no declaration; see script.c"),
-        ("pvar one LEVEL MPI_SHORT", "script:1: MPI_SHORT: is no datatype; see script.c"),
-        ("source s\nevent e t", "script:2: t: is no source that was declared before; see script.c"),
-        ("at MPI_Barrier raise e", "script:1: e: is no event that was declared before"),
-        ("source s ticks", "script:1: end of line: is no number of ticks"),
+        ("pvar one LEVEL MPI_INT\nevnt two", "script:2: evnt: is not a declaration; see script.c"),
+        ("pvar one LEVEL MPI_SHORT", "script:1: MPI_SHORT: is not a datatype; see script.c"),
+        (
+            "source s\nevent e t",
+            "script:2: t: is not a source that was declared before; see script.c",
+        ),
+        ("at MPI_Barrier raise e", "script:1: e: is not an event that was declared before"),
+        ("source s ticks", "script:1: end of line: is not a number of ticks"),
         ("source s often", "script:1: often: is not understood here"),
     ] {
         let run = Faked::alone(script, &["fake_events", "0", "0"]);

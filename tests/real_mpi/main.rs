@@ -1,4 +1,4 @@
-//! Real MPI programs under real MPIs: one behaviour a program, its expectation in its header.
+//! Real MPI programs under real MPIs: one behaviour per program, with the expectation in its header.
 
 #[path = "../common/mod.rs"]
 mod common;

@@ -1,6 +1,6 @@
-//! Which MPI is tested with which language and which launcher: what it lacks, and what passed.
+//! Which MPI is tested with which language and launcher: what it lacks, and what passed?
 //!
-//! A test records a cell when all of it has held; `tables::mpis` makes the table of what is there.
+//! A test records a cell when all of it has passed; `tables::mpis` makes the table from the records.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -76,7 +76,7 @@ struct Lack {
 
 const FORTRAN: &[Column] = &[MpifH, UseMpi, UseMpiF08];
 
-/// Why cells are empty. [`what_is_left_out_fails_without_gyan_too`].
+/// Why cells are empty. See [`what_is_left_out_fails_without_gyan_too`].
 const LACKS: [Lack; 7] = [
     Lack {
         of: &[("openmpi5", "Open MPI"), ("mpich5", "MPICH"), ("mpich5", "MPI 5")],
@@ -132,7 +132,7 @@ pub(crate) fn with(column: Column) -> impl Iterator<Item = Mpi> {
     BED.into_iter().filter(move |mpi| reason(*mpi, column).is_none())
 }
 
-/// Writes down that `mpi` passed. `scripts/test` removes the records of earlier runs.
+/// Records that `mpi` passed. `scripts/test` removes the records of earlier runs.
 pub(crate) fn passed(mpi: Mpi, column: Column) {
     let record = record(mpi, column);
     fs::create_dir_all(record.parent().unwrap()).unwrap();
@@ -148,7 +148,7 @@ fn record(mpi: Mpi, column: Column) -> PathBuf {
     target().join("matrix").join(row).join(format!("{column:?}"))
 }
 
-/// Tries what a cell stands for, without gyan.
+/// Tries the combination of a cell without gyan.
 fn attempt(mpi: Mpi, column: Column) -> Outcome {
     let here = TempDir::new().unwrap();
     let words: Vec<String> = match column {
@@ -159,7 +159,7 @@ fn attempt(mpi: Mpi, column: Column) -> Outcome {
                 _ => "fortran_use_mpi_f08.f90",
             };
             let source = root().join("tests/programs").join(source);
-            // Only the MPI's own: on PATH behind it may be that of another.
+            // Only the MPI's own: later on PATH there may be that of another.
             let abi = if mpi.environment().1.ends_with("_abi") { "_abi" } else { "" };
             let script = format!(
                 "own=$(dirname \"$(command -v mpirun)\") && for name in mpifort{abi} mpif90{abi}; do \
@@ -171,7 +171,7 @@ fn attempt(mpi: Mpi, column: Column) -> Outcome {
             [shell, vec!["-c".into(), script]].concat()
         }
         Column::Mpi4py => {
-            // By itself it takes the module for another interface, whose library is there as well.
+            // By default it takes the module for another interface, whose library is also installed.
             let standard = if interface(mpi) == "MPI 5" { "MPI4PY_MPIABI=mpiabi" } else { "" };
             let words = ["env", standard, "python-mpi4py", "-c", "import mpi4py.MPI"];
             let words = words.into_iter().filter(|word| !word.is_empty()).map(str::to_owned);

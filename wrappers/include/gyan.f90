@@ -7,12 +7,12 @@
 !     call gyan_phase_end()
 !
 ! Compile this file with the program. Under gyan the profile keeps apart what happens in each phase.
-! Without gyan both subroutines do nothing, and nothing has to be linked for them; where the C library
-! keeps dlsym apart (glibc before 2.34) link with -ldl. Trailing blanks do not belong to a name.
+! Without gyan both subroutines do nothing, and nothing needs to be linked for them; if the C library
+! has dlsym in a separate library (glibc before 2.34), link with -ldl. Trailing blanks do not belong to a name.
 !
-! A phase that begins inside another is named behind it, 'solve/exchange', and its numbers are not
-! those of the phase around it. gyan_phase_end ends the phase that was begun last. Phases are those of
-! the process, not of a thread: of several threads let one begin and end them. Before MPI starts and
+! A phase that begins inside another has the outer name in front, 'solve/exchange', and its numbers do
+! not count for the outer phase. gyan_phase_end ends the phase that began last. Phases belong to the
+! process, not to a thread: let only one of several threads begin and end them. Before MPI starts and
 ! after it has ended both do nothing.
 module gyan
     use, intrinsic :: iso_c_binding, only: c_associated, c_char, c_f_procpointer, c_funloc, c_funptr, &

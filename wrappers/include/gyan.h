@@ -7,14 +7,14 @@
  *     gyan_phase_end();
  *
  * Under gyan (preloaded, or linked with -lgyan) the profile keeps apart what happens in each phase.
- * Without gyan both functions do nothing, and nothing has to be linked for them; where the C library
- * keeps dlsym apart (glibc before 2.34) link with -ldl. For a program that contains libgyan.a define
+ * Without gyan both functions do nothing, and nothing needs to be linked for them; if the C library
+ * has dlsym in a separate library (glibc before 2.34), link with -ldl. For a program that contains libgyan.a define
  * GYAN_STATIC.
  *
- * A phase that begins inside another is named behind it, "solve/exchange", and its numbers are not
- * those of the phase around it. gyan_phase_end ends the phase that was begun last. Phases are those
- * of the process, not of a thread: of several threads let one begin and end them. Before MPI starts
- * and after it has ended both do nothing.
+ * A phase that begins inside another has the outer name in front, "solve/exchange", and its numbers do not
+ * count for the outer phase. gyan_phase_end ends the phase that began last. Phases belong to the process, not
+ * to a thread: let only one of several threads begin and end them. Before MPI starts and after it has ended
+ * both functions do nothing.
  */
 #ifndef GYAN_H
 #define GYAN_H
@@ -46,7 +46,7 @@ static __inline__ void gyan_h_no_end(void) {}
 
 static __inline__ void *gyan_h_find(const char *symbol)
 {
-    /* RTLD_DEFAULT, which dlfcn.h has with _GNU_SOURCE alone. */
+    /* RTLD_DEFAULT, which dlfcn.h has only with _GNU_SOURCE. */
     void *found = dlsym((void *)0, symbol);
     if (!found)
         (void)dlerror(); /* So that the program does not take it for an error of its own. */

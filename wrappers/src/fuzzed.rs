@@ -1,5 +1,5 @@
-//! What the fuzzers of `fuzz/` do with what comes from outside, over the inputs that are committed
-//! there: a fuzzer is not at hand everywhere, and must still compile and hold.
+//! Runs the bodies of the fuzzers in `fuzz/` over the inputs that are committed there: a fuzzer is not
+//! installed everywhere, but its target must still compile and pass.
 
 #![forbid(unsafe_code)]
 

@@ -45,7 +45,7 @@ fn sources() -> Vec<(String, String)> {
     sources
 }
 
-/// The paths behind every `crate::` of a source, without what stands in braces after them.
+/// The paths after every `crate::` in a source, without anything in braces after them.
 fn imports(source: &str) -> BTreeSet<String> {
     let code: Vec<&str> =
         source.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect();

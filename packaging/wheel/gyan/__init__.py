@@ -15,7 +15,7 @@ def _schemes():
     yield sysconfig.get_path("scripts", scheme=user), sysconfig.get_path("data", scheme=user)
     target = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
     yield os.path.join(target, "bin"), target
-    # An environment inside another, as build tools make them.
+    # An environment inside another, as build tools create them.
     yield os.path.join(sys.prefix, "bin"), sys.prefix
 
 

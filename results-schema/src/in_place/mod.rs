@@ -1,6 +1,6 @@
-//! Reads profiles one after another, each into the previous one: what has not changed, names above all, is
-//! compared and kept, so nothing is allocated. No reader without a decoder of our own is half as fast; the
-//! table is in ARCHITECTURE.md.
+//! Reads profiles one after another, each into the previous one: unchanged parts, above all names, are compared
+//! and kept, so nothing is allocated. No reader without its own decoder is half as fast; see the table in
+//! ARCHITECTURE.md.
 //!
 //! This works for profiles as gyan writes them: keys in order, no spaces. Anything else goes to
 //! [`parse_rank`], which also says what is wrong with it. The result is the same either way.
@@ -43,7 +43,7 @@ impl RankReader {
         parse(latest, buffer.get(..length).unwrap_or_default())
     }
 
-    /// A profile that was read in another way, in the place of the latest.
+    /// Replaces the latest profile by one that was read in another way.
     pub fn hold(&mut self, profile: RankProfile) -> &mut RankProfile {
         self.latest.insert(profile)
     }
@@ -95,12 +95,12 @@ fn read(latest: &mut RankProfile, bytes: &[u8]) -> Option<()> {
     (text.is_at_end() && latest.schema == RANK_SCHEMA).then_some(())
 }
 
-/// What can be read into a previous value. None when it is not written as gyan writes; the value is then
-/// unspecified.
+/// A type that can be read into a previous value. None when the text is not written as gyan writes it; the
+/// value is then unspecified.
 trait InPlace: DeserializeOwned {
     fn read(&mut self, text: &mut Text) -> Option<()>;
 
-    /// What a field that is left out becomes.
+    /// The value of a field that is left out.
     fn clear(&mut self) {}
 }
 
@@ -228,7 +228,7 @@ impl InPlace for Values {
 mod tests {
     use super::*;
 
-    /// Or all of this is of no use.
+    /// Otherwise all of this would be useless.
     #[test]
     fn profiles_as_gyan_writes_them_are_read_in_place() {
         let mut latest = parse_rank(include_bytes!("../../examples/rank.json")).unwrap();

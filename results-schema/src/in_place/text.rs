@@ -1,5 +1,5 @@
-//! JSON as gyan writes it: without spaces, strings without escapes. A position in it, and what stands
-//! there. Whatever is written in another way is none of this module's business.
+//! JSON as gyan writes it: without spaces, strings without escapes. A position in it, and what is there. This
+//! module does not handle text that is written in any other way.
 
 use serde::de::DeserializeOwned;
 use serde_json::Deserializer;
@@ -16,7 +16,7 @@ const POWERS: [f64; 23] = [
     1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16,
     1e17, 1e18, 1e19, 1e20, 1e21, 1e22,
 ];
-/// So many digits fit into 64 bits, whichever they are.
+/// Any number with this many digits fits into 64 bits.
 const DIGITS_AT_MOST: usize = 19;
 /// Integers up to here are doubles too.
 const EXACT: u64 = 1 << 53;
@@ -26,8 +26,8 @@ impl<'a> Text<'a> {
         Text { rest: text }
     }
 
-    /// Steps over `expected`, when that is what stands here.
-    // Where it is called, `expected` has a length, and is compared without a call.
+    /// Steps over `expected` if it is here.
+    // At each call site the length of `expected` is known, so it is compared inline.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn eat(&mut self, expected: &str) -> bool {
@@ -36,8 +36,8 @@ impl<'a> Text<'a> {
         rest.is_some()
     }
 
-    /// The same for what has to be there.
-    // Where it is called, `expected` has a length, and is compared without a call.
+    /// The same for text that must be there.
+    // At each call site the length of `expected` is known, so it is compared inline.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(super) fn expect(&mut self, expected: &str) -> Option<()> {
@@ -50,12 +50,12 @@ impl<'a> Text<'a> {
         self.rest.starts_with('[')
     }
 
-    /// Whether nothing but the end of the line is left.
+    /// Whether only the line end is left.
     pub(super) fn is_at_end(&self) -> bool {
         self.rest.bytes().all(|byte| matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
     }
 
-    /// The string that stands here; none when it has escapes, or characters that JSON forbids.
+    /// The string that is here; none when it has escapes, or characters that JSON forbids.
     #[inline]
     pub(super) fn string(&mut self) -> Option<&'a str> {
         let text = self.rest.strip_prefix('"')?;
@@ -65,13 +65,13 @@ impl<'a> Text<'a> {
         Some(string)
     }
 
-    /// Whether `string` stands here, without an escape in it: then it is stepped over.
+    /// Steps over `string` if it is here, without escapes. Returns whether it was.
     #[inline]
     pub(super) fn eat_string(&mut self, string: &str) -> bool {
         let rest = self.rest.strip_prefix('"').and_then(|rest| rest.strip_prefix(string));
         let Some(rest) = rest.and_then(|rest| rest.strip_prefix('"')) else { return false };
-        // What was read from an escape is not what stands in the text. All of them are looked at, not
-        // those until the first that is not plain: the compiler compares many at a time.
+        // An escape reads as something other than its text. All characters are examined, without stopping at
+        // the first special one, so that the compiler can compare many at a time.
         if !string.bytes().fold(true, |are_plain, byte| are_plain & is_plain(byte)) {
             return false;
         }
@@ -79,7 +79,7 @@ impl<'a> Text<'a> {
         true
     }
 
-    /// The number of one digit that stands here, as most do.
+    /// The one-digit number that is here; most numbers have one digit.
     #[inline]
     fn digit(&mut self) -> Option<u8> {
         let [digit @ b'0'..=b'9', b',' | b']' | b'}', ..] = self.rest.as_bytes() else {
@@ -89,8 +89,7 @@ impl<'a> Text<'a> {
         Some(digit - b'0')
     }
 
-    /// The integer that stands here, without a sign; none for what is no such number, and for more digits
-    /// than 64 bits hold.
+    /// The unsigned integer that is here; none if it is not one, or has more digits than fit into 64 bits.
     #[inline]
     pub(super) fn integer(&mut self) -> Option<u64> {
         if let Some(digit) = self.digit() {
@@ -103,7 +102,7 @@ impl<'a> Text<'a> {
         Some(integer)
     }
 
-    /// The number that stands here, as `serde_json` reads it; none for what is rare: more digits than 64
+    /// The number that is here, as `serde_json` reads it; none for what is rare: more digits than 64
     /// bits hold, the integer -0, doubles out of range, strings such as "NaN".
     #[inline]
     pub(super) fn number(&mut self) -> Option<Number> {
@@ -134,11 +133,11 @@ impl<'a> Text<'a> {
             return None;
         }
         let end = if after.len() < rest.len() { after.get(fraction..)? } else { rest };
-        // With few digits both numbers are exact, and so their quotient is rounded once.
+        // With few digits both numbers are exact, so their quotient is rounded only once.
         if !end.starts_with(['e', 'E']) && integers + fraction <= DIGITS_AT_MOST && number <= EXACT
         {
             self.rest = end;
-            // Tenths that are 0, as of all integers that are doubles, need no division.
+            // Tenths that are 0, as in all doubles that are whole, need no division.
             let double = match after.as_bytes() {
                 [b'0', ..] if fraction == 1 => (number / 10) as f64,
                 _ => number as f64 / POWERS.get(fraction)?,
@@ -167,7 +166,7 @@ impl<'a> Text<'a> {
         Some(Number::Double(double))
     }
 
-    /// Whatever stands here, read by serde.
+    /// Whatever is here, read by serde.
     #[cold]
     pub(super) fn value<T: DeserializeOwned>(&mut self) -> Option<T> {
         let mut values = Deserializer::from_str(self.rest).into_iter();
@@ -183,8 +182,8 @@ fn is_plain(byte: u8) -> bool {
     byte >= b' ' && byte != b'"' && byte != b'\\'
 }
 
-/// The number that the digits of `before` and those at the beginning of `text` are, when all of them fit,
-/// and how many there are in `text`.
+/// The number made of the digits of `before` and those at the beginning of `text`, if all of them fit, and how
+/// many of them are in `text`.
 #[inline]
 fn digits(before: u64, text: &[u8]) -> (u64, usize) {
     let (mut number, mut length) = (before, 0);
@@ -199,7 +198,7 @@ fn digits(before: u64, text: &[u8]) -> (u64, usize) {
     (number, length)
 }
 
-/// Whether so many digits are an integer of JSON that fits into 64 bits.
+/// Whether this many digits form a JSON integer that fits into 64 bits.
 #[inline]
 fn is_written_so(text: &[u8], digits: usize) -> bool {
     digits == 1 || (digits > 1 && digits <= DIGITS_AT_MOST && text.first() != Some(&b'0'))

@@ -1,4 +1,4 @@
-//! What holds for all numbers and all files, tried on random ones: the merge of statistics, the
+//! Properties of all numbers and all files, tested on random ones: the merge of statistics, the
 //! differences of readings, and (`profiles`) whole profiles and what is made of them.
 
 mod profiles;
@@ -9,7 +9,7 @@ use crate::{
     Class, Datatype, Measure, Metric, Number, Statistic, Statistics, Values, add_histogram,
 };
 
-/// An integer that a variable can hold, with the ends of the ranges more often than by chance.
+/// An integer that a variable can hold; the ends of the ranges come more often than by chance.
 fn integer() -> impl Strategy<Value = i128> {
     prop_oneof![
         4 => -100_i128..100,
@@ -56,7 +56,7 @@ fn one_by_one(values: &[(u32, Number)]) -> Statistics {
     statistics
 }
 
-/// All but the rounding of doubles.
+/// Equal except for the rounding of doubles.
 fn are_alike(one: &Statistic, other: &Statistic) -> Result<(), TestCaseError> {
     let without_doubles = |statistic: &Statistic| {
         let sum = match statistic.sum {
@@ -67,7 +67,7 @@ fn are_alike(one: &Statistic, other: &Statistic) -> Result<(), TestCaseError> {
         (min, (statistic.max, statistic.max_rank), statistic.ranks, statistic.not_finite, sum)
     };
     prop_assert_eq!(without_doubles(one), without_doubles(other));
-    // Rounding is relative to the numbers that were added, not to what is left of them.
+    // Rounding errors are relative to the numbers that were added, not to the result.
     let scale = one.min.as_f64().abs().max(one.max.as_f64().abs()).max(1.0) * one.ranks as f64;
     for (one, other) in [
         (one.avg, other.avg),

@@ -1,5 +1,4 @@
-//! Whole profiles: the example of a profile in which places are changed at random, so that a field
-//! that is added is tried too.
+//! Whole profiles: the example profile with random changes, so that new fields are tested too.
 
 #[path = "../../../fuzz/bodies/rank_profile.rs"]
 mod fuzzed;
@@ -20,7 +19,7 @@ use crate::{
 
 const EXAMPLE: &str = include_str!("../../examples/rank.json");
 
-/// A place in the example, and what can stand there in a profile.
+/// A place in the example, and the values that can be there in a profile.
 #[derive(Clone, Debug)]
 struct Place {
     pointer: String,
@@ -32,7 +31,7 @@ fn ordinary() -> Vec<Value> {
     vec![json!(0), json!(1), json!(7), json!(-3), json!(1_000_003), json!(0.1), json!(2.5e-7)]
 }
 
-/// The ends of what can be written.
+/// The extremes that can be written.
 fn extreme() -> Vec<Value> {
     let mut values = ordinary();
     values.extend([json!(u32::MAX), json!(i32::MAX), json!(i64::MIN), json!(u64::MAX)]);
@@ -45,8 +44,8 @@ fn example() -> Value {
     serde_json::from_str(EXAMPLE).unwrap()
 }
 
-/// The places of the example that can be changed without making it no profile: `numbers` where they
-/// fit, other names, lists with an element less or twice, nothing where that is allowed.
+/// The places in the example that can be changed so that it stays a profile: `numbers` where they fit, other
+/// names, lists with an element dropped or doubled, nothing where that is allowed.
 fn places(numbers: &[Value]) -> Vec<Place> {
     let example = example();
     let mut places = Vec::new();
@@ -94,10 +93,10 @@ fn look_at(value: &Value, pointer: String, numbers: &[Value], places: &mut Vec<P
     places.push(Place { pointer, values });
 }
 
-/// What is changed in the profile of one rank: at which pointer, to what.
+/// The changes to the profile of one rank: the pointer and the new value of each.
 type Changes = Vec<(String, Value)>;
 
-/// What is changed in the profiles of one job, on each rank.
+/// The changes to the profiles of one job, for each rank.
 fn changes(numbers: &[Value]) -> impl Strategy<Value = Vec<(usize, Changes)>> + use<> {
     changes_of(numbers, 1..5)
 }
@@ -112,7 +111,7 @@ fn changes_of(
     proptest::collection::vec(changes, ranks).prop_map(|ranks| (0..).zip(ranks).collect())
 }
 
-/// The example with these changes, as one of ten ranks, which are on three hosts in turns.
+/// The example with these changes, as one of ten ranks, which are dealt to three hosts in turn.
 fn profile(rank: usize, changes: &Changes) -> RankProfile {
     profile_of(rank, 10, changes)
 }
@@ -123,7 +122,7 @@ fn profile_of(rank: usize, size: usize, changes: &Changes) -> RankProfile {
     profile["size"] = json!(size);
     profile["host"] = json!(format!("n{}", rank % 3));
     for (pointer, value) in changes {
-        // An earlier change may have taken the place away.
+        // An earlier change may have removed the place.
         if let Some(there) = profile.pointer_mut(pointer) {
             *there = value.clone();
         }
@@ -167,7 +166,7 @@ fn written(summary: &Summary) -> Vec<u8> {
     out
 }
 
-/// All but the rounding of doubles, and the order of states, which is by such a double.
+/// Equal except for the rounding of doubles, and the order of states, which depends on such a double.
 fn are_alike(at: &str, one: &Value, other: &Value, scale: f64) -> Result<(), TestCaseError> {
     match (one, other) {
         (Value::Object(one), Value::Object(other)) => {
@@ -194,7 +193,7 @@ fn are_alike(at: &str, one: &Value, other: &Value, scale: f64) -> Result<(), Tes
         }
         (Value::Number(one), Value::Number(other)) if one.is_f64() && other.is_f64() => {
             let (one, other) = (one.as_f64().unwrap(), other.as_f64().unwrap());
-            // The deviation of equal numbers is the root of what rounding left.
+            // The deviation of equal numbers is the root of a rounding error.
             let part = if at.ends_with("/stddev") { 1e-6 } else { 1e-12 };
             let scale = scale.max(one.abs());
             prop_assert!((one - other).abs() <= scale * part, "{at}: {one} is not {other}");
@@ -254,7 +253,7 @@ proptest! {
         prop_assert!(postcard::from_bytes::<Reduction>(&bytes[..cut]).is_err());
         let at = at.index(bytes.len());
         bytes[at] = byte;
-        // Whatever it is, it ends, and what is left can be finished.
+        // Whatever the input is, it ends, and the result can be finished.
         if let Ok(other) = postcard::from_bytes(&bytes) {
             let mut own = reduced(&ranks);
             own.merge(other);
@@ -262,7 +261,7 @@ proptest! {
         }
     }
 
-    /// To the last bit: what MPI reduces as the same tree is the same.
+    /// To the last bit: a reduction inside MPI over the same tree is the same.
     #[test]
     fn profiles_in_a_row_are_reduced_as_by_a_binary_tree_over_the_ranks(
         ranks in changes_of(&extreme(), 1..40),
@@ -284,7 +283,7 @@ proptest! {
         prop_assert_eq!(text(&in_order), text(&tree));
     }
 
-    /// Also when the profile before had other rows, or was none at all.
+    /// Also when the previous profile had other rows, or there was none.
     #[test]
     fn a_profile_that_is_read_into_the_place_of_another_is_the_same(
         ranks in changes_of(&extreme(), 1..10),
@@ -327,7 +326,7 @@ proptest! {
     }
 }
 
-/// A reduction as it is sent to another rank.
+/// A reduction in the form in which it is sent to another rank.
 fn sent(reduction: &Reduction) -> Vec<u8> {
     postcard::to_allocvec(reduction).unwrap()
 }

@@ -1,10 +1,10 @@
-//! What the times of calls tell, on any MPI: who waits in a receive waits for its message. An estimate:
-//! whether the message was there before is told by how long the call took.
+//! What the times of calls tell about queues, on any MPI: a rank that waits in a receive waits for its message.
+//! It is an estimate: a short call means that the message was already there.
 
 use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
 use crate::{CallSummary, Summary};
 
-/// Calls that end when a message is there; those of `MPI_Sendrecv` may wait for its receiver too.
+/// Calls that end when a message has arrived; those of `MPI_Sendrecv` may also wait for the receiver.
 const RECEIVES: [&str; 8] = [
     "MPI_Recv",
     "MPI_Recv_c",
@@ -22,12 +22,12 @@ const HOW: &str = "estimated late senders: calls that took over 8 times as long 
                    and over 1.02 µs, which long transfers and waits for sends do too; late receivers: \
                    the others, which found their message there or at once";
 
-/// The fastest calls are those that one in this many is faster than: fewer may be of another kind, as
-/// receives from `MPI_PROC_NULL` are.
+/// The fastest calls are taken at the quantile of one in this many: even faster ones may be of another kind,
+/// such as receives from `MPI_PROC_NULL`.
 const FASTEST: u64 = 100;
-/// How many times as long as those a call that waits takes, as a power of two.
+/// A call that waits takes this many times as long as the fastest calls, as a power of two.
 const LONGER: usize = 3;
-/// It takes 1,024 ns at least, as a power of two.
+/// It takes at least 1,024 ns, as a power of two.
 const LEAST: usize = 10;
 
 pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
@@ -85,7 +85,7 @@ impl Waited {
         let counted: u64 = histogram.iter().sum();
         let fastest = fastest(histogram, counted)?;
         let limit = (fastest + LONGER).max(LEAST);
-        // The middle of a bar stands for the calls in it; the sum is scaled to the time that is known.
+        // The middle of a bar stands for the calls in it; the sum is scaled to the known time.
         let weight = |from: usize| -> f64 {
             let bars = (0_i32..).zip(histogram).skip(from);
             bars.map(|(bar, &calls)| calls as f64 * 2_f64.powi(bar)).sum()
@@ -106,7 +106,7 @@ impl Waited {
     }
 }
 
-/// The bar that the fastest calls are in: those in the bar `n` took less than 2^n ns.
+/// The bar of the fastest calls: those in bar `n` took less than 2^n ns.
 fn fastest(histogram: &[u64], counted: u64) -> Option<usize> {
     let mut below = 0;
     histogram.iter().position(|&calls| {

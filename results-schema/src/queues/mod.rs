@@ -1,5 +1,5 @@
 //! What is known of the queues of messages, under the same names whatever the source: PERUSE, events of
-//! `MPI_T`, performance variables and the watch, or, where there is nothing better, the times of calls.
+//! `MPI_T`, performance variables and the watch, or, if there is nothing better, the times of calls.
 
 mod calls;
 #[cfg(test)]
@@ -13,25 +13,25 @@ pub(crate) use variables::sampled_length;
 
 use crate::{MessageSource, Statistic, Summary, Traffic, sort_by};
 
-/// What is asked of the queues, in the order in which it is shown.
+/// The quantities of queues, in display order.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Quantity {
-    /// Messages that came before their receive was posted, at a time.
+    /// Number of messages at a time that came before their receive was posted.
     UnexpectedLength,
-    /// Bytes of the buffers that those are kept in.
+    /// Bytes of the buffers that hold those.
     UnexpectedBytes,
-    /// Receives that were posted before their message came, at a time.
+    /// Number of receives at a time that were posted before their message came.
     PostedLength,
     /// Seconds that a message waited for its receive.
     UnexpectedTime,
-    /// How often an arriving message was looked for among the posted receives.
+    /// How often the posted receives were searched for an arriving message.
     PostedMatchAttempts,
-    /// How often a receive was looked for among the unexpected messages.
+    /// How often the unexpected messages were searched for a receive.
     UnexpectedMatchAttempts,
-    /// Seconds that this took of the posted receives.
+    /// Seconds of searching the posted receives.
     PostedSearchTime,
-    /// Seconds that this took of the unexpected messages.
+    /// Seconds of searching the unexpected messages.
     UnexpectedSearchTime,
     /// Messages that came before their receive.
     LateReceivers,
@@ -40,7 +40,7 @@ pub enum Quantity {
 }
 
 impl Quantity {
-    /// Every quantity, in the order in which it is shown.
+    /// Every quantity, in display order.
     pub const ALL: [Quantity; 10] = [
         Quantity::UnexpectedLength,
         Quantity::UnexpectedBytes,
@@ -54,7 +54,7 @@ impl Quantity {
         Quantity::LateSenders,
     ];
 
-    /// What it is called in tables.
+    /// Its name in tables.
     #[must_use]
     pub fn words(self) -> &'static str {
         match self {
@@ -71,7 +71,7 @@ impl Quantity {
         }
     }
 
-    /// What totals, means and maxima of it are in.
+    /// The unit of its totals, means and maxima.
     #[must_use]
     pub fn unit(self) -> QueueUnit {
         match self {
@@ -83,7 +83,7 @@ impl Quantity {
     }
 }
 
-/// What a number of a queue is in.
+/// The unit of a number of a queue.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum QueueUnit {
@@ -122,13 +122,13 @@ impl From<MessageSource> for QueueSource {
     }
 }
 
-/// How far a number can be relied on.
+/// How reliable a number is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Fidelity {
-    /// Every message, or every receive, is in it.
+    /// Every message, or every receive, is included.
     Exact,
-    /// Of readings at calls.
+    /// From readings at calls.
     Sampled,
     /// Derived from something else.
     Estimated,
@@ -149,34 +149,34 @@ impl OnRank {
     }
 }
 
-/// One quantity from one source. What the source does not tell is none.
+/// One quantity from one source. Values that the source does not tell are none.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct QueueRow {
-    /// What it is.
+    /// The quantity.
     pub quantity: Quantity,
-    /// What `total`, `mean`, `max` and, of a time, `most` are in.
+    /// The unit of `total`, `mean`, `max` and, for a time, `most`.
     pub unit: QueueUnit,
     /// Whose messages; none for those of the program and of collective operations together.
     pub traffic: Option<Traffic>,
     /// The communicator that a variable is bound to.
     pub object: Option<String>,
-    /// How many messages, receives, searches or readings it is of, on all ranks.
+    /// How many messages, receives, searches or readings it covers, on all ranks.
     pub number: Option<f64>,
-    /// Of how many those are a part.
+    /// Out of how many.
     pub of: Option<f64>,
     /// Their sum over all ranks.
     pub total: Option<f64>,
     /// The total of the rank that has the most; without a total the number.
     pub most: Option<OnRank>,
-    /// The mean of one.
+    /// The mean of a single one.
     pub mean: Option<f64>,
-    /// The largest one.
+    /// The largest single one.
     pub max: Option<OnRank>,
     /// Where it comes from.
     pub source: QueueSource,
     /// The source's own name for it: metric, variable or functions.
     pub name: String,
-    /// How far it can be relied on.
+    /// How reliable it is.
     pub fidelity: Fidelity,
     /// What a reader should know of this number.
     pub remark: Option<&'static str>,
@@ -204,13 +204,13 @@ impl QueueRow {
 }
 
 impl Summary {
-    /// What the run tells of its queues: for each quantity the rows of the best source that has it.
+    /// What the run tells about its queues: for each quantity, the rows of the best source that has it.
     #[must_use]
     pub fn queues(&self) -> Vec<QueueRow> {
         let missing = &self.coverage.events;
         let told = self.messages.iter().map(|messages| told::rows(messages, missing));
         let mut told: Vec<Vec<QueueRow>> = told.collect();
-        // PERUSE before events: a source is less than one that comes after it.
+        // PERUSE before events: the order of sources is that of the enum.
         let source = |rows: &Vec<QueueRow>| rows.first().map(|row| row.source);
         sort_by(&mut told, |one, other| source(one).cmp(&source(other)));
         let sources = told.into_iter().chain([variables::rows(self), calls::rows(self)]);

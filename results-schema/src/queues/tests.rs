@@ -13,7 +13,7 @@ fn statistic(values: &[Number]) -> Statistic {
     statistics.finish().unwrap()
 }
 
-/// A variable as it is on two ranks.
+/// A variable with its values on two ranks.
 fn pvar(name: &str, class: Class, measure: Measure, values: [f64; 2]) -> PvarSummary {
     PvarSummary {
         name: name.into(),
@@ -28,7 +28,7 @@ fn pvar(name: &str, class: Class, measure: Measure, values: [f64; 2]) -> PvarSum
     }
 }
 
-/// A run of which nothing is known but these variables.
+/// A run of which only these variables are known.
 fn with(pvars: Vec<PvarSummary>) -> Summary {
     let (messages, watches, calls) = (Vec::new(), Vec::new(), Vec::new());
     Summary { pvars, calls, watches, messages, ..example() }
@@ -66,7 +66,7 @@ fn without_callbacks_the_watch_and_the_variable_tell_the_length() {
     assert_eq!(sources, [(QueueSource::Watch, Fidelity::Exact), pvar]);
     assert_eq!(length[0].number, Some(16000.0));
     assert_eq!(length[0].max, Some(OnRank { value: 23.0, rank: 0 }));
-    // Of the vector the sum over the elements.
+    // For the vector, the sum over the elements.
     assert_eq!(length[1].number, Some(32.0));
     assert_eq!(length[1].object.as_deref(), Some("MPI_COMM_WORLD"));
 }
@@ -208,7 +208,7 @@ fn what_peruse_would_have_told_did_not_happen() {
         let row = find(&rows, quantity)[0];
         (row.source, row.number, row.of)
     };
-    // Of posted receives nothing was measured, and a message cannot have been missed.
+    // Nothing was measured of posted receives, and no message can have been missed.
     summary.coverage.events.clear();
     let peruse = QueueSource::Peruse;
     let (receivers, senders) = (Quantity::LateReceivers, Quantity::LateSenders);
@@ -217,7 +217,7 @@ fn what_peruse_would_have_told_did_not_happen() {
     summary.messages[0].metrics.clear();
     assert_eq!(late(&summary, receivers), (peruse, Some(0.0), Some(0.0)));
     assert_eq!(summary.queues()[0].number, Some(0.0));
-    // A library without some events may have missed them; events tell what they tell.
+    // A library without some events may have missed messages; events are taken as they are.
     summary.coverage.events.push("PERUSE: this MPI has no PERUSE_COMM_MSG_INSERT_IN_UNEX_Q".into());
     assert_eq!(late(&summary, senders).0, QueueSource::Calls);
     summary.coverage.events.clear();

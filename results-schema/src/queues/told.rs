@@ -1,19 +1,20 @@
-//! The queues as callbacks of the library told of them: every message is in these numbers.
+//! The queues as reported by callbacks of the library: these numbers include every message.
 
 use super::{Fidelity, OnRank, Quantity, QueueRow};
 use crate::{MessageSource, MessagesSummary, Metric, MetricSummary, Traffic};
 
-/// `missing`: what the run could not be told, in sentences.
+/// `missing`: what the library could not report, in sentences.
 #[inline]
 pub(super) fn rows(messages: &MessagesSummary, missing: &[String]) -> Vec<QueueRow> {
-    // PERUSE tells of both queues, so what it measured nothing of did not happen. Events need not.
+    // PERUSE reports on both queues, so anything that it did not measure did not happen. Events need not report
+    // all.
     let all_told = messages.source == MessageSource::Peruse
         && !missing.iter().any(|sentence| sentence.starts_with("PERUSE"));
     let program = of_traffic(messages, Traffic::Program, all_told);
     program.into_iter().chain(of_traffic(messages, Traffic::Collectives, false)).collect()
 }
 
-/// `all_told`: what is not there is 0.
+/// `all_told`: missing numbers mean 0.
 #[inline]
 fn of_traffic(messages: &MessagesSummary, traffic: Traffic, all_told: bool) -> Vec<QueueRow> {
     let find =
@@ -27,7 +28,7 @@ fn of_traffic(messages: &MessagesSummary, traffic: Traffic, all_told: bool) -> V
         let row = QueueRow::new(quantity, messages.source.into(), metric.name(), Fidelity::Exact);
         all_told.then_some(QueueRow { traffic: Some(traffic), number: Some(0.0), ..row })
     };
-    // A sum of lengths says nothing.
+    // A sum of lengths is meaningless.
     let length = |quantity, metric| {
         let Some(found) = find(metric) else { return nothing(quantity, metric) };
         Some(QueueRow {
@@ -54,9 +55,9 @@ fn of_traffic(messages: &MessagesSummary, traffic: Traffic, all_told: bool) -> V
         find(metric).map(|metric| metric.n.sum.as_f64()).or_else(|| all_told.then_some(0.0))
     };
     let (unexpected, posted) = (matched(Metric::TInUnexQ), matched(Metric::TInPostedQ));
-    // A source that tells of one queue alone does not know how many messages there were.
+    // A source that reports only one queue does not know how many messages there were.
     let of = unexpected.zip(posted).map(|(unexpected, posted)| unexpected + posted);
-    // One by one they are in the row of the time in the queue.
+    // The single times are in the row of the time in the queue.
     let receivers = time(Quantity::LateReceivers, Metric::TInUnexQ).map(|row| QueueRow {
         of,
         mean: None,

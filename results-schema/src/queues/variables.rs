@@ -1,4 +1,4 @@
-//! The queues as performance variables of the libraries tell of them. Which variable is what is data.
+//! The queues according to performance variables of the libraries. A table says which variable means what.
 
 use super::{Fidelity, OnRank, Quantity, QueueRow, QueueSource};
 use crate::{
@@ -6,7 +6,7 @@ use crate::{
     WatchSummary, sort_by,
 };
 
-/// A variable that tells of a queue.
+/// A variable about a queue.
 #[derive(Clone, Copy)]
 struct Known {
     name: &'static str,
@@ -15,16 +15,16 @@ struct Known {
     remark: Option<&'static str>,
 }
 
-/// What its readings are.
+/// The meaning of its readings.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Tells {
     /// How much there is now.
     Level,
-    /// The most that there ever was.
+    /// The most that there has ever been.
     Highest,
     /// How often something happened.
     Number,
-    /// How long it took in seconds; a counter of the same name is how often.
+    /// How long it took in seconds; a counter of the same name says how often.
     Seconds,
     /// The same in microseconds.
     Microseconds,
@@ -40,7 +40,7 @@ const fn with(remark: &'static str, known: Known) -> Known {
 
 const COMPARED: &str = "match attempts: MPICH counts each entry of the queue that is compared";
 
-/// Of variables that tell the same, the first that saw anything is taken.
+/// Among variables with the same meaning, the first that is not zero is taken.
 const KNOWN: [Known; 14] = [
     // MPI 4.1, 15.3.7: the name in the standard's example.
     known("MPI_T_UMQ_LENGTH", Quantity::UnexpectedLength, Tells::Level),
@@ -92,8 +92,8 @@ pub(super) fn rows(summary: &Summary) -> Vec<QueueRow> {
     watched.chain(variables).collect()
 }
 
-/// The mean length of a queue on a rank, of all communicators together, by the first variable that was sampled of those
-/// that tell it.
+/// The mean length of a queue on a rank, over all communicators together, from the first sampled variable that
+/// tells it.
 pub(crate) fn sampled_length(profile: &RankProfile, quantity: Quantity) -> Option<f64> {
     let tells = |known: &&Known| known.quantity == quantity && known.tells == Tells::Level;
     let mean = |pvar: &Pvar| {
@@ -142,7 +142,7 @@ struct Bound<'a> {
 }
 
 impl<'a> Bound<'a> {
-    /// Over all elements, of a variable of the class.
+    /// Over all elements of a variable of this class.
     fn find(self, measure: Measure, of: fn(Class) -> bool) -> Option<&'a Statistic> {
         let rows = self.summary.pvars.iter().filter(|pvar| {
             pvar.name == self.known.name

@@ -1,4 +1,4 @@
-//! A rank that lacks a row counts as 0 in it: who lacked it, found while parts of a run are merged
+//! A rank that lacks a row counts as 0 in it. Finds the ranks that lack a row while parts of a run are merged
 //! in any order.
 
 use std::cmp::Ordering;
@@ -39,7 +39,7 @@ impl Merge for Absence {
 
 /// A row that a rank can lack.
 pub(super) trait Row: Clone + Default + Merge {
-    /// Notes that some ranks lack it, the lowest of them being `lowest`.
+    /// Records that some ranks lack it; the lowest of them is `lowest`.
     fn absent_on(&mut self, lowest: u32);
 }
 

@@ -12,8 +12,8 @@ pub(super) struct CallReduction {
     bytes: Option<Statistics>,
     timed: u64,
     time_s: Option<Statistics>,
-    /// The sum of the squared standard errors. NaN, which stays one in every sum, when a rank knows
-    /// a time and not how sure it is.
+    /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank knows a time but
+    /// not its error.
     time_variance: f64,
     time_max_s: Option<Statistics>,
     time_histogram: Vec<u64>,

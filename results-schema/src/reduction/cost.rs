@@ -9,8 +9,8 @@ use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
-    /// The sum of the squared standard errors. NaN, which stays one in every sum, when a rank does not
-    /// know its own.
+    /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank does not know its
+    /// own.
     time_variance: f64,
     share: Statistics,
 }
@@ -22,7 +22,7 @@ pub(super) struct OverheadReduction {
     sampling_s: Statistics,
     finalize_s: Statistics,
     share: Statistics,
-    /// Of ranks that tell these.
+    /// Only ranks that report these.
     wrappers_s: Statistics,
     events_s: Statistics,
     running_share: Statistics,
@@ -60,8 +60,8 @@ impl InMpiReduction {
 }
 
 impl OverheadReduction {
-    /// `timed`: whether the rank was of a gyan that timed calls. Earlier ones reported neither what that
-    /// cost nor a budget.
+    /// `timed`: whether the rank ran with a gyan that timed calls. Earlier versions reported neither the cost
+    /// of that nor a budget.
     pub(super) fn of(overhead: &Overhead, timed: bool, rank: u32) -> OverheadReduction {
         let of = |value: f64| Statistics::of(Number::Double(value), rank);
         let told = |value: f64| if timed { of(value) } else { Statistics::default() };

@@ -1,5 +1,5 @@
-//! Which ranks have a profile, and what its file is called: by the rank, as a rule, so that the names
-//! of a million ranks take no room.
+//! Which ranks have a profile, and the name of its file: usually derived from the rank, so that the names of a
+//! million ranks take no memory.
 
 use std::collections::BTreeMap;
 
@@ -12,12 +12,12 @@ use crate::rank_file_name;
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Files {
     ranks: RankSet,
-    /// Those whose file has another name.
+    /// Ranks whose file has another name.
     others: BTreeMap<u32, String>,
 }
 
 impl Files {
-    /// The one file of one rank.
+    /// The single file of one rank.
     pub(super) fn set(&mut self, rank: u32, name: &str) {
         self.ranks.set(rank);
         self.others.clear();
@@ -40,7 +40,7 @@ impl Files {
 }
 
 impl Merge for Files {
-    /// Takes in files of other ranks.
+    /// Adds files of other ranks.
     fn absorb(&mut self, other: &Files) {
         let Files { ranks, others } = other;
         self.ranks.absorb(ranks);

@@ -1,26 +1,26 @@
-//! Profiles in the order of their ranks, reduced by a binary tree over the ranks: rank 0 with rank 1,
-//! pairs with pairs, and so on. Doubles are added up in that order whatever is missing, on however many
-//! threads, and in MPI too, where rank r takes in r + 1, then r + 2, r + 4 ... of a binomial tree.
+//! Profiles in the order of their ranks, reduced by a binary tree over the ranks: rank 0 with rank 1, pairs
+//! with pairs, and so on. Doubles are added up in that order whatever is missing, on any number of threads, and
+//! also in MPI, where rank r merges r + 1, then r + 2, r + 4 ... of a binomial tree.
 //!
-//! What was merged is used again for the profiles that follow: it has their rows already.
+//! A merged reduction is reused for the profiles that follow: it already has their rows.
 
 use std::collections::BTreeSet;
 
 use super::{JobReduction, Reduction};
 use crate::{LeftOut, RankProfile};
 
-/// Reduces profiles that come in the order of their ranks. In another order all but the rounding of
-/// doubles is the same.
+/// Reduces profiles that come in the order of their ranks. In another order only the rounding of doubles
+/// differs.
 #[derive(Debug, Default)]
 pub struct ReductionInOrder {
-    /// By job: parts of the tree that wait for what is beside them, from low ranks to high.
+    /// By job: parts of the tree that wait for their sibling, from low ranks to high.
     jobs: Vec<(String, Vec<JobReduction>)>,
     left_out: BTreeSet<LeftOut>,
     spare: Vec<JobReduction>,
 }
 
 impl ReductionInOrder {
-    /// Takes in the profile that `file` held.
+    /// Adds the profile that `file` held.
     pub fn add(&mut self, file: &str, profile: &RankProfile) {
         let rank = profile.rank;
         let at = self.jobs.iter().position(|(id, _)| *id == profile.job.id).unwrap_or_else(|| {
@@ -28,7 +28,7 @@ impl ReductionInOrder {
             self.jobs.len() - 1
         });
         let Some((_, parts)) = self.jobs.get_mut(at) else { return };
-        // What comes next is further away from the last two than they are from each other.
+        // The next rank is further away from the last two than they are from each other.
         while let [.., one, last] = parts.as_slice()
             && distance(one.general.lowest_rank, last.general.lowest_rank)
                 < distance(last.general.lowest_rank, rank)
@@ -44,12 +44,12 @@ impl ReductionInOrder {
         });
     }
 
-    /// Notes that `file` could not be used.
+    /// Records that `file` could not be used.
     pub fn leave_out(&mut self, file: &str, reason: &str) {
         self.left_out.insert(LeftOut { file: file.into(), reason: reason.into() });
     }
 
-    /// All that was taken in.
+    /// The reduction of everything added.
     #[must_use]
     pub fn finish(mut self) -> Reduction {
         let mut jobs = Vec::new();
@@ -63,12 +63,12 @@ impl ReductionInOrder {
     }
 }
 
-/// How far up the tree the node is that is above both ranks.
+/// The level of the lowest tree node above both ranks.
 fn distance(one: u32, other: u32) -> u32 {
     u32::BITS - (one ^ other).leading_zeros()
 }
 
-/// Merges the last part into the one before. The room that it took.
+/// Merges the last part into the one before. Returns its memory for reuse.
 fn merge_last(
     parts: &mut Vec<JobReduction>,
     left_out: &mut BTreeSet<LeftOut>,

@@ -1,5 +1,5 @@
-//! Fields as JSON in formats that do not name fields: of a type of the files that leaves out what is not
-//! there, such formats could not tell what follows.
+//! Fields as JSON inside formats that do not name fields: with a file type that omits absent fields, such a
+//! format could not tell what follows.
 
 use serde::de::{DeserializeOwned, Error as _};
 use serde::ser::Error as _;

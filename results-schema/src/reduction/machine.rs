@@ -1,4 +1,4 @@
-//! What the ranks ran on: hosts that are alike, who shares processors on them, and what the ranks used.
+//! What the ranks ran on: hosts that are alike, which ranks share processors on them, and what the ranks used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,9 +44,9 @@ impl Machines {
 /// One rank on one processor.
 const ONE: u64 = 1 << 32;
 
-/// By how much a processor is wanted: the first and the last of a range, and the load of each of them, in parts of
-/// [`ONE`]. A rank that may run on several processors is a part of a load on each of them. In their order, apart from
-/// each other; only what is wanted at all.
+/// The demand for processors: the first and last of a range, and the load on each of them, in units of
+/// 1/[`ONE`]. A rank that may run on several processors is a fraction of a load on each. Ranges are in order
+/// and do not overlap; processors without demand are left out.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 struct Loads(Vec<(u32, u32, u64)>);
 
@@ -80,7 +80,7 @@ impl Merge for Loads {
         if self.0.is_empty() {
             return self.clone_from(other);
         }
-        // By how much the load changes at a processor.
+        // The change of the load at a processor.
         let mut changes: BTreeMap<u64, i128> = BTreeMap::new();
         for &(first, last, load) in self.0.iter().chain(&other.0) {
             *changes.entry(first.into()).or_default() += i128::from(load);
@@ -100,14 +100,14 @@ impl Merge for Loads {
     }
 }
 
-/// Who may run where on a host.
+/// Which ranks may run where on a host.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PlacementReduction {
     ranks: u64,
     loads: Loads,
-    /// What the control groups of ranks allow that are not bound to all of it.
+    /// What the control groups allow, for ranks that may not run on all of it.
     allowed: Ranges,
-    /// The paths of groups that limit processor time, and to how many thousandths of a processor.
+    /// The paths of groups that limit processor time, and their limits in thousandths of a processor.
     limits: BTreeSet<(String, u64)>,
     without_limit: u64,
 }
@@ -150,7 +150,7 @@ impl PlacementReduction {
         let cores: Option<Vec<Ranges>> = machine
             .filter(|machine| machine.cores.is_some())
             .map(|machine| machine.core_processors.iter().map(parsed).collect());
-        // Each a core of its own where the host says no more.
+        // Each counts as its own core if the host does not say more.
         let cores_of = |processors: &Ranges| match cores.as_deref() {
             None | Some([]) => processors.len(),
             Some(cores) => {
@@ -171,7 +171,7 @@ impl PlacementReduction {
             }
         };
         let free_cores = cores_of(&available.without(&core_with(&used)));
-        // Rounding takes up to a part for each processor from a load.
+        // Rounding can lower a load by up to one unit per processor.
         let is_crowded = |load: u128| load > u128::from(ONE + ONE / 100);
         let mut crowded = Ranges::default();
         let mut most = 0;
@@ -207,12 +207,12 @@ impl PlacementReduction {
     }
 }
 
-/// Without what the rounding of loads leaves.
+/// Ignoring what the rounding of loads leaves.
 fn rounded(load: f64) -> f64 {
     (load * 1000.0).round() / 1000.0
 }
 
-/// Hosts that are alike in all are one row, in the order of the first of them.
+/// Identical hosts form one row, in the order of the first of them.
 pub(super) fn placements(hosts: &Hosts, machines: &[MachineSummary]) -> Vec<PlacementSummary> {
     let machine_of: BTreeMap<&String, &Machine> = machines
         .iter()
@@ -326,7 +326,7 @@ mod tests {
         limited(&ranks.iter().map(|rank| (*rank, None)).collect::<Vec<_>>(), machine)
     }
 
-    /// The same, with the control group of each and what it allows.
+    /// The same, with the control group of each rank and what it allows.
     fn limited(
         ranks: &[(&str, Option<(&str, f64)>)],
         machine: Option<&Machine>,
@@ -370,7 +370,7 @@ mod tests {
         let whole = ("0-7", Some(("/job", 2.5)));
         let [two, four] = [2, 4].map(|ranks| limited(&vec![whole; ranks], None));
         assert_eq!((two.processor_limit, two.is_oversubscribed), (Some(2.5), false));
-        // One group, one limit, however many are in it.
+        // A group has one limit, however many ranks are in it.
         assert_eq!((four.processor_limit, four.is_oversubscribed), (Some(2.5), true));
         let own = [("0-7", Some(("/job/0", 1.0))), ("0-7", Some(("/job/1", 1.0)))];
         let own = limited(&own, None);
@@ -390,7 +390,7 @@ mod tests {
         assert_eq!(crowded(&["0", "0", "0", "0"], &four), Some(("0".into(), 4.0, 3)));
         assert_eq!(crowded(&["0", "0", "1", "2"], &four), Some(("0".into(), 2.0, 1)));
         assert_eq!(crowded(&["0-1", "0-1", "0-1"], &four), Some(("0-1".into(), 1.5, 2)));
-        // All of them are used, or nobody has to share.
+        // All of them are used, or no rank has to share.
         for ranks in [&["0-3"; 8][..], &["0", "1"], &["0-1", "0-1"], &["0", "0", "1-3"]] {
             assert_eq!(crowded(ranks, &four), None, "{ranks:?}");
         }

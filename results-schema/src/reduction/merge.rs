@@ -1,5 +1,5 @@
-//! How what some ranks know becomes one with what other ranks know. The type of a field says how the
-//! field is merged; what is merged in another way has a type of its own where it is used.
+//! How is the knowledge of some ranks merged with that of others? The type of a field says how the field is
+//! merged; fields that are merged in another way have a type of their own where they are used.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Statistics, add_histogram};
 
 pub(super) trait Merge {
-    /// Takes in the same of other ranks.
+    /// Merges the same of other ranks into this.
     fn absorb(&mut self, other: &Self);
 }
 
@@ -86,7 +86,7 @@ impl<T: Clone + Ord> Merge for BTreeSet<T> {
     }
 }
 
-/// What the lowest rank says.
+/// The value of the lowest rank.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Lowest<T> {
     pub(super) rank: u32,

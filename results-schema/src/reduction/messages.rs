@@ -12,7 +12,7 @@ use crate::{
     MetricSummary, Number, PairSummary, PeerQueues, Statistics, Traffic, collected, sort_by,
 };
 
-/// Pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
+/// Most pairs of ranks that are kept: of a million ranks the worst, whatever the order of the merge.
 const PAIRS_AT_MOST: usize = 64;
 
 /// What each source reported.
@@ -28,7 +28,7 @@ pub(super) struct MessagesReduction {
     lost: u64,
 }
 
-/// In the order in which they matter, each with the rank that receives.
+/// The most important first, each with the rank that receives.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct WorstPairs(Vec<(u32, PeerQueues)>);
 
@@ -93,7 +93,7 @@ impl MessagesReduction {
 }
 
 impl WorstPairs {
-    /// Each pair comes once, so it does not matter whether some were left out before.
+    /// Each pair comes once, so it does not matter if some were dropped before.
     fn add(&mut self, pairs: impl Iterator<Item = (u32, PeerQueues)>) {
         self.0.extend(pairs);
         let key = |(rank, queues): &(u32, PeerQueues)| {

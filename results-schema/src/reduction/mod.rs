@@ -1,7 +1,7 @@
-//! From rank profiles to a summary. Profiles are taken in one at a time, and two reductions of
-//! different profiles can be merged, so any number of profiles can be reduced in parallel with memory for
-//! the variables of one. A reduction is also what ranks send each other (`Serialize`). `in_order` reduces
-//! profiles in the order of their ranks and rounds sums of doubles as the tree inside MPI does.
+//! From rank profiles to a summary. Profiles are added one at a time, and two reductions of different profiles
+//! can be merged, so any number of profiles can be reduced in parallel with memory for the variables of only
+//! one. A reduction is also what ranks send each other (`Serialize`). `in_order` reduces profiles in the order
+//! of their ranks and rounds sums of doubles as the tree inside MPI does.
 
 mod absence;
 mod calls;
@@ -86,7 +86,7 @@ struct JobReduction {
     warnings: BTreeMap<String, u64>,
 }
 
-/// What is not a row and may differ on every rank.
+/// Data that is not in rows and may differ on every rank.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct General {
     /// The rank that `job`, `mpi` and `cvars` come from; `job.elapsed_s` is the longest of all.
@@ -105,18 +105,18 @@ struct General {
 }
 
 impl Reduction {
-    /// Takes in the profile that `file` held.
+    /// Adds the profile that `file` held.
     #[inline]
     pub fn add(&mut self, file: &str, profile: &RankProfile) {
         self.merge_job(profile.job.id.clone(), JobReduction::of(file, profile));
     }
 
-    /// Notes that `file` could not be used.
+    /// Records that `file` could not be used.
     pub fn leave_out(&mut self, file: &str, reason: &str) {
         self.left_out.insert(LeftOut { file: file.into(), reason: reason.into() });
     }
 
-    /// Takes in what another reduction saw.
+    /// Merges another reduction into this one.
     #[inline]
     pub fn merge(&mut self, other: Reduction) {
         self.left_out.extend(other.left_out);
@@ -140,8 +140,8 @@ impl Reduction {
         self.left_out.iter()
     }
 
-    /// The summary of the job that began last; profiles of other jobs are left out. None when
-    /// no profile was taken in.
+    /// The summary of the job that began last; profiles of other jobs are left out. None when no profile was
+    /// added.
     #[must_use]
     #[inline]
     pub fn finish(mut self) -> Option<Summary> {
@@ -251,8 +251,8 @@ impl JobReduction {
         set_counts(&mut self.warnings, warnings);
     }
 
-    /// Takes in other ranks of the job, unless one of them is here already: a second profile of a rank cannot
-    /// be told from the first.
+    /// Merges other ranks of the job, unless one of them is already here: a second profile of a rank cannot be
+    /// told from the first.
     #[inline]
     fn merge_others(&mut self, other: &JobReduction, left_out: &mut BTreeSet<LeftOut>) {
         if let Some(rank) = self.general.files.ranks().common(other.general.files.ranks()) {
@@ -263,8 +263,8 @@ impl JobReduction {
         self.absorb(other);
     }
 
-    /// Which of two jobs began first. The clocks of two hosts may differ by more than the jobs do, so the starts of both
-    /// on one host count where there is such a host, else those of their lowest ranks.
+    /// Which of two jobs began first. The clocks of two hosts may differ by more than the jobs do, so the
+    /// starts on a common host count if there is one, otherwise those of the lowest ranks.
     fn began(&self, other: &JobReduction) -> Ordering {
         let on_both =
             self.hosts.iter().find_map(|(name, host)| Some((host, other.hosts.get(name)?)));
@@ -464,14 +464,14 @@ impl Merge for General {
     }
 }
 
-/// Makes `set` hold these and no others; usually it holds them already.
+/// Makes `set` hold exactly these; usually it already does.
 fn set_all(set: &mut BTreeSet<String>, list: &[String]) {
     if !set.iter().eq(list) {
         *set = collected(list.iter().cloned());
     }
 }
 
-/// Makes `counts` those of one rank that has these.
+/// Makes `counts` those of a single rank that has these.
 fn set_counts<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, list: &[K]) {
     if counts.keys().eq(list) {
         for ranks in counts.values_mut() {
@@ -482,8 +482,8 @@ fn set_counts<K: Clone + Ord>(counts: &mut BTreeMap<K, u64>, list: &[K]) {
     }
 }
 
-/// The clock that takes longer to read; of two that are equal the one whose name comes first or that
-/// is called slow, so that the order of the ranks does not matter.
+/// The clock that takes longer to read; of two equal ones, the one whose name comes first or that is marked as
+/// slow, so that the order of the ranks does not matter.
 fn keep_slower(own: &mut Option<Clock>, other: Option<&Clock>) {
     let Some(other) = other else { return };
     if let Some(own) = own {

@@ -10,7 +10,7 @@ use crate::{Measure, Number, Phase, PhasePvar, PhaseSummary, Pvar, Reading, Stat
 
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct PhaseReduction {
-    /// The smallest of all ranks orders the phases.
+    /// The smallest over all ranks orders the phases.
     place: Place,
     entries: Statistics,
     time_s: Statistics,
@@ -22,7 +22,7 @@ pub(super) struct PhaseReduction {
     absence: Absence,
 }
 
-/// Where a phase first came: the place in the list of a rank, and that rank.
+/// Where a phase first occurred: its position in the list of a rank, and that rank.
 #[derive(Clone, Copy, Debug, Default, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct Place(usize, u32);
 
@@ -67,7 +67,7 @@ impl PhaseReduction {
         self.absence = Absence::default();
     }
 
-    /// In the order in which the phases first came.
+    /// In the order in which the phases first occurred.
     #[inline]
     pub(super) fn finish(rows: Rows<PhaseReduction>, reduced: u64) -> Vec<PhaseSummary> {
         let mut phases: Vec<(String, PhaseReduction)> = rows.finish().collect();
@@ -142,15 +142,14 @@ fn set_pvars(
     }
 }
 
-/// The variable as it was in a phase. They are in the same order in both, as a rule: `next` is where
-/// the search begins.
+/// The variable in a phase. Both lists usually have the same order: `next` is where the search begins.
 fn named_as<'a>(pvar: &Pvar, in_phase: &'a [PhasePvar], next: &mut usize) -> Option<&'a PhasePvar> {
     let is_it = |here: &&PhasePvar| here.identity() == pvar.identity();
     if let Some(here) = in_phase.get(*next).filter(is_it) {
         *next += 1;
         return Some(here);
     }
-    // Of those that are there twice the last counts.
+    // If one is there twice, the last one counts.
     in_phase.iter().rev().find(is_it)
 }
 

@@ -1,5 +1,5 @@
-//! Places in the code over ranks: the same when they are at the same place in the same file, wherever it was
-//! loaded.
+//! Places in the code over ranks: two are the same if they are at the same place in the same file, wherever it
+//! was loaded.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ pub(super) struct Place {
     #[serde(with = "json")]
     object: Option<Arc<LoadedObject>>,
     address: u64,
-    /// Of code that belongs to no file.
+    /// For code that belongs to no file.
     name: Option<String>,
 }
 
-/// The load map of a rank, to be shared by the places in it.
+/// The load map of a rank, shared by the places in it.
 pub(super) struct Objects(Vec<Arc<LoadedObject>>);
 
 impl Objects {
@@ -32,7 +32,7 @@ impl Objects {
         Place { object, address: address.address, name: None }
     }
 
-    /// Code that has a name and no file is wherever its process has put it.
+    /// Code with a name but no file may be at a different address in each process.
     pub(super) fn code(&self, code: &CodeAddress) -> Place {
         let object = code.object.and_then(|object| self.0.get(object)).cloned();
         let is_anywhere = code.object.is_none() && code.name.is_some();

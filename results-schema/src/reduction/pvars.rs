@@ -1,4 +1,4 @@
-//! The numbers of variables over ranks, and what was sampled of them.
+//! The numbers of variables over ranks, and their samples.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -13,7 +13,7 @@ use crate::{
     StateSummary, Statistics, sort_by,
 };
 
-/// What makes two variables of two ranks the same.
+/// What identifies a variable across ranks.
 #[derive(Clone, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 struct Variable {
     name: String,
@@ -34,7 +34,7 @@ impl Variable {
         self.identity() == pvar.identity()
     }
 
-    /// As the order of what [`of`](Self::of) makes of it.
+    /// The same order as that of the result of [`of`](Self::of).
     fn compare(&self, pvar: &Pvar) -> Ordering {
         self.identity().cmp(&pvar.identity())
     }
@@ -57,7 +57,7 @@ struct SamplesReduction {
     states: Rows<StateReduction>,
 }
 
-/// A rank that was never in a state spent a share of 0 in it.
+/// A rank that was never in a state has a share of 0 in it.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 struct StateReduction {
     share: Statistics,
@@ -86,13 +86,13 @@ merge_fields! {
 }
 
 impl Pvars {
-    /// Forgets the numbers, before those of another profile are taken in.
+    /// Clears the numbers before those of another profile are added.
     pub(super) fn clear(&mut self) {
         self.numbers.clear();
         self.samples.clear();
     }
 
-    /// Takes in what `rank` sampled of `pvar`.
+    /// Adds what `rank` sampled from `pvar`.
     #[inline]
     pub(super) fn add_samples(&mut self, pvar: &Pvar, samples: Option<&Samples>, rank: u32) {
         if let Some(samples) = samples.filter(|samples| samples.n > 0) {
@@ -104,7 +104,7 @@ impl Pvars {
         }
     }
 
-    /// Takes in one number of `pvar`.
+    /// Adds one number of `pvar`.
     #[inline]
     pub(super) fn add(&mut self, pvar: &Pvar, reading: Reading, rank: u32) {
         let Reading { measure, element, number } = reading;

@@ -1,4 +1,4 @@
-//! Call sites over ranks. Which sites and stacks there are is not the same of every rank.
+//! Call sites over ranks. Ranks may have different sites and stacks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,7 +10,7 @@ use crate::{
     Number, Site, SiteStack, SiteSummary, Sites, SitesSummary, Statistics, collected, sort_by,
 };
 
-/// Stacks of a site that are kept.
+/// Most stacks of a site that are kept.
 const STACKS_AT_MOST: usize = 8;
 
 /// By function and place.
@@ -26,8 +26,8 @@ impl Merge for SitesReduction {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 struct SiteReduction {
     calls: Statistics,
-    /// The sum of the squared standard errors. NaN, which stays one in every sum, when a rank does not know how
-    /// sure it is.
+    /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank does not know its
+    /// error.
     calls_variance: f64,
     timed: u64,
     time_s: Statistics,

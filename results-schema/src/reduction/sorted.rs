@@ -24,7 +24,7 @@ pub(super) struct Sorted<K, V> {
     rows: Vec<Slot<K, V>>,
     /// Where the rows are, in the order in which the latest profile gave them.
     trail: Vec<usize>,
-    /// How far this profile has come along the trail.
+    /// How far this profile has advanced along the trail.
     at: usize,
     /// The number of its list of keys: lists with the same number have the same keys in the same places.
     list: u64,
@@ -84,8 +84,8 @@ impl<K, V> Sorted<K, V> {
         self.rows.into_iter().filter(|row| row.is_here).map(|row| (row.key, row.value))
     }
 
-    /// The row with the key that `is` and `compare` look for, and whether it was here before. One that was
-    /// not still holds what it had for another profile. A missing row is made.
+    /// The row with the key that `is` and `compare` look for, and whether it was here before. A row that was
+    /// not still holds the data of another profile. A missing row is created.
     #[inline]
     pub(super) fn row(
         &mut self,
@@ -96,7 +96,7 @@ impl<K, V> Sorted<K, V> {
     where
         V: Default,
     {
-        // Rows that this profile lacks are stepped over.
+        // Rows that this profile lacks are skipped.
         let ahead = self.trail.iter().enumerate().skip(self.at).take(STEPS);
         let is_there = |at: usize| self.rows.get(at).is_some_and(|row| is(&row.key));
         let found = ahead.map(|(step, &at)| (step, at)).find(|(_, at)| is_there(*at));
@@ -109,7 +109,7 @@ impl<K, V> Sorted<K, V> {
         Some((std::mem::replace(&mut slot.is_here, true), &mut slot.value))
     }
 
-    /// Looks beyond the trail, and mends it.
+    /// Searches beyond the trail, and repairs it.
     #[cold]
     fn find(&mut self, compare: &impl Fn(&K) -> Ordering, key: impl FnOnce() -> K) -> usize
     where
@@ -150,8 +150,8 @@ impl<K: Clone + Ord, V: Clone + Merge> Merge for Sorted<K, V> {
 }
 
 impl<K: Clone + Ord, V: Clone + Merge> Sorted<K, V> {
-    /// Takes in the rows of another: what to do with a row that only this one has, and with one that it
-    /// now has from the other.
+    /// Merges the rows of another. The closures handle a row that only this one has, and one that it now has
+    /// from the other.
     pub(super) fn merge_with(
         &mut self,
         other: &Sorted<K, V>,

@@ -434,7 +434,7 @@ fn with_messages(rank: u32, peers: u32) -> RankProfile {
 fn messages_are_reduced_whatever_the_order_and_the_worst_pairs_are_kept() {
     let forth = reduce((0..4).map(|rank| with_messages(rank, 40)).collect());
     let back = reduce((0..4).rev().map(|rank| with_messages(rank, 40)).collect());
-    // But for the rounding of deviations.
+    // Except for the rounding of deviations.
     assert_eq!(forth.messages[0].pairs, back.messages[0].pairs);
     assert_eq!(forth.messages[0].metrics[0].n.min_rank, back.messages[0].metrics[0].n.min_rank);
     let [messages] = forth.messages.as_slice() else { panic!("{:?}", forth.messages) };
@@ -464,7 +464,7 @@ fn events_that_a_rank_did_not_have_count_as_none() {
     let other = crate::EventCount { name: "other".into(), ..event(9) };
     let summary = reduce(vec![with(0, vec![event(3)]), with(1, vec![other]), profile("a", 2, 3)]);
     let row = summary.events.iter().find(|row| row.name == "enqueued").unwrap();
-    // Of the two ranks that count events.
+    // For the two ranks that count events.
     assert_eq!((row.n.ranks, row.n.min_rank, row.n.sum), (2, 1, Number::Integer(3)));
     assert_eq!((row.first_s, row.last_s, row.dropped), (Some(3.0), None, 1));
 }

@@ -1,4 +1,4 @@
-//! Who sends to whom, over ranks. Of a large job not each pair is kept.
+//! Who sends to whom, over ranks. Large jobs do not keep each pair.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,14 +12,14 @@ use crate::{
     RankTraffic, TrafficKind, TrafficSummary, collected, sort_by,
 };
 
-/// Each pair is kept of a job of as many ranks.
+/// Up to this many ranks, each pair is kept.
 const MATRIX_AT_MOST: u32 = 1024;
 const HEAVIEST: usize = 64;
 const DISTANCES: usize = 64;
-/// Peers of a rank whose hosts are looked for in a larger job.
+/// In a larger job: how many peers of a rank have their host looked up.
 const PEERS_BY_HOST: usize = 64;
 
-/// In each way in which anything was sent.
+/// For each way in which anything was sent.
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct Traffic(BTreeMap<TrafficKind, OneWay>);
 
@@ -28,7 +28,7 @@ struct OneWay {
     ranks: BTreeMap<u32, OfRank>,
     heaviest: Heaviest,
     by_distance: BTreeMap<u32, Amount>,
-    /// From each host to each rank; none for peers that are not known or not looked for.
+    /// From each host to each rank; none for peers that are not known or not looked up.
     from_host: BTreeMap<String, BTreeMap<Option<u32>, Amount>>,
 }
 
@@ -246,7 +246,7 @@ mod tests {
         assert_eq!((all.by_distance[0].number, all.by_distance[0].bytes), (7, 160));
         let hosts: Vec<_> =
             all.by_host.iter().map(|pair| (&*pair.from, pair.to.as_deref(), pair.bytes)).collect();
-        // Nobody knows where rank 2 is.
+        // The host of rank 2 is not known.
         let expected =
             [("a", None, 5), ("a", Some("b"), 40), ("b", None, 100), ("b", Some("a"), 20)];
         assert_eq!(hosts, expected);

@@ -1,8 +1,8 @@
-//! Waiting and transfer over ranks, call by call: of each call that was timed the time of all ranks together, and
-//! the shortest, with the rank that has it: that which came last. In whole nanoseconds, so that the order
-//! of the ranks does not matter. What a rank waited is its own time less the shortest ones, which are the same for
-//! all; so the rank that waited least is the one with the least time in the calls that all timed, and of each
-//! level that can be theirs the least and the most are kept.
+//! Waiting and transfer over ranks, call by call. For each timed call we keep the time of all ranks together,
+//! and the shortest time with its rank, which is the one that came last. All in whole nanoseconds, so that the
+//! order of the ranks does not matter. A rank's waiting is its own time minus the shortest times, which are the
+//! same for all ranks. So the rank that waited least has the least time in the calls that all ranks timed; the
+//! least and the most are kept for each level that this may turn out to be.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -16,11 +16,11 @@ use crate::{
     WaitingSummary, collected, sort_by,
 };
 
-/// Functions on communicators that are compared: those of the largest.
+/// Most functions on communicators that are compared: those on the largest.
 const ROWS_AT_MOST: usize = 256;
-/// Of the durations that a profile has at most, one is left at the last of so many levels.
+/// The number of levels after which one of a profile's durations is left.
 const LEVELS: u32 = DURATIONS_AT_MOST.ilog2() + 1;
-/// Ranks that are named.
+/// How many ranks are named.
 const LAST_AT_MOST: usize = 4;
 
 /// One row for each function and communicator.
@@ -81,7 +81,7 @@ impl Waits {
         self.0 = collected(waiting.iter().map(|waiting| Row::of(waiting, rank)));
     }
 
-    /// `calls`: what is known of the functions besides.
+    /// `calls`: what else is known of the functions.
     #[inline]
     pub(super) fn finish(self, calls: &[CallSummary]) -> Vec<WaitingSummary> {
         let mut functions: BTreeMap<String, Vec<Compared>> = BTreeMap::new();
@@ -106,7 +106,7 @@ impl Waits {
 impl Merge for Waits {
     fn absorb(&mut self, other: &Waits) {
         self.0.absorb(&other.0);
-        // What is left is the same in whichever order rows go, and whatever comes later of those.
+        // The result is the same in whichever order rows are dropped, whatever is merged later.
         while self.0.len() > ROWS_AT_MOST {
             self.0.pop_last();
         }
@@ -178,7 +178,7 @@ impl Merge for Timed {
         for (own, other) in self.calls.iter_mut().zip(&others.calls) {
             own.absorb(other);
         }
-        // A level that is not known of all is not known.
+        // A level that some ranks do not know is not known.
         self.of_ranks.truncate(others.of_ranks.len());
         for (own, other) in self.of_ranks.iter_mut().zip(&others.of_ranks) {
             own.absorb(other);
@@ -209,11 +209,11 @@ impl Merge for Call {
     }
 }
 
-/// A row with what the calls that all ranks timed tell of all calls.
+/// A row that extrapolates from the calls that all ranks timed to all calls.
 struct Compared {
     summary: CommunicatorWaiting,
     missing: bool,
-    /// By the rank that came last: to how many of the calls that were timed on every rank, and seconds that
+    /// By the rank that came last: in how many of the calls that were timed on every rank, and the seconds that
     /// the others waited for it, in all calls.
     last: BTreeMap<u32, (u64, f64)>,
 }
@@ -233,7 +233,7 @@ impl Row {
         if compared == 0 {
             return None;
         }
-        // Each call stands for so many, each with a part of the time on all ranks.
+        // Each call stands for several, with a share of the time on all ranks.
         let each = calls as f64 / (compared as f64 * f64::from(on));
         let seconds = |ns: u128| ns as f64 * 1e-9 * each;
         let share = if time == 0 { 0.0 } else { waiting as f64 / time as f64 };
@@ -254,7 +254,7 @@ impl Row {
         }
         let shortest: u128 = common().map(|call| u128::from(call.min_ns)).sum();
         let of_rank = |ns: u64| seconds(u128::from(ns).saturating_sub(shortest));
-        // The extremes are those of all calls that a rank timed.
+        // The extremes cover all calls that a rank timed.
         let extremes = timed.of_ranks.first().filter(|_| common().count() == timed.calls.len());
         let of_ranks = extremes.map(|&Extremes { min, max }| WaitingOfRanks {
             min_s: of_rank(min.0),
@@ -295,7 +295,8 @@ fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) ->
     let squares: Option<f64> = errors.map(|error| error.map(|error| error * error)).sum();
     let error = squares.map(f64::sqrt);
     let timed = total(|row| row.time_s);
-    // The time of the function is known better than by the calls that all ranks timed, unless those are all.
+    // The time of the function is known more exactly than from the calls that all ranks timed, unless those are
+    // all calls.
     let known = call.filter(|call| calls_not_compared == 0 && call.time_error_s.is_some());
     let known = known.and_then(|call| Some(call.time_s.as_ref()?.sum.as_f64()));
     let scale = match known {
@@ -334,7 +335,7 @@ fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) ->
     summary
 }
 
-/// The ranks for which others waited longest, of all that came last to one of the calls `compared`.
+/// The ranks for which others waited longest, among all that came last in one of the `compared` calls.
 fn most_waited_for(last: &BTreeMap<u32, (u64, f64)>, compared: u64) -> Vec<LastRank> {
     let waiting: f64 = last.values().map(|(_, waiting)| waiting).sum();
     let share = |part: f64| if waiting > 0.0 { part / waiting } else { 0.0 };
@@ -399,7 +400,7 @@ mod tests {
 
     #[test]
     fn what_ranks_take_longer_than_the_one_that_came_last_is_waiting() {
-        // To the first two calls rank 2 comes last, to the third rank 0.
+        // Rank 2 comes last in the first two calls, rank 0 in the third.
         let ranks = [[96, 1024, 64], [64, 1024, 128], [32, 64, 80]];
         let ranks = ranks.map(|times| profile("MPI_Barrier", 0, 3, &times));
         let summary = reduced(&ranks);
@@ -412,7 +413,7 @@ mod tests {
         assert!(is(first.calls_share, 2.0 / 3.0) && is(first.waiting_share, 2016.0 / 2096.0));
         let row = &summary.communicators[0];
         assert_eq!((row.ranks.as_str(), row.size, row.compared), ("0-2", 3, 3));
-        // 160 ns is what the calls cost: rank 0 waits 64 + 960 ns, rank 1 32 + 960 + 64, rank 2 16.
+        // The calls themselves cost 160 ns: rank 0 waits 64 + 960 ns, rank 1 32 + 960 + 64, rank 2 16.
         let of = row.of_ranks.unwrap();
         assert_eq!((of.min_rank, of.max_rank), (2, 1));
         assert!(is(of.min_s, 16e-9) && is(of.max_s, 1056e-9) && is(of.avg_s, 2096e-9 / 3.0));

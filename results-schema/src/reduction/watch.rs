@@ -1,4 +1,4 @@
-//! Watched receives over ranks. Which sites and stacks there are is not the same of every rank.
+//! Watched receives over ranks. Ranks may have different sites and stacks.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::{
     WatchSummary, collected, sort_by,
 };
 
-/// Stacks of a site that are shown.
+/// Most stacks of a site that are shown.
 const STACKS_AT_MOST: usize = 8;
 
 /// What was watched, by variable and threshold.

@@ -1,5 +1,5 @@
-//! Can the dynamic loader load libgyan.so, and if not, why? A library that it cannot load is left out of a program
-//! with a line on stderr, and one that needs a newer C library ends every program.
+//! Can the dynamic loader load libgyan.so, and if not, why? It skips a library that it cannot load with a line
+//! on stderr, but one that needs a newer C library ends every program.
 
 use std::env;
 use std::fs;
@@ -16,7 +16,7 @@ use crate::launch::c_library;
 use crate::launch::executable::{self, Executable, Kind};
 
 const WHAT: &str = "libgyan.so";
-/// Where there is something that keeps the loader from it.
+/// What to do when something keeps the loader from the file.
 const ELSEWHERE: &str =
     "copy it to a file system that programs can be started from, and set GYAN_LIBRARY to it";
 const NEWER: &str = "use a libgyan.so that was built on a system as old as this one, or older";
@@ -29,7 +29,7 @@ pub(super) fn check(library: &Path) -> Check {
         .unwrap_or_else(|| ok(WHAT, library.display().to_string()))
 }
 
-/// Whether a program that has a loader of its own can load it.
+/// Whether a program with its own loader can load it.
 pub(super) fn check_for(library: &Path, program: &Executable) -> Option<Check> {
     if loader_of(program) == executable::own().as_ref().and_then(loader_of) {
         return None;
@@ -37,7 +37,7 @@ pub(super) fn check_for(library: &Path, program: &Executable) -> Option<Check> {
     by_its_loader(library, program)
 }
 
-/// What can be seen without loading it.
+/// What can be checked without loading it.
 fn by_its_file(library: &Path) -> Option<Check> {
     let path = library.display();
     let bytes = match fs::read(library) {
@@ -79,7 +79,7 @@ fn by_its_file(library: &Path) -> Option<Check> {
     })
 }
 
-/// What the loader of a program says of it: libgyan.so can be run as a program, by the loader.
+/// What a program's loader says of it. The loader can run libgyan.so as a program.
 fn by_its_loader(library: &Path, program: &Executable) -> Option<Check> {
     let loader = loader_of(program)?;
     let mut command = Command::new(loader);
@@ -109,7 +109,7 @@ fn loader_of(program: &Executable) -> Option<&str> {
     }
 }
 
-/// Why a loader did not load the library, in its own words among those of programs.
+/// Why a loader did not load the library, found in its own words between the output of programs.
 pub(super) fn refusal(said: &str, library: &Path) -> Option<String> {
     let library = library.display();
     let (object, required) =
@@ -145,14 +145,14 @@ pub(super) fn meaning(refusal: &str) -> (String, &'static str) {
         return (finding, "use the libgyan.so that was built for it");
     }
     if refusal.starts_with("cannot open") {
-        // What the loader says as well of a library for another processor.
+        // The loader says this also of a library for another processor.
         let remedy = "put it at a path that is the same on all nodes and in containers, and readable for everyone";
         return (refusal.to_owned(), remedy);
     }
-    (refusal.to_owned(), "install it anew")
+    (refusal.to_owned(), "reinstall it")
 }
 
-/// The newest version of the C library of which it needs something.
+/// The newest version of the C library that it needs.
 fn needed_c_library(bytes: &[u8]) -> Vec<u32> {
     needed_versions(bytes).unwrap_or_default().into_iter().max().unwrap_or_default()
 }
@@ -168,7 +168,7 @@ fn needed_versions(bytes: &[u8]) -> Option<Vec<Vec<u32>>> {
     Some(names.filter_map(|name| name.strip_prefix("GLIBC_")).map(version).collect())
 }
 
-/// `2.36` as numbers; what is none is left out.
+/// `2.36` as numbers; parts that are not numbers are left out.
 fn version(text: &str) -> Vec<u32> {
     text.split('.').filter_map(|part| part.parse().ok()).collect()
 }

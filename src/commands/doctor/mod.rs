@@ -20,7 +20,7 @@ use crate::launch::launcher::{self, Launcher};
 use crate::launch::{listing, mpi, preload};
 use crate::{DONE, INCOMPLETE, symbols, view};
 
-/// What turns gyan off, as a value of `GYAN`.
+/// The value of `GYAN` that turns gyan off.
 const OFF: [&str; 4] = ["off", "0", "no", "false"];
 
 pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
@@ -95,7 +95,7 @@ fn of_error(what: &str, error: &Error) -> Check {
     obstacle(what, finding.to_owned(), remedy)
 }
 
-/// gyan's own settings, where there are any.
+/// gyan's own settings, if any.
 fn settings() -> Option<Check> {
     let mut settings: Vec<String> = env::vars()
         .filter(|(name, value)| name.starts_with("GYAN") && !value.is_empty())
@@ -110,8 +110,8 @@ fn settings() -> Option<Check> {
     (!settings.is_empty()).then(|| ok("settings", settings.join(" ")))
 }
 
-/// What the shell that started this command preloads into everything. No obstacle: `gyan run` and the start below
-/// put libgyan.so first.
+/// What the shell that started this command preloads into everything. This is no obstacle: `gyan run` and the
+/// start below put libgyan.so first.
 fn preloaded() -> Vec<Check> {
     const WHAT: &str = "LD_PRELOAD";
     let preload = env::var(WHAT).unwrap_or_default();
@@ -121,7 +121,7 @@ fn preloaded() -> Vec<Check> {
         |word: &&&str| word.contains('/') && !word.contains('$') && !Path::new(word).exists();
     if let Some(gone) = words.iter().find(is_gone) {
         let finding = format!(
-            "of this shell has {gone}, which is not there: every program says so on stderr"
+            "of this shell has {gone}, which does not exist: every program says so on stderr"
         );
         checks.push(check(WHAT, Verdict::Note, finding, Some("take it out of LD_PRELOAD")));
     }
@@ -140,7 +140,7 @@ fn preloaded() -> Vec<Check> {
     checks
 }
 
-/// Where profiles would go, or the directory in which theirs would be made.
+/// The directory of the profiles, or the one in which it would be created.
 fn output_directory() -> PathBuf {
     let chosen = env::var_os("GYAN_OUTPUT").filter(|value| !value.is_empty());
     let here = PathBuf::from(".");
@@ -148,7 +148,7 @@ fn output_directory() -> PathBuf {
     std::path::absolute(&path).unwrap_or(path)
 }
 
-/// Whether the directory, or the first one above that exists, takes files.
+/// Whether files can be created in the directory, or in its first parent that exists.
 fn writable(output: &Path) -> Check {
     let exists = output.ancestors().find(|path| path.exists()).unwrap_or(output);
     match tempfile::tempfile_in(exists) {
@@ -161,7 +161,7 @@ fn writable(output: &Path) -> Check {
     }
 }
 
-/// The MPIs that the environment leads to, and the listing of the first.
+/// The MPIs that the environment leads to, and a listing of the first.
 fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables> {
     let (compiler, launcher) = (mpi::compiler(), mpi::launcher());
     let shown = |what: &str, lead: Option<&mpi::Lead>| match lead {
@@ -194,7 +194,7 @@ fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables
         }
         Err(error) if error.is_said() => checks.push(obstacle(
             "MPI library",
-            "cannot be asked; why stands above".into(),
+            "cannot be asked; the reason is above".into(),
             "name a program after --",
         )),
         Err(error) => checks.push(of_error("MPI library", error)),
@@ -202,7 +202,7 @@ fn of_path(options: &DoctorOptions, checks: &mut Vec<Check>) -> Option<Variables
     listing.ok()
 }
 
-/// A launcher of one MPI starts programs of another as so many runs of one process.
+/// The launcher of one MPI starts each process of a program for another as a run of its own.
 fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
     let open_mpi = listing.mpi.library.starts_with("Open MPI");
     let (launcher, differs) = match launcher? {
@@ -223,7 +223,7 @@ fn mismatch(launcher: Option<Launcher>, listing: &Variables) -> Option<Check> {
     })
 }
 
-/// By what the library can tell of every message.
+/// How the library can report every message.
 fn messages(listing: &Variables) -> Option<Check> {
     let peruse =
         symbols::defines(Path::new(&listing.mpi.library_path), |name| name == "PERUSE_Init");
@@ -236,7 +236,7 @@ fn messages(listing: &Variables) -> Option<Check> {
     Some(ok("messages", format!("the library can tell of each by {by}: gyan run --events")))
 }
 
-/// A program that is tried.
+/// Checks of a program.
 fn of_program(
     options: &DoctorOptions,
     library: &Path,
@@ -250,8 +250,8 @@ fn of_program(
     let launcher = launcher::launcher(first);
     if let Some(launcher) = launcher {
         let how = match launcher {
-            Launcher::OpenMpi => "takes LD_PRELOAD to the ranks with -x",
-            Launcher::Hydra => "takes LD_PRELOAD to the ranks with -genv",
+            Launcher::OpenMpi => "passes LD_PRELOAD to the ranks with -x",
+            Launcher::Hydra => "passes LD_PRELOAD to the ranks with -genv",
             _ => "passes its environment on",
         };
         checks.push(ok("launcher", format!("{} {how}", first.display())));

@@ -1,8 +1,8 @@
-//! Does a program come as far as `MPI_Init` under libgyan.so, and if not, what became of it?
+//! Does a program get as far as `MPI_Init` under libgyan.so, and if not, what happened to it?
 //!
-//! The program runs with `GYAN_LIST`, so that it gives way to a listing of its MPI at `MPI_Init`, and with
-//! `GYAN_DOCTOR`, so that libgyan.so notes into which programs it was loaded. Of a program into which it was not, only
-//! what came before it tells, and what the dynamic loader says.
+//! The program runs with `GYAN_LIST`, so that a listing of its MPI takes its place at `MPI_Init`, and with
+//! `GYAN_DOCTOR`, so that libgyan.so notes which programs it was loaded into. About a program that did not load
+//! it, we know only which programs came before it, and what the dynamic loader says.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -22,7 +22,7 @@ use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::preload;
 use crate::launch::wait::{ending, run_and_wait};
 
-/// What starts other programs.
+/// Programs that start other programs.
 const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "ksh", "csh", "tcsh", "env"];
 
 /// What is tried.
@@ -37,16 +37,16 @@ pub(super) struct Trial<'a> {
 /// What became of the program.
 pub(super) struct Outcome {
     status: ExitStatus,
-    /// What its MPI tells; none when the program did not come as far as `MPI_Init`.
+    /// What its MPI tells; none when the program did not get as far as `MPI_Init`.
     pub(super) listing: Option<Variables>,
     /// The programs into which libgyan.so was loaded.
     processes: Vec<Process>,
-    /// What was written, with the lines of the launcher, of the loader and of gyan.
+    /// Everything that was printed, including lines of the launcher, the loader and gyan.
     output: String,
 }
 
-/// Runs the program. `here` is for the files of the probe: a directory that the ranks can write to. `tries`:
-/// the listing tries everything that a run does with a variable.
+/// Runs the program. `here` holds the files of the probe: a directory that the ranks can write to. `tries`: the
+/// listing tries everything that a run does with a variable.
 pub(super) fn probe(of: Trial, here: &Path, tries: bool) -> Result<Outcome, Error> {
     let directory = temporary(here)?;
     let path = |name: &str| directory.path().join(name);
@@ -87,7 +87,7 @@ pub(super) fn is_gyan(library: &str) -> bool {
     library.rsplit('/').next() == Some("libgyan.so")
 }
 
-/// What keeps libgyan.so out of a program whatever starts it; none when nothing does.
+/// What keeps libgyan.so out of a program, however it is started; none when nothing does.
 pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static str)> {
     let path = program.path.display();
     match &program.kind {
@@ -116,7 +116,7 @@ pub(super) fn closed_to_gyan(program: &Executable) -> Option<(String, &'static s
     }
 }
 
-/// Why the program did not come as far as a listing of its MPI.
+/// Why the program did not get as far as a listing of its MPI.
 pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
     let obstacle = |finding: String, remedy: &str| obstacle("start", finding, remedy);
     if let Some((what, remedy)) = outcome.said() {
@@ -125,7 +125,7 @@ pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
     let name = of.program.path.file_name().unwrap_or_default().to_string_lossy();
     let container = surroundings::container(of.launcher, of.words);
     let processes: Vec<&Process> = match (&of.program.kind, &container) {
-        // What a script runs may be anything, but not what starts it.
+        // A script may run anything, but its interpreter is known.
         (Kind::Script, _) => outcome
             .processes
             .iter()
@@ -165,7 +165,7 @@ pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
             }
             return obstacle(
                 format!(
-                    "{name} starts no MPI program under libgyan.so: it came to {} and no further",
+                    "{name} starts no MPI program under libgyan.so: it got to {} and no further",
                     outcome.names(|_| true)
                 ),
                 "see that it starts a program with a shared MPI library, and passes LD_PRELOAD and GYAN_* on",
@@ -195,7 +195,7 @@ pub(super) fn explain(of: Trial, outcome: &Outcome) -> Check {
 }
 
 impl Trial<'_> {
-    /// Whether a process is what starts the program: the first word, or the container.
+    /// Whether a process is the one that starts the program: the first word, or the container.
     fn starts(&self, process: &Process, container: Option<&Container>) -> bool {
         process.runs(Path::new(&self.words[0])) && self.launcher.is_some()
             || container.is_some_and(|container| process.name() == container.name)
@@ -210,13 +210,13 @@ fn not_loaded(of: Trial, container: Option<&Container>, outcome: &Outcome) -> su
         (Some(container), refusal) => {
             let fails = refusal.is_none() && !outcome.status.success();
             let why = match refusal {
-                // Where the loader can read it, it says something else.
+                // When the loader can read the file, its message is a different one.
                 Some(refusal) if !refusal.starts_with("cannot open") => {
                     loading::meaning(&refusal).0
                 }
-                Some(_) => {
-                    "its path is not there (harmless: the loader says so, and goes on)".into()
-                }
+                Some(_) => "its path does not exist there (harmless: the loader says so, and goes \
+                     on)"
+                .into(),
                 None if fails => {
                     format!(
                         "the command {}{}",
@@ -249,14 +249,14 @@ fn refused(name: &str, refusal: &str) -> (String, &'static str) {
     (format!("the loader cannot load libgyan.so where {name} is started: {why}"), remedy)
 }
 
-/// Something that starts the program has another environment, or none is started.
+/// Something between the launcher and the program changed the environment, or no program was started.
 fn dropped(of: Trial, name: &str, outcome: &Outcome) -> surroundings::Found {
-    // With these the processes are those of the ranks; with others the launcher is one of them.
+    // With these launchers only the ranks load gyan; with others the launcher does, too.
     let to_ranks = matches!(of.launcher, Some(Launcher::OpenMpi | Launcher::Hydra));
     let sets = of.words.iter().any(|word| word.as_encoded_bytes().starts_with(b"LD_PRELOAD="));
     if sets {
         let finding = format!("{name} was started with another LD_PRELOAD than gyan's");
-        return (finding, "add to LD_PRELOAD instead of setting it anew".into());
+        return (finding, "add to LD_PRELOAD instead of overwriting it".into());
     }
     if outcome.status.success() || (to_ranks && !outcome.processes.is_empty()) {
         return (
@@ -289,11 +289,11 @@ impl Outcome {
         }
     }
 
-    /// The programs that got gyan's environment in the place of the one that should have.
+    /// The programs that got gyan's environment instead of the one that should have.
     fn who_drops_it(&self) -> String {
         match self.names(|_| true) {
             none if none.is_empty() => ": what starts it drops the environment".into(),
-            names => format!(": it came to {names} and no further"),
+            names => format!(": it got to {names} and no further"),
         }
     }
 
@@ -302,7 +302,7 @@ impl Outcome {
         self.names(|process| process.mpi().is_none() && process.called.is_empty())
     }
 
-    /// In the order in which they began.
+    /// In the order in which they started.
     fn names(&self, are_meant: impl Fn(&Process) -> bool) -> String {
         let mut names: Vec<&str> = Vec::new();
         for process in self.processes.iter().filter(|process| are_meant(process)) {
@@ -313,8 +313,8 @@ impl Outcome {
         names.join(", ")
     }
 
-    /// The first line of what was written, in an order, to be added to a sentence. A launcher says at
-    /// first what is wrong, a program that ends at last.
+    /// The first or last line of the output, to append to a sentence. A launcher says first what is wrong, a
+    /// program that ends says it last.
     fn words<'a, L: Iterator<Item = &'a str>>(
         &'a self,
         which: &str,

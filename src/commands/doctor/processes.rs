@@ -1,4 +1,4 @@
-//! Which programs did a command become, as libgyan.so in each of them has noted?
+//! Which programs did a command run, according to the notes of libgyan.so in each of them?
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -14,11 +14,11 @@ pub(super) struct Process {
     pub(super) start: ProcessStart,
     /// The functions of MPI that came through libgyan.so.
     pub(super) called: BTreeSet<String>,
-    /// What was loaded in the end; nothing where the program did not end by itself.
+    /// The objects loaded at its end; empty when the program did not end by itself.
     at_end: Vec<String>,
 }
 
-/// All of them that left notes in a directory, those of a host in the order in which they began.
+/// All programs that left notes in a directory; those of a host in the order in which they started.
 pub(super) fn read(directory: &Path) -> Vec<Process> {
     let files = fs::read_dir(directory).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = files.map(|file| file.path()).collect();
@@ -32,7 +32,7 @@ fn begun(path: &Path) -> Option<u64> {
     path.to_str()?.rsplit('-').next()?.parse().ok()
 }
 
-/// A line that is not whole is left out: the program was killed.
+/// An incomplete line is left out: the program was killed.
 fn process(text: &str) -> Option<Process> {
     let mut notes = text.lines().filter_map(|line| serde_json::from_str(line).ok());
     let ProcessNote::Loaded(start) = notes.next()? else { return None };
@@ -53,7 +53,7 @@ impl Process {
         file_name(&self.start.program)
     }
 
-    /// Whether it runs the file `path`, also where that has another path (containers), or is a link.
+    /// Whether it runs the file `path`, even under another path (containers) or through a link.
     pub(super) fn runs(&self, path: &Path) -> bool {
         let own = [&self.start.program[..], self.start.arguments.first().map_or("", |word| word)];
         fs::canonicalize(path).is_ok_and(|path| path == Path::new(own[0]))
@@ -67,7 +67,7 @@ impl Process {
         libraries.map(String::as_str).find(|library| is_mpi_library(library))
     }
 
-    /// The MPI library that comes before libgyan.so, which then gets no call.
+    /// The MPI library that is loaded before libgyan.so, which then sees no calls.
     pub(super) fn mpi_in_front(&self) -> Option<&str> {
         let front = self.start.objects.get(1..self.start.gyan?)?;
         front.iter().map(String::as_str).find(|library| is_mpi_library(library))

@@ -1,4 +1,4 @@
-//! `gyan doctor --probe`: which variables kill or hang? A file of them, which later runs leave alone.
+//! `gyan doctor --probe`: which variables kill or hang? Writes them to a file, for later runs to skip.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -9,10 +9,10 @@ use gyan_results::{Check, PvarInfo, Variables, Verdict};
 
 use crate::error::Error;
 
-/// How the listing begins what it says of a variable that ended or stopped the process that asked.
+/// How the listing begins its remark on a variable that ended or hung the process that asked.
 const DEADLY: [&str; 3] = ["crashes inside ", "ends inside ", "hangs inside "];
 
-/// Writes the variables of `listing` that are not to be touched to `path`, which must be new; what was
+/// Writes the variables of `listing` that must not be touched to `path`, which must be new. Returns what was
 /// found.
 pub(crate) fn write(listing: &Variables, path: &Path) -> Result<Check, Error> {
     let remedy = "name another file: --probe=FILE";
@@ -28,7 +28,7 @@ pub(crate) fn write(listing: &Variables, path: &Path) -> Result<Check, Error> {
         (Verdict::Ok, finding, None)
     } else {
         let finding = format!("{} of {tried} performance variables kill or hang", deadly.len());
-        (Verdict::Note, finding, Some(format!("leave them alone in runs: GYAN_QUIRKS={full}")))
+        (Verdict::Note, finding, Some(format!("have runs skip them: GYAN_QUIRKS={full}")))
     };
     Ok(Check { what: "variables".into(), verdict, finding, remedy })
 }
@@ -38,12 +38,12 @@ fn is_deadly(pvar: &PvarInfo) -> bool {
     DEADLY.iter().any(|start| problem.starts_with(start))
 }
 
-/// A line for each variable, with the reason. What only gives errors is in comments: a run notes it and
-/// goes on.
+/// A line for each variable, with the reason. Variables that only give errors are commented out: a run notes
+/// them and goes on.
 fn text(listing: &Variables, deadly: &[&PvarInfo]) -> String {
     let mut text = String::new();
     let library = one_line(&listing.mpi.library);
-    _ = writeln!(text, "# performance variables that runs leave alone: GYAN_QUIRKS=<this file>");
+    _ = writeln!(text, "# performance variables that runs skip: GYAN_QUIRKS=<this file>");
     _ = writeln!(text, "# a name, with * and ?, or `index N`; found by gyan doctor --probe in");
     _ = writeln!(text, "# {library}");
     for pvar in deadly {

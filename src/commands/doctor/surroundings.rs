@@ -1,5 +1,5 @@
-//! What stands between the launcher and the program, and keeps the environment or the files from it? Slurm's options
-//! and containers.
+//! What between the launcher and the program keeps the environment or files from it? Slurm's options and
+//! containers.
 
 use std::env;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use crate::launch::launcher::{self, Launcher};
 /// What was found, and what to do.
 pub(super) type Found = (String, String);
 
-/// How srun is told which variables the ranks get.
+/// The option that tells srun which variables the ranks get.
 const EXPORT: &str = "--export";
 
 /// Whether srun keeps the environment from the ranks.
@@ -25,8 +25,8 @@ pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Fo
     keeps(&format!("srun {EXPORT}={value}"), &value)
 }
 
-/// The same by variables of the environment, of which srun(1) has the first come before the second, and both behind
-/// its option.
+/// The same by environment variables. According to srun(1) the option overrides both, and the first overrides
+/// the second.
 pub(super) fn slurm_settings() -> Option<Found> {
     let names = [
         ("SRUN_EXPORT_ENV", ""),
@@ -47,7 +47,7 @@ fn keeps(what: &str, value: &str) -> Option<Found> {
     Some((format!("{what} keeps LD_PRELOAD from the ranks"), remedy))
 }
 
-/// The words before the first program; all of them where the options of the launcher do not tell.
+/// The words before the first program; all words when the launcher's options leave that open.
 fn before_program(launcher: Launcher, words: &[OsString]) -> Vec<String> {
     let programs = launcher::programs(Some(launcher), words);
     let after = programs.and_then(|programs| Some(programs.first()?.len())).unwrap_or(0);
@@ -55,7 +55,7 @@ fn before_program(launcher: Launcher, words: &[OsString]) -> Vec<String> {
     before.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
-/// What starts programs in a container.
+/// A command that starts programs in a container.
 pub(super) struct Container {
     /// The word of the command line.
     pub(super) name: String,
@@ -70,7 +70,7 @@ enum How {
     Podman,
     /// ch-run(1), which leaves the environment as it is.
     Charliecloud,
-    /// `enroot start`, which takes nothing of the environment along.
+    /// `enroot start`, which passes on nothing of the environment.
     Enroot,
     /// Enroot under srun.
     Pyxis,
@@ -100,11 +100,11 @@ pub(super) fn container(launcher: Option<Launcher>, words: &[OsString]) -> Optio
 }
 
 impl Container {
-    /// What brings libgyan.so along.
+    /// The options that bring libgyan.so into the container.
     pub(super) fn remedy(&self, library: &Path) -> String {
         let directory = library.parent().unwrap_or(library).display();
         let (name, library) = (&self.name, library.display());
-        // Those that this command sets.
+        // The variables that this command sets.
         let each =
             |option: &str| format!("{option} NAME for each GYAN_* (here GYAN_LIST, GYAN_DOCTOR)");
         let options = match self.how {

@@ -1,5 +1,5 @@
-//! `gyan export`: what each rank did, as long tables for other programs; of a summary, which has no single ranks, what
-//! they did together.
+//! `gyan export`: what each rank did, as long tables for other programs; for a summary, which has no single
+//! ranks, what they did together.
 
 mod of_summary;
 
@@ -36,7 +36,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     Ok(code)
 }
 
-/// What a writer has to know of a table.
+/// What a writer needs to know about a table.
 struct Head {
     name: &'static str,
     about: &'static str,
@@ -49,24 +49,24 @@ impl Head {
     }
 }
 
-/// Into a directory all tables go, when none is named.
+/// A directory gets all tables when none is named.
 fn directory(options: &ExportOptions) -> Option<&Path> {
     options.output.as_deref().filter(|output| is_directory(output))
 }
 
-/// Names the place to which `what` was exported, where that is not standard output.
+/// Says where `what` was exported to, unless that is standard output.
 fn said(options: &ExportOptions, what: impl FnOnce() -> String) {
     if let Some(output) = &options.output {
         anstream::println!("{} exported to {}", what(), output.display());
     }
 }
 
-/// What is there, or is to be made because its name ends like that of one.
+/// A directory that exists, or one to create because the name ends with a slash.
 fn is_directory(output: &Path) -> bool {
     output.is_dir() || output.as_os_str().as_encoded_bytes().ends_with(b"/")
 }
 
-/// The tables that are asked for: into a directory all of them, else the variables, when none is named.
+/// The requested tables. When none is named: all of them for a directory, otherwise the variables.
 fn tables(options: &ExportOptions) -> Result<Vec<&'static Table>, Error> {
     let all: Vec<&Table> = TABLES.iter().collect();
     let calls = [CALLS.to_owned()];
@@ -80,12 +80,12 @@ fn tables(options: &ExportOptions) -> Result<Vec<&'static Table>, Error> {
         |name| {
             let names: Vec<&str> = TABLES.iter().map(|table| table.name).collect();
             let remedy = format!("choose one of {}", names.join(", "));
-            Error::new(format!("--table {name}"), "is no table", remedy)
+            Error::new(format!("--table {name}"), "is not a table", remedy)
         },
     )
 }
 
-/// Those of `all` that are asked for by `names`, each once. `default`: what one wants who names none.
+/// The tables of `all` that `names` asks for, each once. `default`: the one for users who name none.
 fn chosen<T>(
     all: Vec<T>,
     names: &[String],
@@ -110,8 +110,8 @@ fn chosen<T>(
     Ok(tables)
 }
 
-/// Has the rows of tables written to where the user wants them: what `write` returns, or none when the reader of
-/// standard output has left.
+/// Has `write` write the rows of tables to where the user wants them. Returns what `write` returns, or none
+/// when the reader of standard output has left.
 fn to_place<T>(
     options: &ExportOptions,
     heads: &[Head],
@@ -153,7 +153,7 @@ fn to_standard_output<T>(
 ) -> Result<Option<T>, Error> {
     if format == Format::Parquet && io::stdout().is_terminal() {
         let remedy = "name a file with -o";
-        return Err(Error::new("gyan export", "Parquet is nothing for a terminal", remedy));
+        return Err(Error::new("gyan export", "Parquet is not for a terminal", remedy));
     }
     let out = io::stdout();
     let writers = heads.iter().map(|head| writer(head, format, &out));
@@ -180,7 +180,7 @@ fn writer<'w>(
     })
 }
 
-/// How many profiles were exported, and what is wrong with the others.
+/// Says how many profiles were exported, and what is wrong with the others.
 fn write(source: &Source, mut writers: Writers) -> io::Result<(u64, Vec<String>)> {
     let (mut profiles, mut bad) = (0, Vec::new());
     source.in_order(|name, profile| match profile {

@@ -1,5 +1,5 @@
-//! What a page or a summary has without the profiles of the ranks: the tables of `gyan report --format csv`, under names
-//! that those of the profiles do not have.
+//! What can be exported from a page or a summary, without the profiles of the ranks: the tables of `gyan report
+//! --format csv`, under names that tables of profiles do not use.
 
 use wildmatch::WildMatch;
 
@@ -59,7 +59,8 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
     )?;
     let complete = source.warn_of_gaps(&summary);
     say::warn(format!(
-        "{}: a summary: no rows of single ranks; tables of their profiles are in the run directory",
+        "{}: a summary has no rows of single ranks; export the run directory for tables of their \
+         profiles",
         source.path().display()
     ));
     let head = |(name, about, data): &(&'static str, &'static str, Data)| Head {

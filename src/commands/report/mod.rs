@@ -52,7 +52,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         if histograms.is_empty() {
             return Err(Error::new(
                 format!("--histogram {name}"),
-                "no call that was timed, no variable that was sampled and no metric of messages matches",
+                "no timed call, no sampled variable and no metric of messages matches",
                 "gyan report --all shows the names",
             ));
         }
@@ -64,7 +64,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             return Err(Error::new(
                 directory.display(),
                 "nothing is known of the sizes of messages",
-                "no function that moves data was called, or the profiles are of an older gyan",
+                "no function that moves data was called, or an older gyan wrote the profiles",
             ));
         }
         let (view, data) = (view::histogram(&summary, &sizes), data::histograms(&sizes));
@@ -89,7 +89,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             return Err(Error::new(
                 directory.display(),
                 "no call sites are known",
-                "run it again, with calls that are timed and without GYAN_SITES=off",
+                "run it again with timed calls, and without GYAN_SITES=off",
             ));
         };
         let view = view::sites(&summary, &found, all);
@@ -103,8 +103,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             return Err(Error::new(
                 directory.display(),
                 "nothing is known of waiting",
-                "run a program that calls collectives such as MPI_Allreduce on two ranks at least, without \
-                 GYAN_WAITING=off",
+                "run a program that calls collectives such as MPI_Allreduce on at least two ranks, \
+                 without GYAN_WAITING=off",
             ));
         }
         let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
@@ -148,7 +148,7 @@ fn whole(
     Ok(())
 }
 
-/// What is concluded from a summary, for whatever is shown of it.
+/// Conclusions from a summary, for every way to show it.
 pub(crate) struct Concluded<'a> {
     pub(crate) watched: Vec<Watched<'a>>,
     remarks: Vec<String>,
@@ -159,7 +159,7 @@ pub(crate) struct Concluded<'a> {
 }
 
 impl<'a> Concluded<'a> {
-    /// `is_whole`: of a part of the functions nothing can be concluded.
+    /// `is_whole`: nothing can be concluded from only some of the functions.
     pub(crate) fn of(summary: &'a Summary, directory: &Path, is_whole: bool) -> Concluded<'a> {
         let (watched, remarks) = stacks::watched(summary);
         let called = sites::call_sites(summary);
@@ -187,14 +187,14 @@ impl<'a> Concluded<'a> {
     }
 }
 
-/// What `--findings --format json` prints; the summary has both, too.
+/// What `--findings --format json` prints; the summary also contains both.
 #[derive(Serialize)]
 struct Findings<'a> {
     efficiencies: &'a Option<Efficiencies>,
     findings: &'a [Finding],
 }
 
-/// What a run is printed with that has ended just now.
+/// How a run is printed that has just ended.
 pub(crate) fn first_screen(
     out: &mut impl Write,
     summary: &Summary,
@@ -204,7 +204,7 @@ pub(crate) fn first_screen(
     render::table(out, &view::report(summary, concluded.known(), Part::First, false))
 }
 
-/// Prints `view` for people; for programs the rows of `data`, or what `json` writes.
+/// Prints `view` for people; for programs, the rows of `data` or what `json` writes.
 fn print(
     format: Format,
     view: &View,
@@ -216,13 +216,13 @@ fn print(
         Format::Markdown => render::markdown(out, view),
         Format::Csv => render::all_rows(data, |columns| render::Csv::new(out, columns)),
         Format::Json => json(out),
-        // A page is written as a whole, before it comes to parts.
+        // A page always has the whole report, so it is written before parts are considered.
         Format::Html => Ok(()),
     })
 }
 
-/// The run directories, and the name of the phase that is asked for, which is empty for all of them:
-/// `--phase DIR` has the directory where a name could be.
+/// The run directories, and the name of the requested phase, which is empty for all phases: in `--phase DIR`
+/// the directory stands where a name could.
 fn directories_and_phase(options: &ReportOptions) -> Result<(Vec<PathBuf>, Option<&str>), Error> {
     let phase = options.part.as_ref().and_then(|part| part.phase.as_deref());
     match phase {
@@ -274,7 +274,7 @@ fn machine(directory: &Path, summary: &Summary, format: Format, all: bool) -> Re
     print(format, &view, data::machine(&machines), |out| write_json(out, &machines))
 }
 
-/// Keeps what matches; that nothing does is an error, because it is a spelling mistake.
+/// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.
 fn keep(summary: &mut Summary, glob: &str) -> Result<(), Error> {
     let pattern = WildMatch::new(glob);
     summary.pvars.retain(|pvar| pattern.matches(&pvar.name));

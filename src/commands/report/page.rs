@@ -1,4 +1,4 @@
-//! `gyan report --format html`: the run as one page, which is read like a run directory too.
+//! `gyan report --format html`: the run as one page, which can be read like a run directory.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::output::{self, may_be_page, print};
 use crate::render;
 use crate::view::{self, More, OfRanks, page_of_run};
 
-/// Refuses what does not go with a page, or with anything else, before any work is done.
+/// Refuses options that do not fit together, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
     let has_part = options.vars.is_some() || options.part.is_some();
     if is_page && has_part {

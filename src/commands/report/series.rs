@@ -1,5 +1,5 @@
-//! `gyan report --series`: how sampled variables went, out of the profiles of the ranks. A summary
-//! does not hold that: it is one line for each rank.
+//! `gyan report --series`: how sampled variables changed over the run, from the profiles of the ranks. A
+//! summary does not hold that: it takes one line for each rank.
 
 use std::io::{self, IsTerminal};
 
@@ -12,9 +12,9 @@ use crate::input::source::Source;
 use crate::view::data;
 use crate::{render, view};
 
-/// Parts of a line where there is no terminal to fill.
+/// Number of parts of a line when there is no terminal width to fill.
 const WIDTH: usize = 60;
-/// What stands beside the bars in a terminal.
+/// Characters next to the bars in a terminal.
 const BESIDE: usize = 40;
 
 pub(super) fn print(
@@ -28,14 +28,14 @@ pub(super) fn print(
         return Err(Error::new(
             source.path().display(),
             "holds a summary and no rank profiles",
-            "a series is only in the profiles of the ranks",
+            "only the profiles of the ranks have a series",
         ));
     }
     source.warn_of_few();
     let pattern = WildMatch::new(glob);
     let elapsed_s = summary.job.elapsed_s;
     let width = width();
-    // As coarse as they are shown, before the next profile is read: a series can be long.
+    // Condensed to what is shown before the next profile is read: a series can be long.
     let ranks = source.of_each(&summary.job.id, |profile| {
         let series = profile.series?;
         let names: Vec<String> = series.columns.iter().map(|column| column.name.clone()).collect();

@@ -1,5 +1,5 @@
-//! `gyan run`: puts libgyan.so into the ranks of a program. In front of a launcher it waits for
-//! the end, passes the exit code on and prints the report; started by one, it becomes the rank.
+//! `gyan run`: puts libgyan.so into the ranks of a program. When it starts the launcher, it waits for the end,
+//! passes the exit code on and prints the report; when a launcher starts it, it becomes the rank.
 
 mod repeat;
 
@@ -26,10 +26,10 @@ use crate::launch::preload::{library, preload};
 use crate::launch::wait::run_and_wait;
 use crate::{DONE, output};
 
-/// How long the profiles of ranks that were killed are waited for.
+/// How long to wait for the profiles of ranks that were killed.
 const KEEPERS: Duration = Duration::from_secs(20);
 
-/// And those of other hosts, where a rank is missing.
+/// How long to wait for those of other hosts when a rank is missing.
 const OTHER_HOSTS: Duration = Duration::from_secs(2);
 
 type Variables = Vec<(String, OsString)>;
@@ -101,15 +101,15 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
     }
 }
 
-/// Whether the ranks are to reduce their profiles themselves. Only in front of a launcher it is sure that
-/// gyan is in all of them; else that is for the user to say.
+/// Whether the ranks should reduce their profiles themselves. Only when gyan starts the launcher is it certain
+/// that gyan is in all of them; otherwise the user has to say so.
 fn reduce(options: &RunOptions, is_rank: bool) -> Option<String> {
     let is_set = env::var_os("GYAN_REDUCE").is_some_and(|value| !value.is_empty());
     let default = (!is_rank && !is_set).then(|| "auto".to_owned());
     options.reduce.clone().or(default)
 }
 
-/// What is run, with gyan in front of it.
+/// The command to run, with gyan added to it.
 struct InFront<'a> {
     options: &'a RunOptions,
     launcher: Option<Launcher>,
@@ -117,8 +117,8 @@ struct InFront<'a> {
 }
 
 impl InFront<'_> {
-    /// Runs the command with the profiles in `output`, and waits for it and them. `more` is set too: for the launcher as
-    /// well as for the ranks.
+    /// Runs the command with the profiles in `output`, and waits for both. `more`: further variables, set for
+    /// the launcher as well as for the ranks.
     fn run(&self, output: &Path, more: &[(String, String)]) -> Result<ExitStatus, Error> {
         make_way(output, self.options.force)?;
         let mut variables = self.variables.clone();
@@ -130,7 +130,7 @@ impl InFront<'_> {
         let status = run_and_wait(command.envs(more));
         if !keepers::have_ended(output, KEEPERS) {
             anstream::eprintln!(
-                "gyan: {}: its file system does not answer: profiles are still to be written",
+                "gyan: {}: its file system does not answer: profiles have not been written yet",
                 output.display()
             );
         }
@@ -141,12 +141,12 @@ impl InFront<'_> {
     }
 }
 
-/// Runs the command and reports. `is_new`: the directory was made for this; `is_nameless`: the command line did not tell
-/// what to call it.
+/// Runs the command and reports. `is_new`: the directory was created for this run; `is_nameless`: the command
+/// line did not say what to call it.
 fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> Result<u8, Error> {
     let status = run.run(&output, &[]);
     if is_new {
-        // Where nothing was written: one with something in it stays.
+        // Removes the directory if nothing was written: one that is not empty stays.
         let _ = fs::remove_dir(&output);
     }
     let status = status?;
@@ -159,7 +159,7 @@ fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> 
     Ok(exit_code(status))
 }
 
-/// What is known of ranks that were killed on other hosts comes a moment later.
+/// News of ranks that were killed on other hosts arrives a moment later.
 fn wait_for_other_hosts(output: &Path) {
     let begun = Instant::now();
     let is_complete = || {
@@ -172,7 +172,7 @@ fn wait_for_other_hosts(output: &Path) {
     }
 }
 
-/// Becomes the program; returns only when that fails.
+/// Becomes the program; returns only if that fails.
 fn become_rank(words: &[OsString], variables: Variables) -> Error {
     let Some((program, arguments)) = words.split_first() else {
         return Error::new("gyan run", "no program", "name it");
@@ -236,8 +236,9 @@ fn output_directory(options: &RunOptions) -> Result<Option<PathBuf>, Error> {
         .map_err(|error| Error::io(&chosen, &error, "name another output directory with -o"))
 }
 
-/// Gives `output` the name of the program that rank 0 ran, where the command line did not tell. Only when the profiles of
-/// all ranks are there: others are written to where it was. The new place; none when it keeps the old one.
+/// Renames `output` after the program that rank 0 ran, if the command line did not name it. Only when the
+/// profiles of all ranks are there: later ones would still be written to the old place. Returns the new place;
+/// none when it keeps the old one.
 fn named_by_rank_0(output: &Path) -> Option<PathBuf> {
     let directory = Directory::open(output).ok()?;
     let &first = directory.files.first().filter(|file| file.rank == 0 && !file.is_live())?;
@@ -248,7 +249,7 @@ fn named_by_rank_0(output: &Path) -> Option<PathBuf> {
     }
     let name = launcher::file_name_of(OsStr::new(first.job.command.first()?))?;
     let named = new_directory(&name).ok()?;
-    // It takes the place of the new one, which is empty.
+    // It replaces the new directory, which is empty.
     if fs::rename(output, &named).is_err() {
         let _ = fs::remove_dir(&named);
         return None;
@@ -256,12 +257,12 @@ fn named_by_rank_0(output: &Path) -> Option<PathBuf> {
     Some(named)
 }
 
-/// `gyan-<program>-<id>` here, with the first id that is free.
+/// `gyan-<program>-<id>` in the current directory, with the first free id.
 fn new_directory(name: &str) -> Result<PathBuf, Error> {
     let here = env::current_dir()
         .map_err(|error| Error::new("current directory", error, "name one with -o"))?;
     let id = std::process::id();
-    // Made here and now: another gyan run, on another node too, may be about to choose the same.
+    // Created right away: another gyan run, perhaps on another node, may be about to choose the same name.
     let mut maker = DirBuilder::new();
     maker.mode(mode());
     let is_taken = |candidate: &PathBuf| {
@@ -275,13 +276,13 @@ fn new_directory(name: &str) -> Result<PathBuf, Error> {
         .ok_or_else(|| Error::new("gyan run", "no free directory name", "name one with -o"))
 }
 
-/// `GYAN_MODE`, on which the ranks say what is wrong with it.
+/// `GYAN_MODE`; the ranks report what is wrong with it.
 fn mode() -> u32 {
     let set = env::var("GYAN_MODE").ok().and_then(|text| u32::from_str_radix(&text, 8).ok());
     set.filter(|mode| mode & !0o777 == 0 && mode & 0o700 == 0o700).unwrap_or(0o700)
 }
 
-/// Two runs in one directory would be mixed, so the profiles of an earlier one go or gyan does not
+/// Two runs in one directory would be mixed up, so gyan removes the profiles of an earlier run or does not
 /// start.
 fn make_way(output: &Path, force: bool) -> Result<(), Error> {
     let nested = directory::nested(output);
@@ -309,7 +310,7 @@ fn make_way(output: &Path, force: bool) -> Result<(), Error> {
         }
     }
     for place in nested {
-        // What is not gyan's stays, and with it the directory.
+        // Files that are not gyan's stay, and with them the directory.
         let _ = fs::remove_dir(place);
     }
     Ok(())
@@ -320,7 +321,7 @@ fn relative(path: &Path) -> &Path {
     here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path)
 }
 
-/// The program's own code, or 128 and the signal that ended it, as shells have it.
+/// The program's own code, or 128 plus the signal that ended it, as in shells.
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(DONE)

@@ -1,4 +1,5 @@
-//! `gyan run --repeat`: the same program again and again, in turn with other settings, into a directory of runs.
+//! `gyan run --repeat`: the same program several times, alternating with other settings if asked, into a
+//! directory of runs.
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -12,9 +13,9 @@ use crate::input::runs;
 use crate::view::{self, Repeats};
 use crate::{DONE, render};
 
-/// What the runs without a setting of their own are called where others have one.
+/// The name of the runs without a setting, when other runs have one.
 const DEFAULT: &str = "default";
-/// Characters of the progress bar.
+/// Width of the progress bar in characters.
 const BAR: usize = 20;
 
 /// Runs that differ in nothing.
@@ -25,7 +26,7 @@ struct Group {
     settings: Vec<(String, String)>,
 }
 
-/// Runs the command `number` times, with each of the settings that alternate and without any, in turn.
+/// Runs the command `number` times without settings and with each of the alternating settings, in turn.
 pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Error> {
     let groups = groups(run, output);
     let width = number.to_string().len();
@@ -42,8 +43,8 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
             if code != DONE {
                 let directory = relative(&directory).display();
                 anstream::eprintln!(
-                    "gyan: run {done} of {all} ended with code {code}, so no other was started; its profiles are in \
-                     {directory}"
+                    "gyan: run {done} of {all} ended with code {code}, so no more were started; \
+                     its profiles are in {directory}"
                 );
                 break 'runs;
             }
@@ -76,7 +77,7 @@ fn groups(run: &InFront, output: &Path) -> Vec<Group> {
     [default].into_iter().chain(others).collect()
 }
 
-/// A line before each run, for who waits in front of a terminal: the program writes there too.
+/// A line before each run, for a user who waits at a terminal, where the program writes too.
 fn progress(done: usize, all: usize, elapsed: Duration) {
     if !io::stderr().is_terminal() {
         return;

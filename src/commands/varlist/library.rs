@@ -1,5 +1,5 @@
-//! The one place where the command touches MPI: a process of its own opens an MPI library and
-//! libgyan.so and calls the one symbol by which libgyan.so lists it.
+//! The one place where the command touches MPI: a separate process opens an MPI library and libgyan.so, and
+//! calls the one symbol by which libgyan.so lists it.
 
 #![allow(unsafe_code)]
 
@@ -14,8 +14,8 @@ use crate::error::Error;
 
 const NAME_IT: &str = "name the libmpi.so of an MPI with --mpi";
 
-/// Lists the MPI library `mpi` into `output`, with `libgyan`. Gives the exit code of this process:
-/// when it is not 0, why was said on stderr.
+/// Lists the MPI library `mpi` into `output`, with `libgyan`. Returns the exit code of this process; if it is
+/// not 0, the reason was printed to stderr.
 pub(crate) fn list(
     libgyan: &Path,
     mpi: &Path,
@@ -30,15 +30,14 @@ pub(crate) fn list(
         Error::new(path.display(), text, NAME_IT)
     };
     let flags = RTLD_NOW | RTLD_GLOBAL;
-    // SAFETY: what an MPI library does when it is loaded is what any MPI program has it do; this
-    // process is there for nothing else.
+    // SAFETY: every MPI program has its MPI library run these initialisers; this process does nothing else.
     let library =
         unsafe { Library::open(Some(mpi), flags) }.map_err(|error| cannot(mpi, &error))?;
-    // SAFETY: only whether there is such a symbol is asked.
+    // SAFETY: only asks whether there is such a symbol.
     if unsafe { library.get::<*const ()>(c"MPI_Init".to_bytes_with_nul()) }.is_err() {
         return Err(Error::new(
             mpi.display(),
-            "defines no MPI_Init, so it is no MPI library",
+            "defines no MPI_Init, so it is not an MPI library",
             NAME_IT,
         ));
     }

@@ -20,7 +20,7 @@ use crate::{DONE, output, render};
 /// The variables that show it.
 const PARAMETER_FILES: [&str; 2] = ["mca_base_param_files", "mca_param_files"];
 
-/// Variables that a launcher sets for its own ends, other ones in every run.
+/// Variables that a launcher sets for its own purposes; they differ in every run.
 const LAUNCHERS_OWN: [&str; 4] = ["orte_", "ess", "pmix", "MPIR_CVAR_CH3_INTERFACE_HOSTNAME"];
 
 pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
@@ -49,7 +49,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     print(format, &view::variables(&listing, &whole, &choice), &listing)
 }
 
-/// Prints what is known of a library: `view` for people, or `data`.
+/// Prints a listing of a library: `view` for people, or `data`.
 pub(crate) fn print(format: ListFormat, view: &View, data: &impl Serialize) -> Result<u8, Error> {
     output::print(|out| match format {
         ListFormat::Table => render::table(out, view),
@@ -67,17 +67,17 @@ fn whose(options: &VarlistOptions) -> Whose<'_> {
     }
 }
 
-/// The control variables whose value is not the library's default. Asked before `MPI_Init`, where
-/// every component still tells its variables, and nothing depends on the run yet.
+/// The control variables whose value is not the library's default. Asked before `MPI_Init`, when every
+/// component still reports its variables and nothing depends on the run yet.
 fn changed_from_default(options: &VarlistOptions) -> Result<Option<BTreeSet<String>>, Error> {
     let now = ask(whose(options), When::BeforeInit, Surroundings::AsTheyAre)?;
     let Some(mut now) = now else { return Ok(None) };
-    // Of the same library, without the program and its launcher, which may set variables too.
+    // The defaults of the same library without the program and its launcher, which may set variables too.
     let library = Whose::Library(Path::new(&now.mpi.library_path));
     let defaults = ask(library, When::BeforeInit, Surroundings::Default)?;
     let Some(defaults) = defaults else { return Ok(None) };
-    // Of a variable that is not there by default no default is known. And what keeps the parameter
-    // files away is no change of the user's.
+    // A variable that does not exist by default has no known default. And the setting that keeps the parameter
+    // files away is not a change by the user.
     let known = names(defaults.cvars.iter().filter_map(|cvar| cvar.name.as_deref()));
     now.cvars.retain(|cvar| {
         cvar.name.as_ref().is_some_and(|name| {
@@ -93,7 +93,7 @@ fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
     names.into_iter().map(str::to_owned).collect()
 }
 
-/// `gyan list-library`: the process that asks.
+/// `gyan list-library`: the process that asks the library.
 pub(crate) fn list_library(options: &ListLibraryOptions) -> Result<u8, Error> {
     library::list(&preload::library()?, &options.mpi, options.before_init, &options.output)
 }

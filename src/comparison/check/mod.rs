@@ -1,7 +1,7 @@
 //! Is a program worse than it was? New runs against baselines, by rules: counts against a limit, findings by name, times
 //! against the noise of the baselines.
 //!
-//! It deliberately says nothing of what got better, and does not explain: that is what a comparison of two runs is for.
+//! It deliberately ignores what got better, and explains nothing: `gyan diff` does that.
 
 mod noise;
 mod rules;
@@ -18,14 +18,14 @@ use super::statistics::{ALPHA, benjamini_hochberg, median};
 use rules::Limit;
 pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
 
-/// A run with what was found in it.
+/// A run with its findings.
 pub(crate) struct Checked {
     pub(crate) name: String,
     pub(crate) summary: Summary,
     pub(crate) findings: Vec<Finding>,
 }
 
-/// Why a run ended otherwise than by `MPI_Finalize` on all ranks, which are all there; none when it did not.
+/// Why a run is not one whose ranks are all there and all ended with `MPI_Finalize`; none when it is.
 pub(crate) fn what_is_missing(summary: &Summary) -> Option<String> {
     let ranks = &summary.ranks;
     if !ranks.is_complete() {
@@ -39,7 +39,8 @@ pub(crate) fn what_is_missing(summary: &Summary) -> Option<String> {
     ))
 }
 
-/// Judges `new` runs by `rules`. `findings`: the names of all that there are. Both sides have one run at least.
+/// Judges `new` runs by `rules`. `findings`: the names of all existing findings. Both sides have at least one
+/// run.
 pub(crate) fn judge(
     new: &[Checked],
     baselines: &[Checked],
@@ -103,14 +104,14 @@ impl<'a> Sides<'a> {
         self.differs(|summary| summary.ranks.expected.to_string()).is_none()
     }
 
-    /// What a baseline and a new run have of something in which not all runs are alike.
+    /// The values of a baseline and of a new run for something in which not all runs agree.
     fn differs(&self, of: impl Fn(&Summary) -> String) -> Option<(String, String)> {
         let first = of(&self.baselines.first()?.summary);
         let other = self.all().map(&of).find(|other| *other != first)?;
         Some((first, other))
     }
 
-    /// In what the runs differ that a check compares numbers of.
+    /// How runs whose numbers are compared differ.
     fn set_up(&self) -> Vec<String> {
         let mut remarks = Vec::new();
         let program = |summary: &Summary| {
@@ -126,8 +127,8 @@ impl<'a> Sides<'a> {
         }
         if let Some((one, other)) = self.differs(|of| of.ranks.expected.to_string()) {
             remarks.push(format!(
-                "{one} and {other} ranks: only calls that all ranks of a run make equally often are compared, for each \
-                 rank; bytes, messages and times are not"
+                "{one} and {other} ranks: only calls that all ranks of a run make equally often \
+                 are compared, per rank; bytes, messages and times are not"
             ));
         }
         let library = |of: &Summary| {
@@ -146,7 +147,7 @@ impl<'a> Sides<'a> {
         ignored.map(|name| (*name).to_owned()).collect()
     }
 
-    /// Whether the new runs came to their end.
+    /// Whether the new runs finished.
     fn ended(&self) -> Vec<JudgedRow> {
         if !self.rules.wants_ends() {
             return Vec::new();
@@ -202,10 +203,10 @@ impl<'a> Sides<'a> {
         if !self.have_as_many_ranks() {
             return Vec::new();
         }
-        // Nothing is known where something was sent, and to nobody.
+        // When something was sent, but to nobody, peers were not recorded.
         let sends = |call: &CallSummary| call.name.to_ascii_lowercase().contains("send");
         if self.all().any(|of| of.peers.is_empty() && of.calls.iter().any(sends)) {
-            let why = "a run does not tell who sent to whom (GYAN_PEERS=off, or an older gyan)";
+            let why = "a run does not say who sent to whom (GYAN_PEERS=off, or an older gyan)";
             return vec![not_judged(CheckRule::Messages, "messages", "", why)];
         }
         let traffic = |kind: TrafficKind, bytes: bool| {
@@ -226,9 +227,9 @@ impl<'a> Sides<'a> {
         .collect()
     }
 
-    /// A count, judged: even the smallest of the new runs is above what the baselines allow. Where these differ from each
-    /// other the count depends on more than the program, and may grow once more as much. None where it is not known, or 0
-    /// in every run.
+    /// A count, judged: even the smallest of the new runs is above what the baselines allow. When these differ
+    /// from each other, the count depends on more than the program, and may grow by that much again. None when
+    /// it is not known, or 0 in every run.
     fn grown(
         &self,
         rule: CheckRule,
@@ -252,7 +253,7 @@ impl<'a> Sides<'a> {
             baseline: Some(most),
             now: Some(now),
             at_most: Some(whole(at_most)),
-            remark: (spread > 0.0).then(|| "the baselines differ in it".to_owned()),
+            remark: (spread > 0.0).then(|| "the baselines differ from each other".to_owned()),
             ..row(rule, what, unit, now.as_f64() > at_most)
         })
     }
@@ -289,7 +290,7 @@ impl<'a> Sides<'a> {
         for name in &self.rules.times.judge {
             let found = self.seconds(name);
             if found.is_empty() {
-                let why = "it is not known of every run";
+                let why = "not every run has it";
                 rows.push(not_judged(CheckRule::Times, name, "s", why));
             }
             times.extend(found);
@@ -317,13 +318,16 @@ impl<'a> Sides<'a> {
         rows
     }
 
-    /// Why times cannot be told from noise, and what it takes.
+    /// Why changes of times cannot be told from noise, and what it would take.
     fn too_few(&self) -> String {
         let (before, now) = (self.baselines.len(), self.new.len());
         match noise::new_runs_for(before) {
-            None => "one baseline does not tell the noise from run to run; 4 baselines and 4 new runs do".to_owned(),
+            None => "one baseline does not show the noise from run to run; 4 baselines and 4 new \
+                runs do"
+                .to_owned(),
             Some(new) => format!(
-                "{before} baselines take {new} new runs to tell a change from noise, here {}",
+                "with {before} baselines it takes {new} new runs to tell a change from noise; here \
+                 there {}",
                 if now == 1 { "is 1".to_owned() } else { format!("are {now}") }
             ),
         }
@@ -363,7 +367,7 @@ fn call<'a>(summary: &'a Summary, function: &str) -> Option<&'a CallSummary> {
     summary.calls.iter().find(|call| call.name == function)
 }
 
-/// The number that each rank has, where that is the same.
+/// The number of each rank, if it is the same for all.
 fn of_each_rank(count: &Statistic, summary: &Summary) -> Option<Number> {
     let is_same = count.min == count.max && count.ranks == u64::from(summary.ranks.reduced);
     is_same.then_some(count.min)

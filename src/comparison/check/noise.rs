@@ -1,15 +1,16 @@
-//! How likely noise makes new runs so much slower than the baselines.
+//! How likely is it that noise alone makes new runs this much slower than the baselines?
 //!
-//! By the ranks of the runs only: when nothing changed, every order of them is as likely, whatever run times look like.
-//! The new runs are the slowest of all by chance in one of C(n + m, m) cases, so a test without assumptions takes some
-//! runs of each. With fewer nothing is said: a limit for one more run from a few baselines (Hahn and Meeker, Statistical
-//! Intervals, chapter 4) assumes that run times are log-normal. On a busy machine they are not: of 100 checks of one run
-//! against 5 or 10 baselines of the same program 7 and 8 failed at 5 %.
+//! Uses only the order of the runs: when nothing changed, every order is equally likely, whatever the
+//! distribution of run times. By chance the new runs are the slowest of all in one of C(n + m, m) cases, so a
+//! test without assumptions needs several runs of each. With fewer, nothing is said: a limit for one more run
+//! from a few baselines (Hahn and Meeker, Statistical Intervals, chapter 4) assumes that run times are
+//! log-normal. On a busy machine they are not: of 100 checks of one run against 5 or 10 baselines of the same
+//! program 7 and 8 failed at 5 %.
 
 use crate::comparison::statistics::{ALPHA, mann_whitney, shift};
 
-/// The probability that numbers of one distribution differ as much as these; 1 when the new ones are not larger. None when
-/// there are too few for one below [`ALPHA`].
+/// The probability that numbers from one distribution differ this much; 1 when the new ones are not larger.
+/// None when there are too few numbers for one below [`ALPHA`].
 pub(super) fn probability(baselines: &[f64], new: &[f64]) -> Option<f64> {
     if !are_enough(baselines.len(), new.len()) {
         return None;
@@ -19,14 +20,14 @@ pub(super) fn probability(baselines: &[f64], new: &[f64]) -> Option<f64> {
     Some(if is_slower { p } else { 1.0 })
 }
 
-/// Whether runs of which all new ones are slower than all baselines can be told from noise.
+/// Whether the test can tell from noise that all new runs are slower than all baselines.
 fn are_enough(baselines: usize, new: usize) -> bool {
-    // 1 / C(n + m, m): all new ones are the slowest; and as likely they are the fastest.
+    // 1 / C(n + m, m): all new ones are the slowest; that they are the fastest is equally likely.
     let slowest: f64 = (1..=new).map(|at| at as f64 / (baselines + at) as f64).product();
     2.0 * slowest <= ALPHA
 }
 
-/// How many new runs it takes with so many baselines; none when no reasonable number is enough.
+/// How many new runs are needed with this many baselines; none when no reasonable number is enough.
 pub(super) fn new_runs_for(baselines: usize) -> Option<usize> {
     const REASONABLE: usize = 10;
     (1..=REASONABLE).find(|new| are_enough(baselines, *new))

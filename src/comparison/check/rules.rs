@@ -6,7 +6,7 @@ use serde::Deserialize;
 use toml::{Table, Value};
 use wildmatch::WildMatch;
 
-/// The rules without a file, with comments, for those who want to change them.
+/// The default rules, with comments, for users who want to change them.
 pub(crate) const DEFAULT: &str = include_str!("rules.toml");
 
 #[derive(Debug, Deserialize)]
@@ -48,7 +48,7 @@ pub(super) struct OfTimes {
     pub(super) growth_percent: Limit,
 }
 
-/// By how much a number may grow, as a part of it; none when it is not judged.
+/// How much a number may grow, as a fraction of it; none when it is not judged.
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(try_from = "Written")]
 pub(super) struct Limit(pub(super) Option<f64>);
@@ -84,7 +84,7 @@ enum Names {
 }
 
 impl Rules {
-    /// The rules in `text`, laid over the default ones. `findings`: the names of all that there are.
+    /// The rules in `text`, merged over the default ones. `findings`: the names of all existing findings.
     ///
     /// # Errors
     /// Why they cannot be used, on one line.
@@ -93,7 +93,7 @@ impl Rules {
             let text = error.to_string();
             let place = text.lines().next().filter(|line| line.starts_with("TOML parse error at "));
             let place = place.map(|line| line.replace("TOML parse error at ", ""));
-            // Where values are laid over others, the key is known instead of the line.
+            // For merged values the key is known instead of the line.
             let key = text.lines().find_map(|line| line.strip_prefix("in `")?.strip_suffix('`'));
             let place = place.or(key.map(str::to_owned));
             let what = error.message();
@@ -127,7 +127,7 @@ impl Rules {
             || self.named_findings().iter().any(|name| name == id)
     }
 
-    /// Whether runs have to come to their end.
+    /// Whether runs must finish.
     pub(crate) fn wants_ends(&self) -> bool {
         self.ended
     }
@@ -146,7 +146,7 @@ impl OfFunctions {
     }
 }
 
-/// Puts what `own` has in the place of what `all` has.
+/// Replaces values in `all` by those in `own`.
 fn lay_over(all: &mut Table, own: Table) {
     for (key, value) in own {
         match (all.get_mut(&key), value) {

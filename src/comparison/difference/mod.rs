@@ -1,4 +1,5 @@
-//! `gyan diff`: what changed from some runs to others, explained exactly where it can be, and what of it is noise.
+//! `gyan diff`: what changed from some runs to others, explained exactly where possible, and how much of it is
+//! noise.
 
 mod numbers;
 mod setup;
@@ -17,12 +18,12 @@ pub(crate) struct Run<'a> {
     pub(crate) name: String,
     pub(crate) summary: &'a Summary,
     pub(crate) findings: Vec<Finding>,
-    /// Whether all ranks are in it, to their end.
+    /// Whether it has all ranks, up to their end.
     pub(crate) is_complete: bool,
 }
 
-/// What changed from the runs of `a` to those of `b`, of which there is one at least on each side. The answer is empty: who
-/// shows it writes it.
+/// What changed from the runs of `a` to those of `b`; each side has at least one. The answer is left empty: the
+/// view writes it.
 pub(crate) fn difference(a: &[Run], b: &[Run]) -> Difference {
     let [of_a, of_b] = [a, b].map(|side| side.iter().map(|run| run.summary).collect::<Vec<_>>());
     let (run_time, parts) = times::run_time(&of_a, &of_b).unzip();
@@ -53,7 +54,7 @@ fn side(runs: &[Run]) -> Side {
     }
 }
 
-/// What is not comparable, or not well.
+/// What cannot be compared, or not well.
 fn remarks(
     a: &[&Summary],
     b: &[&Summary],
@@ -67,7 +68,8 @@ fn remarks(
     if programs.len() > 1 {
         let names = programs.into_iter().collect::<Vec<_>>().join(", ");
         remarks.push(format!(
-            "the programs differ ({names}): what their functions take is compared by name, whatever they are called for"
+            "the programs differ ({names}): functions are compared by name, whatever they are \
+             called for"
         ));
     }
     let ranks: BTreeSet<u32> = all().map(|run| run.ranks.expected).collect();
@@ -78,7 +80,8 @@ fn remarks(
     }
     if !knows_times {
         remarks.push(
-            "a run is of a gyan that did not time calls: times and findings are not compared"
+            "a run was recorded by a gyan that did not time calls: times and findings are not \
+             compared"
                 .to_owned(),
         );
     }

@@ -1,4 +1,4 @@
-//! The numbers of a run that are no part of its time, under the same key in each run.
+//! The numbers of a run that are not part of its time, under the same key in each run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +11,7 @@ use super::verdict::{OfRun, change, judge, side};
 use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 use crate::findings::rules::POLLS;
 
-/// Between the ranks of larger jobs there are too many pairs to read, and to compare.
+/// Larger jobs have too many pairs of ranks to read and compare.
 const PAIRS_UP_TO_RANKS: u32 = 64;
 
 /// Which number: the same in each run.
@@ -19,9 +19,9 @@ const PAIRS_UP_TO_RANKS: u32 = 64;
 struct Key {
     group: NumberGroup,
     name: String,
-    /// Of a class of sizes, its least.
+    /// For a size class, its lower bound.
     from_bytes: Option<u64>,
-    /// Where a number of a queue comes from: others are not comparable.
+    /// The source of a queue number: numbers from other sources are not comparable.
     source: Option<QueueSource>,
 }
 
@@ -66,7 +66,7 @@ impl Gathered {
     fn calls(&mut self, calls: &[CallSummary]) {
         use NumberGroup::{Bytes, Calls, Sizes};
         for call in calls.iter().filter(|call| !call.count.is_zero()) {
-            // How often a program asks depends on how long it has to.
+            // How often a program polls depends on how long it has to wait.
             let polls = POLLS.contains(&call.name.strip_suffix("_c").unwrap_or(&call.name));
             let kind = if polls { NumberKind::Measurement } else { NumberKind::Count };
             self.put(Calls, &call.name, "", kind, call.count.sum.as_f64() / self.ranks);
@@ -95,7 +95,8 @@ impl Gathered {
             let ranks = f64::from(summary.ranks.reduced.max(1));
             put(&format!("{what} of a rank"), "", of.number, ranks);
             put(&format!("bytes in {what} of a rank"), "bytes", of.bytes, ranks);
-            // Of a job that is too large for a matrix there are the heaviest pairs only, and others may take their place.
+            // A job that is too large for a matrix has only the heaviest pairs, and in another run those may be
+            // others.
             for (from, to, number, bytes) in of.pairs().filter(|_| pairs && !of.matrix.is_empty()) {
                 let to = to.map_or_else(|| "others".to_owned(), |to| to.to_string());
                 put(&format!("{what} from rank {from} to {to}"), "", number, 1.0);
@@ -118,7 +119,7 @@ impl Gathered {
         }
     }
 
-    /// What variables tell of queues is there by their names.
+    /// Queue numbers from variables are already listed under the variables' names.
     fn queues(&mut self, rows: &[QueueRow]) {
         for row in rows.iter().filter(|row| row.source != QueueSource::Pvar) {
             let traffic = match row.traffic {
@@ -147,7 +148,8 @@ impl Gathered {
         }
     }
 
-    /// By how much a variable grew, what it reached, or how high it was; of a vector the sum, or the largest element.
+    /// How much a variable grew, what it reached, or how high it was; for a vector, the sum or the largest
+    /// element.
     fn variables(&mut self, pvars: &[PvarSummary]) {
         let part = |of: &'_ PvarSummary| (of.name.clone(), of.object.clone(), of.measure);
         let sums = pvars.iter().filter(|pvar| pvar.element == Element::Sum);
@@ -171,7 +173,7 @@ impl Gathered {
             let statistic = &pvar.statistic;
             let one = if is_sum { statistic.avg } else { statistic.max.as_f64() };
             let key = Key { group: NumberGroup::Variables, name, from_bytes: None, source: None };
-            // What the library counts depends on when messages come.
+            // What the library counts depends on when messages arrive.
             let kind = NumberKind::Measurement;
             let number =
                 self.numbers.entry(key).or_insert(Number { unit, kind, value: OfRun::exact(0.0) });
@@ -210,7 +212,7 @@ fn gathered(summary: &Summary, pairs: bool) -> Numbers {
     of.numbers
 }
 
-/// Whether a run that does not have the number has none of it, given that it has others of the group.
+/// Whether a missing number means 0, given that the run has others of the group.
 fn is_counted(group: NumberGroup) -> bool {
     use NumberGroup::{Bytes, Calls, Peers, Sizes};
     matches!(group, Calls | Bytes | Sizes | Peers)
@@ -233,7 +235,7 @@ pub(super) fn numbers(
     for (key, Number { unit, kind, .. }) in known {
         let of = |side: &[Numbers]| {
             let values: Vec<_> = side.iter().map(|run| run.get(key).map(|of| of.value)).collect();
-            // A run that knows nothing of the kind does not know that there is none.
+            // A run without any number of the kind does not tell that this one is 0.
             let has_it =
                 |run: &Numbers| key.group == NumberGroup::Calls || has_group(run, key.group);
             let is_known = is_counted(key.group) && side.iter().all(has_it);

@@ -1,4 +1,4 @@
-//! What differs in how the programs were run: what a summary has of that.
+//! How do the set-ups of the runs differ, as far as summaries tell?
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -7,10 +7,10 @@ use gyan_results::{Machine, SetupDifference, Summary};
 
 use crate::say::ranges;
 
-/// What a run says of its set-up; empty where it does not.
+/// What a run says about its set-up; empty when it says nothing.
 type Fact = (&'static str, fn(&Summary) -> String);
 
-/// What is compared, in the order in which it is shown. Settings come after these.
+/// The facts to compare, in display order. Settings come after these.
 const FACTS: &[Fact] = &[
     ("program", program),
     ("command", |of| of.job.command.join(" ")),
@@ -52,7 +52,7 @@ fn library(summary: &Summary) -> String {
     library.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Of all hosts, each value once.
+/// The values of all hosts, each once.
 fn of_machines(summary: &Summary, what: impl Fn(&Machine) -> Option<String>) -> String {
     let mut values: Vec<String> =
         summary.machines.iter().filter_map(|of| what(&of.machine)).collect();
@@ -71,7 +71,7 @@ fn placements(summary: &Summary) -> String {
     texts.join("; ")
 }
 
-/// The control variables that a run recorded, and what is known of those that findings rest on.
+/// The control variables that a run recorded, and those that findings rest on.
 fn settings(summary: &Summary) -> BTreeMap<String, String> {
     let knobs = summary.knobs.iter().map(|knob| (knob.name.clone(), knob.value.clone()));
     let mut settings: BTreeMap<String, String> = knobs.collect();
@@ -86,13 +86,13 @@ fn settings(summary: &Summary) -> BTreeMap<String, String> {
     settings
 }
 
-/// What the user says of the run.
+/// The user's labels of the run.
 fn labels(summary: &Summary) -> String {
     let labels = summary.job.labels.iter().map(|label| format!("{}={}", label.name, label.value));
     labels.collect::<Vec<_>>().join(", ")
 }
 
-/// The values of the runs of a side, each once, in the order of the runs.
+/// The values of the runs on a side, each once, in the order of the runs.
 fn values<'r>(runs: &[&'r Summary], of: impl Fn(&'r Summary) -> String) -> Vec<String> {
     let mut values: Vec<String> = Vec::new();
     for value in runs.iter().map(|run| of(run)) {
@@ -108,7 +108,7 @@ fn difference(what: impl Into<String>, a: Vec<String>, b: Vec<String>) -> Option
     (!is_same).then(|| SetupDifference { what: what.into(), a, b })
 }
 
-/// Lists, of which only what differs is shown.
+/// Lists, of which only the differing items are shown.
 const LISTS: [&str; 4] = ["labels", "hosts", "networks", "transports"];
 
 /// The items of a list that the other side does not have.
@@ -121,20 +121,20 @@ fn only(own: &[String], other: &[String]) -> Vec<String> {
     if only.is_empty() { only } else { vec![only.join(", ")] }
 }
 
-/// What is not the same in all runs of both sides.
+/// The facts that differ between any runs of both sides.
 pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
     let facts =
         FACTS.iter().filter_map(|(what, of)| difference(*what, values(a, of), values(b, of)));
     let mut setup: Vec<SetupDifference> = facts.collect();
     for of in setup.iter_mut().filter(|of| LISTS.contains(&of.what.as_str())) {
         let (a, b) = (only(&of.a, &of.b), only(&of.b, &of.a));
-        // Other runs of one side have other lists.
+        // The runs of a side do not agree on their list.
         if !(a.is_empty() && b.is_empty()) {
             (of.a, of.b) = (a, b);
             of.what.push_str(" of one side only");
         }
     }
-    // What a command begins with is its program.
+    // The first word of a command is its program.
     if setup.iter().any(|of| of.what == "command") {
         setup.retain(|of| of.what != "program");
     }
@@ -147,7 +147,7 @@ pub(super) fn setup(a: &[&Summary], b: &[&Summary]) -> Vec<SetupDifference> {
         let of_side = |side: &[BTreeMap<String, String>]| {
             let mut values: Vec<String> = Vec::new();
             for run in side {
-                // What is not recorded has the value that the library gives it.
+                // A setting that is not recorded has the library's default.
                 let value = run.get(name).cloned().unwrap_or_else(|| "default".to_owned());
                 if !values.contains(&value) {
                     values.push(value);

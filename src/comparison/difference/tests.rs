@@ -22,7 +22,7 @@ fn seconds(value: f64) -> Statistic {
     alike(Number::Double(value))
 }
 
-/// A function that each rank calls so often, for so many seconds in all.
+/// A function that each rank calls `number` times, for the given seconds in all.
 fn call(name: &str, number: i128, time_s: f64) -> CallSummary {
     let mut call = example().calls.remove(0);
     call.name = name.to_owned();

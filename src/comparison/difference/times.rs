@@ -1,7 +1,7 @@
-//! Where a change of the run time is: exact, row by row.
+//! Where did the run time change? Exact, row by row.
 //!
-//! With n calls of t seconds each, the change of n t is the change of n times the mean of both t, and the mean of both n
-//! times the change of t: the same backwards with the other sign, and without a rest.
+//! With n calls of t seconds each, the change of n t is the change of n times the mean of both t, plus the mean
+//! of both n times the change of t. Swapping the sides only flips the sign, and there is no remainder.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,15 +11,15 @@ use gyan_results::{
 
 use super::verdict::{OfRun, change, judge, side};
 
-/// Parts that take less of the run are judged apart, so that they do not stand in the way of the others: which they are
-/// does not depend on how they differ.
+/// Parts below this share of the run are judged as a family of their own, so that they do not weaken the
+/// verdict on the others. Membership does not depend on how the parts differ.
 const LEAST_SHARE: f64 = 0.01;
 
 /// The calls of a function, of an average rank.
 #[derive(Clone, Copy)]
 struct Calls {
     number: f64,
-    /// None where they were not timed.
+    /// None when they were not timed.
     time: Option<OfRun>,
 }
 
@@ -42,13 +42,13 @@ impl<'a> Whole<'a> {
         Whole { time_s, entries, calls: calls.collect() }
     }
 
-    /// None where the time of each rank is not known.
+    /// None when the time of each rank is not known.
     fn of(summary: &'a Summary) -> Option<Whole<'a>> {
         let elapsed = summary.elapsed_s.as_ref()?;
         Some(Whole::new(elapsed.avg, 1.0, &summary.calls, elapsed.ranks as f64))
     }
 
-    /// None where the run does not have the phase.
+    /// None when the run does not have the phase.
     fn of_phase(summary: &'a Summary, name: &str) -> Option<Whole<'a>> {
         let phase = summary.phases.iter().find(|phase| phase.name == name)?;
         let ranks = f64::from(summary.ranks.reduced.max(1));
@@ -63,7 +63,8 @@ fn side_of<'a>(runs: &Runs<'a>, of: impl Fn(&Whole<'a>) -> Option<OfRun>) -> Opt
     side(&runs.iter().map(|run| run.as_ref().and_then(&of)).collect::<Vec<_>>())
 }
 
-/// What of `a` to `b` comes from how often, and what from how long each time: `number` and `seconds` of each.
+/// How much of the change from `a` to `b` comes from the number of calls, and how much from the time of each:
+/// `number` and `seconds` of both.
 fn split(numbers: [f64; 2], seconds: [f64; 2]) -> Split {
     let each = |side: usize| (numbers[side] > 0.0).then(|| seconds[side] / numbers[side]);
     let each_s = [each(0).or(each(1)), each(1).or(each(0))].map(|each| each.unwrap_or(0.0));
@@ -83,7 +84,7 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
     let mut whole = change(side_of(a, time), side_of(b, time));
     judge([(&mut whole, false)]);
     let all = || a.iter().chain(b).flatten().flat_map(|whole| &whole.calls);
-    // What was not timed in one run counts as outside in each.
+    // What was not timed in one run counts as outside MPI in all.
     let not_timed: BTreeSet<&str> =
         all().filter(|(_, calls)| calls.time.is_none()).map(|(name, _)| *name).collect();
     let names: BTreeSet<&str> =
@@ -126,13 +127,13 @@ fn explained<'a>(a: &Runs<'a>, b: &Runs<'a>) -> (Change, Vec<PartDifference>) {
     (whole, parts)
 }
 
-/// The change of the run time and its parts; none where a run does not know its time.
+/// The change of the run time and its parts; none when a run does not know its time.
 pub(super) fn run_time(a: &[&Summary], b: &[&Summary]) -> Option<(Change, Vec<PartDifference>)> {
     let [a, b] = [a, b].map(|side| side.iter().map(|run| Whole::of(run)).collect::<Vec<_>>());
     a.iter().chain(&b).all(Option::is_some).then(|| explained(&a, &b))
 }
 
-/// The phases of both sides, the most seconds first.
+/// The phases of both sides, those with the most seconds first.
 pub(super) fn phases(a: &[&Summary], b: &[&Summary]) -> Vec<PhaseDifference> {
     let has_phases = |side: &[&Summary]| side.iter().any(|run| !run.phases.is_empty());
     if !has_phases(a) || !has_phases(b) {

@@ -1,4 +1,4 @@
-//! What a change comes to: three kinds of numbers, three kinds of statements.
+//! What does a change mean? Three kinds of numbers allow three kinds of statements.
 
 use gyan_results::{Change, ChangeVerdict, Shift, SideNumber};
 
@@ -6,7 +6,8 @@ use crate::comparison::statistics::{
     ALPHA, Interval, NORMAL_QUANTILE, RUNS_AT_LEAST, benjamini_hochberg, mann_whitney, shift,
 };
 
-/// A number of one run, with its standard error as an estimate: 0 for what is counted, none where it is not known.
+/// A number of one run, with its standard error if it is an estimate: 0 for a count, none when the error is not
+/// known.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct OfRun {
     pub(super) value: f64,
@@ -19,7 +20,8 @@ impl OfRun {
     }
 }
 
-/// The number of each run of a side; none where no run has it. A run that does not have it, where others do, has none of it.
+/// The number in each run of a side; none when no run has it. When only some runs have it, it is 0 in the
+/// others.
 pub(super) fn side(runs: &[Option<OfRun>]) -> Option<SideNumber> {
     if runs.iter().all(Option::is_none) {
         return None;
@@ -62,7 +64,7 @@ pub(super) fn change(a: Option<SideNumber>, b: Option<SideNumber>) -> Change {
     }
 }
 
-/// Gives the verdicts on a family of rows, each with whether it is a count.
+/// Sets the verdicts of a family of rows, each given with whether it is a count.
 pub(super) fn judge<'c>(family: impl IntoIterator<Item = (&'c mut Change, bool)>) {
     let mut family: Vec<(&mut Change, bool)> = family.into_iter().collect();
     let is_constant = |change: &Change| {
@@ -105,7 +107,7 @@ fn verdict(change: &Change, is_exact: bool) -> ChangeVerdict {
     match change.p_adjusted {
         Some(p) if p <= ALPHA => ChangeVerdict::Changed,
         _ if overlap => ChangeVerdict::WithinNoise,
-        // No run of one side is like one of the other, but so few could be so by chance.
+        // No run of one side is like one of the other, but with so few runs that could be chance.
         _ => ChangeVerdict::Unproven,
     }
 }

@@ -1,12 +1,14 @@
-//! By which law does a number grow with the size of a run? One term and a constant, `c0 + c p^i log2(p)^j`, after Extra-P
-//! (Calotoiu, Hoefler, Poke and Wolf: Using Automated Performance Modeling to Find Scalability Bugs in Complex Codes, SC13).
+//! Which law describes how a number grows with the size of a run? One term and a constant, `c0 + c p^i
+//! log2(p)^j`, after Extra-P (Calotoiu, Hoefler, Poke and Wolf: Using Automated Performance Modeling to Find
+//! Scalability Bugs in Complex Codes, SC13).
 //!
-//! Least squares of relative residuals: what one run differs from the next by is a part of the number, and plain residuals
-//! would let the largest size decide. A law is judged by its error at sizes that it was not fitted to. Of those that do as
-//! well, the simplest is named, and the interval of a prediction spans them all. A constant is kept unless a term is clearly
-//! better. Fewer than five sizes tell a slope only.
+//! Least squares of relative residuals: runs differ by a fraction of the number, and plain residuals would let
+//! the largest size decide. A law is judged by its error at sizes that it was not fitted to. Of the laws that
+//! fit equally well, the simplest is named, and the interval of a prediction spans them all. A constant is kept
+//! unless a term is clearly better. Fewer than five sizes give only a slope.
 //!
-//! What is no law: numbers that change direction, such as those that grow until a node is full and fall from there.
+//! Not covered by a law: numbers that change direction, such as those that grow until a node is full and then
+//! fall.
 
 #[cfg(test)]
 mod tests;
@@ -15,22 +17,22 @@ use gyan_results::{Fit, Growth, Predicted};
 
 /// Extra-P's rule of thumb: with fewer, any law fits.
 const SIZES_AT_LEAST: usize = 5;
-/// A term must leave less than this of the error of a constant: of series of five sizes with noise only, 3 of 100 have a law
-/// then (measured by a test).
+/// A term must reduce the error of a constant to less than this fraction: then 3 of 100 series of five sizes
+/// with nothing but noise get a law (measured by a test).
 const CLEARLY_BETTER: f64 = 0.3;
-/// Of laws whose error is within this of the least one, the simplest is named.
+/// Among laws whose error is within this factor of the least one, the simplest is named.
 const AS_WELL: f64 = 1.3;
-/// Those whose error is within this may hold as well: what they predict is in the interval. With 1.3 the right number is in
-/// it in 86 of 100 series of 6 sizes with a noise of 3 %.
+/// Laws whose error is within this factor may also be right, so the interval includes their predictions. With
+/// 1.3 the interval contains the right number in 86 of 100 series of 6 sizes with a noise of 3 %.
 const MAY_HOLD: f64 = 2.0;
-/// What rounding does.
+/// The error of rounding.
 const ROUNDING: f64 = 1e-9;
-/// A law that is off by more says nothing, nor one that is so many times the number, or the number so many times it, at a size.
+/// A law with a larger error says nothing, nor does one that is off by this factor, either way, at any size.
 const IRREGULAR: f64 = 0.5;
 const TIMES_OFF: f64 = 3.0;
-/// A number below this part of the largest counts as that, so that 0 has no infinite weight.
+/// A number below this fraction of the largest counts as that fraction, so that 0 has no infinite weight.
 const LEAST_SCALE: f64 = 0.01;
-/// Steps of less are none, whatever the noise is said to be.
+/// Smaller steps are ignored, whatever the noise.
 const LEAST_STEP: f64 = 0.05;
 
 /// A term `p^exponent log2(p)^logarithms`.
@@ -44,7 +46,7 @@ const fn term(exponent: f64, logarithms: i32) -> Term {
     Term { exponent, logarithms }
 }
 
-/// Exponents of Extra-P, and their opposites for what is divided among the ranks; the simplest first.
+/// The exponents of Extra-P, and their negatives for work that is divided among the ranks; the simplest first.
 const WHOLE: [Term; 11] = [
     term(1.0, 0),
     term(0.0, 1),
@@ -92,23 +94,23 @@ impl Term {
 /// A measured number at a size.
 pub(super) type Point = (f64, f64);
 
-/// A constant, with or without a term, that was fitted to points.
+/// A constant, with or without a term, fitted to points.
 struct Law {
     term: Option<Term>,
     constant: f64,
     coefficient: f64,
-    /// The root of the mean square of the relative errors, each point left out once.
+    /// The root mean square of the relative errors, with each point left out once.
     error: f64,
     /// The relative standard deviation of the residuals.
     noise: f64,
-    /// The inverse of the weighted moments, for the error of what is predicted.
+    /// The inverse of the weighted moments, for the error of predictions.
     inverse: [f64; 3],
     /// How many more points there are than coefficients.
     freedom: usize,
 }
 
 impl Law {
-    /// None where the term is the same at every size.
+    /// None when the term is the same at every size.
     fn fitted(points: &[Point], term: Option<Term>) -> Option<Law> {
         let largest = points.iter().fold(0.0_f64, |most, point| most.max(point.1.abs()));
         let scale = |value: f64| value.abs().max(LEAST_SCALE * largest);
@@ -142,7 +144,7 @@ impl Law {
             residuals += residual * residual;
         }
         let error = (left_out / points.len() as f64).sqrt();
-        // What counts gives is whole, but for rounding.
+        // Coefficients of counts are whole, but for rounding.
         let whole = |value: f64| {
             let near = value.round();
             if (value - near).abs() <= ROUNDING * largest { near } else { value }
@@ -168,7 +170,8 @@ impl Law {
         self.constant + self.coefficient * self.term.map_or(0.0, |term| term.at(size))
     }
 
-    /// Whether it is several times too high or too low at a size; what is near 0 beside the others does not count.
+    /// Whether it is several times too high or too low at a size; numbers that are near 0 compared with the
+    /// others do not count.
     fn is_far_off(&self, points: &[Point], outlier: Option<f64>) -> bool {
         let largest = points.iter().fold(0.0_f64, |most, point| most.max(point.1.abs()));
         points.iter().filter(|point| Some(point.0) != outlier).any(|&(size, value)| {
@@ -205,8 +208,8 @@ fn student(freedom: usize) -> f64 {
     FIRST.get(freedom.saturating_sub(1)).copied().unwrap_or(later)
 }
 
-/// How numbers at sizes above 0, the smallest first, grow, and what that says of `target`. Steps of less than `noise`, as a
-/// part of the number, mean nothing.
+/// How numbers at sizes above 0, the smallest first, grow, and what that predicts for `target`. Steps smaller
+/// than `noise`, a fraction of the number, are ignored.
 pub(super) fn fit(points: &[Point], noise: f64, target: f64) -> Fit {
     let of =
         |growth| Fit { growth, error: None, outlier: None, predicted: None, curve: Vec::new() };
@@ -249,7 +252,7 @@ pub(super) fn fit(points: &[Point], noise: f64, target: f64) -> Fit {
     }
 }
 
-/// What is to be expected at `target` at best knowledge, for an order of importance: also where there is no law.
+/// The best guess for `target`, even without a law, to sort rows by importance.
 pub(super) fn expected(fit: &Fit, points: &[Point], target: f64) -> f64 {
     let Some(&(size, last)) = points.last() else { return 0.0 };
     let by = |slope: Option<f64>| last * libm::pow(target / size, slope.unwrap_or(0.0));
@@ -260,7 +263,7 @@ pub(super) fn expected(fit: &Fit, points: &[Point], target: f64) -> f64 {
     }
 }
 
-/// The sizes, and on by factors of two until the target.
+/// The sizes, continued by factors of two up to the target.
 fn sizes_to(points: &[Point], target: f64) -> Vec<f64> {
     let mut sizes: Vec<f64> = points.iter().map(|point| point.0).collect();
     while let Some(&last) = sizes.last().filter(|&&last| last < target) {
@@ -269,7 +272,7 @@ fn sizes_to(points: &[Point], target: f64) -> Vec<f64> {
     sizes
 }
 
-/// The law that is named, and those that fit as well; none for too few sizes.
+/// The law that is named, and those that fit equally well; none for too few sizes.
 fn laws(points: &[Point], noise: f64) -> Vec<Law> {
     if points.len() < SIZES_AT_LEAST {
         return Vec::new();
@@ -290,7 +293,7 @@ fn laws(points: &[Point], noise: f64) -> Vec<Law> {
     }
 }
 
-/// A size between the others at which a number is far from the law that all others follow, and that law.
+/// A size, neither first nor last, whose number is far from the law that all others follow, and that law.
 fn without_outlier(points: &[Point], noise: f64, error: f64) -> Option<(usize, Vec<Law>)> {
     if points.len() <= SIZES_AT_LEAST || error <= step(noise) {
         return None;
@@ -306,16 +309,16 @@ fn without_outlier(points: &[Point], noise: f64, error: f64) -> Option<(usize, V
         is_far.then_some((at, laws))
     };
     let mut found: Vec<(usize, Vec<Law>)> = (1..points.len() - 1).filter_map(without).collect();
-    // If two are, it is not one of them.
+    // If two are, neither is an outlier.
     if found.len() == 1 { found.pop() } else { None }
 }
 
-/// What a number must change by, as a part of it, to be said to rise or to fall.
+/// The fraction by which a number must change to count as rising or falling.
 fn step(noise: f64) -> f64 {
     (2.0 * noise).max(LEAST_STEP)
 }
 
-/// A number that rises until a size and then falls or stays, or falls and then rises or stays.
+/// A number that rises up to a size and then falls or stays, or falls and then rises or stays.
 fn bend(points: &[Point], noise: f64) -> Option<Growth> {
     let step = step(noise);
     let differs = |a: f64, b: f64| (b - a).abs() > step * a.abs().max(b.abs());
@@ -347,14 +350,14 @@ fn bend(points: &[Point], noise: f64) -> Option<Growth> {
         };
         let extreme = |at: &usize| points.iter().all(|other| !ahead(points[*at].1, other.1));
         let inner = 2..points.len().saturating_sub(1);
-        // The extreme is where it turns, the first that all later ones are like is where it begins to stay.
+        // It turns at the extreme, and begins to stay at the first number that all later ones resemble.
         let turned = inner.clone().find(extreme).and_then(is_bend);
         turned.or_else(|| inner.clone().find_map(is_bend))
     };
     turn(true).or_else(|| turn(false))
 }
 
-/// The slope on logarithmic scales, by least squares; none where a number is 0 or below.
+/// The slope on logarithmic scales, by least squares; none when a number is 0 or below.
 fn slope(points: &[Point]) -> Option<f64> {
     let n = points.len() as f64;
     let logarithms: Option<Vec<Point>> = points

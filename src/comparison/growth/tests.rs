@@ -2,7 +2,7 @@ use super::*;
 
 const SIZES: [f64; 6] = [2.0, 4.0, 8.0, 16.0, 32.0, 64.0];
 
-/// Noise of a standard deviation of 1, the same in each run of the tests.
+/// Noise with a standard deviation of 1, the same in each run of the tests.
 struct Noise(u64);
 
 impl Noise {
@@ -85,7 +85,7 @@ fn what_is_within_the_noise_is_a_constant() {
 #[test]
 fn zeros_are_zeros_and_do_not_weigh_infinitely() {
     assert_eq!(fit(&points(&SIZES, |_| 0.0), 0.0, 256.0).growth, Growth::Zero);
-    // What two ranks do not need.
+    // Zero with two ranks.
     assert_eq!(law(&fit(&points(&SIZES, |p| p - 2.0), 0.0, 256.0)), (1.0, 0));
 }
 
@@ -143,7 +143,7 @@ fn noise_is_neither_a_bend_nor_a_law() {
     let wild = [3.0, 90.0, 1.0, 70.0, 5.0, 40.0];
     let points: Vec<Point> = SIZES.into_iter().zip(wild).collect();
     assert_eq!(fit(&points, 0.0, 256.0).growth, Growth::Irregular);
-    // A hundred times as much at the last size, which relative residuals of a low constant hardly see.
+    // A hundred times as much at the last size, which hardly shows in the relative residuals of a low constant.
     let points: Vec<Point> = SIZES.into_iter().zip([1.0, 3.0, 2.0, 3.0, 2.0, 200.0]).collect();
     assert_eq!(fit(&points, 0.1, 256.0).growth, Growth::Irregular);
 }

@@ -1,7 +1,7 @@
 //! How does a program scale? Runs of it at several sizes, by the number of ranks or by a setting.
 //!
-//! What the laws of the parts of the run time predict is added up, so that predicted shares are shares of one whole. The
-//! law of the run time itself is fitted apart from them.
+//! The predictions for the parts of the run time are added up, so that predicted shares are shares of one
+//! whole. The law of the run time itself is fitted separately.
 
 mod numbers;
 
@@ -20,12 +20,12 @@ use crate::findings::efficiencies;
 use crate::input::runs::Run;
 use numbers::{Key, Spread, numbers};
 
-/// The target is so many times the largest size, where none is given.
+/// The default target is this many times the largest size.
 const FURTHER: f64 = 4.0;
 
 /// What was asked for.
 pub(crate) struct Question<'a> {
-    /// The setting whose value is the size; none for the number of ranks.
+    /// The setting that gives the size; none for the number of ranks.
     pub(crate) by: Option<&'a str>,
     pub(crate) is_weak: bool,
     pub(crate) target: Option<f64>,
@@ -63,7 +63,7 @@ pub(crate) fn scaling(runs: &[Run], question: &Question) -> Result<(Scaling, Vec
     Ok((scaling, left_out))
 }
 
-/// A size above 0, in its order.
+/// A size above 0, which can be sorted.
 #[derive(Clone, Copy, PartialEq)]
 struct Size(f64);
 
@@ -87,7 +87,7 @@ fn program(summary: &Summary) -> String {
     Path::new(first).file_name().map_or_else(String::new, |name| name.to_string_lossy().into())
 }
 
-/// The program of most of the runs; of several the one that was named first.
+/// The program of most runs; on a tie, the one that was named first.
 fn program_of_most(runs: &[Run]) -> String {
     let programs: Vec<String> = runs.iter().map(|run| program(&run.summary)).collect();
     let number = |name: &String| programs.iter().filter(|other| *other == name).count();
@@ -102,7 +102,7 @@ fn usable(run: &Run, of: &str) -> Result<(), String> {
         return Err(format!("is a run of {name}, not of {of}"));
     }
     if let Some(bad) = run.summary.ranks.ended_badly.first() {
-        return Err(format!("rank {} did not come to MPI_Finalize", bad.rank));
+        return Err(format!("rank {} did not reach MPI_Finalize", bad.rank));
     }
     Ok(())
 }
@@ -123,8 +123,8 @@ fn size(summary: &Summary, by: Option<&str>) -> Result<Size, String> {
     let text = text.ok_or_else(|| format!("has no {by}"))?;
     match text.trim().parse::<f64>() {
         Ok(size) if size > 0.0 && size.is_finite() => Ok(Size(size)),
-        Ok(_) => Err(format!("{by} is {text}, and sizes are above 0")),
-        Err(_) => Err(format!("{by} is {text}, which is no number")),
+        Ok(_) => Err(format!("{by} is {text}, but sizes must be above 0")),
+        Err(_) => Err(format!("{by} is {text}, which is not a number")),
     }
 }
 
@@ -159,7 +159,7 @@ fn split(left_out: &str) -> Error {
     Error::new(what, why.trim_end_matches("; left out"), "name other runs")
 }
 
-/// The median of what runs of the same size have.
+/// The median over runs of the same size.
 fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let values: Vec<f64> = values.into_iter().collect();
     statistics::median(&values).unwrap_or(0.0)
@@ -187,7 +187,7 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
         let outside = outside_mpi(runs, question.is_weak);
         let (first_s, first_ranks, first_outside) =
             *first.get_or_insert((run_s, f64::from(ranks), outside));
-        // By a setting there is no ideal.
+        // Over a setting there is no ideal.
         let by_ranks = question.by.is_none() && run_s > 0.0;
         let more = f64::from(ranks) / first_ranks;
         let faster = first_s / run_s * if question.is_weak { more } else { 1.0 };
@@ -208,7 +208,7 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
     sizes.iter().map(of).collect()
 }
 
-/// Seconds outside MPI: of all ranks, or of one where the work grows with them.
+/// Seconds outside MPI: of all ranks, or of one rank when the work grows with the ranks.
 fn outside_mpi(runs: &[&Run], is_weak: bool) -> Option<f64> {
     let of = |run: &&Run| {
         let (whole, in_mpi) = (run.summary.elapsed_s.as_ref()?, run.summary.in_mpi.as_ref()?);
@@ -231,7 +231,7 @@ fn pop(runs: &[&Run], computation: Option<f64>) -> Option<ScalePop> {
     Some(ScalePop { load_balance, communication, parallel, computation, global })
 }
 
-/// The last size on as many hosts as the first, where more are on more.
+/// The last size on as many hosts as the first, when larger sizes use more.
 fn node_boundary(sizes: &[ScaleSize]) -> Option<f64> {
     let first = sizes.first()?.hosts;
     let at = sizes.iter().position(|size| size.hosts > first)?;
@@ -268,7 +268,7 @@ fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
     rows.into_iter().map(|(row, _)| row).collect()
 }
 
-/// A number over the sizes, and what its average is expected to be at the target.
+/// A number over the sizes, and its expected average at the target.
 fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (ScaleRow, f64) {
     let unit = sizes[0].1[0].unit;
     let single = sizes
@@ -308,8 +308,8 @@ fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (S
     )
 }
 
-/// What the mean differs by from run to run: half of the range of the runs of a size, the median of the sizes. None where
-/// each size has one run.
+/// How much the mean differs from run to run: half the range of the runs of a size; the median over the sizes.
+/// None when each size has one run.
 fn noise(points: &[ScalePoint]) -> Option<f64> {
     let of = |point: &ScalePoint| {
         let [low, high] = point.range?;
@@ -337,9 +337,9 @@ fn shares(rows: &mut [(ScaleRow, f64)]) {
     }
 }
 
-/// The run time and the time in MPI grow as their parts do together, where any of them has a law: one term is too little for a
-/// sum of what falls and what grows, and no number must contradict another. A part without a law counts with what is expected
-/// of it, between nothing and twice as much.
+/// The run time and the time in MPI grow as the sum of their parts if any part has a law: a single term cannot
+/// describe a sum of falling and growing parts, and no number may contradict another. A part without a law
+/// counts with its expected value, between nothing and twice as much.
 fn sums(rows: &mut [(ScaleRow, f64)], target: f64) {
     let sum = |kinds: &[ScaleKind]| -> Option<Fit> {
         let parts: Vec<_> = rows.iter().filter(|(row, _)| kinds.contains(&row.kind)).collect();
@@ -357,7 +357,7 @@ fn sums(rows: &mut [(ScaleRow, f64)], target: f64) {
         let at = |size: f64| {
             let of = || parts.iter().map(|part| of_part(part, size));
             let value: f64 = of().map(|part| part.value).sum();
-            // The errors of the parts have nothing to do with each other.
+            // The errors of the parts are independent.
             let off = |end: fn(&Predicted) -> f64| {
                 of().map(|part| (end(&part) - part.value).powi(2)).sum::<f64>().sqrt()
             };
@@ -388,7 +388,7 @@ fn sums(rows: &mut [(ScaleRow, f64)], target: f64) {
     }
 }
 
-/// What differs between the runs beside their sizes, and what is missing of them.
+/// How the runs differ besides their sizes, and what they lack.
 fn remarks(sizes: &BTreeMap<Size, Vec<&Run>>) -> Vec<String> {
     let runs = || sizes.values().flatten();
     let mut remarks = Vec::new();

@@ -1,4 +1,4 @@
-//! Which numbers of a run are followed over its sizes: minimum, average and maximum over the ranks of each.
+//! Which numbers of a run are followed over its sizes? Minimum, average and maximum over the ranks of each.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use gyan_results::{
 
 use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 
-/// Of what the program does: the same each time.
+/// For what the program does: the same each time.
 const EXACT: f64 = 0.0;
-/// Of memory: runs of the same program differ by about a hundredth.
+/// For memory: runs of the same program differ by about a hundredth.
 const OF_MEMORY: f64 = 0.02;
-/// Of times, and of what depends on when messages come.
+/// For times, and for anything that depends on when messages arrive.
 const NOISE: f64 = 0.1;
 
 /// Which number: the same key in each run.
@@ -27,7 +27,7 @@ pub(super) struct Key {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Spread {
     pub(super) unit: ScaleUnit,
-    /// What it is taken to differ by from run to run, as a part of it, where one run cannot tell.
+    /// The assumed difference from run to run, as a fraction of it, when there is only one run.
     pub(super) noise: f64,
     pub(super) min: f64,
     pub(super) avg: f64,
@@ -41,7 +41,7 @@ impl Spread {
     }
 }
 
-/// All that is followed of a run.
+/// All numbers of a run that are followed.
 pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
     let mut numbers = BTreeMap::new();
     let mut put = |kind: ScaleKind, name: &str, spread: Spread| {
@@ -58,7 +58,7 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
         }
     }
     variables(&summary.pvars, &mut put);
-    // What variables tell of queues is there by their names.
+    // Queue numbers from variables are already listed under the variables' names.
     for row in summary.queues().iter().filter(|row| row.source != QueueSource::Pvar) {
         queue(row, &mut put);
     }
@@ -72,7 +72,7 @@ fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, NOISE));
     let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
     put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, NOISE));
-    // The rank with the least in MPI has the most outside, as far as all take the same time.
+    // The rank with the least time in MPI has the most outside, provided that all take the same time.
     let outside = |in_mpi: f64| (run.avg - in_mpi).max(0.0);
     let own = Spread {
         unit: ScaleUnit::Seconds,
@@ -84,7 +84,7 @@ fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     put(ScaleKind::OwnCode, "own code", own);
 }
 
-/// Of each variable what its class says something by: by how much it grew, what it reached, or how high it was.
+/// The telling number of each variable, by its class: how much it grew, what it reached, or how high it was.
 fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let mut classes: BTreeMap<&str, Vec<Class>> = BTreeMap::new();
     for pvar in pvars {
@@ -93,7 +93,7 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
             of.push(pvar.class);
         }
     }
-    // Of a vector its sum, or the element with the largest value.
+    // For a vector its sum, or the element with the largest value.
     let mut shown: BTreeMap<String, &PvarSummary> = BTreeMap::new();
     for pvar in pvars {
         let Some(telling) = telling(pvar) else { continue };
@@ -120,12 +120,12 @@ fn variables(pvars: &[PvarSummary], put: &mut impl FnMut(ScaleKind, &str, Spread
     }
     for (name, pvar) in shown {
         let unit = if is_in_seconds(pvar) { ScaleUnit::Seconds } else { ScaleUnit::Count };
-        // What the library counts depends on when messages come.
+        // What the library counts depends on when messages arrive.
         put(ScaleKind::Variable, &name, Spread::of(&pvar.statistic, unit, NOISE));
     }
 }
 
-/// How long a queue is, or how many of something there were.
+/// The length of a queue, or a number of events.
 fn queue(row: &QueueRow, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let (Some(mean), Some(max)) = (row.mean, row.max) else { return };
     let unit = match row.unit {

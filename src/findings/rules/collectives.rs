@@ -1,4 +1,4 @@
-//! How work is shared out, and what collectives cost.
+//! How is work shared out, and what do collectives cost?
 
 use gyan_results::{Actor, WaitingSummary};
 
@@ -18,8 +18,8 @@ pub(super) const IMBALANCE: Rule = Rule {
     acts: Actor::Program,
     needs: "the time of each rank in MPI",
     when: "the load balance (mean time outside MPI divided by the largest) is below 0.8",
-    means: "The rank with the most work outside MPI decides how long the run takes; the others wait for it in MPI. At stake \
-            is what the ranks have less to do than that one.",
+    means: "The rank with the most work outside MPI decides how long the run takes; the others \
+        wait for it in MPI. At stake is how much less the other ranks have to do than that one.",
     wrong_when: "ranks share processors or sleep: time outside MPI is not work then. A master that hands out work looks like \
                  a rank without any.",
     witness: "the load balance",
@@ -150,8 +150,10 @@ pub(super) const WAITING: Rule = Rule {
     name: "A collective is mostly waiting for the last rank",
     acts: Actor::Program,
     needs: "the times of the same calls on all ranks of a communicator (gyan report --waiting)",
-    when: "over 60 % of the time in a synchronising collective other than MPI_Barrier is waiting for the last rank to come",
-    means: "The collective is where ranks meet that did not finish their work at the same time. At stake is the waiting.",
+    when: "over 60 % of the time in a synchronising collective other than MPI_Barrier is waiting \
+        for the last rank to arrive",
+    means: "Ranks that did not finish their work at the same time meet in the collective. At stake \
+        is the waiting.",
     wrong_when: "what delays the last rank is the machine: other jobs, other ranks on its processor, the operating system.",
     witness: "the waiting in that function; a barrier before it would take it over",
     source: "Böhme et al., \"Identifying the root causes of wait states\", ICPP 2010",
@@ -162,7 +164,7 @@ pub(super) const WAITING: Rule = Rule {
 };
 
 fn waiting(run: &Run) -> Vec<Found> {
-    // Of barriers there is more to say.
+    // Barriers have a rule of their own.
     let mostly = |of: &&WaitingSummary| {
         of.waiting_s > 0.6 * of.time_s && of.time_s > 0.0 && of.function != "MPI_Barrier"
     };
@@ -217,12 +219,13 @@ pub(super) const ALGORITHM: Rule = Rule {
     id: "algorithm",
     name: "A collective costs, and other algorithms were not tried",
     acts: Actor::Run,
-    needs: "the time of the collective, what of it is waiting (so it is about functions in which all ranks wait for all), and \
-            the knob for its algorithm",
-    when: "what of a collective function is not waiting takes over 10 % of the run, and the library has a knob for its \
-           algorithm",
-    means: "Libraries choose the algorithm by the size of message and communicator, from tables that were measured on other \
-            machines. At stake is all of its time that is not waiting; an algorithm saves a part of it.",
+    needs: "the time of the collective, how much of it is waiting (so only functions in which all \
+        ranks wait for all are judged), and the knob for its algorithm",
+    when: "the time in a collective function without the waiting is over 10 % of the run, and the \
+           library has a knob for its algorithm",
+    means: "Libraries choose the algorithm by the size of message and communicator, from tables \
+            that were measured on other machines. At stake is all of its time that is not waiting; \
+            another algorithm saves a part of it.",
     wrong_when: "the library chooses rightly. Only an experiment tells.",
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
     source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
@@ -286,9 +289,10 @@ pub(super) const BARRIER: Rule = Rule {
     acts: Actor::Program,
     needs: "the time of MPI_Barrier",
     when: "MPI_Barrier takes over 5 % of the run",
-    means: "Messages and collectives order what depends on each other by themselves; barriers are needed for files, for \
-            one-sided communication in some modes, and for taking times. At stake is their time. Without a barrier ranks \
-            may wait in the next call instead, but only as long as they depend on each other.",
+    means: "Messages and collectives already order what depends on each other; barriers are needed \
+            for files, for one-sided communication in some modes, and for taking times. At stake \
+            is their time. Without a barrier ranks may wait in the next call instead, but only as \
+            long as they depend on each other.",
     wrong_when: "the barrier is needed, or it only shows imbalance that the next collective would show instead.",
     witness: "the number of calls, and the time of the run",
     source: "MPI 4.1, 6.3",

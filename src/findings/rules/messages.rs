@@ -32,13 +32,13 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     look: eager_limit,
 };
 
-/// Up to how many bytes a message is sent without asking, where one knob decides that for all messages of the run.
+/// The largest message that is sent without asking, if one knob decides that for all messages of the run.
 fn limit_of(run: &Run) -> Option<(&'static Knob, f64)> {
     let is_within = run.is_on_one_host() && !is_tcp_alone(run);
     let purpose = if is_within { Purpose::EagerWithinHost } else { Purpose::EagerBetweenHosts };
     let (knob, value) = run.knob_for(purpose)?;
     let limit = match (knob.name, value) {
-        // What it chooses: 60,000 bytes do not wait, 70,000 do.
+        // Measured choice: 60,000 bytes do not wait, 70,000 do.
         (NEMESIS_EAGER, "-1") => 65536.0,
         _ => value.parse::<f64>().ok().filter(|limit| *limit > 0.0)?,
     };
@@ -57,7 +57,7 @@ pub(in crate::findings) fn eager(run: &Run) -> Option<Eager> {
     let (_, limit) = limit_of(run)?;
     let (sizes, all) = (run.sizes(SENDS), run.messages()?);
     let above: f64 = sizes.iter().filter(|bar| bar.0 >= limit).map(|(_, number, _)| number).sum();
-    // Of messages in a bar that the limit is in the middle of, nobody knows.
+    // Messages in the bar that contains the limit are unknown.
     let is_clear = sizes.iter().all(|bar| bar.1 == 0.0 || bar.0 >= limit || 2.0 * bar.0 <= limit);
     is_clear.then(|| Eager { limit_bytes: limit, above: (above / all).min(1.0) })
 }
@@ -131,8 +131,8 @@ pub(super) const FLOODED: Rule = Rule {
     when: "the queue of unexpected messages is over 1,000 long on some rank",
     means: "Messages come faster than the rank posts receives for them. Each is copied to a buffer of the library, and \
             each receive searches through them. At stake, at most, is the time of receives and waits on all ranks.",
-    wrong_when: "the flood is meant, as at the start of a phase, and the search is short because receives are posted in the \
-                 order of the messages.",
+    wrong_when: "the flood is intended, as at the start of a phase, and the search is short \
+                 because receives are posted in the order of the messages.",
     witness: "the longest queue of unexpected messages",
     source: "Keller and Graham 2010; GYAN, Figure 3",
     yields_to: &["oversubscribed"],
@@ -187,9 +187,9 @@ pub(super) const LATE_SENDERS: Rule = Rule {
     acts: Actor::Program,
     needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
     when: "receivers waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
-    means: "A receive was posted, or waited for, before its message was sent. No setting of MPI makes a sender earlier. At \
-            stake is the waiting, at most the time of receives and waits: a receive that is posted early waits, but not the \
-            rank.",
+    means: "A receive was posted, or waited for, before its message was sent. No setting of MPI \
+            makes a sender earlier. At stake is the waiting, at most the time of receives and \
+            waits: a receive that is posted early waits, but the rank does not.",
     wrong_when: "it is estimated from the times of calls, and messages are so large that moving them takes long, or a wait \
                  is for a send.",
     witness: "the waiting of receives, or the load balance",
@@ -213,9 +213,9 @@ pub(super) const LATE_RECEIVERS: Rule = Rule {
     acts: Actor::Program,
     needs: "how long messages waited for their receive: from PERUSE or events",
     when: "over 30 % of the messages came before their receive, and waited for over 5 % of the run in all",
-    means: "A message that comes before its receive is kept in a buffer and copied once more. A sender above the eager limit \
-            waits for the receive. At stake, at most, is the time of sends, receives and waits by the part of such \
-            messages.",
+    means: "A message that comes before its receive is kept in a buffer and copied once more. A \
+            sender above the eager limit waits for the receive. At stake, at most, is the time of \
+            sends, receives and waits, times the share of such messages.",
     wrong_when: "messages are small and the receiver works meanwhile: then nobody waits.",
     witness: "the number of unexpected messages",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late receiver)",

@@ -13,7 +13,7 @@ use super::run::{Run, Time};
 
 pub(super) use messages::eager;
 
-/// What a person who knows MPI looks for.
+/// Something that an MPI expert looks for.
 pub(crate) struct Rule {
     /// Never changes its meaning.
     pub(crate) id: &'static str,
@@ -22,18 +22,18 @@ pub(crate) struct Rule {
     pub(crate) acts: Actor,
     /// The data that it looks at.
     pub(crate) needs: &'static str,
-    /// When it speaks, with its thresholds.
+    /// When it fires, with its thresholds.
     pub(crate) when: &'static str,
     /// What it means, and what is at stake.
     pub(crate) means: &'static str,
     /// When it is wrong.
     pub(crate) wrong_when: &'static str,
-    /// The number that moves when what it advises is right.
+    /// The number that changes when its advice is right.
     pub(crate) witness: &'static str,
     /// Where it comes from.
     pub(crate) source: &'static str,
-    /// Rules that explain the same time better: next to one of them with at least half of what is at stake here, this one
-    /// says nothing.
+    /// Rules that explain the same time better: when one of them has at least half of what is at stake here,
+    /// this one stays silent.
     pub(crate) yields_to: &'static [&'static str],
     /// What to do about it.
     pub(crate) todo: &'static str,
@@ -44,7 +44,7 @@ pub(crate) struct Rule {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) title: String,
-    /// Seconds of all ranks together; none where that has no meaning.
+    /// Seconds of all ranks together; none when that has no meaning.
     pub(super) at_stake: Option<Time>,
     pub(super) evidence: Vec<Evidence>,
     pub(super) advice: Vec<Advice>,
@@ -52,7 +52,7 @@ pub(super) struct Found {
     pub(super) ranks: Vec<u32>,
 }
 
-/// The rule for what others do on the processors of the ranks.
+/// The rule for other work on the processors of the ranks.
 pub(super) const OTHER_LOAD: &str = placement::OTHER_LOAD.id;
 
 /// The rule for senders that wait for their receivers.
@@ -123,7 +123,7 @@ pub(super) const RECEIVES: &[&str] = &[
 /// Functions that end when requests are complete.
 pub(super) const WAITS: &[&str] = &["MPI_Wait", "MPI_Waitall", "MPI_Waitany", "MPI_Waitsome"];
 
-/// Functions that ask whether something has happened.
+/// Functions that test whether something has happened.
 pub(crate) const POLLS: &[&str] =
     &["MPI_Test", "MPI_Testall", "MPI_Testany", "MPI_Testsome", "MPI_Iprobe", "MPI_Improbe"];
 
@@ -147,7 +147,7 @@ const COLLECTIVES: &[&str] = &[
     "MPI_Scatterv",
 ];
 
-/// The largest of all times, for a percentage in a sentence: `47 %`.
+/// A percentage for a sentence: `47 %`.
 fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if (0.0..0.05).contains(&percent) {

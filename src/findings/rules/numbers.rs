@@ -1,4 +1,4 @@
-//! What is to be known of the numbers themselves.
+//! What must one know about the numbers themselves?
 
 use gyan_results::{Actor, Ending, Statistic};
 
@@ -46,8 +46,9 @@ pub(super) const TOO_SHORT: Rule = Rule {
     name: "The run is too short to tell much",
     acts: Actor::Measurement,
     needs: "the time of the run and of MPI_Init",
-    when: "less than 0.5 s lie between the end of MPI_Init and the end",
-    means: "The start of a program is not like the rest of it, and few calls are timed in such a time.",
+    when: "less than 0.5 s passes between the end of MPI_Init and the end of the run",
+    means: "The start of a program is not like the rest of it, and few calls are timed in so short \
+        a time.",
     wrong_when: "the run is as short as all runs of the program.",
     witness: "the time of the run",
     source: "MAQAO's own scores of a measurement",
@@ -59,7 +60,7 @@ pub(super) const TOO_SHORT: Rule = Rule {
 fn too_short(run: &Run) -> Vec<Found> {
     let init_s = run.of_a_rank(run.time(&["MPI_Init", "MPI_Init_thread"]).seconds);
     let Some(elapsed) = &run.summary.elapsed_s else { return Vec::new() };
-    // The library starts in the one of them that comes first.
+    // The library starts in whichever of them comes first.
     let own_s = elapsed.avg - init_s - run.summary.overhead.mpit_init_s.avg;
     if own_s >= 0.5 {
         return Vec::new();
@@ -79,7 +80,8 @@ pub(super) const INCOMPLETE: Rule = Rule {
     acts: Actor::Measurement,
     needs: "the profiles of the ranks and how they ended",
     when: "a profile is missing, or a rank was killed, crashed, or ended without MPI_Finalize",
-    means: "All numbers are of the ranks whose profiles are there, and of the time until their last profile was written.",
+    means: "All numbers cover only the ranks whose profiles are there, until their last profile \
+        was written.",
     wrong_when: "the program is still running.",
     witness: "the number of profiles",
     source: "docs/internals.md, what a killed rank leaves",
@@ -129,7 +131,7 @@ const WELL_ABOVE: f64 = 1.5;
 
 pub(super) const OVER_BUDGET: Rule = Rule {
     id: "over-budget",
-    name: "gyan cost more than it may",
+    name: "gyan cost more than its budget",
     acts: Actor::Measurement,
     needs: "what gyan cost, and its budget",
     when: "on some rank gyan took over one and a half times GYAN_BUDGET of the run between start and end",
@@ -160,7 +162,7 @@ fn over_budget(run: &Run) -> Vec<Found> {
     let title =
         format!("gyan took {} of the run, its budget is {}{why}", share(most), share(budget));
     let evidence = vec![exact(
-        "largest cost over the ranks, as a part of the run",
+        "largest cost over the ranks, as a share of the run",
         most,
         "",
         "gyan report --all",

@@ -1,4 +1,4 @@
-//! Where ranks run, and what the machine lets them do.
+//! Where do ranks run, and what does the machine let them do?
 
 use gyan_results::{Actor, Knowledge};
 
@@ -7,11 +7,11 @@ use crate::findings::knobs::{Purpose, command, say};
 use crate::findings::run::{Family, Run, Time, estimated, exact, is_true, taken};
 use crate::render::numbers::{bytes, double, seconds};
 
-/// Messages of so many bytes are copied by pages rather than through buffers.
+/// From this many bytes on, messages are copied by pages rather than through buffers.
 const LARGE: f64 = 65536.0;
 
-/// A rank that gives up its processor while it waits does so far more often in a second; one that the kernel takes it from,
-/// far more rarely. Open MPI 4 with four ranks on two processors: 10,000 and 90.
+/// A rank that gives up its processor while it waits does so far more often per second; one that is preempted
+/// loses it far less often. Open MPI 4 with four ranks on two processors: 10,000 and 90.
 const YIELDING: f64 = 1000.0;
 
 pub(super) const OVERSUBSCRIBED: Rule = Rule {
@@ -87,7 +87,7 @@ pub(super) const OTHER_LOAD: Rule = Rule {
             the main threads of the ranks were ready to run and had no processor, less the part of it in MPI, by the time \
             there: who waits there wants a processor too, and loses nothing without one. A rank that is held up holds up those that \
             wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
-    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding is to be changed. \
+    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding must be changed. \
                  Ranks that are held up while they move data are not seen.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
@@ -272,7 +272,7 @@ fn slow_start(run: &Run) -> Vec<Found> {
     let mut advice = Vec::new();
     if run.has_transport("mca_btl_ofi") || run.has_transport("fabric") {
         advice.push(command(
-            "do not look for a fabric, where there is none",
+            "do not look for a fabric where there is none",
             "gyan run --set btl=^ofi -- ...",
         ));
         if run.family != Family::OpenMpi {

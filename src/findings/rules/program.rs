@@ -1,4 +1,4 @@
-//! What a program does without need.
+//! Work that a program need not do.
 
 use gyan_results::Actor;
 
@@ -105,7 +105,7 @@ pub(super) const LEAK: Rule = Rule {
     means: "Each holds memory, and libraries have a limited number of communicators: MPICH ends a program that has about \
             2,000. Making one takes longer the more there are. No time is at stake, but memory and the end of the program.",
     wrong_when: "the program keeps them all in use.",
-    witness: "calls that make less calls that free",
+    witness: "calls that make, minus calls that free",
     source: "MPI 4.1, 7.4.3; MPICH, MPIR_MAX_CONTEXT_MASK",
     yields_to: &[],
     todo: "Free each object after its last use, or make it once and use it again.",

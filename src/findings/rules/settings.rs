@@ -54,7 +54,7 @@ pub(super) const IGNORED: Rule = Rule {
     name: "A setting was ignored",
     acts: Actor::Run,
     needs: "the control variables that gyan was asked to set, and their values",
-    when: "the value that the library has is another one than was asked for",
+    when: "the value that the library has is not the one that was asked for",
     means: "The library has changed the value, or something else has set it with a higher priority.",
     wrong_when: "the library writes the same value in another way.",
     witness: "the value of the variable",
@@ -68,7 +68,7 @@ pub(super) const IGNORED: Rule = Rule {
 fn ignored(run: &Run) -> Vec<Found> {
     let of = |cvar: &CvarSetting| {
         let (value, asked) = (cvar.value.as_ref()?, cvar.requested.as_ref()?);
-        // The library says it was not: only then is the way of writing not the difference.
+        // The library says that it was not set; otherwise the two values might only be written differently.
         let said = format!("{}={asked}: the library has {value}", cvar.name);
         let is_said = run.summary.warnings.iter().any(|warning| warning.text.contains(&said));
         if !is_said {
@@ -103,7 +103,7 @@ pub(super) const INERT: Rule = Rule {
 
 const THROTTLE: &str = "MPIR_CVAR_CH4_PROGRESS_THROTTLE";
 
-/// Variables that one device reads only.
+/// Variables that only one device reads.
 const OF_ONE_DEVICE: [(&str, &str); 3] = [
     ("MPIR_CVAR_POLLS_BEFORE_YIELD", "ch3"),
     ("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "ch3"),

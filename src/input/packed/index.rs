@@ -1,4 +1,4 @@
-//! The index of a pack: what is in which frame, and where the index itself is.
+//! The index of a pack: what each frame holds, and where the index itself is.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -11,7 +11,7 @@ use super::{SCHEMA, decompress};
 const MAGIC: u32 = 0x184D_2A5E;
 const CONTENT: u32 = 20;
 const FOOTER: usize = 28;
-/// The index of more ranks than any job has; a damaged footer must not fill the memory.
+/// Larger than the index of any job; a damaged footer must not fill the memory.
 const INDEX_AT_MOST: u64 = 1 << 31;
 
 /// The frames that hold profiles.
@@ -28,11 +28,11 @@ pub(super) struct Frame {
     pub(super) at: u64,
     /// How long it is.
     pub(super) bytes: u64,
-    /// How long what it holds is.
+    /// The length of its content.
     pub(super) text: u64,
     /// The rank of each line.
     pub(super) ranks: Vec<u32>,
-    /// CRC-32 of each line, without its end.
+    /// CRC-32 of each line, without the line end.
     pub(super) checksums: Vec<u32>,
 }
 
@@ -43,7 +43,7 @@ pub(super) fn footer(at: u64, bytes: u64) -> Vec<u8> {
     [&MAGIC.to_le_bytes(), &CONTENT.to_le_bytes(), &content[..], &checksum.to_le_bytes()].concat()
 }
 
-/// The index of a pack; none when it is not there as it was written.
+/// The index of a pack; none when it is missing or damaged.
 pub(super) fn read(file: &File) -> Option<Index> {
     let length = file.metadata().ok()?.len();
     let footer_at = length.checked_sub(FOOTER as u64)?;

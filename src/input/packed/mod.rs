@@ -1,5 +1,5 @@
 //! A pack: the profiles of a run in one file, JSON Lines compressed with zstd (`zstdcat` shows it).
-//! Where is which rank in it, and what of it is whole?
+//! Where is each rank in it, and which parts are intact?
 //!
 //! | zstd frame | holds |
 //! | :-- | :-- |
@@ -8,7 +8,7 @@
 //! | the last but one | the index as one line: of each frame where it is, its ranks, and a checksum of each line |
 //! | the last, which decompressors skip | where the index is |
 //!
-//! A file that was cut short has no index: then it is made from what is there.
+//! A file that was cut short has no index: it is then rebuilt from what is there.
 
 #[cfg(test)]
 mod fuzzed;
@@ -29,7 +29,7 @@ use crate::say;
 use index::{Frame, Index};
 pub use write::{Part, Writer};
 
-/// How the name of a pack ends.
+/// The file name extension of a pack.
 pub(crate) const SUFFIX: &str = ".gyan.zst";
 /// The tag of a pack of this version.
 const SCHEMA: &str = "gyan.pack/1";
@@ -39,9 +39,9 @@ pub struct Packed {
     pub(crate) path: PathBuf,
     file: File,
     index: Index,
-    /// Lines that are in no frame that can be read, and why.
+    /// Lines in frames that cannot be read, and why.
     lost: Vec<(String, String)>,
-    /// The index was made anew.
+    /// The index was rebuilt.
     is_cut_short: bool,
 }
 
@@ -59,7 +59,7 @@ impl Line<'_> {
         Ok(profile)
     }
 
-    /// The same for one who reads many.
+    /// The same for a caller that reads many.
     pub fn profile_with(self, reader: &mut RankReader) -> Result<&mut RankProfile, String> {
         let profile = reader.parse(self.text?).map_err(why)?;
         check(self.rank, profile)?;
@@ -68,7 +68,7 @@ impl Line<'_> {
 }
 
 impl Packed {
-    /// Opens a pack, whose end may be missing.
+    /// Opens a pack; its end may be missing.
     pub fn open(path: &Path) -> Result<Packed, Error> {
         let io_error = |error| Error::io(path, &error, "name a run directory or a pack of one");
         let file = File::open(path).map_err(io_error)?;
@@ -120,12 +120,12 @@ impl Packed {
         }
     }
 
-    /// What cannot be read at all: a name for it, and the reason.
+    /// Parts that cannot be read at all: a name for each, and the reason.
     pub fn lost(&self) -> impl Iterator<Item = (&str, &str)> {
         self.lost.iter().map(|(name, reason)| (name.as_str(), reason.as_str()))
     }
 
-    /// Says on stderr when the index is missing. Whether it is there.
+    /// Says on stderr if the index is missing. Returns whether it is there.
     pub(crate) fn warn(&self) -> bool {
         if self.is_cut_short {
             say::warn(format!(
@@ -137,10 +137,10 @@ impl Packed {
         !self.is_cut_short
     }
 
-    /// Each line of a frame, and what messages call it: by its rank, or by its number when it is damaged.
+    /// Each line of a frame, and its name in messages: its rank, or its number if it is damaged.
     pub fn each_in(&self, frame: usize, mut take: impl FnMut(&str, Line)) {
         let before = self.index.frames.iter().take(frame).map(|frame| frame.ranks.len());
-        // The first line of the file says what it is.
+        // The first line of the file identifies it.
         let first = 2 + before.sum::<usize>();
         let Some(frame) = self.index.frames.get(frame) else { return };
         let text = self.text(frame);
@@ -156,20 +156,20 @@ impl Packed {
         }
     }
 
-    /// As much of the text of a frame as can be decompressed.
+    /// As much text of a frame as can be decompressed.
     fn text(&self, frame: &Frame) -> Vec<u8> {
         let mut compressed = vec![0; usize::try_from(frame.bytes).unwrap_or_default()];
         let mut text = Vec::new();
         if self.file.read_exact_at(&mut compressed, frame.at).is_ok() {
             text.reserve_exact(usize::try_from(frame.text).unwrap_or_default());
-            // What there was before an error is in `text`; the checksums say what it is worth.
+            // After an error `text` holds what came before it; the checksums say whether that is intact.
             let _ = decompress(&compressed, frame.text, &mut text);
         }
         text
     }
 }
 
-/// Appends what a frame holds, up to so many bytes.
+/// Appends the content of a frame, up to a limit in bytes.
 fn decompress(frame: &[u8], at_most: u64, text: &mut Vec<u8>) -> io::Result<()> {
     let decoder = zstd::stream::read::Decoder::with_buffer(frame)?.single_frame();
     decoder.take(at_most).read_to_end(text).map(drop)

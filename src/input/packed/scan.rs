@@ -9,13 +9,13 @@ use serde::Deserialize;
 use super::SCHEMA;
 use super::index::{Frame, Index};
 
-/// A frame of zstd begins so (RFC 8878, 3.1.1).
+/// The first bytes of a zstd frame (RFC 8878, 3.1.1).
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
-/// More text than any frame of gyan's has; a damaged one must not fill the memory.
+/// More text than any of gyan's frames has; a damaged one must not fill the memory.
 const TEXT_AT_MOST: u64 = 1 << 30;
-/// More than the first frame takes.
+/// An upper bound for the first frame.
 const BEGINNING: usize = 256;
-/// How much is looked through at a time for the next frame.
+/// How many bytes to search at a time for the next frame.
 const WINDOW: usize = 1 << 16;
 
 #[derive(Deserialize)]
@@ -39,7 +39,7 @@ pub(super) fn schema(file: &File) -> Option<String> {
     serde_json::from_slice(&line).ok().map(|line: Schema| line.schema)
 }
 
-/// The index as it would be of the frames that are there, and what is damaged: a name, and why.
+/// The index rebuilt from the frames that are there, and what is damaged: a name and the reason for each.
 pub(super) fn index(file: &File) -> io::Result<(Index, Vec<(String, String)>)> {
     let mut index = Index { schema: SCHEMA.to_owned(), frames: Vec::new() };
     let mut lost = Vec::new();
@@ -48,8 +48,8 @@ pub(super) fn index(file: &File) -> io::Result<(Index, Vec<(String, String)>)> {
     while starts_frame(file, at) {
         text.clear();
         let read = read_frame(file, at, &mut text);
-        // Of a frame that ends too early every line that is whole is as it was written: nothing says
-        // so for one that is damaged.
+        // In a frame that ends too early, every complete line is as it was written; in a damaged frame, nothing
+        // guarantees that.
         let cut = matches!(&read, Err(error) if error.kind() == io::ErrorKind::UnexpectedEof);
         let end = match &read {
             Ok(end) => *end,
@@ -61,7 +61,7 @@ pub(super) fn index(file: &File) -> io::Result<(Index, Vec<(String, String)>)> {
                 Frame { at, bytes: end - at, text: text.len() as u64, ..Frame::default() };
             for whole in text.split_inclusive(|&byte| byte == b'\n') {
                 let Some(whole) = whole.strip_suffix(b"\n") else { continue };
-                // The first line and the index are no profiles.
+                // The first line and the index are not profiles.
                 if let Ok(Rank { rank }) = serde_json::from_slice(whole) {
                     frame.ranks.push(rank);
                     frame.checksums.push(crc32fast::hash(whole));
@@ -91,7 +91,7 @@ fn starts_frame(file: &File, at: u64) -> bool {
     file.read_exact_at(&mut magic, at).is_ok() && magic == MAGIC
 }
 
-/// Appends what the frame at `at` holds. Where it ends.
+/// Appends the content of the frame at `at`. Returns where it ends.
 fn read_frame(file: &File, at: u64, text: &mut Vec<u8>) -> io::Result<u64> {
     let mut reader = BufReader::with_capacity(WINDOW, file);
     reader.seek(SeekFrom::Start(at))?;

@@ -1,11 +1,11 @@
-//! Writing a pack: parts are compressed wherever there is time, and written in their order.
+//! Writing a pack: parts are compressed in parallel and written in order.
 
 use std::io::{self, Write};
 
 use super::SCHEMA;
 use super::index::{Frame, Index, footer};
 
-/// What `zstd` itself does unless it is told otherwise.
+/// The default level of `zstd` itself.
 const LEVEL: i32 = 3;
 
 /// Profiles that are compressed together.
@@ -14,7 +14,7 @@ pub struct Part {
     frame: Frame,
 }
 
-/// What is written, and what of it is known.
+/// The output, and what has been recorded about it.
 pub struct Writer<W> {
     out: W,
     at: u64,
@@ -22,7 +22,7 @@ pub struct Writer<W> {
 }
 
 impl Part {
-    /// The lines of these ranks; a line has no end of line in it.
+    /// The lines of these ranks, each without its line end.
     pub fn of(lines: &[(u32, Vec<u8>)]) -> io::Result<Part> {
         let mut text = Vec::with_capacity(lines.iter().map(|(_, line)| line.len() + 1).sum());
         for (_, line) in lines {
@@ -62,7 +62,7 @@ impl<W: Write> Writer<W> {
         Ok(())
     }
 
-    /// Writes the index. How many bytes the pack has.
+    /// Writes the index. Returns the size of the pack in bytes.
     pub fn finish(mut self) -> io::Result<u64> {
         let mut text = serde_json::to_vec(&self.index)?;
         text.push(b'\n');
@@ -75,7 +75,7 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// A frame with a checksum of its own, for what reads it without the index.
+/// A frame with its own checksum, for readers without the index.
 fn compress(text: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::stream::write::Encoder::new(Vec::new(), LEVEL)?;
     encoder.include_checksum(true)?;

@@ -1,5 +1,5 @@
-//! A page: one file that needs no network, and that is complete without its script. The policy in its head forbids
-//! whatever is not in the page.
+//! A page: one file that needs no network and is complete without its script. The policy in its head forbids
+//! anything that is not in the page.
 
 mod charts;
 mod values;
@@ -20,10 +20,10 @@ use values::{cell, value};
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// Tables of fewer rows need no field to search them.
+/// Tables with fewer rows need no search field.
 const ROWS_TO_SEARCH: usize = 20;
 
-/// `summary`: an element for those who read the page as a source.
+/// `summary`: an element for programs that read the page as input.
 pub(crate) fn html(out: &mut (impl Write + ?Sized), page: &Page, summary: &str) -> io::Result<()> {
     let policy = format!(
         "default-src 'none'; img-src data:; style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'",
@@ -62,13 +62,13 @@ pub(crate) fn html(out: &mut (impl Write + ?Sized), page: &Page, summary: &str) 
     out.write_all(b"\n")
 }
 
-/// What a link is called: as what it goes to, with a capital.
+/// The text of a link: the heading that it leads to, with a capital letter.
 fn short(id: &str) -> String {
     let (first, rest) = id.split_at(usize::from(!id.is_empty()));
     format!("{}{rest}", first.to_uppercase())
 }
 
-/// As a policy names it.
+/// Its hash, as a policy names it.
 fn hash(text: &str) -> String {
     format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
@@ -119,7 +119,7 @@ fn card(Card { share, section: of }: &Card) -> Markup {
     }
 }
 
-/// A paragraph, indented where the text is.
+/// A paragraph, indented if the text is.
 fn line(of: &Value) -> Markup {
     let is_todo = text(of).starts_with(' ');
     html! { p.todo[is_todo] { (value(of)) } }
@@ -137,7 +137,7 @@ fn section(of: &Section, block: &str) -> Markup {
     }
 }
 
-/// How many cells there are to show: what goes on below a row takes the room that is left.
+/// How many cells to show: text that continues below a row takes the remaining width.
 fn told(row: &[Value], is_below: bool) -> usize {
     let last = row.iter().rposition(|value| !text(value).is_empty());
     if is_below { last.map_or(row.len(), |last| last + 1) } else { row.len() }

@@ -1,6 +1,6 @@
 "use strict";
-// Sorts tables by a column, searches long ones, names the numbers of images and courses, and opens what is closed for
-// printing. The page is complete without it.
+// Sorts tables by a column, searches long ones, names the numbers of images and courses, and opens folded parts
+// for printing. The page is complete without it.
 for (const table of document.querySelectorAll("table.data")) {
   const body = table.tBodies[0];
   // A row that belongs to the one above stays below it.

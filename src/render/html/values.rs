@@ -1,4 +1,4 @@
-//! A value in a page: as in a table, with marks that say how well a number is known, and the exact number on hover.
+//! A value in a page: as in a table, with marks for how well a number is known, and the exact number on hover.
 
 use gyan_results::{Fidelity, Number};
 use maud::{Markup, html};
@@ -23,7 +23,7 @@ pub(super) fn value(of: &Value) -> Markup {
     }
 }
 
-/// A cell of a table: sorted by its number, where it has one.
+/// A cell of a table: sorted by its number, if it has one.
 pub(super) fn cell(of: &Value, is_number: bool, is_first: bool, span: Option<usize>) -> Markup {
     let sort = match of {
         Value::Amount(amount) => Some(plain(amount.number)),

@@ -9,7 +9,7 @@ use super::{LEAST_SHARE, came_or_went, is_worth_a_row, mean, name_of};
 use crate::view::plural;
 use crate::view::value::{Value, line, seconds, share};
 
-/// Of the change, what a cause has to be at least, and how many are named.
+/// The least share of the change that makes a cause, and how many causes are named.
 const CAUSE_AT_LEAST: f64 = 0.25;
 const CAUSES_AT_MOST: usize = 2;
 
@@ -67,7 +67,7 @@ fn but(of: &Difference) -> Value<'_> {
     let findings = (findings > 0)
         .then(|| line!["; ", findings, " finding", plural(findings as u64), " came or went"]);
     let mut parts: Vec<Value> = [counts, findings].into_iter().flatten().collect();
-    // What is sure of a part, although of the whole it is not.
+    // What is certain about parts, although the whole is not.
     let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
     let is_sure = |part: &&PartDifference| {
         part.time.verdict == ChangeVerdict::Changed && is_worth_a_row(&part.time, run_s)
@@ -79,7 +79,7 @@ fn but(of: &Difference) -> Value<'_> {
     Value::Line(parts)
 }
 
-/// The parts that make up most of the change, with why.
+/// The parts that make up most of the change, with the reasons.
 fn causes<'a>(of: &'a Difference, run: &Change) -> Value<'a> {
     let is_cause = |part: &&PartDifference| {
         let same_way = part.time.change * run.change > 0.0;

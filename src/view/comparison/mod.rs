@@ -20,9 +20,9 @@ use gyan_results::Fidelity;
 pub(crate) use answer::answer;
 pub(crate) use page::page_of_comparison;
 
-/// Less of the run is not worth a row of its own.
+/// A smaller share of the run is not worth a row of its own.
 const LEAST_SHARE: f64 = 0.01;
-/// A number that is another in each run has to change by more of it to be shown.
+/// A number that differs from run to run must change by more than this to be shown.
 const LEAST_RELATIVE: f64 = 0.1;
 /// Rows on the first screen.
 const SETTINGS_AT_MOST: usize = 6;
@@ -30,7 +30,7 @@ const PARTS_AT_MOST: usize = 6;
 const PHASES_AT_MOST: usize = 4;
 const NUMBERS_AT_MOST: usize = 12;
 const OF_A_GROUP_AT_MOST: usize = 3;
-/// Characters of a value of the set-up, and of the names of the runs of a side.
+/// Length limits in characters: for a value of the set-up, and for the names of the runs on a side.
 const VALUE_AT_MOST: usize = 60;
 const RUNS_AT_MOST: usize = 60;
 
@@ -66,7 +66,7 @@ fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
     line![which, names, runs, incomplete]
 }
 
-/// How much the runs tell of what differs from run to run.
+/// How much the runs tell about the noise from run to run.
 fn noise(of: &Difference) -> Value<'static> {
     match of.a.runs.len().min(of.b.runs.len()) {
         1 => "with one run on a side, how much times differ from run to run is not known: see gyan run --repeat".into(),
@@ -97,7 +97,7 @@ fn setup(of: &Difference, all: bool) -> Section<'_> {
     }
 }
 
-/// What is worth a row, given how long a run is.
+/// The seconds that are worth a row, given the length of a run.
 fn is_worth_a_row(change: &Change, run_s: f64) -> bool {
     change.is_real() && change.change.abs() >= LEAST_SHARE * run_s
 }
@@ -126,7 +126,7 @@ fn interval(change: &Change, unit: Unit) -> Value<'static> {
     }
 }
 
-/// Whether a change is one.
+/// Whether a change is real.
 fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
     let runs = [&change.a, &change.b].map(|side| side.as_ref().map_or(1, |of| of.runs.len()));
     match (change.verdict, change.p_adjusted) {
@@ -145,7 +145,7 @@ fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
     }
 }
 
-/// What a part of the run is called.
+/// The name of a part of the run.
 fn name_of(part: &PartDifference) -> Value<'_> {
     match part.kind {
         PartKind::Function => part.name.as_str().into(),
@@ -162,7 +162,7 @@ fn time_columns(first: &'static str, split: [&'static str; 2]) -> Vec<Column> {
     columns
 }
 
-/// Without the columns in which there is nothing.
+/// Without empty columns.
 fn without_empty_columns(mut section: Section<'_>) -> Section<'_> {
     for at in (1..section.columns.len()).rev() {
         if section.rows.iter().all(|row| row.get(at) == Some(&Value::Nothing)) {
@@ -248,7 +248,7 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
     let cut_off = if all { 0 } else { worthy.len().saturating_sub(PHASES_AT_MOST) };
     let row = |of: &'_ &PhaseDifference| {
         let [a, b] = means(&of.time, Unit::Seconds);
-        // What changed most in the direction of the whole.
+        // The parts that changed most in the direction of the whole.
         let same_way = |part: &&PartDifference| part.time.change * of.time.change > 0.0;
         let most = of
             .parts

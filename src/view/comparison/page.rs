@@ -7,7 +7,7 @@ use super::super::page::{Block, Page};
 use super::super::value::{Unit, Value, line, seconds};
 use super::{LEAST_SHARE, answer, findings, name_of, noise, others, phases, run_time, setup, side};
 
-/// Of the change, a smaller step cannot be seen.
+/// A step below this share of the change would not be visible.
 const LEAST_STEP: f64 = 0.005;
 /// Steps of a waterfall, and intervals.
 const SPANS_AT_MOST: usize = 12;
@@ -80,7 +80,7 @@ fn waterfall(of: &Difference) -> Option<Chart<'_>> {
     Some(Chart::new("Where did the time change?", says, picture))
 }
 
-/// How far B is from A, with intervals; only with several runs.
+/// How far B is from A, with intervals; only for several runs.
 fn forest(of: &Difference) -> Option<Chart<'_>> {
     let run = of.run_time.as_ref()?;
     let mut rows: Vec<(Value, &Change)> = vec![("the run".into(), run)];

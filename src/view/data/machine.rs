@@ -1,4 +1,4 @@
-//! What is known of hosts and of what the ranks used, one row for each fact.
+//! Facts about the hosts and what the ranks used, one row each.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use super::{Data, TakeRow};
 use crate::view::value::{Value, cells};
 use crate::view::{Column, Kind, column, required};
 
-/// What the tables of the machine are made of, as JSON has it.
+/// The data of the machine tables, in the form of the JSON.
 #[derive(Serialize)]
 #[allow(clippy::struct_field_names)] // those of a summary
 pub(crate) struct Machines<'a> {
@@ -30,7 +30,7 @@ impl Machines<'_> {
 const COLUMNS: [Column; 11] = [
     // `machine`, `placement` of ranks, or `resources` of a rank.
     required("kind", Kind::Text),
-    // Nothing for all of them; hosts that are alike have a row each.
+    // Empty for all of them; hosts that are alike have a row each.
     column("host", Kind::Text),
     required("measure", Kind::Text),
     column("text", Kind::Text),
@@ -88,7 +88,7 @@ fn facts(kind: &str, host: &str, of: &impl Serialize, take: &mut TakeRow) -> io:
                 serde_json::Value::Null => continue,
                 serde_json::Value::String(text) => (Some(text.clone()), None),
                 serde_json::Value::Number(number) => (None, number_of(number)),
-                // A struct in a struct, or yes and no.
+                // A nested struct, or a boolean.
                 other => (Some(other.to_string()), None),
             };
             let mut row = [const { Value::Nothing }; COLUMNS.len()];
@@ -107,7 +107,7 @@ fn number_of(number: &serde_json::Number) -> Option<gyan_results::Number> {
     }
 }
 
-/// Each number over the ranks, by the name that it has in a summary.
+/// Each number over the ranks, by its name in a summary.
 pub(super) fn measures(of: &ResourcesSummary) -> impl Iterator<Item = (&'static str, &Statistic)> {
     let ResourcesSummary {
         processors,

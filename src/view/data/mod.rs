@@ -1,5 +1,5 @@
-//! Every number in long tables, one row each, for other programs: nothing rounded, nothing left out for
-//! want of room. The same thing has the same name, class and element in each of them, so that they join.
+//! Every number in long tables, one row each, for other programs: nothing is rounded or left out to save space.
+//! The same thing has the same name, class and element in each table, so that tables can be joined.
 
 mod comparison;
 mod findings;
@@ -35,10 +35,10 @@ pub(crate) use summary::{phases, summary};
 pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
 pub(crate) use waiting::waiting;
 
-/// What is done with each row; its error ends the table.
+/// Takes each row; an error ends the table.
 pub(crate) type TakeRow<'t> = dyn FnMut(&[Value]) -> io::Result<()> + 't;
 
-/// A long table, whose rows are made one by one as they are taken.
+/// A long table whose rows are produced one by one as they are consumed.
 pub(crate) struct Data<'a> {
     pub(crate) columns: &'static [Column],
     #[allow(clippy::type_complexity)] // what each table does with `TakeRow`
@@ -63,13 +63,13 @@ pub(crate) fn environment(cvars: &[CvarSetting]) -> Data<'_> {
     Data { columns: &COLUMNS, rows: Box::new(rows) }
 }
 
-/// What the library says that a variable is, and what it behaves as: the same unless the library is known to
-/// be wrong.
+/// The class of a variable according to the library, and the one that it behaves as: the same unless the
+/// library is known to be wrong.
 fn classes(class: Class, behaves_as: Option<Class>) -> [Value<'static>; 2] {
     [class, behaves_as.unwrap_or(class)].map(|class| class.name().into())
 }
 
-/// What an element is called in every table.
+/// The name of an element in every table.
 fn element(element: Element) -> Cow<'static, str> {
     match element {
         Element::Scalar => "scalar".into(),
@@ -80,7 +80,7 @@ fn element(element: Element) -> Cow<'static, str> {
     }
 }
 
-/// The word that JSON has for a value of an enumeration.
+/// The word for an enumerator in JSON.
 fn word(value: impl serde::Serialize) -> io::Result<String> {
     Ok(serde_json::to_value(value)?.as_str().unwrap_or_default().to_owned())
 }

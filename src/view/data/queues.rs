@@ -1,4 +1,4 @@
-//! What is known of queues, one row for each number.
+//! Everything known about queues, one row per number.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use crate::symbols::stacks::{Site, Watched};
 use crate::view::value::{Value, cells};
 use crate::view::{Column, Kind, column, required};
 
-/// What the tables of queues are made of, as JSON has it.
+/// The data of the queue tables, in the form of the JSON.
 #[derive(Serialize)]
 pub(crate) struct Queues<'a> {
     pub(crate) metrics: &'a [QueueRow],
@@ -27,16 +27,16 @@ const COLUMNS: [Column; 11] = [
     column("fidelity", Kind::Text),
     column("traffic", Kind::Text),
     column("object", Kind::Text),
-    // The rank that has the number; nothing for all of them.
+    // The rank that has the number; empty for all of them.
     column("rank", Kind::Integer),
-    // The rank that sends; nothing for any.
+    // The rank that sends; empty for any.
     column("peer", Kind::Integer),
     required("measure", Kind::Text),
     column("unit", Kind::Text),
     required("value", Kind::Number),
 ];
 
-/// What a row is about. What does not apply is nothing.
+/// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
 struct About<'a> {
     kind: &'a str,

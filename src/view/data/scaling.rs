@@ -1,4 +1,4 @@
-//! How a program scales: a row for each number at each size, with what the law says there.
+//! How a program scales: a row for each number at each size, with the value of the law there.
 
 use gyan_results::Scaling;
 
@@ -18,7 +18,7 @@ const COLUMNS: [Column; 13] = [
     required("min", Kind::Double),
     required("avg", Kind::Double),
     required("max", Kind::Double),
-    // Of the average, from the law that was fitted.
+    // Relative to the average, from the fitted law.
     column("law", Kind::Double),
     column("law_low", Kind::Double),
     column("law_high", Kind::Double),

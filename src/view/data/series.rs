@@ -1,4 +1,4 @@
-//! How sampled variables went, one row for each interval. Intervals without a reading have none.
+//! Sampled variables over time, one row per interval. Intervals without a reading have no row.
 
 use std::io;
 
@@ -21,7 +21,7 @@ const COLUMNS: [Column; 9] = [
     required("max", Kind::Double),
 ];
 
-/// Of the variables whose name matches; an interval ends at `end_s`.
+/// For the variables whose name matches; an interval ends at `end_s`.
 pub(crate) fn series<'a>(
     mut profiles: impl Iterator<Item = RankProfile> + 'a,
     pattern: &'a WildMatch,
@@ -41,7 +41,7 @@ pub(crate) fn series<'a>(
 /// The columns of an interval in which a variable was read, without the rank.
 type Interval<'p> = [Value<'p>; 8];
 
-/// Each interval of the variables of a rank that are wanted.
+/// Each interval of the selected variables of a rank.
 pub(super) fn each_interval<'p>(
     profile: &'p RankProfile,
     is_wanted: impl Fn(&str) -> bool,

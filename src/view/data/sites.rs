@@ -12,7 +12,7 @@ const COLUMNS: [Column; 18] = [
     column("caller", Kind::Text),
     column("file", Kind::Text),
     column("line", Kind::Integer),
-    // The functions between it and MPI, the innermost first: what it was inlined into, and those of libraries.
+    // The functions between it and MPI, the innermost first: those it was inlined into, and those of libraries.
     column("inlined_into", Kind::Text),
     column("via", Kind::Text),
     required("calls", Kind::Double),

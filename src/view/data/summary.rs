@@ -1,4 +1,4 @@
-//! The numbers of a summary, one row each. Histograms are no rows.
+//! The numbers of a summary, one row each. Histograms are not included.
 
 use std::io;
 
@@ -29,16 +29,16 @@ const COLUMNS: [Column; 17] = [
     column("max_rank", Kind::Integer),
     column("sum", Kind::Number),
     column("stddev", Kind::Double),
-    // Nothing for the whole run.
+    // Empty for the whole run.
     column("phase", Kind::Text),
 ];
 
-/// What a row is about. What does not apply is nothing.
+/// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
 struct About<'a> {
     kind: &'a str,
     name: Option<&'a str>,
-    /// What the library says, and what it behaves as where that differs.
+    /// The library's class, and the one that it behaves as if that differs.
     class: Option<(Class, Option<Class>)>,
     object: Option<&'a str>,
     element: Option<&'a str>,
@@ -174,7 +174,7 @@ impl<'a> Table<'a, '_> {
                 measure,
                 datatype,
                 statistic,
-                // Sentences are for reports.
+                // Sentences belong in reports.
                 notes: _,
             } = pvar;
             let about = About {

@@ -1,5 +1,5 @@
-//! The tables of `gyan export`: what each rank did, one row each, nothing rounded. All of them have the same keys,
-//! so they join: `job` and `rank` are the first columns, `host` is the last.
+//! The tables of `gyan export`: what each rank did, one row each, not rounded. All tables have the same keys,
+//! so they can be joined: `job` and `rank` are the first columns, `host` is the last.
 //!
 //! A table is an element of [`TABLES`]: its name, what a row is, its columns, and the function that makes the rows of a
 //! profile. docs/tables.md is made of these.
@@ -24,7 +24,7 @@ pub(crate) struct Table {
     pub(crate) name: &'static str,
     /// What there is a row for.
     pub(crate) about: &'static str,
-    /// Those that are not keys.
+    /// The columns other than the keys.
     columns: &'static [Column],
     /// The rows of a profile, without the keys.
     rows: fn(&RankProfile, &mut TakeRow) -> io::Result<()>,
@@ -52,13 +52,13 @@ const TIME_MAX: Column =
 const VARIABLE: Column = required("variable", Kind::Text).about("name of the performance variable");
 const CLASS: Column = required("class", Kind::Text).about("class, as the library says");
 const BEHAVES_AS: Column = required("behaves_as", Kind::Text)
-    .about("class that it behaves as; another one where the library is known to be wrong");
+    .about("class that it behaves as; differs where the library is known to be wrong");
 const OBJECT: Column =
     column("object", Kind::Text).about("object that it is bound to; null without one");
 const PHASE: Column = required("phase", Kind::Text)
-    .about("name of the phase of the program; (outside) for what is in none");
+    .about("name of the phase of the program; (outside) for what is in no phase");
 
-/// Every table, in the order in which they are told.
+/// Every table, in the order of the manual.
 pub(crate) const TABLES: &[Table] = &[
     Table {
         name: "ranks",
@@ -94,9 +94,11 @@ pub(crate) const TABLES: &[Table] = &[
             column("processors", Kind::Text)
                 .about("logical processors that the rank may run on, such as 0-3,8"),
             column("processor_limit", Kind::Double)
-                .about("processors' time that the control group allows all that are in it; null without a limit"),
+                .about("processor time that the control group allows all of its processes; null \
+                    without a limit"),
             column("memory_limit_bytes", Kind::Integer)
-                .about("bytes of memory that the control group allows all that are in it; null without a limit"),
+                .about("bytes of memory that the control group allows all of its processes; null \
+                    without a limit"),
             column("user_s", Kind::Double)
                 .about("seconds of processor time in the program since MPI_Init, by the kernel"),
             column("system_s", Kind::Double)
@@ -309,7 +311,7 @@ fn ranks(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
     take(&row)
 }
 
-/// What a rank may use and what it used; nothing of gyan before it asked for that.
+/// What a rank may use and what it used; empty in profiles of an older gyan that did not record it.
 fn used(resources: Option<&Resources>) -> [Value<'_>; 11] {
     let Some(resources) = resources else { return [const { Value::Nothing }; 11] };
     let Resources {
@@ -461,7 +463,7 @@ fn variables(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
     Ok(())
 }
 
-/// What is known of each element; a variable of which no number is known has one row all the same.
+/// The numbers of each element; a variable without any number still gets one row.
 fn elements(pvar: &Pvar) -> BTreeMap<Element, Readings> {
     let mut elements = pvar.elements();
     if elements.is_empty() {

@@ -9,7 +9,7 @@ use crate::view::{Column, Kind, column, required};
 
 const COLUMNS: [Column; 19] = [
     required("function", Kind::Text),
-    // Nothing for all of them.
+    // Empty for all of them.
     column("communicator", Kind::Text),
     column("members", Kind::Text),
     column("ordinal", Kind::Integer),
@@ -22,10 +22,10 @@ const COLUMNS: [Column; 19] = [
     required("waiting_s", Kind::Double),
     column("waiting_error_s", Kind::Double),
     required("transfer_s", Kind::Double),
-    // The rank for which others waited longest, and which part of the waiting that was.
+    // The rank for which others waited longest, and its share of the waiting.
     column("last_rank", Kind::Integer),
     column("last_waiting_share", Kind::Double),
-    // Of the ranks of a communicator, when all timed the same calls.
+    // The ranks of a communicator, when all timed the same calls.
     column("waiting_min_s", Kind::Double),
     column("waiting_min_rank", Kind::Integer),
     column("waiting_avg_s", Kind::Double),

@@ -1,4 +1,5 @@
-//! A page: what it says in which order, as typed data. Any view can be one: blocks of sentences, cards, charts and tables.
+//! A page: its content and order, as typed data. Any view can be one: blocks of sentences, cards, charts and
+//! tables.
 
 pub(crate) mod pictures;
 
@@ -6,10 +7,10 @@ use super::value::{Value, line};
 use super::{Section, View};
 use pictures::Chart;
 
-/// Rows of a table: a page is to be sent by mail.
+/// Rows of a table: a page must be small enough to mail.
 pub(crate) const ROWS_AT_MOST: usize = 250;
 
-/// What is on one page.
+/// The content of one page.
 pub(crate) struct Page<'a> {
     pub(crate) title: Value<'a>,
     /// The answer in one sentence.
@@ -19,10 +20,10 @@ pub(crate) struct Page<'a> {
 
 /// A part of a page.
 pub(crate) struct Block<'a> {
-    /// What links call it.
+    /// The text of links to it.
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
-    /// What the tables that are not open are called.
+    /// The heading of the tables that are folded.
     pub(crate) behind: &'static str,
     pub(crate) says: Vec<Value<'a>>,
     pub(crate) cards: Vec<Card<'a>>,
@@ -30,16 +31,16 @@ pub(crate) struct Block<'a> {
     pub(crate) tables: Vec<Table<'a>>,
 }
 
-/// What is to be done about something, such as a finding.
+/// What to do about something, such as a finding.
 pub(crate) struct Card<'a> {
-    /// Of the run, at stake; none where the finding is about the measurement.
+    /// The share of the run at stake; none when the finding is about the measurement.
     pub(crate) share: Option<f64>,
     pub(crate) section: Section<'a>,
 }
 
 pub(crate) struct Table<'a> {
     pub(crate) section: Section<'a>,
-    /// Whether it is what one comes for; else it is behind what is.
+    /// Whether it is shown open; otherwise it is folded.
     pub(crate) is_open: bool,
 }
 
@@ -49,7 +50,7 @@ impl<'a> Block<'a> {
         Block { id, title, behind: "The numbers", says, cards, charts, tables }
     }
 
-    /// Adds a table, no longer than goes into a page.
+    /// Adds a table, cut to what a page may hold.
     pub(crate) fn push(&mut self, is_open: bool, mut section: Section<'a>) {
         let more = section.rows.len().saturating_sub(ROWS_AT_MOST);
         if more > 0 {

@@ -1,15 +1,15 @@
-//! What the charts of a page show, as typed data: which numbers, in which order. How wide, how high and in which colours
-//! is the renderer's part.
+//! What the charts of a page show, as typed data: which numbers, in which order. The renderer decides on width,
+//! height and colours.
 
 use super::super::value::{Amount, Unit, Value};
 
 /// A chart: the question that it answers, and what is drawn.
 pub(crate) struct Chart<'a> {
     pub(crate) title: Value<'a>,
-    /// In words, also for those who do not see it.
+    /// A description in words, also for readers who cannot see it.
     pub(crate) says: Value<'a>,
     pub(crate) picture: Picture<'a>,
-    /// Below it: who stands out, and what is not drawn.
+    /// Notes below it: who stands out, and what is not drawn.
     pub(crate) notes: Vec<Value<'a>>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) enum Picture<'a> {
     Curves(Curves<'a>),
 }
 
-/// Bars that are divided in the same way, all on one scale.
+/// Bars with the same divisions, all on one scale.
 pub(crate) struct Bars<'a> {
     pub(crate) keys: Vec<Key<'a>>,
     pub(crate) bars: Vec<Bar<'a>>,
@@ -47,31 +47,31 @@ pub(crate) struct Bars<'a> {
 /// A part of each bar.
 pub(crate) struct Key<'a> {
     pub(crate) name: Value<'a>,
-    /// Not what the chart is about, such as the time outside MPI.
+    /// Not the topic of the chart, such as the time outside MPI.
     pub(crate) is_background: bool,
 }
 
 pub(crate) struct Bar<'a> {
-    /// Empty where there is one bar only.
+    /// Empty if there is only one bar.
     pub(crate) name: Value<'a>,
     /// One for each key.
     pub(crate) parts: Vec<Amount>,
 }
 
-/// Of no more ranks or hosts each one is named and has its number beside it.
+/// Up to this many ranks or hosts, each one is named with its number.
 pub(crate) const FEW: usize = 16;
 
 /// One number of each rank, or of each host, the smallest first.
 pub(crate) struct Ranks<'a> {
     pub(crate) unit: Unit,
-    /// As many ranks or hosts each, but for rounding.
+    /// Bins of equally many ranks or hosts, but for rounding.
     pub(crate) bins: Vec<Bin<'a>>,
     pub(crate) mean: f64,
     pub(crate) largest: f64,
 }
 
 pub(crate) struct Bin<'a> {
-    /// `rank 3 on n1`, or how many there are.
+    /// `rank 3 on n1`, or how many ranks there are.
     pub(crate) who: Value<'a>,
     pub(crate) min: f64,
     pub(crate) mean: f64,
@@ -80,34 +80,34 @@ pub(crate) struct Bin<'a> {
     pub(crate) is_odd: bool,
 }
 
-/// A function, and what was called from there; the children add up to no more than it has.
+/// A function, and what was called from it; the children add up to no more than its own time.
 #[derive(Default)]
 pub(crate) struct Node {
     pub(crate) name: String,
     pub(crate) time_s: f64,
     /// Whether it is a function of MPI.
     pub(crate) is_mpi: bool,
-    /// Whatever has most time first.
+    /// The one with the most time first.
     pub(crate) children: Vec<Node>,
 }
 
-/// Classes that double, from the first that is not empty to the last.
+/// Classes that double in size, from the first that is not empty to the last.
 pub(crate) struct Histogram {
     pub(crate) unit: Unit,
     /// From, below, and how many.
     pub(crate) bars: Vec<(f64, f64, u64)>,
-    /// The eager limit, where it is known and within the classes.
+    /// The eager limit, if it is known and within the classes.
     pub(crate) limit: Option<f64>,
 }
 
 /// Who sends to whom: a row for each sender, a column for each receiver.
 pub(crate) struct Matrix {
     pub(crate) unit: Unit,
-    /// Of rows, and of columns.
+    /// The names of the rows, and of the columns.
     pub(crate) side: usize,
     /// Row by row.
     pub(crate) cells: Vec<u64>,
-    /// What each row and column stands for: a rank, several, or a host.
+    /// What each row and column stands for: a rank, several ranks, or a host.
     pub(crate) names: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ pub(crate) struct Band {
     pub(crate) parts: Vec<Option<[f64; 3]>>,
 }
 
-/// Stretches of one scale that has 0 on it: steps, or intervals.
+/// Stretches of one scale that includes 0: steps, or intervals.
 pub(crate) struct Spans<'a> {
     pub(crate) unit: Unit,
     pub(crate) spans: Vec<Span<'a>>,
@@ -138,9 +138,9 @@ pub(crate) struct Span<'a> {
     pub(crate) name: Value<'a>,
     pub(crate) from: f64,
     pub(crate) to: f64,
-    /// What is most likely in an interval; none for a step.
+    /// The most likely value in an interval; none for a step.
     pub(crate) estimate: Option<f64>,
-    /// What stands beside it.
+    /// The text next to it.
     pub(crate) amount: Amount,
     pub(crate) direction: Direction,
 }
@@ -149,28 +149,28 @@ pub(crate) struct Span<'a> {
 pub(crate) enum Direction {
     Less,
     More,
-    /// It could be either.
+    /// The direction could be either.
     Unknown,
 }
 
 /// Numbers over sizes, both on logarithmic scales.
 pub(crate) struct Curves<'a> {
     pub(crate) unit: Unit,
-    /// What a size is.
+    /// The meaning of a size.
     pub(crate) by: Value<'a>,
-    /// The last size on one node, where there are larger ones.
+    /// The last size on one node, if there are larger ones.
     pub(crate) boundary: Option<f64>,
     pub(crate) drawn: Vec<Curve<'a>>,
 }
 
-/// What is measured is points, with the range over the ranks; what is said by a law is a line in a band.
+/// Measurements are points with the range over the ranks; a law is a line in a band.
 pub(crate) struct Curve<'a> {
     pub(crate) name: Value<'a>,
     pub(crate) points: Vec<At>,
     pub(crate) is_measured: bool,
 }
 
-/// A number at a size, and between what it is.
+/// A number at a size, with its range.
 #[derive(Clone, Copy)]
 pub(crate) struct At {
     pub(crate) x: f64,

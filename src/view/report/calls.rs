@@ -1,4 +1,4 @@
-//! The tables of calls: by the time in them where that is known, and by their number.
+//! The tables of calls: by time if that is known, and by number.
 
 use gyan_results::{CallSummary, Fidelity, Number, Summary};
 
@@ -7,7 +7,7 @@ use super::super::statistic::{columns, statistic_cells};
 use super::super::value::{Amount, Unit, Value, bytes, line, row, seconds, share};
 use super::super::{Section, numbers, texts};
 
-/// What the time of calls is a share of.
+/// The whole that the time of calls is a share of.
 pub(super) struct Whole {
     pub(super) column: &'static str,
     /// Seconds of a rank, on average; none in profiles of gyan before it timed calls.
@@ -40,7 +40,7 @@ pub(super) fn time(call: &CallSummary) -> Option<f64> {
 
 fn by_time<'a>(calls: &'a [CallSummary], whole: &Whole, all: bool) -> Section<'a> {
     let mut shown: Vec<&CallSummary> = calls.iter().collect();
-    // What was not timed last.
+    // Functions that were not timed come last.
     shown.sort_by(|a, b| {
         let time = |call| time(call).unwrap_or(-1.0);
         time(b)
@@ -59,7 +59,7 @@ fn by_time<'a>(calls: &'a [CallSummary], whole: &Whole, all: bool) -> Section<'a
     Section { title: "Calls of MPI functions, by time".into(), columns, rows, notes }
 }
 
-/// What the estimates stand on, when some of those that are `shown` are any.
+/// What the estimates rest on, when any of the `shown` numbers is an estimate.
 fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'static>> {
     let known = shown.iter().filter(|call| call.time_s.is_some());
     let totals = || known.clone().filter_map(|call| total_of(call));
@@ -73,7 +73,7 @@ fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'sta
     (with_error || at_least).then(|| line![timed, " of ", count, " calls were timed", error, least])
 }
 
-/// The time on all ranks, with what is known of its error.
+/// The time on all ranks, with its error if known.
 fn total_of(call: &CallSummary) -> Option<Amount> {
     let time = call.time_s.as_ref()?;
     Some(Unit::Seconds.of(time.sum).estimated(call.time_error_s))
@@ -86,7 +86,7 @@ fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let fidelity = total.map_or(Fidelity::Exact, |total| total.fidelity);
     let like = |amount: Amount| Amount { fidelity, at_least, ..amount };
     let part = time.zip(whole.average_s).map(|(time, whole)| like(share(time.avg / whole)));
-    // Of averages: not every rank need know a time.
+    // The error of averages: not every rank need know a time.
     let calls = call.count.avg;
     let per_call = time.map(|time| like(seconds(if calls > 0.0 { time.avg / calls } else { 0.0 })));
     let longest =

@@ -1,11 +1,11 @@
-//! What gyan cost, whether that was within its budget, and if not, why.
+//! What did gyan cost, was that within its budget, and if not, why?
 
 use gyan_results::{OverheadSummary, Statistic, Summary};
 
 use super::super::value::{Amount, Unit, Value, line, seconds, share};
 use super::super::{Section, plural};
 
-/// `all`: also what is no cost of gyan's, though the library does it because of gyan.
+/// `all`: also work that the library does because of gyan, although it is not gyan's cost.
 pub(super) fn cost(summary: &Summary, all: bool) -> Section<'_> {
     let overhead = &summary.overhead;
     let over = if overhead.over_budget.is_empty() { "" } else { ": BUDGET EXCEEDED" };
@@ -26,7 +26,7 @@ pub(super) fn cost(summary: &Summary, all: bool) -> Section<'_> {
     Section::of_notes(line!["Cost of gyan: at most ", most, " of the run on a rank", over], notes)
 }
 
-/// It comes before `MPI_Init` and moves work there out of that.
+/// It runs before `MPI_Init` and takes over some of its work.
 fn mpit_init(summary: &Summary) -> Value<'_> {
     let instead = match summary.mpi.abi.as_str() {
         "openmpi" => ": Open MPI opens its components once, there or else in MPI_Init",
@@ -106,8 +106,7 @@ fn budget(summary: &Summary) -> Option<Value<'_>> {
     })
 }
 
-/// The part that is more than the budget by itself, and what would help. The counts cost what they cost: no
-/// budget makes them less.
+/// The part that exceeds the budget on its own, and what would help. No budget can reduce the cost of counting.
 fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> Value<'static> {
     let allowed_s = budget * elapsed_s;
     let wrappers_s = overhead.wrappers_s.as_ref().map_or(0.0, |wrappers| wrappers.max.as_f64());
@@ -160,7 +159,7 @@ mod tests {
         let why = |end_s, wrappers_s, sampling_s| {
             text(&why(&seconds_of(end_s, wrappers_s, sampling_s), 0.01, 1.0))
         };
-        // The end is no part of it.
+        // The end is not part of it.
         assert!(why(0.5, 0.02, 0.0).starts_with("counting the calls by itself takes 20.0 ms"));
         assert!(why(0.5, 0.0, 0.02).starts_with("reading variables by itself takes 20.0 ms"));
         assert!(why(0.5, 0.009, 0.0).starts_with("no part does by itself"));

@@ -8,13 +8,13 @@ use super::super::{Section, cut, numbers, plural, texts};
 use super::hosts;
 use crate::symbols::sites::CallSites;
 
-/// Functions in the table.
+/// How many functions the table has.
 const FUNCTIONS_AT_MOST: usize = 6;
-/// Less of the run than this is not worth a row, unless it is the first.
+/// A smaller share of the run is not worth a row, unless it is the first.
 const SHARE_AT_LEAST: f64 = 0.001;
-/// Characters of a place in the program.
+/// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
-/// Of the time in MPI: who has so much of it has nearly all.
+/// A function with this share of the time in MPI has nearly all of it.
 const NEARLY_ALL: f64 = 0.9;
 const MOST: f64 = 0.5;
 
@@ -42,12 +42,12 @@ pub(super) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> 
 
 fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
     let average = in_mpi.share.avg;
-    // The error of a mean is that of the sum in the same proportion.
+    // The error of the mean is the error of the sum, scaled alike.
     let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
     share(average).estimated_part(error)
 }
 
-/// ` (40 % on rank 0 to 60 % on rank 3)`, where ranks differ.
+/// ` (40 % on rank 0 to 60 % on rank 3)`, if ranks differ.
 fn extremes<'a>(summary: &'a Summary, in_mpi: &InMpiSummary) -> Value<'a> {
     let [min, max] = Unit::Share.extremes(&in_mpi.share);
     if super::about_the_same(min.number.as_f64(), max.number.as_f64()) {

@@ -6,10 +6,10 @@ use super::super::limits::{first_rows, more_rows, some_of};
 use super::super::value::{Unit, Value, line, row, share};
 use super::super::{Column, Kind, Section, column, numbers, plural};
 
-/// Ranges of ranks that are shown of a host.
+/// How many ranges of ranks are shown of a host.
 const RANGES_AT_MOST: usize = 4;
 
-/// Which hosts there were: with `n1, n2 (4 ranks each)` as a rule.
+/// Which hosts there were: usually `n1, n2 (4 ranks each)`.
 pub(super) fn hosts(summary: &Summary, all: bool) -> Option<Value<'_>> {
     let by_host = &summary.by_host;
     let first = by_host.first()?.number();
@@ -25,7 +25,7 @@ fn with_ranks(host: &HostSummary) -> Value<'_> {
     line![&host.host, " (", ranks, " rank", plural(ranks), ")"]
 }
 
-/// `rank 3`, and where there are several hosts, which it is on.
+/// `rank 3`, and its host if there are several.
 pub(super) fn rank_and_host(summary: &Summary, rank: u32) -> Value<'_> {
     match summary.by_host.iter().find(|host| host.has(rank)) {
         Some(host) => line!["rank ", Value::Rank(rank), " on ", &host.host],
@@ -33,7 +33,7 @@ pub(super) fn rank_and_host(summary: &Summary, rank: u32) -> Value<'_> {
     }
 }
 
-/// ` on n2`, where all of these ranks are on some of several hosts.
+/// ` on n2`, if all of these ranks are on only some of the hosts.
 pub(super) fn on_some<'a>(summary: &'a Summary, ranks: &[u32]) -> Option<Value<'a>> {
     let has_any = |host: &&HostSummary| ranks.iter().any(|rank| host.has(*rank));
     let hosts: Vec<&String> =
@@ -42,7 +42,7 @@ pub(super) fn on_some<'a>(summary: &'a Summary, ranks: &[u32]) -> Option<Value<'
         .then(|| line![" on ", some_of(hosts, false)])
 }
 
-/// In what hosts differ, or a rank does: a sentence each.
+/// How hosts differ, or one rank does: a sentence each.
 pub(super) fn differences(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     summary.host_differences.iter().filter_map(|difference| sentence(summary, difference))
 }
@@ -109,7 +109,7 @@ fn ranks(host: &HostSummary) -> String {
     ranges.join(", ")
 }
 
-/// What is known of each host, by name; of those with most to tell first the ones that the others wait for.
+/// A table with a row per host, by name, or with the hosts that the others wait for first.
 pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     let differ = !summary.host_differences.is_empty();
     if summary.by_host.is_empty() || !(all || differ) {
@@ -126,8 +126,7 @@ pub(super) fn table(summary: &Summary, all: bool) -> Option<Section<'_>> {
     Some(section)
 }
 
-/// The same in no more rows than that: the hosts that are furthest from the one in the middle, and the others in the last
-/// row.
+/// The same in a limited number of rows: the hosts furthest from the median, and the others in the last row.
 pub(super) fn table_of_some(summary: &Summary, rows_at_most: usize) -> Option<Section<'_>> {
     if summary.by_host.len() <= rows_at_most {
         return table(summary, true);

@@ -29,7 +29,7 @@ use pvars::{pvars, states};
 
 pub(crate) use phases::phases;
 
-/// What of the report is shown.
+/// Which part of the report is shown.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Part {
     /// What fits on a screen, the answers first.
@@ -44,7 +44,7 @@ pub(crate) enum Part {
     Whole,
 }
 
-/// What is known of a run beside its summary.
+/// What is known of a run besides its summary.
 #[derive(Clone, Copy)]
 pub(crate) struct Known<'a> {
     pub(crate) watched: &'a [Watched<'a>],
@@ -53,9 +53,9 @@ pub(crate) struct Known<'a> {
     pub(crate) queues: &'a [QueueRow],
     pub(crate) efficiencies: Option<&'a Efficiencies>,
     pub(crate) findings: &'a [Finding],
-    /// The eager limit in bytes and the part of the messages that is above it, where that is known.
+    /// The eager limit in bytes and the share of messages above it, if known.
     pub(crate) eager: Option<(f64, f64)>,
-    /// As the user names it.
+    /// The name under which the user knows it.
     pub(crate) directory: &'a str,
 }
 
@@ -72,7 +72,7 @@ pub(crate) fn report<'a>(
     let all = all || part == Part::Whole;
     let mut subtitle = subtitle(summary, part, all);
     let mut sections = Vec::new();
-    // They make numbers doubtful, so they stand before the numbers.
+    // Warnings cast doubt on the numbers, so they come first.
     if !summary.warnings.is_empty() {
         sections.push(warnings(summary, all));
     }
@@ -86,7 +86,7 @@ pub(crate) fn report<'a>(
             subtitle.extend(answers);
             sections.extend(first::average_rank(summary, called));
             if part == Part::First {
-                // Without times there is nothing better than counts.
+                // Without times, counts are the best there is.
                 if summary.in_mpi.is_none() {
                     sections.extend(calls(&summary.calls, &whole, all));
                 }
@@ -117,7 +117,7 @@ pub(crate) fn report<'a>(
     View { title: title(summary), subtitle, sections }
 }
 
-/// What the classes of the variables that are shown mean (MPI 4.1, 15.3.7).
+/// The meaning of the classes of the variables shown (MPI 4.1, 15.3.7).
 fn classes(summary: &Summary) -> Option<Section<'_>> {
     let mut classes: Vec<Class> = summary.pvars.iter().map(PvarSummary::effective_class).collect();
     classes.sort_by_key(|class| class.name());
@@ -131,7 +131,8 @@ fn classes(summary: &Summary) -> Option<Section<'_>> {
 pub(crate) fn explained(class: Class) -> &'static str {
     match class {
         Class::State => {
-            "which of several states the library is in; shown are the shares of time in each, from samples"
+            "which of several states the library is in; the shares of time in each are shown, from \
+             samples"
         }
         Class::Level => {
             "how much of something is in use at a time, such as the length of a queue; it rises and falls, so its value at \
@@ -144,13 +145,15 @@ pub(crate) fn explained(class: Class) -> &'static str {
         Class::HighWatermark => "the largest value that a level has had since the start",
         Class::LowWatermark => "the smallest value that a level has had since the start",
         Class::Counter => {
-            "how often something has happened; shown is by how much it grew between start and end"
+            "how often something has happened; what is shown is how much it grew between start and \
+             end"
         }
         Class::Aggregate => {
-            "a sum, such as of bytes; shown is by how much it grew between start and end"
+            "a sum, such as of bytes; what is shown is how much it grew between start and end"
         }
         Class::Timer => {
-            "time that was spent on something; shown is by how much it grew between start and end"
+            "time that was spent on something; what is shown is how much it grew between start and \
+             end"
         }
         Class::Generic => {
             "none of the other classes; the description of the library says what it is (gyan varlist -l)"
@@ -191,12 +194,12 @@ fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     lines
 }
 
-/// Which ranks were where.
+/// Which ranks were on which host.
 fn placed(summary: &Summary, all: bool) -> impl Iterator<Item = Value<'_>> {
     hosts::hosts(summary, all).into_iter().chain(machine::crowded(summary))
 }
 
-/// Which ranks the numbers are of, and how they ended that did not by `MPI_Finalize`.
+/// Which ranks the numbers cover, and how those ended that did not call `MPI_Finalize`.
 fn ended(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     let ranks = &summary.ranks;
     let incomplete = (!ranks.is_complete()).then(|| {
@@ -221,7 +224,7 @@ fn reduced_in_mpi(reduced: &ReducedInMpi) -> Value<'_> {
     ]
 }
 
-/// How the ranks ended that did not by `MPI_Finalize`, those of one kind in one line.
+/// How the ranks ended that did not call `MPI_Finalize`: one line for each kind.
 fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     let ended = &summary.ranks.ended_badly;
     let mut kinds: BTreeMap<String, Vec<u32>> = BTreeMap::new();
@@ -231,7 +234,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
             Ending::Finalize => continue,
             Ending::Abort => format!("ended by MPI_Abort with code {code}"),
             Ending::Exit => format!("ended without MPI_Finalize, exit code {code}"),
-            Ending::Running => "as it was while it ran, no later profile was written".to_owned(),
+            Ending::Running => "profile from while it ran, no later one was written".to_owned(),
             Ending::Killed => "killed, or crashed, without MPI_Finalize".to_owned(),
             Ending::Unknown => "no end is known: killed, or still running".to_owned(),
         };
@@ -248,7 +251,7 @@ fn endings(summary: &Summary) -> impl Iterator<Item = Value<'_>> {
     })
 }
 
-/// Until when ranks are known that did not tell their end.
+/// How far ranks are known that did not report their end.
 fn until(first: f64, last: f64) -> Value<'static> {
     if about_the_same(first, last) {
         line!["; known until ", seconds(last), " of the run"]
@@ -257,14 +260,14 @@ fn until(first: f64, last: f64) -> Value<'static> {
     }
 }
 
-/// Whether two numbers differ by less than is shown of them.
+/// Whether two numbers differ by less than their shown precision.
 fn about_the_same(one: f64, other: f64) -> bool {
     (one - other).abs() <= 0.002 * one.abs().max(other.abs())
 }
 
 fn in_mpi<'a>(summary: &'a Summary, in_mpi: &'a InMpiSummary) -> Value<'a> {
     let average = in_mpi.share.avg;
-    // The error of a mean is that of the sum in the same proportion.
+    // The error of the mean is the error of the sum, scaled alike.
     let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
     let average = share(average).estimated(error);
     let [min, max] = Unit::Share.extremes(&in_mpi.share);
@@ -277,7 +280,7 @@ fn in_mpi<'a>(summary: &'a Summary, in_mpi: &'a InMpiSummary) -> Value<'a> {
     line!["in MPI: ", average, " of the run", extremes]
 }
 
-/// In a sentence: `2 ms on rank 3`, with the host of the rank where there are several.
+/// In a sentence: `2 ms on rank 3`, with the rank's host if there are several.
 fn on_rank(summary: &Summary, amount: Amount) -> Value<'_> {
     let rank = amount.rank.map(|rank| hosts::rank_and_host(summary, rank));
     line![Amount { rank: None, ..amount }, " on ", rank]
@@ -292,7 +295,7 @@ fn named_phases(phases: &[PhaseSummary]) -> Option<Value<'_>> {
         .then(|| line![number, " phase", plural(number as u64), ": ", list, "; --phase shows them"])
 }
 
-/// What there is about messages that is not in this report.
+/// A pointer to data on messages that this report does not show.
 fn told(summary: &Summary) -> Option<Value<'_>> {
     let sources = summary.messages.iter().map(|messages| queues::source_name(messages.source));
     let mut sources: Vec<&str> = sources.collect();
@@ -324,7 +327,7 @@ fn warnings(summary: &Summary, all: bool) -> Section<'_> {
     Section::of_notes("Warnings", notes)
 }
 
-/// The communicators, windows and files that are missing: a line for each reason, the most numerous first.
+/// The communicators, windows and files that are missing: a line per reason, the most numerous first.
 fn left_out(objects: &[ObjectsLeftOutSummary], all: bool) -> impl Iterator<Item = Value<'_>> {
     let mut reasons: BTreeMap<&str, Vec<&ObjectsLeftOutSummary>> = BTreeMap::new();
     for of in objects {
@@ -336,7 +339,7 @@ fn left_out(objects: &[ObjectsLeftOutSummary], all: bool) -> impl Iterator<Item 
     })
 }
 
-/// As `3 windows of 2 ranks`, or `3 to 5 windows` when ranks that left some out differ.
+/// `3 windows of 2 ranks`, or `3 to 5 windows` when the ranks differ.
 fn number_of(objects: &ObjectsLeftOutSummary) -> Value<'_> {
     let ObjectsLeftOutSummary { what, number, .. } = objects;
     let [min, max] = [number.min, number.max].map(|number| Unit::Count.of(number));

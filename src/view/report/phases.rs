@@ -1,4 +1,4 @@
-//! The report by phase: all of them in a table, or the calls and variables of one.
+//! The report by phase: a table of all phases, or the calls and variables of one.
 
 use gyan_results::{CallSummary, Number, PhaseSummary, Statistic, Summary};
 
@@ -9,7 +9,7 @@ use super::super::{Kind, Section, View, column, numbers, plural, texts};
 use super::calls::{Whole, time};
 use super::{Part, on_rank, subtitle, tables};
 
-/// `one_by_one`: the calls and variables of each phase of `summary` instead of a table of them.
+/// `one_by_one`: the calls and variables of each phase of `summary`, instead of a table of phases.
 pub(crate) fn phases(summary: &Summary, one_by_one: bool, all: bool) -> View<'_> {
     let sections = if one_by_one {
         summary.phases.iter().flat_map(|phase| one(phase, summary, all)).collect()
@@ -97,7 +97,7 @@ pub(super) fn in_mpi(phase: &PhaseSummary) -> Option<Amount> {
     (all > 0.0).then(|| share(in_mpi / all))
 }
 
-/// The function that took most of the time, or was called most where no time is known.
+/// The function that took the most time, or was called most often when no time is known.
 fn busiest(phase: &PhaseSummary) -> Option<&CallSummary> {
     phase.calls.iter().max_by(|a, b| {
         let time = |call| time(call).unwrap_or(-1.0);
@@ -113,11 +113,11 @@ fn same_or_range(statistic: &Statistic) -> Value<'static> {
     }
 }
 
-/// What the changes of variables are without.
+/// What is missing from the changes of variables.
 fn unread(phase: &PhaseSummary) -> Option<Value<'_>> {
     let unread = phase.stretches - phase.stretches_read.min(phase.stretches);
     let plural = if plural(phase.stretches).is_empty() { "" } else { "es" };
     let of = line![unread, " of ", phase.stretches, " stretch", plural, " without a reading"];
-    let but = "; changes of variables are without those";
+    let but = "; changes of variables do not include those";
     (unread > 0).then(|| line![phase_name(phase), ": the budget left ", of, but])
 }

@@ -1,4 +1,4 @@
-//! The tables of performance variables: which rows a reader needs, and in which order.
+//! The tables of performance variables: which rows does a reader need, and in which order?
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,7 +23,7 @@ pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section<'_> {
         }
         rows.sort_by_key(|pvar| (!matches!(pvar.element, Element::Sum), pvar.element, order(pvar)));
     }
-    // What took time first, then what happened most; levels last.
+    // Times first, then counts, levels last.
     variables.sort_by(|a, b| {
         let largest = |rows: &[&PvarSummary]| {
             rows.iter().map(|row| row.statistic.max).max_by(|a, b| a.compare(*b))
@@ -63,7 +63,7 @@ pub(super) fn pvars(pvars: &[PvarSummary], all: bool) -> Section<'_> {
     }
     if hidden > 0 {
         notes.push(
-            "of a vector the sum, or the element with the largest value; --all shows every one"
+            "for a vector, the sum or the element with the largest value; --all shows every element"
                 .into(),
         );
     }
@@ -144,7 +144,8 @@ fn elements_of(pvars: &[PvarSummary]) -> BTreeMap<Variable<'_>, usize> {
     elements
 }
 
-/// Keeps of the elements of one vector that with the largest value of each measure. How many went.
+/// Of the elements of a vector, keeps the one with the largest value of each measure. Returns how many were
+/// dropped.
 fn keep_largest_elements(rows: &mut Vec<&PvarSummary>) -> usize {
     let before = rows.len();
     let mut largest: BTreeMap<Measure, &PvarSummary> = BTreeMap::new();
@@ -161,8 +162,8 @@ fn keep_largest_elements(rows: &mut Vec<&PvarSummary>) -> usize {
     before - rows.len()
 }
 
-/// Keeps of one variable what says something new: of a level that never changed one row, of a
-/// watermark what it reached, of an element of a vector not what is there of the sum.
+/// Keeps only the rows of a variable that say something new: one row for a level that never changed, for a
+/// watermark what it reached, and for an element of a vector nothing that the sum already shows.
 fn drop_repetitions(rows: &mut Vec<&PvarSummary>) {
     let statistic = |measure: Measure, element: Element| {
         rows.iter()
@@ -263,7 +264,7 @@ mod tests {
         }
     }
 
-    /// The readings that are shown of one with these.
+    /// The shown measures of a variable with these readings.
     fn shown(class: Class, readings: [(Measure, i128); 4]) -> Vec<String> {
         let rows = readings.map(|(measure, value)| row(class, Element::Scalar, measure, value));
         pvars(&rows, false).rows.iter().map(|row| text(&row[3])).collect()

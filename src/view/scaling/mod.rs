@@ -13,11 +13,11 @@ use super::{Kind, Section, View, column, numbers, plural, texts};
 pub(crate) use page::page_of_scaling;
 use sentences::sentences;
 
-/// What [`Scaling::by`] is where a size is the number of ranks.
+/// The value of [`Scaling::by`] when a size is the number of ranks.
 const BY_RANKS: &str = "ranks";
-/// Of the time: what takes less is not worth a row.
+/// A smaller share of the time is not worth a row.
 const SHARE_AT_LEAST: f64 = 0.001;
-/// A slope of less is none.
+/// A smaller slope counts as none.
 const LEAST_SLOPE: f64 = 0.05;
 
 /// `has_points`: the numbers at each size, instead of one row for all of them.
@@ -41,7 +41,7 @@ pub(crate) fn scaling(of: &Scaling, has_points: bool, all: bool) -> View<'_> {
     View { title: title(of), subtitle, sections }
 }
 
-/// What is said once already, is 0, stays the same or takes no time is in the whole list only.
+/// Numbers that are shown elsewhere, are 0, stay the same or take no time are only in the whole list.
 fn is_worth_a_row(row: &ScaleRow) -> bool {
     if let Some(share) = row.target_share {
         return share.max(row.share.unwrap_or(0.0)) >= SHARE_AT_LEAST;
@@ -102,7 +102,7 @@ fn amount(unit: ScaleUnit, value: f64) -> Amount {
     .double(value)
 }
 
-/// The sizes: how fast it is, and with which efficiencies (of POP).
+/// The sizes: the speed at each, and the efficiencies (of POP).
 fn sizes(of: &Scaling) -> Section<'_> {
     let all = &of.sizes;
     let by_ranks = of.by == BY_RANKS;
@@ -147,7 +147,7 @@ fn sizes(of: &Scaling) -> Section<'_> {
     Section { title: "".into(), columns, rows: all.iter().map(row).collect(), notes }
 }
 
-/// A row for each number: how it goes over the sizes, and by which law.
+/// A row for each number: its course over the sizes, and its law.
 fn table<'a>(
     of: &'a Scaling,
     name: &'static str,
@@ -197,7 +197,7 @@ fn table<'a>(
     Section { title, columns, rows: cells.collect(), notes: more_rows(cut_off) }
 }
 
-/// What a row is of, in words.
+/// The name of a row, in words.
 fn name_of(row: &ScaleRow) -> Value<'_> {
     match row.kind {
         ScaleKind::Calls => line![&row.name, ", calls"],
@@ -206,7 +206,7 @@ fn name_of(row: &ScaleRow) -> Value<'_> {
     }
 }
 
-/// How the average goes over the sizes of the runs.
+/// The course of the average over the sizes of the runs.
 fn course<'a>(of: &Scaling, row: &ScaleRow) -> Value<'a> {
     let at = |size: &ScaleSize| {
         row.points.iter().find(|point| point.size.total_cmp(&size.size).is_eq()).map(|at| at.avg)
@@ -219,11 +219,11 @@ fn course<'a>(of: &Scaling, row: &ScaleRow) -> Value<'a> {
 /// The maximum as a multiple of the average.
 fn over_average(point: Option<&ScalePoint>) -> Option<f64> {
     let point = point.filter(|point| point.avg > 0.0)?;
-    // To what can be told from 1.
+    // Rounded to what can be told from 1.
     Some((point.max / point.avg * 100.0).round() / 100.0)
 }
 
-/// What the law says at the target, and between what.
+/// The prediction of the law at the target, with its interval.
 fn predicted<'a>(row: &ScaleRow) -> [Value<'a>; 2] {
     let Some(Predicted { value, low, high, .. }) = row.average.predicted else {
         return [Value::Nothing, Value::Nothing];

@@ -10,10 +10,10 @@ use super::{
     about, error_of, growth, is_worth_a_row, name_of, points, sizes, table, title, whole_growth,
 };
 
-/// Charts of a kind.
+/// Most charts of a kind.
 const CHARTS_AT_MOST: usize = 8;
 
-/// `has_points`: of the rows that there are, with their numbers, and nothing of the whole run.
+/// `has_points`: only the rows that were selected, with their numbers, and nothing about the whole run.
 pub(crate) fn page_of_scaling(of: &Scaling, has_points: bool) -> Page<'_> {
     if has_points {
         let mut block = Block::new("growth", "How it grows");

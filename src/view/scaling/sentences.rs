@@ -1,22 +1,22 @@
-//! What there is to say about how a program scales, the most important first.
+//! Sentences about how a program scales, the most important first.
 
 use gyan_results::{Fit, Growth, ScaleKind, ScalePoint, ScaleRow, ScaleUnit, Scaling};
 
 use super::super::value::{Amount, Unit, Value, line, seconds, share};
 use super::{amount, at_size, number, rounded, term};
 
-/// Sentences of each kind.
+/// Most sentences of each kind.
 const GROWING_AT_MOST: usize = 2;
 const BENDS_AT_MOST: usize = 2;
-/// A maximum of so many averages is worth a sentence.
+/// A maximum of this many times the average is worth a sentence.
 const MUCH: f64 = 3.0;
-/// A power above this is a number that begins with next to nothing.
+/// A power above this means that the number begins at next to nothing.
 const STEEPEST: f64 = 3.0;
-/// Of fewer things that is chance.
+/// With fewer things it is chance.
 const LEAST_COUNT: f64 = 10.0;
-/// A share of the time of less is not.
+/// A smaller share of the time is not worth a sentence.
 const SHARE_AT_LEAST: f64 = 0.01;
-/// A growth by less until the target is not.
+/// Smaller growth up to the target is not worth a sentence.
 const GROWTH_AT_LEAST: f64 = 1.5;
 /// With so few sizes there are no laws.
 const SIZES_OF_A_LAW: usize = 5;
@@ -77,7 +77,7 @@ fn said(row: &ScaleRow) -> Option<Value<'static>> {
     Some(line![amount(row.unit, at.value), between])
 }
 
-/// Where times say little.
+/// Where times mean little.
 fn processors(of: &Scaling) -> Option<Value<'_>> {
     let shared = of.sizes.iter().filter(|size| size.is_oversubscribed);
     let (mut count, mut first) = (0, None);
@@ -90,7 +90,7 @@ fn processors(of: &Scaling) -> Option<Value<'_>> {
     (count > 0).then(|| line!["ranks share processors ", at, ": times say little there, counts do"])
 }
 
-/// The part of the time that is largest at the target, of those that are not the program's own.
+/// The largest part of the time at the target, apart from the program's own.
 fn time(of: &Scaling) -> Option<Value<'_>> {
     let last = of.sizes.last()?.size;
     let row = of
@@ -124,7 +124,7 @@ fn how<'a>(row: &ScaleRow, fit: &Fit) -> Value<'a> {
     }
 }
 
-/// Whether what grows by a falling term comes to a limit.
+/// Whether a number that grows by a falling term approaches a limit.
 fn is_saturating(fit: &Fit) -> bool {
     matches!(fit.growth, Growth::Law { coefficient, exponent, .. } if coefficient < 0.0 && exponent < 0.0)
 }
@@ -134,13 +134,13 @@ fn rises(row: &ScaleRow, fit: &Fit) -> bool {
     fit.predicted.is_some_and(|at| at.value > last)
 }
 
-/// Numbers other than times that grow most by a law.
+/// The numbers, other than times, that grow most by a law.
 fn growing(of: &Scaling) -> Vec<Value<'_>> {
     let grows = |row: &&ScaleRow| {
         let last = row.points.last().map_or(0.0, |point| point.avg);
         let factor = row.average.predicted.map_or(0.0, |at| at.value / last);
         matches!(row.average.growth, Growth::Law { .. })
-            // Of times the table is.
+            // Times are in the table.
             && row.unit != ScaleUnit::Seconds
             && last > 0.0
             && factor >= GROWTH_AT_LEAST
@@ -157,7 +157,7 @@ fn growth<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     Some(line![now, ", ", said(row), " predicted ", at_size(of, of.target)])
 }
 
-/// What a row is of, as the subject of a sentence.
+/// The name of a row, as the subject of a sentence.
 fn subject(row: &ScaleRow) -> Value<'_> {
     match row.kind {
         ScaleKind::Time => line!["the time in ", &row.name],
@@ -197,7 +197,7 @@ fn bend<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Value<'a>> {
     Some(line![subject(row), " ", verb, as_power, turn])
 }
 
-/// A slope as a power; one that is nearly whole is.
+/// A slope as a power; one that is nearly whole is rounded.
 fn power<'a>(slope: f64) -> Value<'a> {
     let whole = slope.round();
     if whole != 0.0 && (slope - whole).abs() < 0.03 {
@@ -214,13 +214,14 @@ fn each_host<'a>(of: &Scaling, at: f64) -> Value<'a> {
     line![each, " processes a node"]
 }
 
-/// A ratio to what is told apart at a glance.
+/// A ratio, rounded to what can be told apart at a glance.
 fn times(ratio: f64) -> Amount {
     let tenths = if ratio < 10.0 { 10.0 } else { 1.0 };
     Unit::Count.double((ratio * tenths).round() / tenths)
 }
 
-/// The number with the most on one rank, as the paper's second case: the maximum leaves the average.
+/// The number that is concentrated most on one rank, as in the paper's second case: the maximum grows away from
+/// the average.
 fn uneven(of: &Scaling) -> Option<Value<'_>> {
     let ratio = |point: Option<&ScalePoint>| {
         let point = point.filter(|point| point.avg > 0.0)?;
@@ -229,7 +230,7 @@ fn uneven(of: &Scaling) -> Option<Value<'_>> {
     let first = |row: &ScaleRow| ratio(row.points.first()).unwrap_or(1.0);
     let last = |row: &ScaleRow| ratio(row.points.last()).unwrap_or(1.0);
     let is_growing = |row: &&ScaleRow| {
-        // Of next to nothing any part is large; times of shared processors are anybody's.
+        // Any part of next to nothing is large, and times on shared processors are unreliable.
         let is_much = row.points.last().is_some_and(|last| last.max >= LEAST_COUNT);
         row.unit != ScaleUnit::Seconds && is_much && last(row) >= MUCH.max(1.5 * first(row))
     };

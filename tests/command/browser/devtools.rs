@@ -1,5 +1,5 @@
-//! One Chromium without a display, told what to do over a pipe in the `DevTools` protocol: one JSON message after the other,
-//! each ended by a NUL.
+//! One headless Chromium, controlled over a pipe with the `DevTools` protocol: JSON messages, each terminated
+//! by a NUL.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Write};
@@ -18,7 +18,7 @@ use crate::common::{root, run_within};
 
 /// Chromium comes from a network.
 const INSTALLING: Duration = Duration::from_secs(900);
-/// Until an answer comes.
+/// The timeout for an answer.
 const PATIENCE: Duration = Duration::from_secs(120);
 const LEAVING: Duration = Duration::from_secs(5);
 
@@ -27,14 +27,14 @@ pub(super) struct Browser {
     to: File,
     from: Receiver<Value>,
     calls: u64,
-    /// Which page it looks at.
+    /// The page that it shows.
     session: Option<String>,
-    /// What happened while nobody asked for it.
+    /// Events that arrived unrequested.
     pub(super) events: Vec<Value>,
     _place: TempDir,
 }
 
-/// Whether there is one, installed where it has to be.
+/// Whether Chromium is available; tries to install it if not.
 pub(super) fn is_there() -> bool {
     let is_there = || Command::new("chromium").arg("--version").output().is_ok();
     if !is_there() {
@@ -58,7 +58,7 @@ impl Browser {
         command.env("TO", &to).env("FROM", &from).env("HOME", place.path()).process_group(0);
         command.stdin(Stdio::null()).stdout(log.try_clone().unwrap()).stderr(log);
         let child = command.spawn().unwrap();
-        // Not blocked until somebody reads.
+        // Does not block until somebody reads.
         let to = OpenOptions::new().read(true).write(true).open(to).unwrap();
         let (sender, receiver) = channel();
         thread::spawn(move || {
@@ -73,7 +73,7 @@ impl Browser {
         Browser { child, to, from: receiver, calls, session, events, _place: place }
     }
 
-    /// Has a method done: its result.
+    /// Calls a method; returns its result.
     pub(super) fn call(&mut self, method: &str, parameters: &Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });
@@ -102,12 +102,12 @@ impl Browser {
         }
     }
 
-    /// Whether that happened.
+    /// Whether that event happened.
     pub(super) fn was(&self, event: &str) -> bool {
         self.events.iter().any(|seen| seen["method"] == event)
     }
 
-    /// A tab of its own for what comes, which tells everything that it does.
+    /// A new tab for what follows, which reports everything that it does.
     pub(super) fn new_tab(&mut self) {
         self.session = None;
         let target = self.call("Target.createTarget", &json!({ "url": "about:blank" }));
@@ -127,7 +127,7 @@ impl Browser {
         self.wait_for("Page.loadEventFired");
     }
 
-    /// As on a screen of that width, in CSS pixels, and of somebody who likes it light or dark.
+    /// Emulates a screen of that width, in CSS pixels, and a preference for light or dark.
     pub(super) fn seen_as(&mut self, width: u32, scheme: &str) {
         let size =
             json!({ "width": width, "height": 900, "deviceScaleFactor": 1, "mobile": false });
@@ -136,7 +136,7 @@ impl Browser {
         self.call("Emulation.setEmulatedMedia", &features);
     }
 
-    /// What an expression, or a promise, comes to in the page.
+    /// The value of an expression, or a promise, in the page.
     pub(super) fn value_of(&mut self, expression: &str) -> Value {
         let asked =
             json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
@@ -145,7 +145,7 @@ impl Browser {
         answer["result"]["value"].take()
     }
 
-    /// Whatever stands in the console.
+    /// Everything in the console.
     pub(super) fn console(&self) -> Vec<String> {
         let is_said = |event: &&Value| {
             ["Runtime.consoleAPICalled", "Runtime.exceptionThrown", "Log.entryAdded"]
@@ -154,7 +154,7 @@ impl Browser {
         self.events.iter().filter(is_said).map(|event| event["params"].to_string()).collect()
     }
 
-    /// Whatever was asked for that is in no file and in no page.
+    /// Every request for something that is neither a file nor in the page.
     pub(super) fn requests(&self) -> Vec<&str> {
         let asked = self.events.iter().filter(|of| of["method"] == "Network.requestWillBeSent");
         let addresses = asked.filter_map(|event| event["params"]["request"]["url"].as_str());

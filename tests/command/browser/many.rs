@@ -1,5 +1,5 @@
-//! The page of 100,000 ranks, of their summary alone: the profiles are those that benches/scale/measure.py makes of the same
-//! fixture, reduced without ever being files.
+//! The page of 100,000 ranks, only from their summary: the profiles are those that benches/scale/measure.py
+//! makes from the same fixture, reduced without ever being files.
 
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -27,7 +27,7 @@ fn summary() -> Summary {
     let of = |rank: u32| {
         let file = root().join("tests/fixtures/gyan.rank-1-running").join(rank_file_name(rank));
         let mut profile = read_rank(&file).unwrap();
-        // What is the same in small: enough of it for tables, and the test is quick.
+        // The same on a smaller scale: enough for tables, and the test is quick.
         profile.pvars.truncate(3);
         profile.calls.truncate(4);
         profile.phases.truncate(1);
@@ -58,7 +58,7 @@ fn summary() -> Summary {
     whole.finish().unwrap()
 }
 
-/// Makes it that of another rank.
+/// Turns it into that of another rank.
 fn change(profile: &mut RankProfile, rank: u32) {
     let mut dice = (u64::from(rank) + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mut roll = || {

@@ -1,5 +1,5 @@
-//! Pages in a real browser, Debian's Chromium without a display: whoever opens one, wide or narrow, light or dark, with
-//! scripts or without, sees what there is, and nothing is asked of a network.
+//! Pages in a real browser, Debian's Chromium without a display: anyone who opens one, wide or narrow, light or
+//! dark, with scripts or without, sees all of it, and nothing is requested from a network.
 
 mod devtools;
 mod many;
@@ -21,7 +21,7 @@ use devtools::Browser;
 const WIDTHS: [u32; 2] = [1280, 400];
 const SCHEMES: [&str; 2] = ["light", "dark"];
 
-/// What a page is like now.
+/// The present state of a page.
 const LOOK: &str = "(() => {
     for (const part of document.querySelectorAll('details')) part.open = true;
     const root = document.documentElement;
@@ -36,7 +36,7 @@ const LOOK: &str = "(() => {
     };
 })()";
 
-/// What is said where one points at the first pixels of a drawing; nothing where there is no such drawing.
+/// What is shown when one points at the first pixels of a drawing; nothing if there is no such drawing.
 const POINT: &str = "(async () => {
     const drawing = document.querySelector('DRAWING');
     if (!drawing) return null;
@@ -59,7 +59,7 @@ const CHECK: &str = "axe.run(document, { runOnly: ['wcag2a', 'wcag2aa', 'wcag21a
     .then(found => found.violations.map(of => `${of.id}: ${of.help}: ${of.nodes.slice(0, 3).map(node =>
         node.target + ' ' + node.any.concat(node.all, node.none).map(check => check.message)).join('; ')}`))";
 
-/// Whether the test can be skipped; said, and refused in CI.
+/// Whether to skip the test; says so, and fails in CI.
 fn skipped(what: &str) -> bool {
     assert!(std::env::var_os("CI").is_none(), "{what}, and it cannot be installed");
     println!("skipped: {what}, and it cannot be installed");
@@ -74,8 +74,8 @@ fn page(place: &Path, name: &str, of: &Path) -> PathBuf {
     page
 }
 
-/// The pages that are looked at, with the titles of their findings: small and large runs, queues, names that would run if
-/// they could, and what changed between runs.
+/// The pages to check, with the titles of their findings: small and large runs, queues, names that are scripts,
+/// and what changed between runs.
 fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let fixture = |name: &str| root().join("tests/fixtures").join(name);
     let one = place.join("one");
@@ -176,7 +176,7 @@ fn pages_are_for_everybody_and_for_every_window() {
                 }
             }
         }
-        // Without scripts the same is there.
+        // Without scripts the content is the same.
         browser.new_tab();
         browser.call("Emulation.setScriptExecutionDisabled", &serde_json::json!({ "value": true }));
         browser.open(&page);
@@ -186,7 +186,7 @@ fn pages_are_for_everybody_and_for_every_window() {
             let what = format!("{} {width} without scripts", page.display());
             assert_eq!((&seen["over"], &seen["sortable"]), (&0.into(), &0.into()), "{what}");
             let shown = seen["findings"].as_array().unwrap().iter();
-            // Behind their numbers.
+            // After their numbers.
             let shown: Vec<&str> =
                 shown.filter_map(|title| title.as_str()?.split_once(". ")).map(|of| of.1).collect();
             assert_eq!(shown, titles, "{what}");
@@ -201,7 +201,7 @@ fn pages_are_for_everybody_and_for_every_window() {
     assert_eq!(matrices, [format!("{hosts} to {hosts}: 447,000,000 bytes")]);
 }
 
-/// `scripts/screenshots` makes them small.
+/// `scripts/screenshots` compresses them.
 #[test]
 #[ignore = "writes docs/images: scripts/screenshots"]
 fn screenshots() {

@@ -1,4 +1,4 @@
-//! `scripts/bench`: what it makes of its numbers, and that it runs what it says. No time is asserted.
+//! `scripts/bench`: how it evaluates its numbers, and that it runs what it says. No time is asserted.
 
 // Parts of the bench that its own `main` calls.
 #![allow(dead_code)]
@@ -355,7 +355,7 @@ Isend              124    *      40      6000      6000      6000   4.8e+05
     assert!((send.time_s - 0.918_297_6).abs() < 1e-9, "{send:?}");
 }
 
-/// That the estimate is right is nothing to test by one run; that it comes with its truth is.
+/// A single run cannot test that the estimate is right, but that it comes with the true value.
 #[test]
 fn the_replay_knows_the_truth_of_its_calls() {
     let replay = ALL.iter().find(|one| one.part == "accuracy-replay").unwrap();

@@ -7,8 +7,7 @@ use crate::common::{MPIS, Profiled, call, counts};
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 
-/// Functions that start or end MPI, or take less time than two looks at the clock: they need not be
-/// timed.
+/// Functions that start or end MPI, or take less time than two readings of the clock: they need not be timed.
 fn need_not_be_timed(name: &str) -> bool {
     let names = ["MPI_Finalize", "MPI_Wtime", "MPI_Wtick", "MPI_Pcontrol"];
     name.starts_with("MPI_Init") || name.starts_with("MPI_Aint_") || names.contains(&name)
@@ -18,7 +17,7 @@ fn timed(profile: &RankProfile) -> impl Iterator<Item = &Call> {
     profile.calls.iter().filter(|call| !need_not_be_timed(&call.name))
 }
 
-/// Whatever was timed, what is said of it fits together.
+/// Whatever was timed, the numbers are consistent.
 fn assert_consistent(profile: &RankProfile, what: &str) {
     let mut total = 0.0;
     for call in &profile.calls {
@@ -30,7 +29,7 @@ fn assert_consistent(profile: &RankProfile, what: &str) {
         }
         let (time, max) = (call.time_s.unwrap(), call.time_max_s.unwrap());
         assert!(time.is_finite(), "{what}");
-        // Never against what was seen: no less than the longest, no mean above it.
+        // Never contradicting the observations: no less than the longest, no mean above it.
         assert!((-1e-6..=time + 1e-6).contains(&max), "{what}");
         assert!(time <= call.count as f64 * max.max(0.0) * (1.0 + 1e-9) + 1e-6, "{what}");
         match call.time_error_s {
@@ -126,7 +125,7 @@ fn a_budget_that_is_none_is_a_warning_that_names_it() {
         assert_eq!(named.count(), 1, "{value}: {:?}", profile.warnings);
         let said = run.outcome.notices();
         assert!(said.iter().any(|line| line.contains("GYAN_BUDGET")), "{value}: {said:?}");
-        // As if it had not been set.
+        // As if it were not set.
         assert_eq!(profile.overhead.budget, Some(0.005), "{value}");
     }
 }
@@ -156,8 +155,8 @@ fn the_time_of_a_receive_that_waits_is_the_time_that_it_waits() {
     }
 }
 
-/// Whether the estimate is right within its error is the business of the unit tests of `timing`: an
-/// interruption of a call that is not timed is in no estimate. Nor is it in one that is too large.
+/// The unit tests of `timing` check whether the estimate is right within its error: here, an interruption of an
+/// untimed call would be missing from the estimate.
 #[test]
 fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
     for mpi in MPIS {
@@ -174,7 +173,7 @@ fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
             assert_eq!(reduce.count, 20_000, "{what}");
             let time = reduce.time_s.unwrap();
             let error = 6.0 * reduce.time_error_s.unwrap_or(0.0);
-            // Two clocks, of which one is measured by the other.
+            // Two clocks, one of which is measured with the other.
             let clocks = 1e-3 * total;
             assert!(time - error < total + clocks, "{what}: {time} for {total}: {reduce:?}");
             if settings == [NO_LIMIT] {

@@ -104,7 +104,7 @@ fn a_start_that_no_wrapper_saw_is_caught_up_at_the_first_receive() {
         assert_eq!(counts(profile)["MPI_Recv"], 6);
         assert!(profile.warnings[0].starts_with("the start was missed"));
         if mpi == OPENMPI {
-            // Deadly now: the original GYAN dies of a segmentation fault here.
+            // Deadly today: the original GYAN dies of a segmentation fault here.
             let psm2: Vec<_> = profile
                 .coverage
                 .skipped

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 use crate::common::{OPENMPI, command, counts, gyan, libgyan, profiles, root, run};
 
-/// Parts of the names of what hpcc measures.
+/// Parts of the names of hpcc's measurements.
 const MEASUREMENTS: [&str; 11] = [
     "STREAM",
     "DGEMM",
@@ -23,7 +23,7 @@ const MEASUREMENTS: [&str; 11] = [
     "Wtick",
 ];
 
-/// Runs hpcc in `directory` and gives its own result section.
+/// Runs hpcc in `directory` and returns its own result section.
 fn results(directory: &Path, words: &[String], preload: bool) -> BTreeMap<String, String> {
     fs::copy(root().join("tests/fixtures/hpccinf.txt"), directory.join("hpccinf.txt")).unwrap();
     let _ = fs::remove_file(directory.join("hpccoutf.txt"));
@@ -51,7 +51,7 @@ fn the_results_of_hpcc_are_the_same_with_and_without() {
     let with = results(directory.path(), &words, true);
     assert_eq!(bare.get("Success").map(String::as_str), Some("1"));
     assert!(bare.keys().eq(with.keys()), "not the same results");
-    // Results, not measurements: those differ between two bare runs, or by chance do not.
+    // Only results, not measurements, which usually differ even between two bare runs.
     let measured = |key: &&String| MEASUREMENTS.iter().any(|part| key.contains(part));
     let results: Vec<&String> =
         bare.keys().filter(|key| !measured(key) && bare[*key] == again[*key]).collect();
@@ -82,7 +82,7 @@ fn the_profile_of_hpcc_reads_sensibly() {
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     let lines: Vec<&str> = outcome.stderr.lines().collect();
     assert!(lines.iter().any(|line| line.starts_with("hpcc: 2 ranks on ")), "{}", outcome.stderr);
-    // Which functions take most of the time is the machine's business.
+    // Which functions take most of the time depends on the machine.
     let functions = lines.iter().filter(|line| line.starts_with("MPI_")).count();
     assert!(functions > 4, "{}", outcome.stderr);
     assert!(outcome.stderr.contains(" of the run is in MPI"), "{}", outcome.stderr);

@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use crate::common::{BED, MPIS, Mpi, bars, command, counts, libgyan, profiles, run};
 use crate::matrix::{self, Column};
 
-/// Where Fortran is.
+/// The MPIs with Fortran.
 fn with_fortran() -> impl Iterator<Item = Mpi> {
     matrix::with(Column::MpifH)
 }
@@ -25,13 +25,13 @@ fn by_name(name: &str) -> Mpi {
     BED.into_iter().find(|mpi| mpi.name == name).unwrap()
 }
 
-/// Runs a program without and with gyan: both succeed with the same output. The profiles.
+/// Runs a program without and with gyan: both succeed with the same output. Returns the profiles.
 fn profiled(mpi: Mpi, ranks: usize, program: &[&str]) -> Vec<RankProfile> {
     profiled_with(mpi, ranks, program, &[], &libgyan().display().to_string()).0
 }
 
-/// The same with more in the environment, and with the words of `LD_PRELOAD`; also what the other
-/// tool wrote.
+/// The same with more in the environment, and with the words of `LD_PRELOAD`; also returns what the other tool
+/// wrote.
 fn profiled_with(
     mpi: Mpi,
     ranks: usize,
@@ -43,7 +43,7 @@ fn profiled_with(
     let mut words = mpi.mpirun(ranks);
     words.extend(program.iter().map(|word| (*word).to_owned()));
     let bare = run(command(&words).current_dir(&here).envs(settings.iter().copied()));
-    // For the ranks alone: a tool that is linked with an MPI is nothing for other processes.
+    // Only for the ranks: a tool that is linked with an MPI must not be in other processes.
     let preloading = mpi.mpirun(ranks).len();
     words.splice(preloading..preloading, ["env".to_owned(), format!("LD_PRELOAD={preload}")]);
     let with = run(command(&words)
@@ -109,7 +109,7 @@ fn receives_in_cxx_are_counted_once_and_exceptions_fly_through() {
     for mpi in BED {
         let program = word(&mpi.cxx_program("receives"));
         for mut profile in profiled(mpi, 3, &[&program]) {
-            // The call that does not return is one, too.
+            // The call that does not return counts, too.
             let thrown = profile.calls.iter().position(|call| call.name == "MPI_Sendrecv_replace");
             assert_eq!(profile.calls.remove(thrown.unwrap()).count, 1, "{mpi:?}");
             assert_usual_receives(&profile, &format!("{mpi:?}"));
@@ -209,8 +209,8 @@ fn strings_ierr_and_special_addresses_are_as_without_gyan_in_fortran() {
 
 #[test]
 fn strings_errors_and_special_addresses_are_as_without_gyan_in_c() {
-    // The constant for MPI_ERRORS_RETURN is another in Intel MPI's library for the standard's
-    // interface than in MPICH's header.
+    // The constant for MPI_ERRORS_RETURN in Intel MPI's library for the standard's interface differs from
+    // MPICH's header.
     let other_constants = |mpi: &Mpi| mpi.name == "intelmpi" && *mpi != by_name("intelmpi");
     for mpi in BED.into_iter().filter(|mpi| !other_constants(mpi)) {
         let program = word(&mpi.program("specials"));
@@ -299,8 +299,8 @@ fn a_tool_behind_gyan_counts_the_same_receives_of_python() {
     }
 }
 
-/// mpi4py looks for `MPI_Get_version` among the preloaded libraries, and takes the library that has it for
-/// the MPI: it would then load the module for another.
+/// mpi4py looks for `MPI_Get_version` among the preloaded libraries, and takes the library that defines it for
+/// the MPI: it would then load the module for a different MPI.
 #[test]
 fn mpi4py_finds_the_same_mpi() {
     for mpi in with_python().filter(|mpi| mpi.name != "mpich4") {
@@ -318,7 +318,7 @@ fn mpi4py_finds_the_same_mpi() {
     }
 }
 
-/// Which tool is in front, and how it forwards, decides who sees a call.
+/// Which tool is in front, and how it forwards, decides which of them see a call.
 #[test]
 fn another_tool_and_gyan_see_the_same_calls() {
     for mpi in MPIS {
@@ -330,7 +330,7 @@ fn another_tool_and_gyan_see_the_same_calls() {
             (format!("{gyan} {calling_pmpi}"), true),
             (format!("{gyan} {calling_next}"), true),
             (format!("{calling_next} {gyan}"), true),
-            // MPI's own name for what it is called by lies behind gyan's.
+            // MPI's own definition of the called name comes after gyan's.
             (format!("{calling_pmpi} {gyan}"), false),
         ] {
             let (profiles, by_tool) = profiled_with(mpi, 3, &[&program], &[], &preload);
@@ -354,7 +354,7 @@ fn weak_references_to_what_the_mpi_lacks_stay_null() {
     for mpi in BED {
         let program = word(&mpi.program("weak"));
         profiled(mpi, 1, &[&program]);
-        // gyan's entry points are there when it is off, too.
+        // gyan's entry points exist even when it is off.
         let mut words = mpi.mpirun(1);
         words.push(program);
         let off = run(command(&words).env("LD_PRELOAD", libgyan()).env("GYAN", "off"));

@@ -1,4 +1,4 @@
-//! What gyan knows of each MPI is what its `mpi.h` says, and libgyan can be built for one MPI alone.
+//! gyan's knowledge of each MPI matches its `mpi.h`, and libgyan can be built for one MPI only.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -15,13 +15,14 @@ use crate::common::{
 };
 use crate::variables::readings::{MONITORING, compare};
 
-/// No build of one MPI takes longer, with a parser of C headers, on a machine that is busy.
+/// No build for one MPI takes longer, including a parser for C headers, on a busy machine.
 const BUILD: Duration = Duration::from_secs(1800);
 
-/// Whose build the others copy: what does not depend on the MPI, most of all bindgen, is compiled once.
+/// The MPI whose build the others copy: crates that do not depend on the MPI, above all bindgen, are compiled
+/// once.
 const FIRST: &str = "openmpi4";
 
-/// Where cargo builds for one MPI: mpi-sys does not notice that another one is asked for.
+/// The target directory for one MPI: mpi-sys does not notice when a different one is asked for.
 fn target_of(name: &str) -> PathBuf {
     let all = target().join("native");
     let (own, first) = (all.join(name), all.join(FIRST));
@@ -41,8 +42,8 @@ fn target_of(name: &str) -> PathBuf {
     own
 }
 
-/// `cargo <arguments>` on crate `gyan-wrappers` for one MPI, not optimised: that takes minutes and changes
-/// nothing that these tests look at.
+/// `cargo <arguments>` on crate `gyan-wrappers` for one MPI, not optimised: optimising takes minutes and
+/// changes nothing that these tests check.
 fn cargo(mpi: Mpi, name: &str, compiler: &str, arguments: &[&str]) -> Command {
     let (mut words, _) = mpi.environment();
     words.push(env!("CARGO").into());
@@ -51,7 +52,7 @@ fn cargo(mpi: Mpi, name: &str, compiler: &str, arguments: &[&str]) -> Command {
     cargo.arg("--target-dir").arg(target_of(name)).env("MPICC", compiler);
     // Half the space and less time: each is built once.
     cargo.env("CARGO_INCREMENTAL", "0").env("CARGO_PROFILE_DEV_DEBUG", "none");
-    // Set in each, or mpi-sys is built anew after one that needs them.
+    // Set for each, or mpi-sys is rebuilt after one that needs them.
     cargo.env("BINDGEN_EXTRA_CLANG_ARGS", "").env("CFLAGS", "");
     cargo
 }
@@ -131,8 +132,8 @@ fn compare_tables((mpi, compiler, for_bindgen, for_compiler): &Header) {
     assert_eq!(table, expected, "{name}");
 }
 
-/// What is built for one MPI of Debian. With both features in one folder each would be built anew
-/// after the other, because cargo has one place for the libraries.
+/// The build for one MPI of Debian. With both features in one folder they would be rebuilt alternately, because
+/// cargo has one place for the libraries.
 fn folder_of(mpi: Mpi, feature: &str) -> String {
     // As the test bed calls them: what was built for the tables serves here.
     let own = if feature == "native" { "" } else { "-static" };
@@ -147,7 +148,7 @@ fn libraries(mpi: Mpi, feature: &str) -> PathBuf {
     target().join("native").join(name).join("debug")
 }
 
-/// Compiles `tests/programs/<program>.c` with `arguments` behind it.
+/// Compiles `tests/programs/<program>.c` followed by `arguments`.
 fn linked(mpi: Mpi, folder: &Path, program: &str, arguments: &[&str]) -> PathBuf {
     let (_, compiler) = mpi.environment();
     let output = folder.join(program);
@@ -160,7 +161,7 @@ fn linked(mpi: Mpi, folder: &Path, program: &str, arguments: &[&str]) -> PathBuf
     output
 }
 
-/// Runs three programs that have gyan by `settings` or by themselves.
+/// Runs three programs that get gyan from `settings` or have it built in.
 fn counts_and_readings(
     mpi: Mpi,
     how: &str,
@@ -287,11 +288,11 @@ fn an_mpi_that_no_table_knows_is_left_alone_with_one_line_that_helps() {
         line,
         format!(
             "gyan: {path} has another binary interface than Open MPI, MPICH and MPI 5; gyan is \
-             off; to have a libgyan.so for this MPI, in gyan's sources: MPICC=mpicc cargo build \
+             off; to build a libgyan.so for this MPI, in gyan's sources: MPICC=mpicc cargo build \
              --release -p gyan-wrappers --features native"
         )
     );
-    // The other ranks of a node keep quiet, as far as the launcher tells which they are.
+    // The other ranks of a node keep quiet, if the launcher tells which they are.
     let second = with(&[("LD_PRELOAD", &gyan), ("MPI_LOCALRANKID", "1")]);
     assert_eq!((second.code, second.stderr.as_str()), (bare.code, ""));
     let left: Vec<_> = fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path()).collect();

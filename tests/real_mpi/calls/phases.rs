@@ -14,10 +14,10 @@ use crate::common::{
 };
 use crate::matrix::{self, Column};
 
-/// Functions and how often they were called, in each phase.
+/// Functions and their number of calls, in each phase.
 type Counts = BTreeMap<String, BTreeMap<String, u64>>;
 
-/// What the profile says of the phases, without the call that switches them.
+/// The phases in the profile, without the call that switches them.
 fn found(profile: &RankProfile) -> Counts {
     let mut phases = Counts::new();
     for phase in &profile.phases {
@@ -35,7 +35,7 @@ fn found(profile: &RankProfile) -> Counts {
     phases
 }
 
-/// What the program wrote down of `kind`: the numbers by what stands before them, in each phase.
+/// What the program recorded for `kind`: the numbers, by the words before them, in each phase.
 fn truth(run: &Profiled, rank: u32, kind: &str) -> Counts {
     let mut phases = Counts::new();
     for words in run.truth(rank).iter().filter(|words| words[0] == kind) {
@@ -49,7 +49,7 @@ fn truth(run: &Profiled, rank: u32, kind: &str) -> Counts {
     phases
 }
 
-/// Whatever is counted is in one phase, and what was while gyan was off in none but that.
+/// Every call is counted in exactly one phase, and calls while gyan was off only in `off`.
 fn assert_whole(profile: &RankProfile, what: &str) {
     let mut sum = BTreeMap::new();
     for phase in profile.phases.iter().filter(|phase| phase.name != "off") {
@@ -62,7 +62,7 @@ fn assert_whole(profile: &RankProfile, what: &str) {
         calls.remove("MPI_Pcontrol");
     }
     assert_eq!(sum, total, "{what}");
-    // gyan's own start and end are no phase.
+    // gyan's own start and end are not phases.
     let time: f64 = profile.phases.iter().map(|phase| phase.time_s).sum();
     let own = profile.overhead.init_s + profile.overhead.finalize_s + 0.001;
     let elapsed = profile.job.elapsed_s;
@@ -139,7 +139,7 @@ fn bare(mpi: Mpi, ranks: usize, program: &Path, here: &Path) -> Outcome {
 fn the_header_works_with_each_compiler_and_kind_of_program() {
     let library = libgyan();
     let folder = library.parent().unwrap().display().to_string();
-    // cargo sets LD_LIBRARY_PATH, which the newer kind of path comes behind.
+    // cargo sets LD_LIBRARY_PATH, which takes precedence over the newer kind of run path.
     let path = format!("-Wl,--disable-new-dtags,-rpath,{folder}");
     let linked = ["-Wl,--no-as-needed", &format!("-L{folder}"), "-lgyan", &path];
     for compiler in ["gcc", "g++", "clang", "clang++"] {
@@ -274,7 +274,7 @@ fn odd_phases_do_no_harm() {
             assert_eq!(counts(profile)["MPI_Recv"], 411, "{mpi:?}");
             assert_whole(profile, &format!("{mpi:?} {settings:?}"));
             let names: Vec<&str> = profile.phases.iter().map(|phase| phase.name.as_str()).collect();
-            // 64 names, what is outside of all, and what is beyond.
+            // 64 names, one for time outside all phases, and one for the rest.
             assert!(names.len() <= 66, "{}: {names:?}", names.len());
             assert_eq!(names.iter().filter(|name| **name == "more phases").count(), 1, "{names:?}");
             assert!(names.contains(&"détour ∑"), "{names:?}");

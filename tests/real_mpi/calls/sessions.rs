@@ -70,7 +70,7 @@ fn the_world_model_inside_a_session_is_part_of_the_run() {
 
 #[test]
 fn a_run_goes_on_when_mpi_is_initialised_again() {
-    // The others die of it, without gyan too.
+    // The others die of it, even without gyan.
     for mpi in bed("mpich5") {
         check(mpi, "again", 12, 2);
     }

@@ -1,4 +1,4 @@
-//! Where in the program are calls made? Against programs whose lines say it.
+//! Where in the program are calls made? Checked with programs whose lines are marked.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -75,7 +75,7 @@ fn found(rows: &[Value]) -> Vec<(String, u64, String, u64)> {
     found
 }
 
-/// What sites say of a function is what the function has.
+/// The sites of a function add up to the function.
 fn add_up(profile: &RankProfile, what: &str) {
     let sites = profile.sites.as_ref().unwrap_or_else(|| panic!("{what}: no sites"));
     let mut seen = 0;
@@ -164,7 +164,7 @@ fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
             assert_eq!(names, expected[..via], "{mpi:?} {row}");
             assert_eq!(row["via"][0]["object"], "libwrapper.so", "{mpi:?} {row}");
         }
-        // One second was slept there, and there is nothing else to wait for in the other.
+        // The program slept one second there, and the other call has nothing to wait for.
         let time = |comment| {
             let row = rows.iter().find(|row| row["caller"]["line"] == at(comment));
             row.unwrap()["time_s"].as_f64().unwrap()
@@ -219,7 +219,7 @@ fn calls_in_fortran_belong_to_the_statement() {
             let what = format!("{mpi:?} {source} {rows:?}");
             let text = fs::read_to_string(root().join("tests/programs").join(source)).unwrap();
             let lines: Vec<&str> = text.lines().collect();
-            // The compiler gives a statement the line that it ends in.
+            // The compiler attributes a statement to its last line.
             let is_in = |line: u64, word: &str| {
                 let mut at = usize::try_from(line).unwrap() - 1;
                 while lines[at].starts_with("     &") || lines[at - 1].ends_with('&') {
@@ -266,7 +266,7 @@ fn calls_of_python_come_from_the_interpreter_and_the_report_says_how_to_see_more
     }
 }
 
-/// As Python's are.
+/// Like Python's.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
@@ -291,7 +291,7 @@ fn without_debug_information_functions_are_named_and_one_sentence_says_why() {
     let mpi = four()[0];
     let run = Profiled::preloaded(mpi, 2, &compiled(mpi, &["-O2"]), &[], &[]);
     assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
-    // All of them: which take the most time is the machine's business.
+    // All of them: which take the most time depends on the machine.
     let all = crate::common::run(gyan().args(["report", "--sites", "--all"]).arg(&run.directory));
     let report = all.stdout;
     assert!(

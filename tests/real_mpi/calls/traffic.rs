@@ -93,7 +93,7 @@ fn peers_of_ranks_that_are_killed_are_known() {
     }
 }
 
-/// With all that is known by default, whatever the library.
+/// With everything that is recorded by default, whatever the library.
 #[test]
 fn the_profile_of_ten_functions_and_four_peers_is_less_than_20_kb() {
     for mpi in four() {

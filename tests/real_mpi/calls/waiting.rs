@@ -1,5 +1,5 @@
-//! Waiting in synchronising collectives is what a program sees itself that writes down when each rank called and
-//! returned: however busy the machine is.
+//! Waiting in synchronising collectives equals what a program finds that records when each rank called and
+//! returned, however busy the machine is.
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -13,13 +13,13 @@ use crate::common::{
 use crate::matrix::{self, Column};
 
 const RANKS: usize = 4;
-/// What lies between the clock that a program reads and gyan's is a few hundred instructions, on each rank. Now and then
-/// the machine does something else there.
+/// Between the program's reading of the clock and gyan's there are a few hundred instructions, on each rank.
+/// Now and then the machine does something else there.
 const BETWEEN_NS: f64 = 20_000.0;
 const UNDISTURBED: f64 = 0.95;
-/// How exactly durations are written down.
+/// The precision of recorded durations.
 const ROUNDING: f64 = 0.01;
-/// What gyan does else at a call is not part of the time that it takes down, but of the program's.
+/// Other work of gyan at a call is not part of the time that gyan records, but of the program's.
 const NOTHING_ELSE: [(&str, &str); 2] = [("GYAN_LIVE", "off"), ("GYAN_SAMPLE", "none")];
 
 /// When a rank called and when it returned, in ns.
@@ -48,7 +48,7 @@ struct Seen {
     time: f64,
     /// How long ranks were there before the last one came.
     waiting: f64,
-    /// How much longer that one took to return, which is not the program's doing.
+    /// How much longer that one took to return, which the program does not cause.
     late_return: f64,
     /// The one that came last, when all others were there for longer than it was.
     last: Option<u32>,
@@ -78,7 +78,7 @@ fn summary(profiles: &[RankProfile]) -> Summary {
     reduction.finish().unwrap()
 }
 
-/// What the summary has, by function and communicator.
+/// The data in the summary, by function and communicator.
 fn found(summary: &Summary) -> BTreeMap<(String, String), &CommunicatorWaiting> {
     let mut found = BTreeMap::new();
     for of in &summary.waiting {
@@ -106,7 +106,7 @@ fn timed(profiles: &[RankProfile], on: &CommunicatorWaiting, function: &str) -> 
     rows.map(|row| row.durations().map(|ns| ns.unwrap() as f64).collect()).collect()
 }
 
-/// Whether what gyan found is what the program saw, and what the summary says follows from that.
+/// Checks that gyan found what the program saw, and that the summary follows from it.
 fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
     let summary = summary(profiles);
     let found = found(&summary);
@@ -151,7 +151,7 @@ fn is_as_seen(what: &str, profiles: &[RankProfile], calls: &Calls) {
         let most = waited_for.values().copied().fold(0.0, f64::max);
         assert!(is(on.last[0].waiting_share, most / waiting_s), "{what}");
         assert!(is(waited_for[&on.last[0].rank], most), "{what}");
-        // Of ranks that are alike, either may be named.
+        // If two ranks are alike, either may be named.
         let of_rank = |times: &Vec<f64>| (times.iter().sum::<f64>() - cost_ns) * 1e-9;
         let of_ranks: BTreeMap<u32, f64> =
             of.keys().copied().zip(timed.iter().map(of_rank)).collect();
@@ -184,7 +184,7 @@ fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() 
     for mpi in BED {
         let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["delays"], &NOTHING_ELSE), "in C");
         let summary = summary(&profiles);
-        // Neither groups of two sides nor one rank wait for each other.
+        // Neither the two sides of an intercommunicator nor a single rank wait for each other.
         let barrier = summary.waiting.iter().find(|of| of.function == "MPI_Barrier").unwrap();
         assert_eq!(barrier.calls_not_compared, 2 * 30 * RANKS as u64, "{mpi:?}");
     }
@@ -205,7 +205,7 @@ fn fortran_and_python_are_seen_too() {
     }
 }
 
-/// Fewer are kept of many, the same on every rank, and the rest is estimated.
+/// Of many calls only some are kept, the same on every rank, and the rest is estimated.
 #[test]
 fn of_many_calls_every_rank_keeps_the_same_ones() {
     for mpi in MPIS {
@@ -247,7 +247,7 @@ fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
         let found = found(&summary);
         let world = ("MPI_Allreduce".to_owned(), "MPI_COMM_WORLD".to_owned());
         assert_eq!(found[&world].calls, 30 * RANKS as u64, "{mpi:?}");
-        // Some may be in the last barrier still when the rank is killed.
+        // Some ranks may still be in the last barrier when the rank is killed.
         let of = summary.waiting.iter().find(|of| of.function == "MPI_Allreduce").unwrap();
         assert!(found[&world].waiting_s > 0.0 && !of.ranks_missing, "{mpi:?}: {of:?}");
     }

@@ -12,12 +12,12 @@ use wait_timeout::ChildExt;
 
 use crate::common::{Outcome, comes_true, command, root, run};
 
-/// They go in a moment.
+/// They end in a moment.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// What the script answers where there can be none.
+/// The script's exit code when hosts are not possible.
 const NOT_HERE: i32 = 3;
 
-/// Dropping it ends all that runs on the hosts; when the test is killed the same happens, because they end with the
+/// Dropping it ends everything on the hosts; the same happens if the test is killed, because they end with the
 /// other end of a pipe.
 pub(crate) struct Cluster {
     holder: Child,
@@ -25,7 +25,7 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// Hosts of these names. None, and a word about it, where neither root nor user namespaces are to be had.
+    /// Hosts with these names. None, and a message, without root or user namespaces.
     pub(crate) fn of(names: &[&str]) -> Option<Cluster> {
         let keep = TempDir::new().unwrap();
         let possible = run(&mut script(&keep, &["possible"]));
@@ -69,7 +69,7 @@ impl Cluster {
         command
     }
 
-    /// Starts a Slurm of all hosts. False, and a word about it, where there can be none.
+    /// Starts a Slurm on all hosts. False, and a message, if that is not possible.
     pub(crate) fn has_slurm(&self) -> bool {
         let outcome = run(&mut script(&self.keep, &["slurm"]));
         if outcome.code == NOT_HERE {
@@ -86,12 +86,12 @@ impl Cluster {
         assert_eq!(outcome.code, 0, "{words:?}: {}", outcome.stderr);
     }
 
-    /// What there is of the hosts, or was not ended with them.
+    /// What remains of the hosts, or was not ended with them.
     pub(crate) fn left(&self) -> Outcome {
         run(&mut script(&self.keep, &["left"]))
     }
 
-    /// Kills who holds the hosts, and leaves it no time to take them down.
+    /// Kills the process that holds the hosts, and leaves it no time to take them down.
     pub(crate) fn kill_holder(&mut self) {
         self.holder.kill().unwrap();
         self.holder.wait().unwrap();

@@ -1,5 +1,5 @@
-//! Jobs on several hosts that are killed, as a whole or in part: what their ranks knew is there, and the report names
-//! the host.
+//! Jobs on several hosts that are killed, as a whole or in part: the data of their ranks is kept, and the
+//! report names the host.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Returns when the live files know all ranks.
+    /// Returns once the live files know all ranks.
     fn start(cluster: &Cluster, name: &str, of: &str, launcher: &str) -> Waiting {
         let (mpi, here) = (mpi(of), fresh(cluster, name));
         let launcher =
@@ -39,7 +39,7 @@ impl Waiting {
         self.here.join("out")
     }
 
-    /// What the report says, on both outputs, when something is known of all ranks.
+    /// The report, on both outputs, once something is known of all ranks.
     fn report(&self) -> String {
         known_of_each(&self.directory(), RANKS);
         report(&self.directory())
@@ -71,7 +71,7 @@ fn a_host_that_is_gone_leaves_what_its_ranks_knew_and_the_report_names_it() {
         let no_end =
             text.lines().find(|line| line.starts_with("no end is known")).unwrap_or_default();
         assert!(no_end.contains("rank 1, 3 on node2; known until"), "{of}: {text}");
-        assert!(text.contains("host node2 wrote it last"), "{of}: {text}");
+        assert!(text.contains("host node2 last wrote it"), "{of}: {text}");
         assert!(text.contains("4 ranks on 2 hosts"), "{of}: {text}");
     }
 }
@@ -81,10 +81,10 @@ fn a_job_whose_launcher_is_killed_leaves_what_its_ranks_knew_on_all_hosts() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
     for of in ["openmpi4", "mpich5"] {
         let mut waiting = Waiting::start(&cluster, of, of, "mpirun -n 4");
-        // It takes its daemons and their ranks with it.
+        // This also ends its daemons and their ranks.
         succeed(&mut cluster.on(1, &["pkill", "-KILL", "mpirun|mpiexec"]));
         waiting.launcher.wait().unwrap();
-        let is_over = || !report(&waiting.directory()).contains("as it was while it ran");
+        let is_over = || !report(&waiting.directory()).contains("profile from while it ran");
         let text = waiting.report();
         assert!(comes_true(is_over) || text.contains("no end is known"), "{of}: {text}");
         assert!(text.contains("4 ranks on 2 hosts"), "{of}: {text}");

@@ -41,14 +41,14 @@ fn words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-/// `launcher` with what it starts, and gyan in one way or another.
+/// `launcher` with its program, and gyan in one way or another.
 fn launched(way: Way, launcher: &str, program: &Path) -> Vec<String> {
     let (gyan, library) = (gyan(), libgyan());
     let (gyan, program) = (gyan.get_program().to_str().unwrap(), program.to_str().unwrap());
     words(&match way {
         Way::InFront => format!("{gyan} run -- {launcher} {program}"),
         Way::After => format!("{launcher} {gyan} run {program}"),
-        // Not every launcher takes what is preloaded into it to other hosts.
+        // Not every launcher passes its own LD_PRELOAD on to other hosts.
         Way::Preloaded => {
             format!("{launcher} env LD_PRELOAD={} {program}", library.display())
         }
@@ -68,8 +68,8 @@ fn succeed(command: &mut std::process::Command) -> Outcome {
     outcome
 }
 
-/// The profiles in `directory` are of so many ranks of one job on `hosts`, and the report says so. What they counted
-/// is what the program counted in `here`.
+/// Checks that the profiles in `directory` are of this many ranks of one job on `hosts`, that the report says
+/// so, and that they counted what the program counted in `here`.
 fn assert_job(here: &Path, directory: &Path, ranks: usize, hosts: &[&str]) -> Vec<RankProfile> {
     let profiles = profiles(directory, ranks);
     for profile in &profiles {
@@ -197,7 +197,7 @@ fn a_setting_is_tuned_on_two_hosts_in_an_allocation_of_slurm() {
 #[test]
 fn two_programs_on_two_hosts_are_one_run_and_what_they_spawn_are_others() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
-    // Those of Open MPI 4 cannot spawn on other hosts; Open MPI gives an id.
+    // Those of Open MPI 4 cannot spawn on other hosts; Open MPI sets an id.
     for mpi in ["mpich-pvars", "mpich5", "intelmpi"].map(mpi) {
         let here = fresh(&cluster, &format!("{}-two", mpi.name));
         let program = mpi.program("receives");
@@ -251,7 +251,7 @@ fn nothing_is_left_of_hosts_even_if_who_made_them_is_killed() {
     assert_eq!(interfaces(), before);
     let sleep = "sleep 1000 & echo";
     succeed(&mut cluster.on(2, &["sh", "-c", sleep]));
-    // What finds what is left finds what is there.
+    // The search for remains finds existing things.
     let left = cluster.left();
     assert!(left.code == 1 && left.stdout.contains("sleep 1000"), "{}", left.stdout);
     cluster.does(&["kill", "2"]);

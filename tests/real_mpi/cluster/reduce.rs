@@ -17,7 +17,7 @@ const HOSTS: [&str; 3] = ["node1", "node2", "node3"];
 /// Two on each host.
 const RANKS: usize = 6;
 
-/// A job whose ranks follow each other on the hosts, two on each; else they are dealt to them in turn.
+/// A job with consecutive ranks on each host, two per host; otherwise they are dealt to the hosts in turn.
 fn launched(mpi: Mpi, follow: bool, settings: &str, program: &str) -> Vec<String> {
     let placed = match (follow, mpi.name.starts_with("openmpi")) {
         (false, _) => "",
@@ -27,7 +27,7 @@ fn launched(mpi: Mpi, follow: bool, settings: &str, program: &str) -> Vec<String
     let (library, program) = (libgyan(), mpi.program(program));
     let (library, program) = (library.display(), program.display());
     let settings = format!("env LD_PRELOAD={library} GYAN_OUTPUT=profile {settings}");
-    // Over UCX a nonblocking collective operation of MPICH hangs on these hosts, without gyan too.
+    // Over UCX, nonblocking collective operations of MPICH hang on these hosts, even without gyan.
     let launcher = "env MPIR_CVAR_CH4_NETMOD=ofi mpirun";
     words(&format!("{launcher} -n {RANKS} {placed} {settings} {program}"))
 }
@@ -64,7 +64,8 @@ fn a_host_that_comes_late_is_waited_for_until_the_timeout() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         for (timeout, reduces) in [("60s", true), ("1s", false)] {
-            // MPICH 5 crashes or hangs in the late ranks when the others have left MPI while that communicator was made.
+            // MPICH 5 crashes or hangs in the late ranks if the others left MPI while that communicator was
+            // being created.
             if mpi.name == "mpich5" && !reduces {
                 continue;
             }
@@ -82,12 +83,12 @@ fn a_host_that_comes_late_is_waited_for_until_the_timeout() {
     }
 }
 
-/// While the cable of one host is out the others give up after the timeout and write their files, wherever they had
-/// come to, and once it is in again the program ends as it should.
+/// While the cable of one host is unplugged, the others give up after the timeout and write their files,
+/// however far they had come, and once it is plugged in again the program ends normally.
 #[test]
 fn a_host_that_is_cut_off_while_others_reduce_costs_nobody_its_profile() {
     let Some(cluster) = Cluster::of(&HOSTS) else { return };
-    // So that there is time to cut between the messages.
+    // Leaves time to cut the link between messages.
     cluster.does(&["delay", "500ms"]);
     let (mpi, mut given_up) = (mpi("openmpi4"), 0);
     for cut_after in [0, 1500, 3000] {

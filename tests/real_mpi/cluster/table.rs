@@ -41,7 +41,7 @@ const UCX_HANGS: &str = "Over TCP between hosts `MPI_Finalize` mostly hangs, wit
 const ENVIRONMENT_MATTERS: &str = "On three hosts and more `MPI_Init` fails with some sizes of the environment, without gyan too. On two it \
                                    works.";
 
-/// What fails without gyan too.
+/// Cells that fail even without gyan.
 const LACKS: [(&str, Launcher, &str); 4] = [
     ("mpich4", Mpirun, UCX_HANGS),
     ("mpich4", Srun, UCX_HANGS),
@@ -54,7 +54,7 @@ fn lack(mpi: Mpi, launcher: Launcher) -> Option<&'static str> {
     lack.map(|(_, _, reason)| *reason)
 }
 
-/// A job of eight ranks on four hosts; gyan's view of it is right.
+/// Checks gyan's view of a job of eight ranks on four hosts.
 fn try_out(cluster: &Cluster, mpi: Mpi, launcher: Launcher, way: Way) {
     let here = fresh(cluster, &format!("{}-{launcher:?}-{way:?}", mpi.name));
     let program = mpi.program("receives");

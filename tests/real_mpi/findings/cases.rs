@@ -1,5 +1,5 @@
-//! What each rule is proven with. A rule about queues needs a library that tells of them: MPICH with its variables, or Open
-//! MPI with PERUSE; one about a setting needs the library that has it. No case needs an MPI that is not real.
+//! The proof of each rule. A rule about queues needs a library that reports them: MPICH with its variables, or
+//! Open MPI with PERUSE; one about a setting needs the library that has it. All cases use real MPIs.
 
 use gyan_results::Quantity;
 
@@ -45,7 +45,7 @@ const STARTING: Witness = Witness {
 };
 const IN_MPI: Witness = Witness { name: "share of MPI", of: of::share_of_mpi, is: Ratio };
 
-/// In a ring of two, which this library chooses, each sends twice; with recursive doubling once, 100 times.
+/// In a ring of two, which this library chooses, each sends twice; with recursive doubling, once; 100 times.
 const fn messages_of_collectives(before: f64, after: f64) -> Witness {
     Witness {
         name: "messages of collectives",
@@ -203,7 +203,7 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         functions: &["MPI_Recv"],
-        // From the times of calls: any of those without that may take long on a busy machine.
+        // Estimated from the times of calls: on a busy machine, other calls may also take long.
         evidence: &[("receives that waited", 38.0, 82.0)],
         twins: &[(Healthy, Gone, NONE)],
         ..Case::of("late-senders", start(MPICH4))

@@ -1,6 +1,6 @@
-//! Each rule of `gyan report --findings` finds its problem, with the right function, rank and numbers, and not in a twin
-//! that has not got it: another program, other settings, or what the finding itself advises. What moves between the two is
-//! written down for the table of docs/findings.md.
+//! Each rule of `gyan report --findings` finds its problem, with the right function, rank and numbers, but not
+//! in a twin without the problem: another program, other settings, or what the finding itself advises. The
+//! numbers that change between the two are recorded for the table of docs/findings.md.
 
 mod cases;
 mod witnesses;
@@ -35,7 +35,7 @@ struct Start {
     ranks: Ranks,
     /// On one processor.
     is_bound: bool,
-    /// Beside as many busy processes as there are processors, twice.
+    /// Next to twice as many busy processes as there are processors.
     is_beside_others: bool,
     /// The launcher does not see that there are too few processors.
     has_slots: bool,
@@ -58,20 +58,20 @@ const fn start(mpi: Mpi) -> Start {
     }
 }
 
-/// What is run to compare with.
+/// The run to compare with.
 enum Twin {
     /// The program without the problem.
     Healthy,
-    /// The same program, started otherwise.
+    /// The same program, started differently.
     Started(Start),
-    /// With the first command that the finding advises. Pairs of words in it that stand for something, and for what.
+    /// With the first command that the finding advises. Pairs of placeholders in it and their values.
     Advised(&'static [(&'static str, &'static str)]),
 }
 
 /// Whether the twin has the finding.
 enum Then {
     Gone,
-    /// It may stay: what is advised makes the problem smaller, or is to be tried.
+    /// It may stay: the advice makes the problem smaller, or is only worth a try.
     MayStay,
 }
 
@@ -80,7 +80,7 @@ struct Case {
     start: Start,
     functions: &'static [&'static str],
     ranks: &'static [u32],
-    /// The numbers that it rests on, and between which values they are.
+    /// The numbers that it rests on, and their ranges.
     evidence: &'static [(&'static str, f64, f64)],
     twins: &'static [(Twin, Then, Witness)],
 }
@@ -115,12 +115,12 @@ pub(crate) fn proofs() -> Vec<Proof> {
     files.flat_map(read).collect()
 }
 
-/// Where the rows are that the tests wrote.
+/// Where the tests put their rows.
 fn directory() -> PathBuf {
     target().join("findings")
 }
 
-/// Processes that do nothing but run, until this is dropped.
+/// Processes that just burn processor time until this is dropped.
 struct Others(Vec<Child>);
 
 impl Others {
@@ -137,7 +137,7 @@ impl Others {
 impl Drop for Others {
     fn drop(&mut self) {
         for child in &mut self.0 {
-            // `timeout` ends what it started with itself.
+            // Ending `timeout` ends what it started.
             let pid = rustix::process::Pid::from_child(child);
             let _ = rustix::process::kill_process(pid, rustix::process::Signal::TERM);
             let _ = child.wait();
@@ -188,7 +188,7 @@ impl Start {
         serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{words:?} {error}: {stderr}"))
     }
 
-    /// As a user writes it.
+    /// In the form that a user writes.
     fn words(self, rule: &str, more: &[String]) -> String {
         let mut words: Vec<String> = Vec::new();
         words.extend(self.is_bound.then(|| "on one processor:".to_owned()));
@@ -280,14 +280,14 @@ impl Case {
     }
 }
 
-/// The cases are so many tests.
+/// The number of cases must match the tests.
 const PARTS: usize = 3;
 const TRIES: usize = 5;
 
 fn prove(part: usize) {
     let length = CASES.len().div_ceil(PARTS);
     let cases: Vec<&Case> = CASES.iter().skip(part * length).take(length).collect();
-    // One that fails does not hide the others. On a busy machine the best explanation can be another one, for once.
+    // A failure does not hide the others. On a busy machine another explanation can be the best one for once.
     let tried = |case: &&Case| (0..TRIES).find_map(|_| catch_unwind(|| case.is_proven()).ok());
     let proofs: Vec<Option<Vec<Proof>>> = cases.iter().map(tried).collect();
     let failed = cases.iter().zip(&proofs).filter(|(_, proofs)| proofs.is_none());

@@ -1,4 +1,4 @@
-//! The numbers that move when a problem is gone.
+//! The numbers that change when a problem is gone.
 
 use gyan_results::{CallSummary, Measure, Metric, Quantity, Summary, Traffic};
 
@@ -9,7 +9,7 @@ pub(super) struct Witness {
     pub(super) is: Is,
 }
 
-/// What it is before and after.
+/// Its values before and after.
 pub(super) enum Is {
     /// Between these numbers, before and after.
     Counted([f64; 2], [f64; 2]),
@@ -20,7 +20,7 @@ pub(super) enum Is {
 }
 
 impl Witness {
-    /// What the table shows; none where nothing is to move.
+    /// What the table shows; none if nothing should change.
     pub(super) fn compared(&self, runs: [&Summary; 2], what: &str) -> Option<[String; 2]> {
         if self.name.is_empty() {
             return None;
@@ -39,7 +39,7 @@ impl Witness {
     }
 }
 
-/// Nothing moves but the finding.
+/// Only the finding changes.
 pub(super) const NONE: Witness = Witness { name: "", of: |_| None, is: Is::Ratio };
 
 fn call<'a>(summary: &'a Summary, name: &str) -> Option<&'a CallSummary> {
@@ -61,7 +61,7 @@ pub(super) fn longest(summary: &Summary, name: &str) -> Option<f64> {
     Some(call(summary, name)?.time_max_s.as_ref()?.max.as_f64())
 }
 
-/// The longest that a queue was.
+/// The greatest length of a queue.
 pub(super) fn most(summary: &Summary, quantity: Quantity) -> Option<f64> {
     let rows = summary.queues();
     let of = rows.iter().filter(|row| row.quantity == quantity).filter_map(|row| row.max);
@@ -75,7 +75,7 @@ pub(super) fn number(summary: &Summary, quantity: Quantity) -> Option<f64> {
     of.filter_map(|row| row.number).reduce(|all, one| all + one)
 }
 
-/// The messages that came for collective operations, as PERUSE tells.
+/// The messages of collective operations, according to PERUSE.
 pub(super) fn messages_of_collectives(summary: &Summary) -> Option<f64> {
     let rows = summary.messages.iter().flat_map(|of| &of.metrics);
     let mut came = rows
@@ -100,7 +100,7 @@ pub(super) fn waiting(summary: &Summary, function: &str) -> Option<f64> {
     Some(summary.waiting.iter().find(|of| of.function == function)?.waiting_s)
 }
 
-/// What of the run all ranks were in MPI.
+/// The share of the run that all ranks spent in MPI.
 pub(super) fn share_of_mpi(summary: &Summary) -> Option<f64> {
     Some(summary.in_mpi.as_ref()?.share.avg)
 }

@@ -1,4 +1,4 @@
-//! `gyan run`, in front of the launcher and behind it.
+//! `gyan run`, starting the launcher and started by it.
 
 use std::ffi::OsString;
 use std::fs;
@@ -39,13 +39,13 @@ fn in_front_of_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
     }
 }
 
-/// The values of options are programs too, and what is not known as an option, or hides the program in a file, leaves
+/// Values of options may be programs too; an unknown option, or one that hides the program in a file, leaves
 /// the name to rank 0.
 #[test]
 fn the_directory_has_the_name_of_the_program_whatever_the_options_of_the_launcher() {
     for (mpi, options) in [
         (OPENMPI, &["--mca", "plm_rsh_agent", "/bin/true"][..]),
-        // Left out of the table of options.
+        // Missing from the table of options.
         (OPENMPI, &["--display-topo"]),
         (MPICH, &["-launcher", "fork", "-launcher-exec", "/bin/true"]),
         // The program is in this file.
@@ -73,7 +73,7 @@ fn the_directory_has_the_name_of_the_program_whatever_the_options_of_the_launche
     }
 }
 
-/// Others may still write to where the profiles of a run are that did not end as a whole.
+/// If a run did not end completely, ranks may still write to its directory.
 #[test]
 fn a_run_that_is_killed_keeps_the_name_that_it_began_with() {
     let here = TempDir::new().unwrap();
@@ -216,7 +216,7 @@ fn each_rank_of_an_mpmd_job_has_its_profile() {
     }
 }
 
-/// The value of a setting in the environment of the ranks, as rank 0 has recorded it.
+/// The value of a setting in the environment of the ranks, as recorded by rank 0.
 fn recorded(directory: &Path, name: &str) -> Option<String> {
     let profile = &profiles(directory, 2)[0];
     let cvar = profile.cvars.iter().find(|cvar| cvar.name == name)?;
@@ -265,7 +265,7 @@ fn it_runs_a_program_again_and_again_in_turn_with_settings_and_stops_where_one_f
     let here = TempDir::new().unwrap();
     let outcome = gyan_run(MPICH, &here, &["-o", "runs", "--repeat", "3"], 1, &["exit_code", "3"]);
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
-    let told = "gyan: run 1 of 3 ended with code 3, so no other was started; its profiles are in runs/run-1\n";
+    let told = "gyan: run 1 of 3 ended with code 3, so no more were started; its profiles are in runs/run-1\n";
     assert!(outcome.stderr.contains(told), "{}", outcome.stderr);
     assert!(!here.path().join("runs/run-2").exists());
 }

@@ -1,4 +1,4 @@
-//! Another tool that comes before gyan: what it keeps from gyan is told, and nothing else.
+//! Another tool that comes before gyan: calls that it hides from gyan are reported, and nothing else.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ struct Seen {
 fn seen(mpi: Mpi, program: &[&str], preload: &[&Path]) -> Seen {
     let here = TempDir::new().unwrap();
     let mut words = mpi.mpirun(RANKS);
-    // Only for the ranks: a tool that is linked with an MPI is nothing for other processes.
+    // Only for the ranks: a tool that is linked with an MPI must not be in other processes.
     words.extend(["env".to_owned(), format!("LD_PRELOAD={}", preloaded(preload))]);
     words.extend(program.iter().map(|word| (*word).to_owned()));
     let place = here.path().join("out");
@@ -49,7 +49,7 @@ fn text(path: &Path) -> String {
 }
 
 impl Seen {
-    /// The sentence is in every profile, at the top of the report, and in the data; no share is told.
+    /// The sentence is in every profile, at the top of the report, and in the data; no share is stated.
     fn tells(&self, parts: &[&str], what: &str) {
         for profile in &self.profiles {
             let told: Vec<&String> = of_order(&profile.warnings).collect();
@@ -133,7 +133,7 @@ fn nothing_is_told_of_a_tool_that_hands_its_calls_on_or_comes_after_gyan() {
     }
 }
 
-/// The functions that a tool defines are no matter while the program calls none of them.
+/// The functions that a tool defines do not matter if the program calls none of them.
 #[test]
 fn nothing_is_told_of_functions_that_the_program_does_not_call() {
     for mpi in MPIS {
@@ -188,7 +188,7 @@ fn a_tool_in_front_is_told_in_python() {
     }
 }
 
-/// `gyan run` puts gyan before what the user preloads; a script between can turn that round.
+/// `gyan run` puts gyan before what the user preloads; a script in between can reverse that.
 #[test]
 fn the_first_screen_of_a_run_tells_it_and_doctor_does_before_any_run() {
     for mpi in MPIS {

@@ -1,4 +1,4 @@
-//! What `scripts/install` puts in place works from there, also at link time.
+//! Everything that `scripts/install` installs works from there, also at link time.
 
 use std::path::Path;
 use std::process::Command;

@@ -27,7 +27,7 @@ fn name(directory: &Path) -> &str {
     directory.file_name().unwrap().to_str().unwrap()
 }
 
-/// The profiles in `directory` are of `ranks` and count what the program counted in `here`.
+/// Checks that the profiles in `directory` are of `ranks` and count what the program counted in `here`.
 fn assert_exact(here: &Path, directory: &Path, ranks: &[u32]) {
     let profiles = profiles(directory, ranks.len());
     let found: Vec<u32> = profiles.iter().map(|profile| profile.rank).collect();
@@ -41,7 +41,7 @@ fn assert_exact(here: &Path, directory: &Path, ranks: &[u32]) {
     }
 }
 
-/// `gyan report`, and its words about what is missing.
+/// `gyan report`, and its remarks about what is missing.
 fn report(directory: &Path) -> Outcome {
     run(gyan().arg("report").arg(directory))
 }
@@ -52,8 +52,8 @@ fn succeed(command: &mut Command) -> Outcome {
     outcome
 }
 
-/// What a program that spawns left in a new directory. MPICH 5 over UCX fails in there now and then on a busy machine,
-/// without gyan as well (docs/mpi-libraries.md): then it is run once more.
+/// The files that a spawning program left in a new directory. MPICH 5 over UCX sometimes fails there on a busy
+/// machine, even without gyan (docs/mpi-libraries.md): then it is run once more.
 fn spawned(
     words: &[String],
     settings: impl Fn(&Path) -> Vec<(&'static str, PathBuf)>,
@@ -183,7 +183,7 @@ fn gyan_in_one_of_two_programs_has_profiles_of_its_ranks_alone() {
     }
 }
 
-/// Intel MPI spawns when its user has said so; elsewhere it means nothing.
+/// Intel MPI spawns only with this setting; elsewhere it has no meaning.
 const TO_SPAWN: (&str, &str) = ("I_MPI_SPAWN", "on");
 
 #[test]
@@ -249,7 +249,7 @@ fn spawned_processes_stay_within_the_output_directory_that_the_user_chose() {
 
 #[test]
 fn a_process_without_a_launcher_spawns_as_without_gyan() {
-    // Those of MPICH 4.0 cannot: their launcher does not know the words that they start it with.
+    // Those of MPICH 4.0 cannot: their launcher does not know the options that they start it with.
     for mpi in ["openmpi4", "openmpi5", "mpich5"].map(mpi) {
         let words = mpi.alone(&mpi.program("spawn"));
         let (here, _) = spawned(&words, |_| vec![("LD_PRELOAD", libgyan())]);
@@ -313,7 +313,7 @@ fn two_programs_that_one_rank_runs_after_each_other_keep_their_profiles() {
     assert_eq!((name(&inner), profiles(&inner, 2).len()), ("again-2", 2));
 }
 
-/// What srun needs for the programs of an MPI.
+/// The srun options for the programs of an MPI.
 const SRUN: [(&str, &str); 2] = [("mpich4", "--mpi=pmi2"), ("openmpi4", "--mpi=pmix")];
 
 /// The same for every one.
@@ -329,7 +329,7 @@ fn under_srun_the_library_is_in_the_ranks_and_nowhere_else() {
             let here = TempDir::new().unwrap();
             let program = mpi.program("exit_code").display().to_string();
             let srun = || {
-                // Quiet: it may have to wait for the end of an earlier job, and say so.
+                // Quiet, because it may have to wait for an earlier job to end, and would say so.
                 let words = ["srun", "-Q", plugin, "-n", "2", &program, code];
                 let mut command = slurm.command(&words);
                 command.current_dir(&here);
@@ -433,7 +433,7 @@ fn each_step_and_each_mpirun_of_a_batch_job_is_a_run() {
             libgyan().display()
         );
         fs::write(here.path().join("script"), script).unwrap();
-        // Its own --wait looks every few seconds.
+        // Its own --wait polls every few seconds.
         let words = ["sbatch", "--parsable", "-n", "2", "-o", "out", "script"];
         let job = succeed(slurm.command(&words).current_dir(&here)).stdout;
         let state = slurm.end_of_job(job.trim());

@@ -1,4 +1,5 @@
-//! What the ranks ran on: processors that they are bound to, what they used, and what of the host is recorded.
+//! What the ranks ran on: the processors that they are bound to, what they used, and what is recorded of the
+//! host.
 
 use std::fs;
 use std::path::Path;
@@ -7,14 +8,14 @@ use gyan_results::{Ending, Machine, Ranges, RankProfile, Resources, Summary};
 
 use crate::common::{BED, MPICH, MPIS, Mpi, OPENMPI, Profiled, gyan, lives, run};
 
-/// Binds each rank to one of the processors in the first argument, in turns, and becomes the other arguments.
+/// Binds each rank to one of the processors in the first argument, in turn, and executes the other arguments.
 const BOUND: &str = "set -- $@; list=$1; shift; for rank in $OMPI_COMM_WORLD_RANK $PMI_RANK $PMIX_RANK; do \
                      number=$((rank % $(echo $list | tr : '\\n' | wc -l) + 1)); \
                      exec taskset -c $(echo $list | cut -d: -f$number) \"$@\"; done; exit 1";
 /// Intel MPI would bind the ranks itself, in `MPI_Init`.
 const UNPINNED: (&str, &str) = ("I_MPI_PIN", "off");
 
-/// Two processors that this process may run on, when there are two.
+/// Two processors that this process may run on, if there are two.
 fn two_processors() -> Option<[u32; 2]> {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:")).unwrap();
@@ -26,7 +27,7 @@ fn two_processors() -> Option<[u32; 2]> {
     two.try_into().ok()
 }
 
-/// A run of a program whose ranks are bound to these sets of processors, in turns.
+/// A run of a program whose ranks are bound to these sets of processors, in turn.
 fn bound(mpi: Mpi, ranks: usize, sets: &[String], settings: &[(&str, &str)]) -> Profiled {
     let program = mpi.program("receives").display().to_string();
     let sets = sets.join(":");
@@ -104,7 +105,7 @@ fn ranks_on_one_core_are_told_while_another_has_none() {
     });
     let placement = &summary.placements[0];
     assert!(placement.is_oversubscribed, "{placement:?}");
-    // A host with one core has none that is free.
+    // A host with one core has no free one.
     let is_alone = share_a_core && machine.cores == Some(1);
     assert_eq!(placement.crowded.is_none(), is_alone, "{placement:?}");
     if let Some(crowded) = &placement.crowded {

@@ -1,4 +1,4 @@
-//! `gyan doctor` names what keeps libgyan.so from a program on clusters, and what it says to do about it helps: a
+//! `gyan doctor` names what keeps libgyan.so from a program on clusters, and its remedy helps: a
 //! file that no loader can load, Slurm's exports, containers.
 
 use std::fs;
@@ -81,7 +81,7 @@ fn a_library_that_this_machine_cannot_load_is_an_obstacle_before_anything_is_sta
     }
 }
 
-/// What `doctor` says of the same library when it sees nothing in its file: the loader's own words.
+/// What `doctor` says about the same library when it cannot read the file: the loader's own words.
 #[test]
 fn a_library_on_a_file_system_that_is_mounted_noexec_is_an_obstacle() {
     let here = TempDir::new().unwrap();
@@ -107,14 +107,14 @@ fn a_library_on_a_file_system_that_is_mounted_noexec_is_an_obstacle() {
         &found,
         &["libgyan.so: ", "is on a file system that is mounted noexec", "set GYAN_LIBRARY to it"],
     );
-    // A program is as without gyan, but for the loader's line.
+    // A program runs as without gyan, except for the loader's line.
     let preload = format!("LD_PRELOAD={}", library.display());
     let outcome = run(&mut with(["env", &preload, "sh", "-c", "exit 3"].map(str::to_owned).into()));
     assert_eq!(outcome.code, 3, "{}", outcome.stderr);
     says(&outcome.stderr, &["cannot be preloaded (failed to map segment"]);
 }
 
-/// A command on the way that is started where the file system is another one.
+/// A command on the way that starts in a different file system.
 #[test]
 fn a_library_that_cannot_be_loaded_where_the_ranks_are_is_told_in_the_loaders_words() {
     let here = TempDir::new().unwrap();
@@ -252,7 +252,7 @@ fn in_a_container_the_library_is_missing_until_it_is_brought_along() {
         &text_of,
         &["start: no program in the container of ch-run loads libgyan.so", "harmless", &bind],
     );
-    // What it says to do.
+    // Its remedy.
     fs::create_dir_all(image.join(outside.path().strip_prefix("/").unwrap())).unwrap();
     let bring_along: Vec<String> = bind.split(' ').map(str::to_owned).collect();
     let (code, diagnosis) = diagnosis(&mut found(&bring_along));
@@ -275,6 +275,6 @@ fn what_a_shell_preloads_into_everything_is_a_note() {
         .map(|check| check.finding.as_str())
         .collect();
     let [gone, everything] = notes[..] else { panic!("{notes:?}") };
-    says(gone, &["/nonexistent/libother.so, which is not there"]);
+    says(gone, &["/nonexistent/libother.so, which does not exist"]);
     says(everything, &["of this shell has libgyan.so", "without MPI it does nothing there"]);
 }

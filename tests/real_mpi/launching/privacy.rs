@@ -1,4 +1,4 @@
-//! Who may look into a profile, and what is not in it.
+//! Who may read a profile, and what is not in it?
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -72,7 +72,7 @@ fn gyan_run_makes_a_directory_of_its_own_with_the_same_mode() {
 
 #[test]
 fn nothing_of_the_environment_is_in_a_profile_but_the_id_of_the_job_and_gyans_settings() {
-    // As names of tokens are, and as those that gyan or an MPI looks for are.
+    // Names like those of tokens, and like those that gyan or an MPI looks for.
     let secrets = [
         "API_TOKEN",
         "AWS_SECRET_ACCESS_KEY",
@@ -160,7 +160,7 @@ fn a_program_with_raised_privileges_never_notices() {
     }
 }
 
-/// Linked with libgyan.so, it cannot do without it; but it takes no order to write files.
+/// Linked with libgyan.so, it cannot run without it, but it ignores settings to write files.
 #[test]
 fn a_program_with_raised_privileges_tells_gyan_doctor_nothing() {
     let here = TempDir::new().unwrap();

@@ -1,10 +1,10 @@
-//! A Slurm of one node for as long as a test needs it: what runs on the machine already is not
-//! touched. Debian's packages slurm-wlm and munge; no systemd and no configuration of the system.
+//! A single-node Slurm for as long as a test needs it: whatever already runs on the machine is not touched.
+//! Debian's packages slurm-wlm and munge; no systemd and no configuration of the system.
 //!
-//! It listens on one address, that of this machine's name, because Slurm's programs can be bound to
-//! no other: loopback on a machine, in a container often the address of the container. Where the
-//! name means 127.0.1.1, as in Debian's installer, srun alone listens on all, because it is called
-//! back at 127.0.0.1. Nobody without the key of this munged is let in.
+//! It listens on one address, that of this machine's name, because Slurm's programs cannot be bound to any
+//! other: loopback on a machine, in a container often the address of the container. If the name means
+//! 127.0.1.1, as in Debian's installer, only srun listens on all addresses, because it is called back at
+//! 127.0.0.1. Only clients with the key of this munged are admitted.
 
 use std::fs::{self, File};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, ToSocketAddrs};
@@ -22,8 +22,8 @@ use crate::common::{comes_true, command, root, run};
 /// No daemon takes longer to start or to end.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// The three daemons. Dropping it ends them, also when the test failed; when the test is killed
-/// the kernel does.
+/// The three daemons. Dropping it ends them, even if the test failed; if the test is killed, the kernel ends
+/// them.
 pub(crate) struct Slurm {
     /// In the order of their start.
     daemons: Vec<Child>,
@@ -37,7 +37,7 @@ impl Slurm {
     pub(crate) fn start() -> Slurm {
         let directory = TempDir::new().unwrap();
         let path = directory.path();
-        // Munge's clients have to reach its socket.
+        // Munge's clients must reach its socket.
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
         for name in ["state", "spool"] {
             fs::create_dir(path.join(name)).unwrap();
@@ -63,7 +63,7 @@ impl Slurm {
         slurm
     }
 
-    /// A munged of its own, with a key of its own, as this user: the system's may run or not.
+    /// Its own munged, with its own key, as this user: the system's may or may not be running.
     fn start_munged(&mut self) {
         let file = |name: &str| self.directory.path().join(name);
         let mut key = vec![0; 1024];
@@ -89,7 +89,7 @@ impl Slurm {
         let path = format!("/usr/sbin/{}", words[0]);
         assert!(Path::new(&path).exists(), "{path}: not there; scripts/packages slurm-wlm munge");
         let log = File::create(self.directory.path().join(format!("{}.out", words[0]))).unwrap();
-        // The kernel ends it with the thread of the test, which Drop cannot when that is killed.
+        // The kernel ends it with the test's thread, since Drop does not run if that is killed.
         let mut daemon = Command::new("setpriv");
         daemon.args(["--pdeathsig", "TERM", &path]).args(&words[1..]);
         for (name, _) in std::env::vars_os() {
@@ -113,7 +113,7 @@ impl Slurm {
         outputs.map(|path| fs::read_to_string(path).unwrap_or_default()).collect()
     }
 
-    /// Waits for a batch job; the state that it ended in.
+    /// Waits for a batch job; returns its final state.
     pub(crate) fn end_of_job(&self, job: &str) -> String {
         let state = || {
             let words = ["squeue", "-h", "-t", "all", "-j", job, "-o", "%T"];
@@ -168,8 +168,8 @@ fn address_of(host: &str) -> IpAddr {
     address.unwrap_or_else(|| panic!("{host}: has no address; add it to /etc/hosts"))
 }
 
-/// Two ports that nobody listens at, below those that connections get (`ip_local_port_range`): one of these
-/// may be gone before the server listens.
+/// Two ports without listeners, below those used for connections (`ip_local_port_range`): one of these may be
+/// taken before the server listens.
 fn free_ports(address: IpAddr) -> [u16; 2] {
     let is_free = |port| TcpListener::bind((address, port)).is_ok();
     let first = 20_000 + u16::try_from(std::process::id() % 10_000).unwrap();

@@ -10,7 +10,7 @@ use crate::fakempi::Faked;
 
 const ON: [(&str, &str); 1] = [("GYAN_EVENTS", "mpi_t")];
 
-/// What MPICH has when it is configured with events, as far as its elements can be read.
+/// Events like those of MPICH when configured with them, with elements that can be read.
 const QUEUE: &str = "
     source RECVQ
     event unexp_message_enqueued RECVQ elements MPI_INT@0 MPI_INT@4 is enqueued
@@ -57,7 +57,7 @@ fn every_instance_is_counted_from_any_context() {
     assert_eq!(profile.coverage.events, Vec::<String>::new());
     assert!(profile.messages.is_empty());
     assert_eq!(run.outcome.notices().len(), 1, "{}", run.outcome.stderr);
-    // Everything is given back.
+    // Everything is freed.
     assert_eq!(run.lines("freed").len(), 3);
     assert!(profile.overhead.events_s > 0.0);
 }
@@ -215,7 +215,7 @@ fn a_peer_is_the_process_that_its_communicator_means() {
     };
     let bound = QUEUE.replace("elements", "bind MPI_COMM elements");
     for script in [QUEUE, &bound] {
-        // The same processes in another communicator are the same.
+        // The same processes in another communicator count as the same.
         let profile = Faked::run(script, &arguments, &ON).profile();
         assert_eq!(unexpected(&profile), (7, 0));
         // Others are not.
@@ -245,7 +245,7 @@ fn mpichs_event_that_kills_when_it_is_read_is_not_read() {
     assert_eq!((messages.peers.len(), messages.without_peer), (0, 6));
     let [sentence] = profile.coverage.events.as_slice() else { panic!("{:?}", profile.coverage) };
     assert!(sentence.contains("unexp_message_dequeued"), "{sentence}");
-    // It does kill: of a library that is not known to do so it is read.
+    // It does kill: it is read in a library that is not known for that.
     let unknown = script.replace("library MPICH Version: 4.0.2", "");
     let dead = Faked::run(&unknown, &["fake_events", "0", "6"], &ON);
     assert_eq!(dead.outcome.code, 128 + 11, "{}", dead.outcome.stderr);

@@ -1,8 +1,8 @@
-//! What PERUSE tells of messages is what programs count that register callbacks of their own.
+//! PERUSE's numbers in gyan equal those of programs that register their own callbacks.
 //!
-//! Each program does the same work with its own callbacks and without gyan, and without them under
-//! gyan. Timing decides neither what is unexpected nor how long a queue gets, so the numbers are the
-//! same; times are not, but they cannot be longer than the run.
+//! Each program does the same work with its own callbacks and without gyan, then without them under gyan.
+//! Timing affects neither what is unexpected nor how long a queue gets, so the numbers are the same. Times
+//! differ, but they cannot be longer than the run.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +53,7 @@ fn told(profile: &RankProfile) -> &Messages {
     messages
 }
 
-/// Number, largest and mean of a metric that a program names; zeros where nothing was measured.
+/// Number, largest and mean of a metric that a program names; zeros if nothing was measured.
 fn measured(profile: &RankProfile, traffic: &str, name: &str) -> (u64, f64, f64) {
     let traffic = if traffic == "program" { Traffic::Program } else { Traffic::Collectives };
     let metrics = &told(profile).metrics;
@@ -68,14 +68,14 @@ fn assert_close(one: f64, other: f64, what: &str) {
     assert!((one - other).abs() < 1e-6, "{what}: {one} and {other}");
 }
 
-/// What gyan says of `profile` is what the program counted on that rank.
+/// Checks that `profile` equals what the program counted on that rank.
 fn assert_same(profile: &RankProfile, counts: &Counts, what: &str) {
     for ((traffic, name), (n, max, mean)) in counts {
         let what = format!("{what}, rank {}: {traffic} {name}", profile.rank);
         let (told_n, told_max, told_mean) = measured(profile, traffic, name);
         let of_queue = ["_UNEX_Q", "_POSTED_Q", "TO_MATCH"].iter().any(|part| name.contains(part));
         if traffic == "collectives" && of_queue {
-            // What of the library's own messages is unexpected is a matter of time.
+            // Which of the library's own messages are unexpected depends on timing.
             continue;
         }
         assert_eq!(told_n, *n, "{what}");
@@ -90,7 +90,7 @@ fn assert_same(profile: &RankProfile, counts: &Counts, what: &str) {
     }
 }
 
-/// What the programs count by themselves is what they sent: the truth is one.
+/// What the programs count themselves is what they sent: there is only one truth.
 #[test]
 fn callbacks_of_a_program_count_what_it_sends() {
     let count = |counts: &Counts, name: &str| counts[&("program".to_owned(), name.to_owned())].0;
@@ -144,7 +144,7 @@ fn all_metrics_of_the_specifications_profiler_are_those_that_its_code_finds() {
     }
 }
 
-/// A peer's row as the program writes it.
+/// A peer's row in the form that the program writes.
 fn row(queues: &PeerQueues) -> Vec<String> {
     let PeerQueues { peer, posted, posted_max, posted_mean, .. } = queues;
     let peer = peer.map_or("any".to_owned(), |peer| peer.to_string());
@@ -212,7 +212,7 @@ fn callbacks_of_several_threads_at_once_lose_nothing() {
     assert_eq!(measured(profile, "program", "N_POSTED_Q_LEN").0, 0);
 }
 
-/// A second registration takes the place of the first, so gyan must not come behind the program.
+/// A second registration replaces the first, so gyan must not register after the program.
 #[test]
 fn a_program_that_uses_peruse_itself_counts_the_same_under_gyan() {
     let without = own("peruse_profiler", 3);

@@ -23,7 +23,7 @@ const SPC_QUEUE: &str = "runtime_spc_OMPI_SPC_UNEXPECTED_IN_QUEUE";
 struct Queue {
     mpi: Mpi,
     variable: &'static str,
-    /// What it takes that the library counts.
+    /// The settings that make the library count.
     settings: &'static [(&'static str, &'static str)],
     /// Whether it is the one that `umq` means.
     is_usual: bool,
@@ -84,7 +84,7 @@ fn calls(run: &Profiled) -> Vec<Call> {
     lines.map(call).collect()
 }
 
-/// What is to be found of a site.
+/// The expected data of a site.
 #[derive(Debug, Eq, Ord, PartialEq, PartialOrd)]
 struct Found {
     function: String,
@@ -99,8 +99,8 @@ struct Found {
 fn expected(calls: &[Call], threshold: u64) -> Vec<Found> {
     let mut lines: BTreeMap<u32, Found> = BTreeMap::new();
     for call in calls.iter().filter(|call| call.waiting > threshold) {
-        // Any source and tag, and no status, or one of Fortran, which is not looked into; a matched
-        // receive names neither.
+        // Any source and tag, and no status, or a Fortran status, which is not read; a matched receive names
+        // neither.
         let of_any = ["receive_anonymous", "receive_any of Fortran"].contains(&call.site.as_str());
         let unknown = of_any || ["MPI_Mrecv", "MPI_Imrecv"].contains(&call.function.as_str());
         let found = lines.entry(call.line).or_insert_with(|| Found {
@@ -199,7 +199,7 @@ fn the_worst_hit_says_which_message_and_where() {
                 let fits = candidates.iter().any(|call| call.communicator == *communicator);
                 assert!(fits, "{what}");
             }
-            // Of a communicator the variable has an element for each rank, and all come from one; a
+            // A variable of a communicator has an element for each rank, and all messages come from one; a
             // matched receive does not say which communicator.
             let has_one = queue.of_communicator && site.worst.communicator.is_some();
             assert_eq!(site.worst.longest_from, has_one.then_some(1), "{what}");
@@ -238,7 +238,7 @@ fn a_stack_has_the_programs_frames_and_each_way_to_the_call_once() {
         }
         let all = watch.sites.iter().find(|site| site.worst.value == 13).unwrap();
         assert_eq!(all.stacks.len(), 2, "{:?} {all:?}", queue.mpi);
-        // From 13 down to 2, and by the detour from 10.
+        // From 13 down to 2, and via the detour from 10.
         assert_eq!(all.stacks.iter().map(|stack| stack.hits).collect::<Vec<_>>(), [12, 9]);
     }
 }
@@ -260,7 +260,7 @@ fn is_in(frame: &Value, file: &str, line: u32, function: &str) -> bool {
         && frame["function"] == function
 }
 
-/// The report has each line of the program that is a hit, with all hits there, and no other.
+/// The report has exactly the lines of the program with hits, each with all of them.
 fn assert_lines(run: &Profiled, file: &str, threshold: u64, what: &str) -> Vec<Value> {
     let mut lines: BTreeMap<(u32, String), u64> = BTreeMap::new();
     for call in calls(run).into_iter().filter(|call| call.waiting > threshold) {
@@ -373,7 +373,7 @@ fn receives_of_several_threads_are_counted_each() {
             if queue.of_communicator {
                 assert_eq!((watch.hits, watch.max), (least, 40), "{what}");
             } else {
-                // What waits for the other threads waits here, too.
+                // Messages that wait for the other threads count here, too.
                 assert!(watch.hits >= least && watch.hits <= 100, "{what}: {}", watch.hits);
                 assert!(watch.max >= 40 && watch.max <= 100, "{what}: {}", watch.max);
             }
@@ -429,7 +429,7 @@ fn what_is_no_threshold_is_a_warning_that_names_it() {
     }
 }
 
-/// `gyan run` hands both on, and one run can have both.
+/// `gyan run` passes both on, and one run can have both.
 #[test]
 fn one_run_is_watched_and_listens_to_events() {
     let here = TempDir::new().unwrap();

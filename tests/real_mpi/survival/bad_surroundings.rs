@@ -1,4 +1,4 @@
-//! Where the profiles cannot be written, the application does not notice.
+//! If the profiles cannot be written, the application does not notice.
 
 use std::fs::{self, File};
 use std::path::Path;
@@ -13,11 +13,11 @@ use crate::common::{
 };
 use crate::faults::inject;
 
-/// Of the table of faults.
+/// From the table of faults.
 const GROUP: &str = "surroundings";
 const ONE_LINE: &str = "the same exit code and output as without gyan, and one line";
 
-/// Without gyan and with it; `temporary`: where profiles go that cannot be written to `output`.
+/// Runs without gyan and with it; `temporary`: where profiles go that cannot be written to `output`.
 fn with_output(mpi: Mpi, output: &Path, temporary: &Path) -> (Outcome, Outcome) {
     let mut words = mpi.mpirun(2);
     words.extend([mpi.program("exit_code").display().to_string(), "0".into()]);
@@ -29,7 +29,7 @@ fn with_output(mpi: Mpi, output: &Path, temporary: &Path) -> (Outcome, Outcome) 
     (bare, with)
 }
 
-/// The profiles that a line says are elsewhere.
+/// The profiles that are elsewhere according to a line.
 fn are_elsewhere(line: &str, ranks: usize) {
     let (_, directory) = line.rsplit_once(" are in ").unwrap_or_else(|| panic!("{line}"));
     profiles(Path::new(directory), ranks);
@@ -58,11 +58,11 @@ fn an_output_directory_that_cannot_be_made() {
     }
 }
 
-/// A small file system of its own, for as long as this lives.
+/// A small separate file system, for as long as this lives.
 struct Disk(TempDir);
 
 impl Disk {
-    /// None where file systems cannot be mounted.
+    /// None if file systems cannot be mounted.
     fn new(options: &str) -> Option<Disk> {
         let directory = TempDir::new().unwrap();
         let mut mount = Command::new("mount");
@@ -75,7 +75,7 @@ impl Disk {
         None
     }
 
-    /// Room for `left` bytes is all that it has.
+    /// Leaves room for only `left` bytes.
     fn fill(&self, left: usize) {
         let filler = self.0.path().join("filler");
         assert!(fs::write(&filler, vec![0; 1 << 20]).is_err());
@@ -108,7 +108,7 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
     let Some(disk) = Disk::new("size=64k") else { return };
     let output = disk.0.path().join("profile");
     fs::create_dir(&output).unwrap();
-    // A page is there, for the beginning of a profile.
+    // There is room for a page, for the beginning of a profile.
     disk.fill(4096);
     for mpi in MPIS {
         let fault = inject(
@@ -134,7 +134,7 @@ fn a_disk_that_gets_full_while_the_profile_is_written() {
     }
 }
 
-/// What was asked for before stays, and is whole.
+/// The profile requested before stays, and is complete.
 #[test]
 fn a_disk_that_gets_full_while_the_program_runs() {
     let Some(disk) = Disk::new("size=256k") else { return };
@@ -201,7 +201,7 @@ fn a_link_in_the_place_of_a_profile_is_neither_followed_nor_replaced() {
         assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
         assert_eq!(fs::read_link(output.join("rank-000000.json")).unwrap(), precious);
         crate::common::profiles(&output.join("again-2"), 1);
-        assert!(with.stderr.contains("rank-000000.json: is no file of gyan's and stays"));
+        assert!(with.stderr.contains("rank-000000.json: is not one of gyan's files and stays"));
         fault.survived();
     }
 }
@@ -218,7 +218,7 @@ fn a_setting_that_makes_no_sense_is_one_line() {
             .env("GYAN_NOTICES", "warnings")
             .env("GYAN_ELEMENTS", "many"));
         assert_eq!(with.code, 0);
-        let expected = "gyan: GYAN_ELEMENTS=many: is no number of elements; ignored";
+        let expected = "gyan: GYAN_ELEMENTS=many: is not a number of elements; ignored";
         assert_eq!(with.notices(), [expected]);
     }
 }
@@ -259,7 +259,7 @@ fn clocks_that_differ_between_ranks() {
     }
 }
 
-/// The time of the day is set back while the program runs, or, which no system does, that since it started.
+/// The time of day is set back while the program runs, or, which no system does, the monotonic clock.
 #[test]
 fn clocks_that_go_backwards() {
     for mpi in MPIS {

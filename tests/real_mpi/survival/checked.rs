@@ -7,8 +7,8 @@ use tempfile::TempDir;
 
 use crate::common::{MPICH, MPIS, Profiled, command, counts, libgyan, profiles, run};
 
-/// Whether it is libgyan's: whose is the innermost frame that is not of the checker or the C library? MPI
-/// libraries have errors of their own, further in.
+/// Whether it is libgyan's: who owns the innermost frame outside the checker and the C library? MPI libraries
+/// have errors of their own, further in.
 fn is_ours(error: &str) -> bool {
     let stack = error.split("</stack>").next().unwrap();
     let mut objects = stack.split("<obj>").skip(1).filter_map(|rest| rest.split("</obj>").next());
@@ -17,8 +17,8 @@ fn is_ours(error: &str) -> bool {
     found.is_some_and(|object| object.contains("libgyan.so"))
 }
 
-/// Each error that memcheck finds is an element with its stacks, and each frame has its object. In this
-/// form it always looks for leaks, too, of which the loader has some: gyan closes no library that it found.
+/// Each error that memcheck finds is an element with its stacks, and each frame has its object. In this mode it
+/// always looks for leaks, too, and the loader has some: gyan never closes libraries.
 fn errors(report: &str) -> impl Iterator<Item = &str> {
     let errors = report.split("<error>").skip(1).filter_map(|rest| rest.split("</error>").next());
     errors.filter(|error| !error.contains("<kind>Leak_"))
@@ -43,7 +43,7 @@ fn memcheck_finds_no_error_of_libgyan() {
         checked.current_dir(&here).env("LD_PRELOAD", libgyan()).env("GYAN_OUTPUT", &output);
         let checked = run(&mut checked);
         assert_eq!(checked.code, 0, "{program:?}: {}", checked.stderr);
-        // gyan was there, from the start to the end.
+        // gyan was active from start to end.
         assert_eq!(profiles(&output, 1)[0].end.how, Ending::Finalize);
         let report = std::fs::read_to_string(report).unwrap();
         assert!(report.contains("<state>FINISHED</state>"), "{program:?}: {report}");

@@ -1,5 +1,5 @@
-//! How programs end, and that they end with gyan as they do without: the same exit code, the same output,
-//! but for one line of gyan's.
+//! Programs end with gyan as they do without: the same exit code and the same output, except for one line of
+//! gyan's.
 
 use std::path::Path;
 
@@ -14,7 +14,7 @@ use crate::faults::inject;
 const MPIS: [Mpi; 2] = [OPENMPI, MPICH];
 const RANKS: usize = 2;
 
-/// Of the table of faults.
+/// From the table of faults.
 const GROUP: &str = "endings";
 const AS_WITHOUT: &str = "the exit code and the program's output are as without gyan";
 const AND_COUNTED: &str = "as without gyan, and every call is counted";
@@ -22,9 +22,9 @@ const AND_COUNTED: &str = "as without gyan, and every call is counted";
 /// What a program that ends in one way leaves.
 struct Way {
     arguments: &'static [&'static str],
-    /// How the ranks end that leave a profile. Those that are killed leave their live files.
+    /// How the ranks that leave a profile end. Those that are killed leave their live files.
     how: (Ending, i32),
-    /// The least of them that leave a profile. Launchers kill the others.
+    /// The least number that leave a profile. Launchers kill the others.
     ranks: usize,
 }
 
@@ -34,10 +34,10 @@ const fn way(arguments: &'static [&'static str], how: (Ending, i32), ranks: usiz
 
 const FINALIZE: (Ending, i32) = (Ending::Finalize, 0);
 const KILLED: (Ending, i32) = (Ending::Killed, 0);
-/// How long Open MPI 4 waits for the ranks that are left when one ends with another code than 0, even where
-/// none is left. Two seconds otherwise.
+/// How long Open MPI 4 waits for the remaining ranks when one ends with a code other than 0, even if none is
+/// left. The default is two seconds.
 const A_SECOND_IS_LEFT: (&str, &str) = ("OMPI_MCA_odls_base_sigkill_timeout", "1");
-/// Enough that what is known is written down at each of the few calls.
+/// Large enough that a snapshot is taken at each of the few calls.
 const AT_ONCE: [(&str, &str); 1] = [("GYAN_BUDGET", "100%")];
 
 const WAYS: [Way; 20] = [
@@ -64,8 +64,7 @@ const WAYS: [Way; 20] = [
     way(&["fork-exec"], FINALIZE, 2),
 ];
 
-/// How a run ended: with which code, and the lines of the program without the launcher's, which have process
-/// numbers in them.
+/// How a run ended: its code, and the lines of the program without the launcher's, which contain process ids.
 fn end_of(run: &Profiled) -> (i32, Vec<String>) {
     let own = ["rank ", "handled", "5 before", "cancelled", "not cancelled", "worked: ", "goes on"];
     let lines = run.outcome.stdout.lines();
@@ -75,9 +74,9 @@ fn end_of(run: &Profiled) -> (i32, Vec<String>) {
     (run.outcome.code, lines)
 }
 
-/// A run `with` gyan that ends as one `without` does. What a launcher makes of an end may be chance: MPICH's
-/// gives the code of the rank that left or that of the one which it killed then, and now and then 1 for a
-/// rank that left without `MPI_Finalize`. So each is tried again until an end comes about both ways.
+/// A run `with` gyan that ends as one `without` does. The launcher's exit code may be random: MPICH's returns
+/// the code of the rank that left or of one that it then killed, and sometimes 1 for a rank that left without
+/// `MPI_Finalize`. So each is repeated until an end occurs both ways.
 fn as_without(
     mpi: Mpi,
     what: &str,
@@ -108,8 +107,8 @@ fn preloaded(mpi: Mpi, file: &Path, arguments: &[&str], settings: &[(&str, &str)
     )
 }
 
-/// Each rank leaves a profile, `least` of them do, or a live file: both hold all that the program did before.
-/// The profiles.
+/// Each rank leaves a profile, at least `least` of them do, or a live file: both hold everything that the
+/// program did before. Returns the profiles.
 fn profiles_of_what_is_left(run: &Profiled, least: usize, what: &str) -> Vec<RankProfile> {
     let written = ranks_that_left(&run.directory).len();
     assert!((least..=RANKS).contains(&written), "{what}: {written} profiles");
@@ -142,7 +141,7 @@ fn a_program_ends_as_without_gyan_and_what_is_known_then_is_kept() {
     }
 }
 
-/// The library's own error message, and the code that comes of it.
+/// The library's own error message, and the resulting code.
 #[test]
 fn an_error_inside_mpi_ends_the_program_as_without_gyan() {
     for mpi in MPIS {
@@ -191,7 +190,7 @@ fn a_rank_that_hangs_is_killed_as_without_gyan() {
     }
 }
 
-/// Exceptions of C++ that an error handler throws through MPI and gyan.
+/// C++ exceptions that an error handler throws through MPI and gyan.
 #[test]
 fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
     for mpi in MPIS {
@@ -239,13 +238,13 @@ fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
     }
 }
 
-/// Where MPI makes many calls itself, gyan looks rarely whether one of them was left.
+/// When MPI makes many calls itself, gyan rarely checks whether one of them was left.
 #[test]
 fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
     for mpi in MPIS {
         let fault = inject(
             GROUP,
-            "`longjmp` behind many calls that MPI made itself",
+            "`longjmp` after many calls that MPI made itself",
             "the profile says how many calls may be missing",
         );
         let with = Profiled::run(mpi, RANKS, &["jumps", "0", "500"], &[]);

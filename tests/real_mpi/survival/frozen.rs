@@ -10,14 +10,14 @@ use super::live::{AT_ONCE, Waiting};
 use crate::common::{MPIS, comes_true, known_live, profiles, ranks_that_left, run};
 use crate::faults::inject;
 
-/// An ext4 in a file, for as long as this lives. While it is frozen, whoever writes to it waits and cannot be
-/// ended, as with a file server that is gone.
+/// An ext4 in a file, for as long as this lives. While it is frozen, any process that writes to it waits and
+/// cannot be killed, as with a file server that is gone.
 struct Disk {
     here: TempDir,
 }
 
 impl Disk {
-    /// None where there are no loop devices.
+    /// None if there are no loop devices.
     fn new() -> Option<Disk> {
         let here = TempDir::new().unwrap();
         let image = here.path().join("image");
@@ -48,7 +48,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // After a test that failed it is still frozen.
+        // After a failed test it is still frozen.
         run(Command::new("fsfreeze").arg("-u").arg(self.root()));
         comes_true(|| run(Command::new("umount").arg(self.root())).code == 0);
     }
@@ -83,7 +83,7 @@ fn a_program_goes_on_while_its_file_system_is_frozen_and_ends_in_time() {
         assert!(what.contains("not written within 1s (GYAN_WRITE_TIMEOUT)"), "{mpi:?}: {line}");
         profiles(Path::new(elsewhere), 2);
         disk.freeze("-u");
-        // What nobody waits for any more is done all the same.
+        // Work that nobody waits for any more is still done.
         assert!(ranks_that_left(&output).iter().eq(&[0, 1]), "{mpi:?}");
         profiles(&output, 2);
         assert!(!Path::new(elsewhere).exists(), "{mpi:?}");

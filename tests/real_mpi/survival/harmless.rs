@@ -36,8 +36,8 @@ fn programs_that_are_no_mpi_programs_never_notice() {
     assert_eq!(fs::read_dir(&directory).unwrap().count(), 0, "something was written");
 }
 
-/// The system calls of a program under a preloaded library, by name, from where the C library is loaded: what comes
-/// before is the loading of the library itself.
+/// The system calls of a program under a preloaded library, by name, starting when the C library is loaded:
+/// earlier ones load the library itself.
 fn system_calls(directory: &TempDir, library: &Path, settings: &[&str]) -> Vec<String> {
     let trace = directory.path().join("trace");
     let mut strace = command(&["strace", "-qq", "-o"]);
@@ -67,7 +67,7 @@ fn a_program_makes_no_system_call_more_than_with_an_empty_library() {
     for settings in [&[][..], &["GYAN_OUTPUT=x", "GYAN_DOCTOR_NOT=x"], &["GYAN_DOCTOR="]] {
         assert_eq!(system_calls(&directory, &libgyan(), settings), bare, "{settings:?}");
     }
-    // The same with the one setting: what a call more would look like.
+    // The same with the one setting: what an additional call would look like.
     let doctor = format!("GYAN_DOCTOR={}", directory.path().display());
     let noted = system_calls(&directory, &libgyan(), &[&doctor]);
     assert!(noted.len() > bare.len() && noted.iter().any(|call| call == "write"), "{noted:?}");
@@ -132,7 +132,7 @@ fn needed() -> Vec<String> {
 fn the_library_needs_nothing_but_the_c_library() {
     let needed = needed();
     assert!(needed.contains(&"libc.so.6".to_owned()), "{needed:?}");
-    // Its own loader, and what were libraries of their own before glibc 2.34.
+    // Its own loader, and the separate libraries of glibc before 2.34.
     let c_library = ["libc.so.6", "libdl.so.2", "libpthread.so.0"];
     for name in needed {
         assert!(c_library.contains(&&*name) || name.starts_with("ld-linux"), "{name}");
@@ -142,7 +142,8 @@ fn the_library_needs_nothing_but_the_c_library() {
     assert!(undefined.stdout.contains("dlsym"));
 }
 
-/// What is called at `exit` must be there then, also in a program that unloads what brought gyan along.
+/// Functions called at `exit` must still be loaded then, even in a program that unloads the library that loaded
+/// gyan.
 #[test]
 fn the_library_is_never_unloaded() {
     let dynamic = run(Command::new("readelf").arg("-dW").arg(libgyan())).stdout;
@@ -150,8 +151,8 @@ fn the_library_is_never_unloaded() {
     assert!(flags.is_some_and(|flags| flags.contains("NODELETE")), "{dynamic}");
 }
 
-/// Open MPI 4.1 lacks `MPI_Isendrecv_replace`. The program is linked with a library that has it, and runs
-/// with one that has not: what the loader says then, and the code that it ends with, is the same.
+/// Open MPI 4.1 lacks `MPI_Isendrecv_replace`. The program is linked with a library that has it, and runs with
+/// one that has not: the loader's message and the exit code are the same.
 #[test]
 fn a_function_that_the_mpi_lacks_ends_the_program_as_the_loader_does() {
     let directory = TempDir::new().unwrap();

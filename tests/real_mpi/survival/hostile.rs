@@ -1,5 +1,5 @@
-//! A hostile MPI: that of `tests/fakempi` with faults. Each is a row of a table, run under gyan with a
-//! program that must not notice; what became of each is written down for `docs/reliability.md`.
+//! A hostile MPI: that of `tests/fakempi` with faults. Each is a row of a table, run under gyan with a program
+//! that must not notice; the outcomes are recorded for `docs/reliability.md`.
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -13,7 +13,7 @@ use crate::faults::inject;
 
 const PROGRAM: [&str; 4] = ["fake_events", "5", "3", "2"];
 
-/// Every kind of crash, as the script calls it, and the signal that it is.
+/// Every kind of crash: its name in the script, and its signal.
 const CRASHES: [(&str, &str); 6] = [
     ("segv", "SIGSEGV"),
     ("bus", "SIGBUS"),
@@ -23,17 +23,17 @@ const CRASHES: [(&str, &str); 6] = [
     ("overflow", "SIGSEGV"),
 ];
 
-/// What it means that one is survived.
+/// What surviving one means.
 const CRASHED: &str = "the program goes on, the profile has what was known before";
 
-/// Three variables, of which the second is the one that has a fault.
+/// Three variables, the second of which has a fault.
 const THREE: &str = "
     pvar first COUNTER MPI_INT value 1
     pvar bad COUNTER MPI_INT value 2
     pvar last LEVEL MPI_INT value 3 continuous
 ";
 
-/// What can be known of a variable.
+/// How much is known of a variable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Known {
     Whole,
@@ -48,7 +48,7 @@ enum Known {
 }
 use Known::{End, Nothing, Skipped, Start, Unheard, Whole};
 
-/// Tries every row and writes down what became of it; then the first that failed fails the test.
+/// Tries every row and records the outcome; then the first failure fails the test.
 fn survive<T>(rows: &[T], what: impl Fn(&T) -> (String, String), each: impl Fn(&T)) {
     let mut first = None;
     for row in rows {
@@ -67,10 +67,10 @@ fn survive<T>(rows: &[T], what: impl Fn(&T) -> (String, String), each: impl Fn(&
     }
 }
 
-/// Runs the program under gyan with `script`. It must be as without gyan, and its calls must be counted.
+/// Runs the program under gyan with `script`. It must behave as without gyan, and its calls must be counted.
 fn run(script: &str, settings: &[(&str, &str)]) -> (Faked, RankProfile) {
     let alone = Faked::alone(script, &PROGRAM);
-    // A live file has what is known written down at any time, with readings of its own.
+    // A live file takes snapshots at any time, with readings of its own.
     let settings = [settings, &[("GYAN_LIVE", "off")]].concat();
     let run = Faked::run(script, &PROGRAM, &settings);
     assert_eq!(alone.outcome.code, 0, "{}", alone.outcome.stderr);
@@ -82,7 +82,7 @@ fn run(script: &str, settings: &[(&str, &str)]) -> (Faked, RankProfile) {
     (run, profile)
 }
 
-/// The same with a crash of the library, which gyan has to name: `named` is its line up to the signal.
+/// The same with a crash of the library, which gyan must name: `named` is its line up to the signal.
 fn crash(script: &str, settings: &[(&str, &str)], named: &str, signal: &str) -> RankProfile {
     let (run, profile) = run(script, settings);
     assert_eq!(run.lines("fault").len(), 1, "{:?}", run.log);
@@ -96,7 +96,7 @@ fn crash(script: &str, settings: &[(&str, &str)], named: &str, signal: &str) -> 
     profile
 }
 
-/// What is known of a variable, and that the profile says why no more is.
+/// How much is known of a variable, and that the profile says why not more.
 fn known(profile: &RankProfile, name: &str) -> Known {
     if let Some(pvar) = profile.pvars.iter().find(|pvar| pvar.name == name) {
         let says = |what: &str| pvar.notes.iter().any(|note| note.starts_with(what));
@@ -128,7 +128,7 @@ fn knows(profile: &RankProfile, expected: [Known; 3]) {
     }
 }
 
-/// A call that crashes: what is in front of the variable in gyan's line, and what is known then.
+/// A call that crashes: the text before the variable in gyan's line, and how much is known then.
 const CALLS: [(&str, &str, u32, [Known; 3]); 7] = [
     // Before MPI_Init, when gyan asks for the names.
     ("MPI_T_pvar_get_info", "performance variable 1", 1, [Unheard; 3]),

@@ -1,4 +1,4 @@
-//! The application at the limits of what it may use: unharmed, one line, and what can be kept is kept.
+//! The application at its resource limits: it is unharmed, there is one line, and as much as possible is kept.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,10 +12,10 @@ use crate::common::{
 use crate::fakempi::Faked;
 use crate::faults::inject;
 
-/// Of the table of faults.
+/// From the table of faults.
 const GROUP: &str = "limits";
 
-/// The program `limits`, which comes to the same end without gyan and with it. The latter.
+/// The program `limits`, which ends the same way without gyan and with it. Returns the latter.
 fn at_limit(mpi: Mpi, here: &Path, arguments: &[&str]) -> Outcome {
     at_limit_with(mpi, here, arguments, &[])
 }
@@ -41,7 +41,7 @@ fn at_limit_with(mpi: Mpi, here: &Path, arguments: &[&str], settings: &[(&str, &
     with
 }
 
-/// The keeper, which has the rank's first limits, writes the profile all the same.
+/// The keeper, which has the rank's initial limits, still writes the profile.
 #[test]
 fn a_limit_of_files_or_their_size_that_a_program_sets_is_none_for_its_profile() {
     for arguments in [&["size", "1024"][..], &["files"]] {
@@ -62,7 +62,7 @@ fn a_limit_of_files_or_their_size_that_a_program_sets_is_none_for_its_profile() 
     }
 }
 
-/// Without a keeper the rank meets them itself: one line says which limit it is.
+/// Without a keeper the rank itself hits them: one line says which limit it is.
 #[test]
 fn where_no_file_can_be_written_one_line_says_which_limit_it_is() {
     for (arguments, reason, remedy) in [
@@ -112,7 +112,7 @@ fn a_program_that_goes_to_another_directory_has_its_profiles_where_it_began() {
     }
 }
 
-/// What libgyan.so takes of the address space when it is loaded.
+/// The address space that libgyan.so takes when it is loaded.
 fn mapped() -> u64 {
     let headers = run(command(&["readelf", "-lW"]).arg(libgyan())).stdout;
     let number = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).unwrap();
@@ -124,8 +124,8 @@ fn mapped() -> u64 {
     ends.max().unwrap()
 }
 
-/// An MPI that takes next to nothing itself, so that it is gyan which finds no memory: at its start, while
-/// the program runs, or at its end.
+/// An MPI that needs hardly any memory itself, so that gyan is the one that runs out: at its start, while the
+/// program runs, or at its end.
 #[test]
 fn wherever_memory_runs_out_the_application_goes_on() {
     const STEP: u64 = 512 << 10;

@@ -1,4 +1,4 @@
-//! Live files: what a process that is killed leaves, and what is made of it.
+//! Live files: what does a killed process leave, and what is made of it?
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,7 @@ use crate::common::{
 };
 use crate::faults::inject;
 
-/// Enough that what is known is written down at each of the few calls.
+/// Large enough that a snapshot is taken at each of the few calls.
 pub(super) const AT_ONCE: (&str, &str) = ("GYAN_BUDGET", "100%");
 
 /// A program that runs until it is told to end: `tests/programs/waits.c`.
@@ -48,7 +48,7 @@ impl Waiting {
         waiting
     }
 
-    /// The process of a rank, which it writes down when it begins to wait.
+    /// The process id of a rank, which it writes when it begins to wait.
     fn pid(&self, rank: u32) -> Option<i32> {
         let text = fs::read_to_string(self.here.path().join(format!("waits.{rank}"))).ok()?;
         text.strip_suffix('\n')?.parse().ok()
@@ -69,7 +69,7 @@ impl Waiting {
         kill_process(launcher, Signal::CONT).unwrap();
     }
 
-    /// The launcher ends when its ranks have.
+    /// The launcher ends when its ranks have ended.
     pub(super) fn end(&mut self) -> i32 {
         let mut status = None;
         let ended = comes_true(|| {
@@ -107,8 +107,7 @@ fn a_report_of_a_run_that_goes_on_is_one_of_what_is_known_by_then() {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
         lives_while_it_runs(&waiting, 2);
         let text = report(&waiting.directory()).stdout;
-        let expected =
-            "as it was while it ran, no later profile was written: rank 0-1; known until";
+        let expected = "profile from while it ran, no later one was written: rank 0-1; known until";
         assert!(text.contains(expected), "{mpi:?}\n{text}");
         fs::write(waiting.here.path().join("go"), "").unwrap();
         assert_eq!(waiting.end(), 0, "{mpi:?}");
@@ -124,7 +123,7 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
         let mut waiting = Waiting::start(mpi, &[AT_ONCE]);
         waiting.kill(&[1]);
         waiting.end();
-        // The launcher may end the other with a signal that lets it say so.
+        // The launcher may end the other rank with a signal that it can report.
         known_of_each(&waiting.directory(), 2);
         let summary = summary(&waiting.directory());
         let ranks = &summary.ranks;
@@ -137,7 +136,7 @@ fn a_rank_that_is_killed_and_those_that_go_with_it_are_known_until_then() {
     }
 }
 
-/// What was sampled is known as of the last sample.
+/// Samples are known up to the last one.
 #[test]
 fn the_largest_sample_of_a_queue_outlives_the_process() {
     let mut waiting = Waiting::start(OPENMPI, &[AT_ONCE]);
@@ -154,7 +153,7 @@ fn the_largest_sample_of_a_queue_outlives_the_process() {
     let sites = first.sites.iter().flat_map(|sites| &sites.sites);
     let receives = sites.filter(|site| site.function == "MPI_Recv").map(|site| site.calls);
     assert_eq!(receives.sum::<u64>(), 6, "where they were called");
-    // Also what is not sampled.
+    // Also variables that are not sampled.
     assert!(first.pvars.iter().all(|pvar| pvar.end.is_some()), "{:?}", first.pvars);
 }
 
@@ -219,7 +218,7 @@ fn a_live_file_that_is_damaged_is_one_line_and_the_others_are_reported() {
     }
 }
 
-/// Nobody but the keeper has the file, and it writes it anew.
+/// Only the keeper has the file, and it rewrites it.
 #[test]
 fn a_live_file_that_somebody_cuts_short_harms_nobody() {
     for mpi in MPIS {
@@ -237,7 +236,7 @@ fn a_live_file_that_somebody_cuts_short_harms_nobody() {
     }
 }
 
-/// A keeper that is killed takes nothing with it but what was known before: at its end a rank starts another.
+/// Killing a keeper loses only what was known before: at its end a rank starts another.
 #[test]
 fn a_keeper_that_is_killed_costs_no_profile() {
     for mpi in MPIS {
@@ -253,7 +252,7 @@ fn a_keeper_that_is_killed_costs_no_profile() {
     }
 }
 
-/// Where there is to be no keeper, a rank that is killed leaves nothing, and the others write their profiles.
+/// Without a keeper, a rank that is killed leaves nothing, and the others write their profiles.
 #[test]
 fn without_a_keeper_ranks_write_their_profiles_themselves() {
     for mpi in MPIS {
@@ -282,7 +281,7 @@ fn write_at(path: &Path, at: u64, bytes: &[u8]) {
     open(path).write_all_at(bytes, at).unwrap();
 }
 
-/// What an earlier job left that was killed is replaced, and not mixed with what is new.
+/// Files of an earlier, killed job are replaced, and not mixed with new ones.
 #[test]
 fn a_run_after_one_that_was_killed_is_reported_alone() {
     let mut killed = Waiting::start(OPENMPI, &[AT_ONCE]);

@@ -1,4 +1,4 @@
-//! What may go wrong around a program or in it: it ends as without gyan, and what was known is not lost.
+//! Whatever goes wrong around a program or in it: it ends as without gyan, and the data so far is not lost.
 
 mod bad_surroundings;
 mod checked;

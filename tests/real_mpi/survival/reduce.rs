@@ -1,5 +1,5 @@
-//! The reduction inside MPI: what it writes is what `gyan reduce` makes of the files, and whatever the ranks
-//! do, the program ends and nothing is lost.
+//! The reduction inside MPI: it writes what `gyan reduce` makes of the files, and whatever the ranks do, the
+//! program ends and nothing is lost.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -17,14 +17,14 @@ use crate::common::{
 const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
 const BOTH: (&str, &str) = ("GYAN_REDUCE", "both");
 const SIGKILL: i32 = 9;
-/// For ranks that come late on purpose, on a machine that is busy.
+/// For ranks that are late on purpose, on a busy machine.
 const SOON: (&str, &str) = ("GYAN_REDUCE_TIMEOUT", "1s");
 
 fn summary(directory: &Path) -> Summary {
     read_summary(&directory.join(SUMMARY_FILE)).unwrap()
 }
 
-/// All but who reduced.
+/// Everything except who reduced.
 fn numbers(directory: &Path) -> Value {
     let mut summary = summary(directory);
     summary.reduced_in_mpi = None;
@@ -38,14 +38,14 @@ fn written(directory: &Path) -> Vec<u32> {
     ranks
 }
 
-/// Runs words on some ranks, with libgyan.so preloaded.
+/// Runs a command line on some ranks, with libgyan.so preloaded.
 fn preloaded(mpi: Mpi, ranks: usize, words: &[String], settings: &[(&str, &str)]) -> Profiled {
     let (file, arguments) = words.split_first().unwrap();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     Profiled::preloaded(mpi, ranks, Path::new(file), &arguments, settings)
 }
 
-/// The words that run `program` with another environment on one rank.
+/// The command line that runs `program` with another environment on one rank.
 fn but_on(rank: u32, otherwise: &str, program: &[String]) -> Vec<String> {
     let script = root().join("tests/programs/but_on").display().to_string();
     let mut words = vec![script, rank.to_string(), otherwise.to_owned()];
@@ -95,7 +95,7 @@ pub(crate) fn check_against_files(directory: &Path, what: &str) {
     }
 }
 
-/// Pairs of ranks in name spaces that give each a host name of its own.
+/// Pairs of ranks in namespaces with their own host names.
 #[test]
 fn the_hosts_in_the_summary_are_those_that_the_files_give() {
     const NAMED: &str = "hostname n$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / 2)); exec \"$0\"";
@@ -130,7 +130,7 @@ fn ranks_whose_variables_differ_are_merged_by_name() {
     }
 }
 
-/// The words that run `program` on hosts with these names, one for each rank; none where the names of hosts cannot
+/// The command line that runs `program` on hosts with these names, one for each rank; none if host names cannot
 /// be changed.
 fn on_hosts(names: &[String], program: &[String]) -> Option<Vec<String>> {
     let try_out = run(&mut command(&["unshare", "--uts", "hostname", "n1"]));
@@ -143,7 +143,7 @@ fn on_hosts(names: &[String], program: &[String]) -> Option<Vec<String>> {
     Some([&[script, names.join(",")], program].concat())
 }
 
-/// Names of hosts that begin alike, for ranks that are on those with these numbers.
+/// Host names with a common prefix, for ranks on the hosts with these numbers.
 fn names(hosts: impl IntoIterator<Item = usize>) -> Vec<String> {
     hosts.into_iter().map(|host| format!("a-node.rack{host}.example")).collect()
 }
@@ -257,7 +257,7 @@ fn every_mpi_reduces() {
     }
 }
 
-/// UCX, below MPICH, tells on stdout of an operation that did not end.
+/// UCX, below MPICH, reports on stdout an operation that did not end.
 fn said_by_program(outcome: &Outcome) -> &str {
     let mut lines = outcome.stdout.lines().filter(|line| !line.contains("UCX  WARN"));
     let said = lines.next().unwrap();
@@ -276,7 +276,7 @@ fn a_rank_that_comes_too_late_costs_the_summary_and_nothing_else() {
             assert!(!ran.directory.join(SUMMARY_FILE).exists(), "{mpi:?}");
             for profile in profiles {
                 let why = profile.warnings.iter().find(|text| text.starts_with("GYAN_REDUCE: "));
-                assert!(why.unwrap().ends_with("there is one file a rank"), "{why:?}");
+                assert!(why.unwrap().ends_with("each rank writes a file"), "{why:?}");
             }
             let said = outcome.notices().into_iter().filter(|line| line.contains("GYAN_REDUCE"));
             assert_eq!(said.count(), 1, "{outcome:?}");
@@ -318,7 +318,7 @@ fn a_job_of_several_programs_writes_files_without_waiting() {
         let here = TempDir::new().unwrap();
         let line = [&mpi.mpirun(2)[..], &with.concat(), &colon, &program].concat();
         let mut command = command(&line);
-        // Who waits would be found by the timeout of the test.
+        // The timeout of the test would catch a rank that waits.
         command.current_dir(&here).env("GYAN_REDUCE_TIMEOUT", "1h").env(IN_MPI.0, IN_MPI.1);
         let outcome = run(command.env("GYAN_OUTPUT", "profile"));
         assert_eq!((outcome.code, outcome.stdout.as_str()), (0, "sum 6\n"), "{outcome:?}");
@@ -328,8 +328,8 @@ fn a_job_of_several_programs_writes_files_without_waiting() {
     }
 }
 
-/// The launcher kills the other ranks. MPICH's gives the code of the rank that left or of one that it killed, as it
-/// happens: without gyan too.
+/// The launcher kills the other ranks. MPICH's returns the code of the rank that left or of one that it killed,
+/// at random, even without gyan.
 #[test]
 fn a_rank_that_ends_in_another_way_ends_the_job() {
     for mpi in MPIS {
@@ -394,7 +394,7 @@ fn a_later_run_with_files_is_reported_by_them() {
     assert!(fs::read_dir(&directory).unwrap().count() > 1);
 }
 
-/// The variables of the library count what is sent: not what gyan sends.
+/// The library's variables count the program's messages, not gyan's.
 #[test]
 fn no_variable_counts_what_the_reduction_takes() {
     let sent = |reduce| {

@@ -24,7 +24,7 @@ fn injected(group: &str) -> Vec<Fault> {
     texts.flat_map(|text| serde_json::from_slice::<Vec<Fault>>(&text).unwrap()).collect()
 }
 
-/// A table a group: each fault with how often it was injected and survived.
+/// A table per group: each fault with how often it was injected and survived.
 fn tables() -> String {
     let mut text = String::new();
     for (group, title) in GROUPS {

@@ -1,5 +1,5 @@
-//! The table of docs/performance.md: how many instructions of gyan's a call takes on the fast path. Counts
-//! are no times: they are the same on every machine, as long as the compiler is the same.
+//! The table of docs/performance.md: how many of gyan's instructions a call takes on the fast path. Unlike
+//! times, counts are the same on every machine with the same compiler.
 
 use std::fmt::Write;
 use std::fs;
@@ -12,7 +12,7 @@ use crate::common::{OPENMPI, Profiled, libgyan};
 const DOCUMENT: &str = "docs/performance.md";
 const WHAT: &str = "the table of instructions";
 
-/// In the order of `tests/programs/instructions.c`, with what gyan does beside counting the call.
+/// In the order of `tests/programs/instructions.c`, with what gyan does besides counting the call.
 const FUNCTIONS: [(&str, &str); 16] = [
     ("MPI_Recv", "receives; an argument on the stack"),
     ("MPI_Irecv", "receives; an argument on the stack"),
@@ -32,11 +32,11 @@ const FUNCTIONS: [(&str, &str); 16] = [
     ("MPI_Alltoall", "ranks wait; moves bytes: `to_all`; an argument on the stack"),
 ];
 
-/// What the calls of each function took.
+/// The instructions per call of each function.
 fn counted(arguments: &[&str]) -> Vec<u64> {
     let libgyan = libgyan().display().to_string();
     let program = OPENMPI.compiled("instructions", &[]);
-    // Next to no call is timed.
+    // Hardly any call is timed.
     let settings = [("LD_PRELOAD", libgyan.as_str()), ("GYAN_BUDGET", "0.0001%")];
     let run = Profiled::run_file(OPENMPI, 1, &program, arguments, &settings);
     assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
@@ -51,7 +51,7 @@ fn counted(arguments: &[&str]) -> Vec<u64> {
     lines.into_iter().map(|(_, count)| count).collect()
 }
 
-/// What made libgyan.so, as it says itself.
+/// The compiler of libgyan.so, according to its own record.
 fn compiler() -> String {
     let data = fs::read(libgyan()).unwrap();
     let file = object::File::parse(&*data).unwrap();

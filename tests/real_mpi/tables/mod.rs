@@ -1,5 +1,5 @@
-//! The tables in documents that are made of what the tests before have passed, or of counts: `scripts/test` runs these
-//! ignored tests as its last step.
+//! The tables in documents that are made from the results of earlier tests, or from counts: `scripts/test` runs
+//! these ignored tests as its last step.
 
 mod faults;
 mod findings;
@@ -20,7 +20,7 @@ pub(crate) fn compare(document: &str, what: &str, expected: &str) {
     }
 }
 
-/// A document up to what it holds between two comments, that, and the rest.
+/// A document split into the text before two comments, between them, and after.
 fn parts(document: &str, what: &str) -> [String; 3] {
     let text = fs::read_to_string(root().join(document)).unwrap();
     let begins = |line: &&str| line.starts_with(&format!("<!-- {what}: "));

@@ -1,4 +1,4 @@
-//! `gyan doctor`: what it says is what is so.
+//! `gyan doctor`: what it says is true.
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown};
@@ -116,7 +116,7 @@ fn a_program_without_mpi() {
     let text = obstacle(&launched(OPENMPI, &[], Path::new("/bin/true")), &[]);
     says(&text, &["start: true loads no shared MPI library", "no MPI program"]);
     let text = obstacle(&["/bin/sh".into(), "-c".into(), "exit 3".into()], &[]);
-    says(&text, &["sh starts no MPI program under libgyan.so: it came to"]);
+    says(&text, &["sh starts no MPI program under libgyan.so: it got to"]);
 }
 
 /// A program that the C compiler makes of `tests/programs/<source>`.
@@ -155,7 +155,7 @@ fn an_mpi_that_is_not_known() {
         &text,
         &[
             "libmpi_strange.so has another binary interface than",
-            "; to have a libgyan.so for this MPI",
+            "; to build a libgyan.so for this MPI",
         ],
     );
 }
@@ -179,10 +179,10 @@ fn a_launcher_that_does_not_pass_the_environment_on() {
     for mpi in MPIS {
         let words = launched(mpi, &["env", "-i"], &mpi.program("exit_code"));
         let text = obstacle(&words, &[]);
-        says(&text, &["exit_code was started without LD_PRELOAD: it came to env and no further"]);
+        says(&text, &["exit_code was started without LD_PRELOAD: it got to env and no further"]);
         let words = launched(mpi, &["sh", "-c", "exec env -i \"$0\""], &mpi.program("exit_code"));
         let parts =
-            ["exit_code was started without LD_PRELOAD: it came to ", "sh, env and no further"];
+            ["exit_code was started without LD_PRELOAD: it got to ", "sh, env and no further"];
         // The name of the shell is the system's.
         let text = obstacle(&words, &[]).replace("bash", "sh").replace("dash", "sh");
         says(&text, &parts);
@@ -201,7 +201,7 @@ fn a_script_that_drops_the_environment() {
     for words in [launched(MPICH, &[], &script), vec![script.display().to_string()]] {
         says(
             &obstacle(&words, &[]),
-            &["job starts no MPI program", "it came to", "passes LD_PRELOAD"],
+            &["job starts no MPI program", "it got to", "passes LD_PRELOAD"],
         );
     }
 }

@@ -1,4 +1,4 @@
-//! Monitoring that MPI libraries leave off: turned on when the user asks, and never otherwise.
+//! Monitoring that MPI libraries leave off is turned on when the user asks, and never otherwise.
 
 use std::fs;
 
@@ -28,7 +28,7 @@ fn per_peer(profile: &RankProfile, name: &str) -> Vec<i128> {
         .collect()
 }
 
-/// What the program wrote down of `kind` in column `at`, for each peer.
+/// What the program recorded for `kind` in column `at`, for each peer.
 fn truth(run: &Profiled, rank: u32, kind: &str, at: usize) -> Vec<i128> {
     let mut peers = vec![0; 3];
     for line in run.truth(rank).iter().filter(|line| line[0] == kind) {
@@ -140,7 +140,7 @@ fn gyan_run(mpi: Mpi, names: &str, settings: &[(&str, &str)]) -> (Outcome, Vec<R
 #[test]
 fn a_name_that_is_not_there_is_one_warning_with_what_there_is() {
     for (mpi, name, words) in [
-        (OPENMPI, "nonsense", "there is monitoring, spc"),
+        (OPENMPI, "nonsense", "it has monitoring, spc"),
         (OPENMPI, "spc", "built with configure's --enable-spc"),
         (OPENMPI5, "spc", "built with configure's --enable-spc"),
         (OPENMPI_SPC, "monitoring", "built with dynamic components"),
@@ -150,7 +150,7 @@ fn a_name_that_is_not_there_is_one_warning_with_what_there_is() {
         let [line] = outcome.notices()[..] else { panic!("{mpi:?} {}", outcome.stderr) };
         assert!(line.starts_with(&format!("gyan: GYAN_ENABLE: {name}: ")), "{line}");
         assert!(line.contains(words), "{line}");
-        // What else a rank notes, such as a disk that hangs, is not what is tested here.
+        // Other warnings of a rank, such as a hanging disk, are not tested here.
         let of_setting = |warning: &&String| warning.starts_with("GYAN_ENABLE");
         let noted = profiles[1].warnings.iter().filter(of_setting).count();
         assert_eq!(noted, 1, "{:?}", profiles[1].warnings);
@@ -192,7 +192,7 @@ fn what_the_user_set_himself_stays() {
         assert_eq!(recorded.value.as_deref(), Some("0"));
         assert!(!profiles[0].pvars.iter().any(|pvar| pvar.name.contains("_monitoring_")));
     }
-    // The same as what is asked for is no contradiction.
+    // The same value as requested is not a contradiction.
     let same = ("OMPI_MCA_pml_monitoring_enable", "2");
     let (outcome, profiles) = gyan_run(OPENMPI, "monitoring", &[same]);
     assert!(outcome.notices().is_empty(), "{}", outcome.stderr);

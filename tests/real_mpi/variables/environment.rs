@@ -68,7 +68,7 @@ fn what_makes_no_sense_is_one_warning_and_no_change() {
         options.extend(constant.iter().flat_map(|constant| ["--set", constant]));
         let (outcome, profiles) = gyan_run(mpi, &here, &options);
         let mut expected = vec![
-            format!("gyan: GYAN_CVARS: {name}=many: is no value of its type; no change"),
+            format!("gyan: GYAN_CVARS: {name}=many: is not a value of its type; no change"),
             "gyan: GYAN_CVARS: no_such_variable=1: this MPI library has no such control variable; \
              no change"
                 .to_owned(),
@@ -112,8 +112,8 @@ fn all_or_nothing_is_recorded_when_asked() {
     }
 }
 
-/// Where the start was missed the library has read its environment already: what its scope allows
-/// is written through `MPI_T`, what crashes then is not read, and what is refused is said.
+/// If the start was missed, the library has already read its environment: variables are written through `MPI_T`
+/// if their scope allows, those that would crash are not read, and refusals are reported.
 #[test]
 fn a_late_start_writes_through_the_interface() {
     let set = ("GYAN_CVARS", "MPIR_CVAR_BCAST_MIN_PROCS=5");

@@ -33,8 +33,8 @@ fn variables_of_communicators_and_windows_are_read_as_long_as_these_live() {
             let expected = [
                 "MPI_COMM_WORLD",
                 "solver",
-                // MPI_Comm_idup, MPI_Comm_create, MPI_Cart_create, the graph, the merged one; the
-                // first number is that of "solver", which got its name later.
+                // MPI_Comm_idup, MPI_Comm_create, MPI_Cart_create, the graph, the merged one; the first number
+                // belongs to "solver", which got its name later.
                 "communicator of 4 ranks #2",
                 "communicator of 4 ranks #3",
                 "communicator of 4 ranks #4",
@@ -80,8 +80,8 @@ fn more_objects_than_the_limit_are_said_to_be_left_out() {
     }
 }
 
-/// The numbers of the communicators of `churn` that are in the profile, and how many are not: by the budget,
-/// and because only some are kept.
+/// The numbers of the communicators of `churn` that are in the profile, and how many are not: because of the
+/// budget, and because only some are kept.
 fn kept_and_left_out(profile: &RankProfile) -> (BTreeSet<u32>, u64, u64) {
     let step = |name: &String| Some(name.strip_prefix("step ")?.parse().unwrap());
     let kept = objects(profile, UNEXPECTED).iter().filter_map(step).collect();
@@ -110,7 +110,7 @@ fn objects_that_come_and_go_are_in_the_profile_or_counted_as_left_out() {
                     "none" => {
                         assert_eq!(unread, 0, "{what}");
                         assert!(kept.len() <= 64, "{what}");
-                        // Where all were drawn with the same chance, about as many are of each half.
+                        // If all had the same chance, each half has about equally many.
                         let late = kept.iter().filter(|step| **step >= STEPS / 2).count();
                         assert!(late > kept.len() / 5, "{late} of {kept:?}");
                     }

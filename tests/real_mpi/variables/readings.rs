@@ -1,4 +1,4 @@
-//! What is read of the performance variables is what they hold.
+//! The recorded values of performance variables are their real ones.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use crate::common::{
 /// Turns counting of messages on in Debian's Open MPI, so that there is something to read.
 pub(crate) const MONITORING: (&str, &str) = ("OMPI_MCA_pml_monitoring_enable", "1");
 
-/// What a number is in the terms of the independent program: `%.17g` is exact for a double.
+/// A number in the format of the independent program: `%.17g` is exact for a double.
 fn parsed(text: &str, like: Number) -> Number {
     match like {
         Number::Integer(_) => Number::Integer(text.parse().unwrap()),
@@ -19,12 +19,12 @@ fn parsed(text: &str, like: Number) -> Number {
     }
 }
 
-/// Runs a program that reads every variable itself, and compares. How many variables changed.
+/// Runs a program that reads every variable itself, and compares. Returns how many variables changed.
 fn compare_with_independent_program(mpi: Mpi, settings: &[(&str, &str)], at_least: usize) -> usize {
     compare(mpi, &Profiled::run(mpi, 3, &["pvars"], settings), at_least)
 }
 
-/// Compares what a run of `pvars` left behind. How many variables changed.
+/// Compares the results of a run of `pvars`. Returns how many variables changed.
 pub(crate) fn compare(mpi: Mpi, run: &Profiled, at_least: usize) -> usize {
     assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
     let (mut changed, mut compared) = (0, 0);
@@ -82,7 +82,7 @@ fn start_end_and_difference_are_those_that_an_independent_program_reads() {
     assert!(compare_with_independent_program(OPENMPI_SPC, &spc, 80) >= 9);
 }
 
-/// Open MPI counts its own calls here, so two counts that know nothing of each other meet.
+/// Open MPI counts its own calls here, so two independent counts are compared.
 #[test]
 fn the_librarys_own_count_of_receives_is_gyans() {
     let settings = [("OMPI_MCA_mpi_spc_attach", "all")];
@@ -140,7 +140,7 @@ fn a_wrong_class_is_corrected_in_behaviour_and_kept_in_the_record() {
     let messages = pvar(&profiles[0], "coll_monitoring_messages_count");
     assert_eq!((messages.class, messages.behaves_as), (Class::Size, Some(Class::Counter)));
     assert!(messages.delta.is_some());
-    // Deadly: it writes files when it is touched.
+    // Harmful: it writes files when it is touched.
     let flush =
         |skipped: &&gyan_results::Skipped| skipped.name.as_deref() == Some("pml_monitoring_flush");
     assert!(profiles[0].coverage.skipped.iter().any(|skipped| flush(&skipped)));

@@ -10,7 +10,7 @@ const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 const UNEXPECTED: usize = 23;
 const POSTED: usize = 11;
 
-/// A variable that is a length of a queue, and of which.
+/// A variable that is the length of a queue, and which queue.
 struct Length {
     mpi: Mpi,
     variable: &'static str,
@@ -43,7 +43,7 @@ const QUEUES: [Length; 9] = [
     },
 ];
 
-/// The one of `MPI_COMM_WORLD`, where there is one for each communicator.
+/// The one of `MPI_COMM_WORLD`, if there is one for each communicator.
 fn of_the_world<'a>(profile: &'a RankProfile, name: &str) -> &'a Pvar {
     let found = profile.pvars.iter().find(|pvar| {
         pvar.name == name && pvar.object.as_deref().is_none_or(|object| object == "MPI_COMM_WORLD")
@@ -91,7 +91,7 @@ fn the_largest_sample_of_a_queue_is_how_long_it_was() {
             let length = of_the_world(profile, queue.variable);
             let samples = samples(length);
             let expected = if queue.queue == "unexpected" { UNEXPECTED } else { POSTED };
-            // Of a vector the element of rank 1, which is the last.
+            // For a vector, the element of rank 1, which is the last.
             let last = *samples.max.last().unwrap();
             assert_eq!(last, Number::Integer(expected as i128), "{what}");
             assert_eq!(samples.max.len(), length.count, "{what}");
@@ -99,7 +99,7 @@ fn the_largest_sample_of_a_queue_is_how_long_it_was() {
             let mean = samples.mean.last().unwrap().as_f64();
             assert!(mean > 0.0 && mean < expected as f64, "{what}: {mean}");
             assert_eq!(samples.histogram.iter().sum::<u64>(), samples.n, "{what}");
-            // 23 is in [16, 32), 11 in [8, 16): behind the bar for what is below 1.
+            // 23 is in [16, 32), 11 in [8, 16); the first bar is for values below 1.
             assert_eq!(samples.histogram.len(), 1 + expected.ilog2() as usize + 1, "{what}");
             if length.count > 1 {
                 let sum = samples.sum.unwrap();
@@ -161,7 +161,7 @@ fn column<'a>(profile: &'a RankProfile, name: &str) -> &'a SeriesColumn {
     columns.iter().find(|column| column.name == name).unwrap_or_else(|| panic!("no {name}"))
 }
 
-/// The series of a run, whatever was asked for, fits together.
+/// The series of a run is consistent, whatever was asked for.
 fn assert_series(profile: &RankProfile, what: &str) {
     let series = profile.series.as_ref().expect("there is a series");
     let ends = &series.end_s;
@@ -198,16 +198,16 @@ fn a_series_covers_the_whole_run_in_as_few_bytes_as_allowed() {
                 let profile = &run.profiles()[0];
                 assert_series(profile, &what);
                 let series = profile.series.as_ref().unwrap();
-                // By a clock that is measured better at the end than at the start.
+                // The clock is calibrated better at the end than at the start.
                 assert!((series.interval_s - 0.001).abs() < 1e-7, "{what}: {}", series.interval_s);
                 let (ends, elapsed) = (&series.end_s, profile.job.elapsed_s);
-                // Two times 300 ms or more of it are probing.
+                // At least two times 300 ms of it are probing.
                 let last = *ends.last().unwrap();
                 assert!(
                     last > elapsed - 0.4 && last < elapsed + 0.1,
                     "{what}: {last} of {elapsed}"
                 );
-                // On a busy machine MPI_Init may take longer than all else.
+                // On a busy machine MPI_Init may take longer than everything else.
                 let init = call(profile, "MPI_Init").time_s.unwrap();
                 let init = init + profile.overhead.mpit_init_s + profile.overhead.init_s;
                 let first = (ends[0] - init) / (elapsed - init);

@@ -1,4 +1,4 @@
-//! What gyan writes is what the committed JSON Schemas say.
+//! gyan's output matches the committed JSON Schemas.
 
 use std::fs;
 

@@ -1,4 +1,4 @@
-//! Which variables are read is the user's choice.
+//! The user chooses which variables are read.
 
 use crate::common::{OPENMPI, Profiled};
 

@@ -1,4 +1,4 @@
-//! `gyan varlist`: says of every variable what an independent program hears of the same library.
+//! `gyan varlist` says about every variable what an independent program learns from the same library.
 
 use std::fs;
 use std::path::Path;
@@ -33,7 +33,7 @@ fn json_name<T: serde::Serialize>(value: Option<T>) -> String {
     value.and_then(|value| value.as_str().map(str::to_owned)).unwrap_or_else(|| "?".into())
 }
 
-/// As the independent program prints it.
+/// In the form that the independent program prints.
 fn cvar_line(cvar: &Cvar) -> String {
     format!(
         "cvar {} {} {} {} {} {}",
@@ -79,7 +79,7 @@ fn it_says_of_every_variable_what_an_independent_program_hears() {
                 assert_eq!(lines.next().unwrap(), format!("{name}s {number}"), "{mpi:?} {order}");
                 for index in 0..number {
                     let line = lines.next().unwrap();
-                    // Of what the library no longer tells gyan knows more, from before MPI_Init.
+                    // gyan knows more about variables that the library no longer tells, from before MPI_Init.
                     if line != format!("{name} {index} -") {
                         assert_eq!(line_of(index), line, "{mpi:?} {order}");
                         compared += 1;
@@ -268,10 +268,10 @@ fn bad_input_is_one_line_and_code_2() {
         let ours = outcome.notices();
         assert!(ours.len() <= 1, "{words:?}: {ours:?}");
     }
-    // A library that is no MPI: the C library itself.
+    // A library that is not an MPI: the C library itself.
     let libc = fs::read_to_string("/proc/self/maps").unwrap();
     let libc = libc.split_whitespace().find(|word| word.contains("libc.so")).unwrap().to_owned();
     let outcome = run(gyan().args(["varlist", "--mpi", &libc]));
     assert_eq!((outcome.code, outcome.notices().len()), (2, 1), "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("it is no MPI library"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("it is not an MPI library"), "{}", outcome.stderr);
 }

@@ -1,4 +1,4 @@
-//! Where in the program does a call come from? Addresses while it runs, files and addresses in them at
+//! Where in the program does a call come from? As addresses while it runs; as files and addresses in them at
 //! the end.
 
 #![forbid(unsafe_code)]
@@ -10,8 +10,8 @@ use gyan_results::{Address, LoadedObject};
 
 use crate::sys::elf_objects;
 
-/// What the names of files begin with that bring a call of the program to MPI's C functions: bindings of
-/// other languages.
+/// Prefixes of the names of libraries that forward calls of the program to MPI's C functions: bindings of other
+/// languages.
 const OF_MPI: &[&str] = &["libmpi", "libompi"];
 
 /// Ranges of code that is not the program's.
@@ -19,7 +19,7 @@ static PASSED_OVER: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 /// Where the program's own file is.
 static PROGRAM: OnceLock<Range<usize>> = OnceLock::new();
 
-/// Looks where gyan and the MPI library are, which stay there.
+/// Finds where gyan and the MPI library are; they never move.
 pub(crate) fn prepare() {
     PASSED_OVER.get_or_init(|| {
         let mut ranges = Vec::new();
@@ -58,7 +58,7 @@ pub(crate) fn is_of_program(address: usize) -> bool {
 /// The objects that are loaded, and where.
 pub(crate) struct Map {
     objects: Vec<(Range<usize>, usize, LoadedObject)>,
-    /// Those that were asked for.
+    /// The objects that addresses were asked for.
     used: Vec<LoadedObject>,
 }
 
@@ -70,7 +70,7 @@ impl Map {
             let path = object.name.to_string_lossy().into_owned();
             objects.push((object.range(), object.base, LoadedObject { path, build_id }));
         });
-        // The loader does not say the program's.
+        // The loader does not name the program's file.
         let program = std::fs::read_link("/proc/self/exe").unwrap_or_default();
         for (_, _, object) in &mut objects {
             if object.path.is_empty() {

@@ -1,15 +1,14 @@
 //! How much may gyan do now, so that what it costs stays within the budget?
 //!
-//! The budget is a share of the time since the start, for all that gyan chooses to do after it; the start
-//! and the end have lines of their own in the report. What was spent is known: each timed call and each
-//! reading of variables is entered here with what it was measured to cost, each counted call with what
-//! counting was found to cost at the start.
+//! The budget is a share of the time since the start, for everything that gyan chooses to do after it; the
+//! start and the end have lines of their own in the report. Expenses are known: each timed call and each
+//! reading of variables is entered here with its measured cost, and each counted call with the cost of counting
+//! that was measured at the start.
 //!
-//! There are two pots. *Calls* pays for counting and timing, *beside* for everything else: readings,
-//! snapshots, stacks, phases. Neither takes what the other has been promised, and either may use what the
-//! other has left. The cheapest knowledge comes first: as long as timing every call takes no more than a
-//! part of the budget, every call is timed. A run begins with a credit: in short programs everything is
-//! seen.
+//! There are two pots. *Calls* pays for counting and timing, *beside* for everything else: readings, snapshots,
+//! stacks, phases. Neither takes what the other was promised, but either may use what the other leaves over.
+//! The cheapest knowledge comes first: as long as timing every call takes no more than a part of the budget,
+//! every call is timed. A run begins with a credit, so that short programs are seen completely.
 
 #![forbid(unsafe_code)]
 
@@ -20,21 +19,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
 
-/// As much as is allowed for in this time is spent freely at the beginning.
+/// The budget of this time may be spent freely at the beginning.
 const CREDIT_S: f64 = 0.2;
-/// What is left over is spent within this time.
+/// Whatever is left over is spent within this time.
 const HORIZON_S: f64 = 0.25;
-/// While counting and timing took less than this part of the budget, every call is timed.
+/// As long as counting and timing take less than this part of the budget, every call is timed.
 const FREE: f64 = 0.6;
-/// The part of the budget for calls when some have to be left out, and for all the rest together.
+/// The part of the budget for calls when some must be left out, and the part for everything else.
 const CALLS: f64 = 0.7;
 const BESIDE: f64 = 0.3;
-/// Of what is beside calls, a young program may do so much: this part of the credit.
+/// For work other than calls, a young program may spend this part of the credit.
 const BESIDE_AT_FIRST: f64 = 0.5;
-/// What the user asked for may take this part of the budget.
+/// Work that the user asked for may take this part of the budget.
 const ASKED_FOR: f64 = 0.5;
-/// When too much was spent, these parts of the budget go on for calls and for readings: nothing is ever
-/// blind.
+/// When too much was spent, calls and readings still get these parts of the budget: gyan is never blind.
 const LEAST_FOR_CALLS: f64 = 1.0 / 4.0;
 const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
@@ -45,25 +43,25 @@ const STACKS: f64 = 0.05;
 const STACKS_AT_MOST: f64 = 0.005;
 /// How much a new measurement of a cost counts against the earlier ones.
 const NOVELTY: f64 = 1.0 / 8.0;
-/// What takes so many times as long as before was interrupted.
+/// Work that takes this many times as long as before was interrupted.
 const IMPLAUSIBLE: f64 = 8.0;
 
-/// What calls cost, in ticks, as it was found at the start.
+/// The cost of calls, in ticks, measured at the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Costs {
     pub(crate) counted: f64,
     pub(crate) timed: f64,
-    /// What is measured of a function that does nothing: part of each time.
+    /// The time measured for a function that does nothing: part of each time.
     pub(crate) between: f64,
 }
 
-/// The budget of a process, and what was spent of it. All times in ticks.
+/// The budget of a process, and how much of it was spent. All times in ticks.
 pub(crate) struct Budget {
-    /// No limit: every call is timed, at every call in question variables are read.
+    /// No limit: every call is timed, and variables are read at every eligible call.
     unlimited: AtomicBool,
     share: Real,
     started: Whole,
-    /// What counting a call takes, what timing one takes before it, and after it.
+    /// The cost of counting a call, and of timing one: before it, and after it.
     counted: Real,
     timed: Real,
     after: Real,
@@ -75,7 +73,7 @@ pub(crate) struct Budget {
     beside: Whole,
     /// Variables that are sampled.
     variables: Whole,
-    /// Threads that time calls, as far as they have ledgers of their own.
+    /// Number of threads that time calls and have their own ledgers.
     threads: Whole,
 }
 
@@ -105,12 +103,12 @@ impl Budget {
         }
     }
 
-    /// The budget as a share of the elapsed time, none for no limit. The run began at `started`, or goes
-    /// on then after an earlier end.
+    /// The budget as a share of the elapsed time, none for no limit. The run began, or continues after an
+    /// earlier end, at `started`.
     pub(crate) fn begin(&self, share: Option<f64>, started: u64) {
         self.unlimited.store(share.is_none(), Ordering::Relaxed);
         self.share.set(share.unwrap_or(0.0));
-        // What was spent before counts against the time since the first start.
+        // Earlier expenses count against the time since the first start.
         if self.started.get() == 0 {
             self.started.set(started);
         }
@@ -145,12 +143,12 @@ impl Budget {
         self.unlimited.load(Ordering::Relaxed)
     }
 
-    /// `ticks` were spent on something else than counting and timing calls.
+    /// `ticks` were spent on something other than counting and timing calls.
     pub(crate) fn spent(&self, ticks: u64) {
         self.beside.add_shared(ticks);
     }
 
-    /// All the ticks that [`spent`](Self::spent) and [`sampled`](Self::sampled) were told of.
+    /// All ticks reported to [`spent`](Self::spent) and [`sampled`](Self::sampled).
     pub(crate) fn beside(&self) -> u64 {
         self.beside.get()
     }
@@ -160,7 +158,7 @@ impl Budget {
         self.calls.get()
     }
 
-    /// A call was timed, and `counted` were counted since the last that was. What was spent on calls.
+    /// A call was timed, and `counted` were counted since the last timed one. Returns what was spent on calls.
     pub(crate) fn spend_on_calls(&self, counted: u64) -> u64 {
         self.calls.add_shared(clock::whole(self.counted.get() * counted as f64));
         self.spend_on_timing(self.timed_ticks());
@@ -174,13 +172,13 @@ impl Budget {
         self.timing.add_shared(ticks);
     }
 
-    /// What comes after a timed call took `ticks`.
+    /// The work after a timed call took `ticks`.
     pub(crate) fn learn_after(&self, ticks: f64) {
         self.after.set(learned(self.after.get(), ticks));
     }
 
-    /// Variables were read for `ticks` at a call. Without a limit all of it counts, else as much as is
-    /// gyan's cost.
+    /// Reading variables at a call took `ticks`. Without a limit all of it counts, otherwise only as much as
+    /// can be gyan's cost.
     pub(crate) fn sampled(&self, ticks: u64) {
         if self.is_unlimited() {
             return self.spent(ticks);
@@ -195,18 +193,18 @@ impl Budget {
         self.timed.get() + self.after.get()
     }
 
-    /// What a part of the budget comes to from the start to `now`, the credit included.
+    /// The ticks that a part of the budget amounts to from the start to `now`, including the credit.
     fn allowed(&self, now: u64, part: f64) -> f64 {
         let elapsed = now.wrapping_sub(self.started.get()) as f64;
         part * self.share.get() * elapsed.max(clock::ticks(CREDIT_S))
     }
 
-    /// What is left of the whole budget at `now`; negative when too much was spent.
+    /// The rest of the whole budget at `now`; negative when too much was spent.
     fn left(&self, now: u64) -> f64 {
         self.allowed(now, 1.0) - (self.calls.get() + self.beside.get()) as f64
     }
 
-    /// What calls may come to before any has to be left out: ticks, infinite for no limit.
+    /// The ticks that calls may take before any must be left out; infinite for no limit.
     pub(crate) fn free(&self, now: u64) -> f64 {
         if self.is_unlimited() { f64::INFINITY } else { self.allowed(now, FREE) }
     }
@@ -221,8 +219,8 @@ impl Budget {
         (share * CALLS + self.left(now) / clock::ticks(HORIZON_S)).max(share * LEAST_FOR_CALLS)
     }
 
-    /// Calls of a function that take so many ticks on average may all be timed: together they take the
-    /// budget's share of the time in them at most.
+    /// If calls of a function take at least this many ticks on average, all may be timed: timing then takes at
+    /// most the budget's share of the time in them.
     pub(crate) fn pays_for_itself(&self, mean: f64) -> bool {
         self.timed_ticks() < self.share.get() * mean
     }
@@ -239,21 +237,21 @@ impl Budget {
             .max(share * LEAST_FOR_READINGS)
     }
 
-    /// Whether something that costs `ticks`, and was done last at `last`, may be done now for the user
-    /// who asked for it: a part of the budget of the time since is for that, whatever was spent on the rest.
+    /// Whether something that the user asked for may be done now. It costs `ticks` and was last done at `last`:
+    /// a part of the budget since then is reserved for it, whatever was spent on the rest.
     pub(crate) fn allows(&self, now: u64, last: u64, ticks: f64) -> bool {
         self.for_readings(now).is_infinite()
             || ticks <= self.share.get() * ASKED_FOR * now.wrapping_sub(last) as f64
     }
 
-    /// Ticks that are to lie between two readings of a variable that takes `cost` to read.
+    /// The least number of ticks between two readings of a variable that takes `cost` to read.
     pub(crate) fn between_readings(&self, now: u64, cost: f64) -> f64 {
         let variables = self.variables.get().max(1) as f64;
         apart(cost * variables, self.for_readings(now))
     }
 
-    /// Ticks that are to lie between two snapshots, of which one takes `cost`: a part of the budget is
-    /// for them, and of the credit, so that nothing is lost of a program that dies young.
+    /// The least number of ticks between two snapshots, each of which takes `cost`: they have a part of the
+    /// budget and of the credit, so that nothing is lost of a program that dies young.
     pub(crate) fn between_snapshots(&self, cost: f64) -> f64 {
         if self.is_unlimited() {
             return apart(cost, SNAPSHOTS_AT_MOST);
@@ -264,7 +262,7 @@ impl Budget {
         if has_credit { 0.0 } else { apart(cost, share * SNAPSHOTS) }
     }
 
-    /// Ticks that are to lie between two looks at stacks of call sites, of which one takes `cost`.
+    /// The least number of ticks between two looks at stacks of call sites, each of which takes `cost`.
     pub(crate) fn between_stacks(&self, cost: f64) -> f64 {
         let share = if self.is_unlimited() { STACKS_AT_MOST } else { self.share.get() * STACKS };
         apart(cost, share)
@@ -281,18 +279,18 @@ impl Budget {
     }
 }
 
-/// A cost that was `known`, 0 for not at all, and was now measured. One that is far larger is that of
-/// an interruption, which is none of gyan's cost.
+/// Combines a `known` cost, 0 if unknown, with a new measurement. A far larger one includes an interruption,
+/// which is not gyan's cost.
 pub(crate) fn learned(known: f64, measured: f64) -> f64 {
     if known == 0.0 { measured } else { known + (plausible(known, measured) - known) * NOVELTY }
 }
 
-/// What was measured, without what cannot be gyan's cost.
+/// The measured cost, without what cannot be gyan's.
 fn plausible(known: f64, measured: f64) -> f64 {
     if known == 0.0 { measured } else { measured.min(known * IMPLAUSIBLE) }
 }
 
 fn apart(ticks: f64, share: f64) -> f64 {
-    // A budget of nothing is one of next to nothing.
+    // A budget of zero becomes one of next to nothing.
     if share.is_infinite() { 0.0 } else { ticks / share.max(1e-9) }
 }

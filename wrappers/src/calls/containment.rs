@@ -15,9 +15,9 @@ pub(crate) fn contain<T>(what: &str, piece: impl FnOnce() -> T) -> Option<T> {
     if gate::is_off() {
         return None;
     }
-    // gyan has its own copy of std, so the hook of a Rust application stays what it is.
+    // gyan has its own copy of std, so the hook of a Rust application is not affected.
     HOOK.call_once(|| std::panic::set_hook(Box::new(|_| ())));
-    // AssertUnwindSafe: after a panic gyan is closed, nothing is looked at again.
+    // AssertUnwindSafe: after a panic gyan is closed, and nothing is examined again.
     let result = cancellation::without(|| catch_unwind(AssertUnwindSafe(piece)).ok());
     if result.is_none() {
         gate::stay_off();
@@ -41,7 +41,7 @@ mod tests {
         let lines = in_a_copy(|out| {
             gate::open(false);
             gate::WATCHES_RECEIVES.store(true, Ordering::Relaxed);
-            // A callback of the library's in a call on the fast path, which opens the gate again.
+            // A callback from the library in a call on the fast path, which opens the gate again.
             let callback = || {
                 contain("trying", || panic!("that it is contained is what is tried"));
                 0

@@ -1,16 +1,14 @@
 //! How long do the calls of a function take, when only some of them are timed?
 //!
-//! Each call is timed with a probability that is fixed before it is made, and stands for as many calls
-//! as that probability is small: an estimate that is unbiased however the probability changes
-//! (Horvitz and Thompson 1952). As the number of calls is known exactly, what is estimated is the
-//! difference of each call from the mean of those timed before it, which leaves the estimate unbiased
-//! and makes its error small (Cassel, Särndal and Wretman 1976). When every call is timed it is the
-//! sum.
+//! Each call is timed with a probability that is fixed before it is made, and is weighted by the inverse of
+//! that probability: the estimate is unbiased however the probability changes (Horvitz and Thompson 1952). As
+//! the number of calls is known exactly, we estimate only the difference of each call from the mean of those
+//! timed before it, which keeps the estimate unbiased and its error small (Cassel, Särndal and Wretman 1976).
+//! When every call is timed, it is the sum.
 //!
-//! The variance of the estimate is estimated from the same differences. Where a few of them make up most
-//! of it, nobody can say how large it is (one call in a thousand may take ten thousand times as long as
-//! the others, and may not be among those that were timed): then no error is stated, and the time is one
-//! that the calls took at least.
+//! The variance of the estimate is estimated from the same differences. When a few of them make up most of it,
+//! it is unknown (one call in a thousand may take ten thousand times as long as the others, and may not be
+//! among the timed ones). Then no error is stated, and the time is a lower bound.
 
 #![forbid(unsafe_code)]
 
@@ -20,39 +18,41 @@ use crate::sys::cells::{Real, Whole};
 
 /// Bars of a histogram of times: the last begins at 2^46 ns, 20 hours.
 const BARS: usize = 48;
-/// A call stands for as many others at most: a program that becomes slow is not watched for as long.
+/// A call stands for at most this many others: otherwise a program that becomes slow would go unwatched for
+/// that long.
 pub(crate) const SPACING_AT_MOST: f64 = 65536.0;
-/// When calls that are timed lie further apart, the processor no longer has at hand what timing
-/// takes, and that would be measured. Then the call after the one that was drawn is timed.
+/// When timed calls are further apart than this, the code for timing is no longer in the caches, and its misses
+/// would be measured. Then the call after the drawn one is timed.
 pub(crate) const COLD_FROM: f64 = 32.0;
-/// So many calls of a function are timed before any is left out.
+/// This many calls of a function are timed before any is left out.
 const FIRST: u64 = 16;
 /// How much a call counts in the mean of the recent ones.
 const RECENT: f64 = 1.0 / 16.0;
-/// What is left of the weight of what was seen at each look: half of it goes in about 350 looks.
+/// The factor by which older observations lose weight at each look: half of it is gone after about 350 looks.
 const MEMORY: f64 = 0.998;
-/// Phases of which knowledge is kept apart; beyond them some share it.
+/// How many phases have separate knowledge; further ones share it.
 const STRATA: usize = 16;
-/// The variance is known when it is made up of so many differences of about the same size.
+/// The variance is known when it is made up of this many differences of about the same size.
 const ENOUGH: f64 = 5.0;
-/// The standard deviation of a function is taken to be this part of its mean at least.
+/// The standard deviation of a function is assumed to be at least this part of its mean.
 const STEADY: f64 = 0.05;
-/// With so many timed calls, one in a thousand was probably among them.
+/// With this many timed calls, one in a thousand was probably among them.
 const TOLD: u64 = 2500;
-/// Calls that stand for others varied far less than all calls before them: by this factor, of the variances.
+/// The factor between variances that means that calls standing for others varied far less than all calls before
+/// them.
 const UNLIKE: f64 = 4.0;
-/// When they are this part of all that were timed, they would have shown what is rare before.
+/// When they are this part of all timed calls, they would have shown the earlier rare ones.
 const MOST: f64 = 0.75;
-/// A difference that makes up this part of the variance so far stands alone.
+/// A difference that makes up this part of the variance so far counts as an outlier.
 const LONE: f64 = 1.0 / 8.0;
-/// What was not timed does not matter when it cannot come to more than this part of the rest.
+/// Calls that were not timed do not matter when they cannot amount to more than this part of the rest.
 pub(crate) const NEGLIGIBLE: f64 = 0.1;
-/// Nor does it matter when it took no more than this part of the run.
+/// Nor do they matter when they took no more than this part of the run.
 const LITTLE: f64 = 0.02;
-/// An estimate with a larger standard error, as a part of it, is none.
+/// An estimate with a larger relative standard error does not count as one.
 const WORTH_TELLING: f64 = 0.3;
 
-/// What is known of the times of one function in one thread. Times in ticks.
+/// Knowledge of the times of one function in one thread. Times in ticks.
 pub(crate) struct Timing {
     timed: Whole,
     /// Of the timed calls.
@@ -60,37 +60,36 @@ pub(crate) struct Timing {
     /// Of all calls up to `settled`.
     estimate: Real,
     settled: Whole,
-    /// How many of the timed calls stand for others too.
+    /// How many of the timed calls also stand for others.
     sampled: Whole,
-    /// The variance by their differences, the sum of the squares of its parts, and the variance as it would
-    /// be if they varied as all timed calls before them.
+    /// The variance from their differences, the sum of the squares of its parts, and the variance if they
+    /// varied like all timed calls before them.
     variance: Real,
     squares: Real,
     pooled: Real,
-    /// What those differences add to the estimate, and to the variance, that stand alone.
+    /// The contributions of outliers to the estimate and to the variance.
     lone: Real,
     lone_variance: Real,
     /// Of the timed calls since [`Timing::take_max`].
     max: Real,
     histogram: [Bar; BARS],
-    /// How many calls lie between two that are timed, on average; below 1.5 each is.
+    /// How many calls there are between two timed ones, on average; below 1.5 each call is timed.
     spacing: Real,
     /// Number of the call that was timed last.
     last: Whole,
-    /// Number of calls at the last look at all functions, and of those that were not timed.
+    /// Number of calls at the last look at all functions, and of calls that were not timed.
     looked: Whole,
     untimed: Whole,
-    /// How long the time between two looks was, all in all, in which there were such calls: they took no
-    /// longer than that.
+    /// The total time between looks in which there were such calls: they took no longer than that.
     unseen: Real,
-    /// 1 when the call before was drawn, and went the way of a timed call.
+    /// 1 if the previous call was drawn, and took the path of a timed call.
     warm: Whole,
     /// The phase that the program is in, and the others.
     now: Stratum,
     strata: OnceLock<Box<[Stratum; STRATA]>>,
 }
 
-/// What helps to choose the calls that are timed, and to predict the others, in one phase.
+/// Data for one phase, to choose the calls to time and to predict the others.
 struct Stratum {
     timed: Whole,
     /// The mean of the timed calls, each with its weight, the sum of the weights, and that of the squared
@@ -100,7 +99,7 @@ struct Stratum {
     differences: Real,
     /// The mean of the last ones.
     recent: Real,
-    /// Calls in a tick: the most of late.
+    /// Calls per tick: the recent maximum.
     rate: Real,
     /// The spacing that the last look gave; 0 for none yet.
     allotted: Real,
@@ -112,12 +111,11 @@ struct Bar {
     weights: Real,
 }
 
-/// The times of a function so far, in ticks: sums, so that those of stretches of a run can be had by
-/// subtraction.
+/// The times of a function so far, in ticks: sums, so that subtraction gives those of a stretch of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Times {
     pub(crate) timed: u64,
-    /// Of the timed calls, and of the others at most.
+    /// The time of the timed calls, and an upper bound for the others.
     pub(crate) sum: f64,
     unseen: f64,
     total: f64,
@@ -129,7 +127,7 @@ pub(crate) struct Times {
     lone_variance: f64,
 }
 
-/// A time in ticks, and its standard error; no error when the time is one that it was at least.
+/// A time in ticks, and its standard error; no error when the time is a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Known {
     pub(crate) total: f64,
@@ -167,8 +165,8 @@ impl Times {
         }
     }
 
-    /// What is known of `count` calls, in a part of the run of `elapsed` ticks, of which the longest that was
-    /// timed took `longest`. Never less than what was timed, and no mean above the longest.
+    /// The time of `count` calls in a part of the run of `elapsed` ticks, of which the longest timed one took
+    /// `longest`. Never less than what was timed, and never a mean above the longest.
     pub(crate) fn known(self, count: u64, longest: f64, elapsed: f64) -> Known {
         if self.timed >= count {
             return Known { total: self.sum, error: Some(0.0) };
@@ -187,22 +185,22 @@ impl Times {
         Known { total, error }
     }
 
-    /// What those of `count` calls took at most that were not timed, if none was longer than the longest; and
-    /// no more than the time in which there were any.
+    /// An upper bound for the calls out of `count` that were not timed, if none was longer than the longest;
+    /// and no more than the time in which there were any.
     pub(crate) fn untimed_at_most(&self, count: u64, longest: f64) -> f64 {
         (count.saturating_sub(self.timed) as f64 * longest.max(0.0)).min(self.unseen)
     }
 
-    /// The standard error, of which the double is that of an interval of 95 % also where few differences
-    /// make up most of the variance (Satterthwaite 1946). None where the calls that were timed cannot tell:
-    /// they are too few, or too few differences make up the variance, or those that were all timed varied far
-    /// more than those that stand for others, which are not enough to say that this is over.
+    /// The standard error. Twice the error is a 95 % interval, even when few differences make up most of the
+    /// variance (Satterthwaite 1946). None when the timed calls cannot tell: they are too few, or too few
+    /// differences make up the variance, or the calls from when all were timed varied far more than those that
+    /// stand for others, and the latter are too few to show that this is over.
     pub(crate) fn error(&self) -> Option<f64> {
         let effective = self.variance * self.variance / self.squares;
         let is_like_the_rest = self.pooled <= UNLIKE * self.variance;
         let is_most = self.sampled as f64 >= MOST * self.timed as f64;
         let can_tell = self.timed >= TOLD && (is_like_the_rest || is_most);
-        // Not when it is no number, either.
+        // This also excludes NaN.
         (can_tell && effective >= ENOUGH).then(|| {
             let mixed = 0.5 * (self.variance + self.pooled);
             let variance = if is_like_the_rest { self.variance.max(mixed) } else { self.variance };
@@ -210,7 +208,7 @@ impl Times {
         })
     }
 
-    /// The estimate as it is, whatever was seen.
+    /// The plain estimate, without bounds.
     #[cfg(test)]
     pub(crate) fn total(&self) -> f64 {
         self.total
@@ -279,7 +277,7 @@ impl Timing {
         }
     }
 
-    /// Whether the call that was just made only prepared for the next, which is timed.
+    /// Whether the call just made only warmed up for the next one, which is timed.
     pub(crate) fn warms_up(&self) -> bool {
         let warms_up = self.spacing.get() > COLD_FROM && self.warm.get() == 0;
         self.warm.set(u64::from(warms_up));
@@ -294,13 +292,13 @@ impl Timing {
         self.timed.get()
     }
 
-    /// For how many calls the one stands that is timed now.
+    /// The number of calls that the call timed now stands for.
     pub(crate) fn weight(&self) -> f64 {
         weight(self.spacing.get())
     }
 
-    /// Call number `call`, from 1, took `ticks`. How many calls were made since the last that was timed,
-    /// this one left out.
+    /// Call number `call`, from 1, took `ticks`. Returns how many calls were made since the last timed one, not
+    /// counting this one.
     pub(crate) fn take(&self, call: u64, ticks: f64, ns_per_tick: f64) -> u64 {
         let weight = self.weight();
         let now = &self.now;
@@ -311,7 +309,7 @@ impl Timing {
         self.settle(call);
         self.estimate.add(weight * difference);
         if weight > 1.0 {
-            // The clock has no more than ticks.
+            // The clock resolves no less than ticks.
             let scale = weight * (weight - 1.0);
             let variance = scale * (difference * difference + 1.0);
             self.sampled.add(1);
@@ -341,21 +339,21 @@ impl Timing {
         counted
     }
 
-    /// Calls up to number `call` are taken to be like those before.
+    /// Calls up to number `call` are assumed to be like those before.
     fn settle(&self, call: u64) {
         let calls = call.saturating_sub(self.settled.get());
         self.estimate.add(self.now.mean.get() * calls as f64);
         self.settled.add(calls);
     }
 
-    /// How long one of the next calls takes: the mean of the last ones that were timed, or that of all `calls`, as
-    /// far as it is known for sure, where a few of them take nearly all of the time.
+    /// The predicted time of one of the next calls: the mean of the last timed ones, or, when a few calls take
+    /// nearly all of the time, the certain part of the mean of all `calls`.
     pub(crate) fn mean(&self, calls: u64) -> f64 {
         self.now.recent.get().max(self.sum.get() / calls.max(1) as f64)
     }
 
-    /// Which call is timed next: the number of calls before it. Call number `call` was timed. `limited`:
-    /// not every call of every function can be; `each`: every call of this one can.
+    /// Which call is timed next, as the number of calls before it. Call number `call` was timed. `limited`: not
+    /// every call of every function can be timed; `each`: every call of this one can.
     pub(crate) fn next(&self, call: u64, limited: bool, each: bool, random: f64) -> u64 {
         let allotted = self.now.allotted.get();
         let spacing = if !limited || each {
@@ -372,9 +370,9 @@ impl Timing {
         self.draw(call, random)
     }
 
-    /// Draws the next call that is timed, after `calls` calls: the number of calls before it, or before the
-    /// one that prepares for it. Calls are drawn independently of each other, so that a new draw changes
-    /// nothing of what was before; the call after one that was drawn may be drawn itself.
+    /// Draws the next call to time, after `calls` calls: returns the number of calls before it, or before its
+    /// warm-up call. Calls are drawn independently of each other, so a new draw does not affect earlier ones;
+    /// the call after a drawn one may itself be drawn.
     fn draw(&self, calls: u64, random: f64) -> u64 {
         let spacing = self.spacing.get();
         let drawn = drawn(spacing, random);
@@ -383,8 +381,8 @@ impl Timing {
         calls + drawn.saturating_sub(u64::from(is_cold))
     }
 
-    /// A look at all functions, `ticks` after the last, when there were `calls` calls. Whether there was one
-    /// of late.
+    /// A look at all functions, `ticks` after the last, when there were `calls` calls. Returns whether there
+    /// was one recently.
     pub(crate) fn look(&self, calls: u64, ticks: f64, memory: f64) -> bool {
         let lately = calls.saturating_sub(self.looked.get()) as f64;
         self.looked.set(calls);
@@ -398,13 +396,13 @@ impl Timing {
         rate > 0.0 && now.timed.get() > 0
     }
 
-    /// How long the calls took at most that were not timed, `ticks` after the last look.
+    /// An upper bound for the calls that were not timed, `ticks` after the last look.
     fn unseen(&self, calls: u64, ticks: f64) -> f64 {
         let is_more = calls.saturating_sub(self.timed.get()) > self.untimed.get();
         self.unseen.get() + if is_more { ticks } else { 0.0 }
     }
 
-    /// Calls in a tick, and the standard deviation of the time that they take.
+    /// Calls per tick, and the standard deviation of their times.
     pub(crate) fn demand(&self) -> (f64, f64) {
         let now = &self.now;
         let mean = now.mean.get();
@@ -416,8 +414,8 @@ impl Timing {
         self.spacing.get()
     }
 
-    /// From now on each call is timed with this probability. The number of calls before the next that is,
-    /// when there were `calls` calls.
+    /// From now on each call is timed with this probability. Returns the number of calls before the next timed
+    /// one, when there were `calls` calls.
     pub(crate) fn allot(&self, probability: f64, calls: u64, random: f64) -> u64 {
         let spacing = (1.0 / probability).clamp(1.0, SPACING_AT_MOST);
         self.now.allotted.set(spacing);
@@ -425,15 +423,15 @@ impl Timing {
         self.draw(calls, random)
     }
 
-    /// Nothing is known any more of how often calls may be timed.
+    /// Forgets how often calls may be timed.
     pub(crate) fn free(&self, calls: u64) -> u64 {
         self.now.allotted.set(0.0);
         self.spacing.set(1.0);
         calls
     }
 
-    /// The program goes on in another phase, after `calls` calls; `limited` as for [`next`](Self::next). The
-    /// number of calls before the next that is timed.
+    /// The program continues in another phase, after `calls` calls; `limited` as for [`next`](Self::next).
+    /// Returns the number of calls before the next timed one.
     pub(crate) fn change_phase(
         &self,
         (from, to): (usize, usize),
@@ -457,7 +455,7 @@ impl Timing {
         self.draw(calls, random)
     }
 
-    /// What is known when there were `calls` calls, `ticks` after the last look.
+    /// The times when there were `calls` calls, `ticks` after the last look.
     pub(crate) fn times(&self, calls: u64, ticks: f64) -> Times {
         let unsettled = calls.saturating_sub(self.settled.get()) as f64;
         Times {
@@ -474,7 +472,7 @@ impl Timing {
         }
     }
 
-    /// The longest since this was asked last.
+    /// The longest since the last time this was asked.
     pub(crate) fn take_max(&self) -> f64 {
         let max = self.max.get();
         self.max.set(0.0);
@@ -503,8 +501,8 @@ pub(crate) fn bar(number: f64) -> usize {
     usize::try_from(exponent).unwrap_or(0) + 1
 }
 
-/// How many calls go by until one that is timed, that included less one: 0 for the next. `random` is
-/// uniform in [0, 1). Whatever went by, each call has the same chance.
+/// How many calls are skipped before a timed one: 0 for the next. `random` is uniform in [0, 1). Each call has
+/// the same chance, however many were skipped.
 fn drawn(spacing: f64, random: f64) -> u64 {
     if spacing < 1.5 {
         return 0;
@@ -516,7 +514,7 @@ fn drawn(spacing: f64, random: f64) -> u64 {
     drawn
 }
 
-/// For how many calls one stands that was [`drawn`]: 1 / (1 - e^(-1 / spacing)), as its series.
+/// How many calls a [`drawn`] one stands for: 1 / (1 - e^(-1 / spacing)), as a series.
 fn weight(spacing: f64) -> f64 {
     if spacing < 1.5 {
         return 1.0;

@@ -1,5 +1,5 @@
-//! Whose code is running: the program's, or MPI's, or gyan's? Calls of MPI functions that MPI or
-//! gyan makes itself pass through uncounted.
+//! Whose code is running: the program's, or MPI's, or gyan's? MPI functions that MPI or gyan itself calls pass
+//! through uncounted.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
@@ -21,25 +21,25 @@ pub(crate) const INSIDE: u8 = 2;
 pub(crate) const THREADED: u8 = 3;
 /// gyan is done or off: every call passes through.
 const CLOSED: u8 = 4;
-/// As OPEN, but completions or receives are being watched: no call goes by unseen.
+/// Like OPEN, but completions or receives are being watched: no call passes unseen.
 const WATCHED: u8 = 5;
-/// The same of THREADED.
+/// The same for THREADED.
 const THREADED_WATCHED: u8 = 6;
 
-// Plain loads and stores: with one thread no other is there to race with, and with several the
-// value changes between start and end only when gyan begins or ends to watch completions.
+// Plain loads and stores: a single thread has no other to race with, and with several the value changes between
+// start and end only when gyan starts or stops watching completions.
 pub(crate) static GATE: AtomicU8 = AtomicU8::new(COLD);
 
-/// The thread that MPI was initialised in, of which most programs make all their calls: its `Here`.
+/// The `Here` of the thread that initialised MPI. Most programs make all their calls from it.
 static FIRST_THREAD: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether the program waits for a communicator of `MPI_Comm_idup`.
 static COMPLETIONS: AtomicBool = AtomicBool::new(false);
 
-/// Whether gyan stays off in this process: it was told to, or cannot help it.
+/// Whether gyan stays off in this process: it was told to, or has no choice.
 static OFF: AtomicBool = AtomicBool::new(false);
 
-/// Whether receives are watched. Here, so that a gyan that turns itself off watches none.
+/// Whether receives are watched. Kept here so that turning gyan off also stops watching.
 pub(crate) static WATCHES_RECEIVES: AtomicBool = AtomicBool::new(false);
 
 /// The ledger of this thread.
@@ -61,7 +61,7 @@ pub(crate) fn open(threaded: bool) {
     GATE.store(opened(threaded), Ordering::Relaxed);
 }
 
-/// What the gate is while any thread may call MPI, or while the only one that does is in the program.
+/// The state of the gate while any thread may call MPI, or while the only one that does is in the program.
 fn opened(threaded: bool) -> u8 {
     match watches_completions() || WATCHES_RECEIVES.load(Ordering::Relaxed) {
         false if threaded => THREADED,
@@ -75,7 +75,7 @@ fn is_threaded(gate: u8) -> bool {
     matches!(gate, THREADED | THREADED_WATCHED)
 }
 
-/// The program goes on in phase number `phase`. Other threads learn that at their next call that is timed.
+/// The program continues in phase number `phase`. Other threads learn that at their next timed call.
 pub(crate) fn enter_phase(phase: usize) {
     ledger::enter_phase(phase);
     let here = thread::here();
@@ -94,8 +94,8 @@ pub(crate) fn close() {
     GATE.store(CLOSED, Ordering::Relaxed);
 }
 
-/// gyan does nothing more in this process: no piece of it runs that is contained, no receive is watched,
-/// and nothing is read or written at the end.
+/// gyan does nothing more in this process: no contained piece of it runs, no receive is watched, and nothing is
+/// read or written at the end.
 pub(crate) fn stay_off() {
     OFF.store(true, Ordering::Relaxed);
     WATCHES_RECEIVES.store(false, Ordering::Relaxed);
@@ -107,12 +107,12 @@ pub(crate) fn is_alone_in_program() -> bool {
     matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED)
 }
 
-/// From now on, whether every call that completes requests is looked at.
+/// Sets whether every call that completes requests is examined from now on.
 pub(crate) fn watch_completions(watch: bool) {
     COMPLETIONS.store(watch, Ordering::Relaxed);
     let gate = GATE.load(Ordering::Relaxed);
     if is_threaded(gate) {
-        // Not when another thread closes it meanwhile.
+        // Not if another thread closes it in the meantime.
         _ = GATE.compare_exchange(gate, opened(true), Ordering::Relaxed, Ordering::Relaxed);
     }
 }
@@ -126,8 +126,8 @@ pub(crate) fn is_off() -> bool {
     OFF.load(Ordering::Relaxed)
 }
 
-/// While this lives, MPI calls pass through uncounted; then it is as it was before, also when a
-/// C++ exception or a cancellation unwinds the stack.
+/// While this lives, MPI calls pass through uncounted; then the previous state returns, even when a C++
+/// exception or a cancellation unwinds the stack.
 pub(crate) struct Inside {
     before: u8,
 }
@@ -143,8 +143,8 @@ impl Inside {
 impl Drop for Inside {
     #[inline]
     fn drop(&mut self) {
-        // Also over CLOSED, when gyan has turned itself off in a callback of the library's: a test would
-        // cost every call. Calls are counted on then, and `is_off` keeps all else from being done.
+        // This overwrites even CLOSED, if gyan has turned itself off in a callback of the library: a test would
+        // cost every call. Counting then continues, and `is_off` prevents everything else.
         GATE.store(self.before, Ordering::Relaxed);
     }
 }
@@ -158,7 +158,7 @@ pub(crate) enum Fast {
     None,
 }
 
-/// Whether a call of `function` takes a fast path: it comes from the program and is not to be timed.
+/// Whether a call of `function` takes a fast path: it comes from the program and is not due for timing.
 #[inline]
 pub(crate) fn fast(function: Function) -> Fast {
     match GATE.load(Ordering::Relaxed) {
@@ -172,20 +172,20 @@ pub(crate) fn fast(function: Function) -> Fast {
     }
 }
 
-/// Enters a call that its entry point has counted, having found the gate open.
+/// Enters a call whose entry point has found the gate open and counted it.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub(crate) fn enter_counted() -> Inside {
     Inside::enter(OPEN)
 }
 
-/// What the personality of a frame answers that has nothing to catch (`_URC_CONTINUE_UNWIND`).
+/// The answer of a frame's personality routine when there is nothing to catch (`_URC_CONTINUE_UNWIND`).
 #[cfg(target_arch = "x86_64")]
 const CONTINUE_UNWIND: c_int = 8;
 
-/// For entry points that go INSIDE and back by themselves: the personality of their frames, which the
-/// unwinder asks about an exception or a cancellation that flies through (System V ABI for x86-64, 6.2).
-/// It does what `Inside` does when it is dropped.
+/// The personality routine for entry points that set INSIDE and back by themselves: the unwinder calls it for
+/// an exception or a cancellation that passes through (System V ABI for x86-64, 6.2). It does what dropping
+/// `Inside` does.
 #[cfg(target_arch = "x86_64")]
 pub(crate) extern "C" fn unwound(
     _version: c_int,
@@ -194,7 +194,7 @@ pub(crate) extern "C" fn unwound(
     _exception: *mut std::ffi::c_void,
     _context: *mut std::ffi::c_void,
 ) -> c_int {
-    // Not while a handler is being looked for (`_UA_CLEANUP_PHASE`).
+    // Not during the search for a handler (`_UA_CLEANUP_PHASE`).
     const CLEANUP_PHASE: c_int = 2;
     if actions & CLEANUP_PHASE != 0 {
         drop(Inside { before: OPEN });
@@ -202,7 +202,7 @@ pub(crate) extern "C" fn unwound(
     CONTINUE_UNWIND
 }
 
-/// Forwards a call of the program that is counted, once; when it has succeeded, `moved` counts what it moved.
+/// Forwards a counted call of the program, once; if it succeeds, `moved` counts what it moved.
 #[inline]
 pub(crate) fn forward<T>(
     inside: T,
@@ -218,14 +218,14 @@ pub(crate) fn forward<T>(
     result
 }
 
-/// As [`Inside`], for one of several threads.
+/// Like [`Inside`], for one of several threads.
 pub(crate) struct ThreadInside {
     here: Here,
     pub(crate) ledger: &'static Ledger,
 }
 
-/// Enters and counts a call of `function` when it takes the fast path for one of several threads: it comes
-/// from the program and is not to be timed, and the thread is known. Only for [`Fast::Thread`].
+/// Enters and counts a call of `function` if it takes the fast path for one of several threads: it comes from
+/// the program, is not due for timing, and the thread is known. Only for [`Fast::Thread`].
 #[inline]
 pub(crate) fn enter_thread(function: Function) -> Option<ThreadInside> {
     let here = thread::here();
@@ -244,8 +244,8 @@ impl Drop for ThreadInside {
     }
 }
 
-/// A call on any other path: while this lives, calls inside it are nested. It counts the call when
-/// it goes, also when the stack is unwound.
+/// A call on any other path: while this lives, calls inside it are nested. Dropping it counts the call, even
+/// when the stack is unwound.
 pub(crate) struct Scope {
     function: Function,
     caller: Caller,
@@ -258,7 +258,7 @@ enum Caller {
     Nobody,
     /// The program, before MPI was initialised.
     Early,
-    /// The program, whose only thread that calls MPI this is.
+    /// The program, and this is its only thread that calls MPI.
     Alone,
     /// One of several threads of the program.
     Thread(&'static Ledger),
@@ -306,18 +306,18 @@ fn other_caller(start_late: fn()) -> Caller {
     }
 }
 
-/// Whether this thread has left the call that it is inside of, as far as the gate and its own flag know.
-/// That call is counted then, if it was not yet.
+/// Whether this thread has left the call that the gate and its own flag say it is inside of. If so, counts that
+/// call unless it was counted before.
 #[cold]
 #[inline(never)]
 fn has_left(at_once: bool) -> bool {
     let here = thread::here();
     let threaded = is_threaded(GATE.load(Ordering::Relaxed));
-    // Another thread may ask whether MPI is initialised while one is inside.
+    // Another thread may ask whether MPI is initialised while this one is inside.
     if !threaded && here.place() != FIRST_THREAD.load(Ordering::Relaxed) {
         return false;
     }
-    // A library's routine for Fortran may jump to that for C and leave no frame between two of gyan's.
+    // A library's Fortran routine may jump to the C one and leave no frame between two of gyan's.
     if here.fortran.get() && !at_once {
         return false;
     }
@@ -350,7 +350,7 @@ impl Drop for InFortran {
     }
 }
 
-/// The run is about to end: a call that was left is no longer on the way.
+/// The run is about to end: a call that was left is no longer in progress.
 pub(crate) fn settle() {
     match GATE.load(Ordering::Relaxed) {
         INSIDE if has_left(true) => GATE.store(opened(false), Ordering::Relaxed),
@@ -362,7 +362,7 @@ pub(crate) fn settle() {
 }
 
 impl Scope {
-    /// Whether the program makes this call, in a run.
+    /// Whether the program makes this call, during a run.
     pub(crate) fn is_of_program(&self) -> bool {
         self.ledger().is_some()
     }
@@ -372,7 +372,7 @@ impl Scope {
         matches!(self.caller, Caller::Alone)
     }
 
-    /// Where the call is counted, when the program makes it in a run.
+    /// Where to count the call, if the program makes it during a run.
     fn ledger(&self) -> Option<&'static Ledger> {
         match self.caller {
             Caller::Alone => Some(ledger::alone()),
@@ -381,14 +381,14 @@ impl Scope {
         }
     }
 
-    /// Where the call is to be timed; none when it is not to be.
+    /// Where to time the call; none when it is not due for timing.
     #[inline]
     pub(crate) fn times(&self) -> Option<&'static Ledger> {
         self.ledger().filter(|ledger| ledger.is_due(self.function) && !ledger.is_shared())
     }
 
-    /// The call has succeeded, which was `noted` when it was timed, and sent as `send` says; that gives the bytes that it
-    /// moved.
+    /// The call succeeded. It was `noted` if it was timed, and sent what `send` says, which gives the bytes
+    /// that it moved.
     pub(crate) fn moved(
         &self,
         noted: Option<Noted>,
@@ -413,7 +413,7 @@ impl Drop for Scope {
             Caller::Nobody => {}
             Caller::Alone => {
                 ledger::alone().count_slowly(self.function);
-                // Not when gyan closed in the meantime.
+                // Not if gyan closed in the meantime.
                 if GATE.load(Ordering::Relaxed) == INSIDE {
                     GATE.store(opened(false), Ordering::Relaxed);
                 }
@@ -430,12 +430,12 @@ impl Drop for Scope {
     }
 }
 
-/// Where the calls of this thread are counted.
+/// Where to count the calls of this thread.
 pub(crate) fn ledger() -> &'static Ledger {
     if is_threaded(GATE.load(Ordering::Relaxed)) { ledger_here() } else { ledger::alone() }
 }
 
-/// Runs `forward`, a call that starts or ends MPI: what MPI calls in it is not counted.
+/// Runs `forward`, a call that starts or ends MPI: calls that MPI makes in it are not counted.
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     let before = GATE.load(Ordering::Relaxed);
     let _thread = is_threaded(before).then(ThreadUncounted::enter);
@@ -443,7 +443,7 @@ pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
     forward()
 }
 
-/// As [`Inside`], for one of several threads: it may be nested already.
+/// Like [`Inside`], for one of several threads: it may be nested already.
 struct ThreadUncounted {
     here: Here,
     before: bool,

@@ -1,10 +1,10 @@
-//! What is known so far: the exact number of calls of each function, what they moved and to whom, and
-//! how long those took that were timed.
+//! What is known so far: the exact number of calls of each function, what they moved and to whom, and how long
+//! the timed ones took.
 //!
-//! One thread at a time: plain additions to one ledger. `MPI_THREAD_MULTIPLE`: every thread has a
-//! ledger of its own, so that no addition is locked either; they are summed at the end. A thread that
-//! ends leaves its ledger behind, so after [`LEDGERS_AT_MOST`] of them the last one is shared, with
-//! locked additions, and calls of those threads are counted and not timed.
+//! With one thread at a time there are plain additions to one ledger. With `MPI_THREAD_MULTIPLE` every thread
+//! has its own ledger, so additions need no lock either; the ledgers are summed at the end. A thread that ends
+//! leaves its ledger behind, so after [`LEDGERS_AT_MOST`] of them the last one is shared, with locked
+//! additions, and calls of those threads are counted but not timed.
 
 #![forbid(unsafe_code)]
 
@@ -25,22 +25,22 @@ use crate::sys::clock;
 use crate::sys::later::Later;
 
 const LEDGERS_AT_MOST: usize = 256;
-/// All functions are looked at after this time, to see which are called how often.
+/// The time after which all functions are examined, to see how often each is called.
 const LOOK_S: f64 = 0.01;
-/// How often a function was called at most is forgotten in about this time.
+/// The highest call rate of a function is forgotten after about this time.
 const MEMORY_S: f64 = 0.05;
-/// They are looked at earlier when this many times as much was spent as was to be until then.
+/// They are examined earlier if spending exceeds the plan by this factor.
 const TOO_MUCH: f64 = 4.0;
-/// The part of the budget for timing that all functions share alike, however little their times vary.
+/// The part of the budget for timing that all functions share equally, however little their times vary.
 const ALIKE: f64 = 1.0 / 4.0;
-/// Rounds in which what is left over is shared out again.
+/// Rounds in which leftovers are shared out again.
 const ROUNDS: usize = 8;
-/// The row behind the last, for what is not the program's: measuring gyan.
+/// The row after the last, for calls that are not the program's: measuring gyan.
 pub(crate) const NO_FUNCTION: Function = Function(LEN);
 const ROWS: usize = LEN + 1;
 const WORDS: usize = ROWS.div_ceil(64);
 
-/// What is known of one function, as far as each call has to do with it.
+/// The data on one function that each call touches.
 struct Account {
     calls: Whole,
     /// How many calls come before the next one that is timed.
@@ -57,7 +57,7 @@ impl Account {
         self.left.get() == 0
     }
 
-    /// Times the call before which there are `calls`, or the next one when there are more already.
+    /// Times the call after the first `calls` calls, or the next one if there are more already.
     fn set_due(&self, calls: u64) {
         self.left.set(calls.saturating_sub(self.calls.get()));
     }
@@ -75,11 +75,11 @@ impl Account {
     }
 }
 
-/// What is known of the calls of one thread, or of many when it is shared.
+/// The calls of one thread, or of many when it is shared.
 pub(crate) struct Ledger {
     accounts: [Account; ROWS],
     timings: [Later<Timing>; ROWS],
-    /// What went to each peer, in each way.
+    /// The traffic to each peer, in each way.
     peers: [Later<Peers>; Way::ALL.len()],
     /// Where the timed calls come from.
     pub(crate) sites: Later<Sites>,
@@ -87,10 +87,10 @@ pub(crate) struct Ledger {
     called: [Whole; WORDS],
     random: Whole,
     shared: AtomicBool,
-    /// When all functions were looked at last, and how much may be spent on calls until they are again.
+    /// When all functions were last examined, and how much may be spent on calls until the next time.
     looked: Whole,
     enough: Whole,
-    /// Whether not every call can be timed, as the last look found.
+    /// Whether the last look found that not every call can be timed.
     limited: AtomicBool,
     /// The phase in which calls are being timed.
     phase: Whole,
@@ -118,21 +118,21 @@ impl Ledger {
         }
     }
 
-    /// Where the number of calls of a function lies in here, and that of those left before one is timed,
-    /// for entry points that count by themselves.
+    /// The offsets of a function's number of calls, and of the calls left before one is timed, for entry points
+    /// that count by themselves.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const fn places(function: Function) -> (usize, usize) {
         let account = offset_of!(Ledger, accounts) + function.0 * size_of::<Account>();
         (account + offset_of!(Account, calls), account + offset_of!(Account, left))
     }
 
-    /// Whether the next call of a function is to be timed, as its first is.
+    /// Whether the next call of a function is due for timing; the first one always is.
     #[inline]
     pub(crate) fn is_due(&self, function: Function) -> bool {
         self.accounts.get(function.0).is_none_or(Account::is_due)
     }
 
-    /// Counts a call on the fast path, which no call that is due takes. Whether it did.
+    /// Counts a call on the fast path, unless it is due for timing. Returns whether it did.
     #[inline]
     pub(crate) fn count_unless_due(&self, function: Function) -> bool {
         let Some(account) = self.accounts.get(function.0) else { return false };
@@ -142,7 +142,7 @@ impl Ledger {
         true
     }
 
-    /// Counts a call that succeeded and moved so many bytes, or none, on the fast path.
+    /// Counts a successful call and the bytes that it moved, if any, on the fast path.
     #[inline]
     pub(crate) fn moved(&self, function: Function, bytes: u64) {
         let Some(account) = self.accounts.get(function.0) else { return };
@@ -161,7 +161,7 @@ impl Ledger {
         }
     }
 
-    /// Counts what goes to a peer, on the fast path.
+    /// Counts traffic to a peer, on the fast path.
     #[inline]
     pub(crate) fn sent(&self, sent: Sent) {
         match self.peers.get(sent.way() as usize).and_then(Later::get) {
@@ -184,7 +184,7 @@ impl Ledger {
         }
     }
 
-    /// Counts a call on another path than the fast one.
+    /// Counts a call on a path other than the fast one.
     pub(crate) fn count_slowly(&self, function: Function) {
         let Some(account) = self.accounts.get(function.0) else { return };
         if account.calls.get() == 0 {
@@ -241,13 +241,13 @@ impl Ledger {
         number
     }
 
-    /// Whether the next call of a function is one to be timed that comes behind another.
+    /// Whether the next call of a function is timed and follows a warm-up call.
     pub(crate) fn is_warm(&self, function: Function) -> bool {
         self.known_timing(function).is_some_and(Timing::is_warm)
     }
 
-    /// The call that is just being made took the ticks from `begun` to `ended`. Chooses the next one
-    /// to be timed. Not for a ledger that is shared.
+    /// The current call took the ticks from `begun` to `ended`. Chooses the next one to time. Not for a shared
+    /// ledger.
     pub(crate) fn timed(
         &self,
         budget: &Budget,
@@ -287,8 +287,8 @@ impl Ledger {
         Timed { looked, ..timed }
     }
 
-    /// Looks at all functions, in a call of one: how often they are called, how much their times vary, and
-    /// so with which probability calls of each are to be timed.
+    /// Examines all functions, in a call of one: how often they are called and how much their times vary, and
+    /// from that the probability with which to time calls of each.
     #[cold]
     fn look(&self, budget: &Budget, within: Function, now: u64) {
         let first = self.looked.get() == 0;
@@ -315,13 +315,13 @@ impl Ledger {
         }
     }
 
-    /// Calls are timed for no more than `allowance`, a share of the time, with probabilities in proportion to
-    /// the standard deviation of the times of each function, and inversely to the root of what timing one
-    /// costs: so the variance of the sum becomes as small as it can (Neyman 1934). A part of it goes to the
-    /// `active` functions alike, because a sample knows nothing of what is not in it.
+    /// Timing takes no more than `allowance`, a share of the time. The probabilities are proportional to the
+    /// standard deviation of the times of each function, and inversely proportional to the root of the cost of
+    /// timing one call, which minimises the variance of the sum (Neyman 1934). A part of the allowance is
+    /// shared equally by the `active` functions, because a sample says nothing about what is not in it.
     fn allot(&self, budget: &Budget, within: Function, allowance: f64, active: f64) {
         let cost = |timing: &Timing| {
-            // Another call goes before it to prepare for it.
+            // A warm-up call comes before it.
             let calls = if timing.spacing() > COLD_FROM { 2.0 } else { 1.0 };
             calls * budget.timed_ticks()
         };
@@ -332,8 +332,8 @@ impl Ledger {
             allowance * ALIKE / active.max(1.0) / (rate * cost(timing)).max(1e-300)
         };
         let merit = |timing: &Timing| timing.demand().1 / cost(timing).sqrt();
-        // The probability of each is min(1, alike + factor * merit). As it is, the factor would be too small
-        // where that is 1: what is left over there goes to the others, some times.
+        // The probability of each is min(1, alike + factor * merit). A single factor would be too small because
+        // of functions where that is 1, so their leftover goes to the others, for some rounds.
         let mut factor = 0.0;
         for _ in 0..ROUNDS {
             let (mut left, mut demanded) = (allowance, 0.0);
@@ -360,8 +360,7 @@ impl Ledger {
         }
     }
 
-    /// The functions of which a call was timed, with the numbers of their calls; that which is being made
-    /// is one of them.
+    /// The functions with timed calls, and the numbers of their calls, including the current one.
     fn timings(&self, within: Function) -> impl Iterator<Item = (&Account, u64, &Timing)> {
         self.called().filter_map(move |function| {
             let account = self.accounts.get(function.0)?;
@@ -370,7 +369,7 @@ impl Ledger {
         })
     }
 
-    /// The program has gone on in another phase. `within`: the call that is being made, if any.
+    /// The program has moved to another phase. `within`: the call in progress, if any.
     pub(crate) fn change_phase(&self, within: Function) {
         let (from, phase) = (self.phase.get(), PHASE.get());
         self.phase.set(phase);
@@ -385,7 +384,7 @@ impl Ledger {
         }
     }
 
-    /// Calls from now on count from nothing again.
+    /// Starts counting from zero again.
     pub(crate) fn forget(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
             account.calls.set(0);
@@ -393,7 +392,7 @@ impl Ledger {
         }
     }
 
-    /// Never timed from now on, but by order.
+    /// From now on never timed, except on request.
     pub(crate) fn put_off(&self, function: Function) {
         if let Some(account) = self.accounts.get(function.0) {
             account.left.set(u64::MAX);
@@ -403,12 +402,12 @@ impl Ledger {
 
 /// A call that was timed.
 pub(crate) struct Timed {
-    /// How many calls of the function were timed, this one included; 0 when this was none.
+    /// How many calls of the function were timed, including this one; 0 if this one was not timed.
     pub(crate) number: u64,
-    /// Whether all functions were looked at besides.
+    /// Whether all functions were examined as well.
     pub(crate) looked: bool,
     pub(crate) ticks: f64,
-    /// For how many calls it stands.
+    /// How many calls it stands for.
     pub(crate) weight: f64,
 }
 
@@ -418,13 +417,14 @@ impl Timed {
 
 pub(crate) static ALONE: Ledger = Ledger::new();
 
-/// A ledger that is none of the process's, for a copy of it in which a lock may be held by nobody.
+/// A ledger that does not belong to the process, for a forked copy in which locks may be held by no living
+/// thread.
 #[cfg(test)]
 pub(crate) fn leaked() -> &'static Ledger {
     Box::leak(Box::new(Ledger::new()))
 }
 
-/// For threads that come when there is no memory for ledgers of their own.
+/// For threads that start when there is no memory for their own ledgers.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
 
@@ -434,17 +434,17 @@ pub(crate) fn alone() -> &'static Ledger {
     &ALONE
 }
 
-/// Times the call of a function that starts MPI, which is counted next.
+/// Makes the next call, of a function that starts MPI, a timed one.
 pub(crate) fn time(function: Function, begun: u64, ended: u64) {
     ALONE.timed(budget(), function, begun, ended);
 }
 
-/// The program goes on in phase number `phase`; each ledger learns that at its [`Ledger::change_phase`].
+/// The program continues in phase number `phase`; each ledger learns that in [`Ledger::change_phase`].
 pub(crate) fn enter_phase(phase: usize) {
     PHASE.set(phase as u64);
 }
 
-/// From now on messages are counted by their peers in an `MPI_COMM_WORLD` of so many ranks; 0: not at all.
+/// From now on messages are counted by peer, in an `MPI_COMM_WORLD` of this many ranks; 0: not at all.
 pub(crate) fn count_peers(size: u32) {
     PEERS.set(size.into());
 }
@@ -454,7 +454,7 @@ pub(crate) fn counts_peers() -> bool {
     PEERS.get() != 0
 }
 
-/// Counts a call that starts or ends MPI, whoever else counts.
+/// Counts a call that starts or ends MPI, even if other threads count too.
 pub(crate) fn count(function: Function) {
     ALONE.note(function);
     if let Some(account) = ALONE.accounts.get(function.0) {
@@ -477,15 +477,14 @@ pub(crate) fn new_ledger() -> &'static Ledger {
             let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
             ledgers.push(ledger);
             budget().set_threads(ledgers.len() as u64);
-            // The last one is shared from its first use on, so that no thread ever adds to it
-            // without the lock.
+            // The last one is shared from its first use, so that no thread ever adds to it without the lock.
             ledger.shared.store(ledgers.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
             ledger
         }
     }
 }
 
-/// What is known of one function over all threads.
+/// The data on one function over all threads.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Calls {
     pub(crate) count: u64,
@@ -495,7 +494,7 @@ pub(crate) struct Calls {
     pub(crate) max: f64,
 }
 
-/// What is known of the functions that were called, each over all threads.
+/// The data on the functions that were called, each over all threads.
 pub(crate) fn calls() -> Vec<(Function, Calls)> {
     let mut all: Vec<(Function, Calls)> = Vec::new();
     let now = clock::now();
@@ -521,7 +520,7 @@ pub(crate) fn calls() -> Vec<(Function, Calls)> {
 }
 
 impl Calls {
-    /// What came since `earlier`.
+    /// The difference from `earlier`.
     pub(crate) fn since(&self, earlier: &Calls) -> Calls {
         Calls {
             count: self.count.saturating_sub(earlier.count),
@@ -539,7 +538,7 @@ impl Calls {
     }
 }
 
-/// Does something with each ledger.
+/// Applies a closure to each ledger.
 pub(crate) fn each(mut work: impl FnMut(&'static Ledger)) {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
     for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
@@ -547,8 +546,8 @@ pub(crate) fn each(mut work: impl FnMut(&'static Ledger)) {
     }
 }
 
-/// How many calls of a function moved 0, 1, 2 to 3, 4 to 7 and so on bytes, and how many in all, over all
-/// threads: with as many bars as [`traffic::BARS`](crate::calls::traffic::BARS).
+/// How many calls of a function moved 0, 1, 2 to 3, 4 to 7 and so on bytes, and the bytes in all, over all
+/// threads, in [`traffic::BARS`](crate::calls::traffic::BARS) bars.
 pub(crate) fn sizes(function: Function) -> Vec<(u64, u64)> {
     let mut sum = vec![(0, 0); BARS];
     each(|ledger| {
@@ -563,8 +562,8 @@ pub(crate) fn sizes(function: Function) -> Vec<(u64, u64)> {
     sum
 }
 
-/// Messages and bytes to each peer, by its rank in `MPI_COMM_WORLD`, over all threads. None for all others,
-/// which come last.
+/// Messages and bytes to each peer, by its rank in `MPI_COMM_WORLD`, over all threads. Rank none stands for all
+/// others and comes last.
 pub(crate) fn peers(way: Way) -> Vec<(Option<u32>, u64, u64)> {
     let mut sum: BTreeMap<(bool, Option<u32>), (u64, u64)> = BTreeMap::new();
     each(|ledger| {
@@ -597,17 +596,17 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
     sum.into_iter().map(|bar| bar.round() as u64).collect()
 }
 
-/// How many threads have called MPI, as far as they have ledgers of their own.
+/// How many threads that have their own ledgers have called MPI.
 pub(crate) fn threads() -> u64 {
     budget().threads()
 }
 
-/// Whether more threads than that have called, so that calls of some are not timed.
+/// Whether more threads have called MPI, so that calls of some are not timed.
 pub(crate) fn is_shared() -> bool {
     LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).len() >= LEDGERS_AT_MOST
 }
 
-/// What the table says of a function.
+/// The table's entry for a function.
 pub(crate) fn row(function: Function) -> Option<&'static crate::mpi::functions::Row> {
     functions().nth(function.0).map(|(_, row)| row)
 }
@@ -626,7 +625,8 @@ mod tests {
         calls().into_iter().find(|(known, _)| *known == function).unwrap().1
     }
 
-    /// In a copy: how many threads there are decides how often calls of each are timed, which other tests are about.
+    /// In a forked copy: the number of threads decides how often calls are timed, which would disturb other
+    /// tests.
     #[test]
     fn counts_of_all_threads_are_exact_with_more_threads_than_ledgers() {
         let lines = in_a_copy(|out| {

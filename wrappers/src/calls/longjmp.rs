@@ -1,11 +1,10 @@
-//! Has the program left a call of MPI by `longjmp`? An error handler may, and nothing tells gyan: to it
-//! the thread is inside that call for good, and all that follow look as if MPI made them.
+//! Has the program left a call of MPI by `longjmp`? An error handler may do that without gyan knowing: to gyan
+//! the thread then stays inside that call forever, and all later calls look as if MPI made them.
 //!
-//! So a call that looks like that is looked at: where no frame of libgyan.so lies further down the
-//! stack, there is no call around it. That takes microseconds, and calls that MPI makes itself are
-//! many, so that the looks become rare while they find nothing. The way of the program's own calls
-//! costs it nothing. Inside a call from Fortran there is no look: a library's routine for Fortran may
-//! jump to that for C and leave no frame between two of gyan's.
+//! So gyan checks a call that looks like that: if no frame of libgyan.so is further down the stack, there is no
+//! call around it. A check takes microseconds, and MPI itself makes many calls, so checks become rare while
+//! they find nothing. The program's own calls pay nothing for it. Inside a call from Fortran there is no check:
+//! a library's Fortran routine may jump to the C one and leave no frame between two of gyan's.
 
 #![forbid(unsafe_code)]
 
@@ -19,25 +18,25 @@ use crate::sys::clock;
 use crate::sys::elf_objects;
 use crate::sys::unwind;
 
-/// So many looks in a row may find nothing before they become rare: error handlers call MPI, too.
+/// This many checks in a row may find nothing before they become rare: error handlers call MPI, too.
 const LOOKS_AT_FIRST: u32 = 8;
 
-/// Every so many calls, 2 to the power of this, there is a look at least.
+/// There is at least one check every 2 to the power of this calls.
 const RAREST: u32 = 10;
 
-/// A stack that is deeper is not known.
+/// A deeper stack is not walked to its end.
 const FRAMES: usize = 256;
 
 /// Calls that were left.
 static LEFT: Whole = Whole::new(0);
 
-/// Calls behind them, before that was noticed: some may be the program's, and none was counted.
+/// Calls after them, before that was noticed: some may be the program's, and none was counted.
 static IN_DOUBT: Whole = Whole::new(0);
 
-/// A thread makes a call while it is inside another one, as far as gyan knows. Whether it has left that
-/// one; `at_once`: the look does not wait until it is due.
+/// A thread makes a call while gyan thinks it is inside another. Returns whether it has left that one;
+/// `at_once`: checks now, even if no check is due.
 pub(crate) fn has_left(here: Here, at_once: bool) -> bool {
-    // A program that contains gyan has frames that cannot be told from gyan's.
+    // In a program that contains gyan, the program's frames cannot be told from gyan's.
     if cfg!(feature = "static") {
         return false;
     }
@@ -61,13 +60,13 @@ pub(crate) fn has_left(here: Here, at_once: bool) -> bool {
     left
 }
 
-/// What the user has to know.
+/// A warning for the user.
 pub(crate) fn described() -> Option<String> {
     let (left, in_doubt) = (LEFT.get(), IN_DOUBT.get());
     (in_doubt > 0).then(|| {
         format!(
-            "{left} calls of MPI were left by longjmp; of {in_doubt} calls behind them, before that \
-             was noticed, those that the program made are not counted"
+            "{left} calls of MPI were left by longjmp; of the {in_doubt} calls after them, before \
+             gyan noticed, those that the program made are not counted"
         )
     })
 }
@@ -78,7 +77,7 @@ fn is_outermost() -> bool {
     let mut frames = [0; FRAMES];
     let len = unwind::callers(&mut frames);
     let Some(own) = own() else { return false };
-    // Behind the outermost there is one at 0.
+    // After the outermost there is one at 0.
     let Some((0, frames)) = frames.get(..len).and_then(<[usize]>::split_last) else { return false };
     let mut outer = frames.iter().skip_while(|frame| own.contains(frame));
     !outer.any(|frame| own.contains(frame))

@@ -1,5 +1,5 @@
-//! Whole runs of programs whose calls take a known time, under a budget, with a made-up clock: is what
-//! gyan says of them true?
+//! Simulates whole runs of programs whose calls take a known time, under a budget, with a made-up clock: are
+//! gyan's numbers right?
 
 use super::*;
 use crate::calls::budget::Costs;
@@ -9,7 +9,7 @@ use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Recv, MPI_Test};
 use crate::sys::fork::in_a_copy;
 
 const BUDGET: f64 = 0.005;
-/// What counting and timing a call cost, and the program's own work between two calls, in seconds.
+/// The cost of counting and of timing a call, and the program's own work between two calls, in seconds.
 const COUNTED_S: f64 = 2e-9;
 const TIMED_S: f64 = 70e-9;
 const BETWEEN_S: f64 = 300e-9;
@@ -72,7 +72,7 @@ impl Process {
         Process { ledger, budget, now, truth: 0.0 }
     }
 
-    /// Works, and calls a function that takes so many seconds.
+    /// Works, then calls a function that takes this many seconds.
     fn call(&mut self, function: Function, work_s: f64, seconds: f64) {
         self.now += clock::ticks(work_s);
         let (begun, took) = (clock::whole(self.now), clock::whole(clock::ticks(seconds)));
@@ -93,7 +93,7 @@ impl Process {
         self.now - clock::ticks(1e-3)
     }
 
-    /// What counting and timing cost, as a share of the time.
+    /// The cost of counting and timing, as a share of the time.
     fn share(&self) -> f64 {
         self.budget.calls() as f64 / self.elapsed()
     }
@@ -142,7 +142,7 @@ fn the_interval_of_95_percent_contains_the_truth_in_at_least_90_and_nothing_cont
             at_least += u64::from(known.error.is_none());
         }
         assert!(right >= RUNS * 9 / 10, "{shape:?}: {right} of {RUNS}");
-        // What can be told is.
+        // The error is stated when it can be.
         let rare = matches!(shape, Shape::HeavyTailed | Shape::Bursty);
         assert!(rare || at_least < RUNS / 10, "{shape:?}: {at_least}");
     };
@@ -164,7 +164,7 @@ fn with_little_to_go_by_it_is_a_time_that_the_calls_took_at_least() {
     }
 }
 
-/// Each call has the probability that its weight says, whether one goes before it to prepare for it or not.
+/// Each call has the probability that its weight implies, with or without a warm-up call.
 #[test]
 fn the_estimate_is_unbiased_and_its_standard_error_is_right() {
     const RUNS: u64 = 400;
@@ -196,7 +196,7 @@ fn every_call_is_timed_while_that_is_cheap_and_what_is_spent_approaches_the_budg
     }
     let share = process.share();
     assert!((0.8 * BUDGET..1.02 * BUDGET).contains(&share), "{share}");
-    // When there is room again, each is timed.
+    // Once the budget allows it again, each is timed.
     process.now += clock::ticks(60.0);
     let before = process.times(MPI_Isend).timed;
     for _ in 0..60_000 {
@@ -230,7 +230,7 @@ fn a_few_long_calls_among_short_ones_are_all_timed_because_their_mean_pays_for_i
         process.call(MPI_Recv, 0.0, if call % 1000 == 0 { 50e-3 } else { 300e-9 });
     }
     let timed = process.times(MPI_Recv).timed;
-    // From the first long call on that was timed.
+    // From the first timed long call on.
     assert!(timed > 10_000, "{timed}");
     let share = process.share();
     assert!(share < BUDGET, "{share}");
@@ -245,7 +245,7 @@ fn what_was_not_timed_took_no_longer_than_the_time_in_which_it_was_called() {
             process.call(MPI_Test, 10e-9, 50e-9);
         }
     }
-    // Many short ones, of which next to none is timed, after few that are very long.
+    // A few very long calls, then many short ones, of which hardly any is timed.
     for _ in 0..400_000 {
         process.call(MPI_Recv, 100e-9, 100e-9);
         process.call(MPI_Test, 100e-9, 100e-9);
@@ -271,7 +271,7 @@ fn more_calls_are_timed_of_the_function_whose_times_vary_more() {
 
 #[test]
 fn a_phase_has_knowledge_of_its_own() {
-    // The phase is one of the process.
+    // The phase belongs to the process.
     let lines = in_a_copy(|out| {
         let mut process = Process::new(BUDGET, 1);
         let mut before = Times::default();
@@ -291,13 +291,13 @@ fn a_phase_has_knowledge_of_its_own() {
         Ok(())
     });
     let parts: Vec<f64> = lines.lines().map(|line| line.parse().unwrap()).collect();
-    // Each phase is predicted by its own mean, so that hardly anything is left to chance.
+    // Each phase is predicted by its own mean, so hardly anything is left to chance.
     assert_eq!(parts.len(), 40);
     assert!(parts.iter().skip(2).all(|part| (0.99..1.01).contains(part)), "{parts:?}");
 }
 
-/// Three places call a function: the first takes always the same time, the second not, the third is rare. What is
-/// said of each holds within two standard errors as often as it should, and they add up.
+/// Three places call a function: the first always takes the same time, the second varies, the third is rare.
+/// Each estimate is within two standard errors as often as it should be, and they add up.
 #[test]
 fn sites_have_their_share_of_the_calls_and_of_the_time_within_the_stated_error() {
     const RUNS: u64 = 200;

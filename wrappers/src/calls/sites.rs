@@ -1,9 +1,9 @@
-//! Where in the program do the timed calls come from? By function and place: how many were timed, for how many
-//! others they stand, how long they took, and for some of them the stack.
+//! Where in the program do the timed calls come from? By function and place: how many were timed, how many
+//! others they stand for, how long they took, and for some of them the stack.
 //!
-//! A call that is not timed leaves nothing here. Each timed call stands for as many calls as its probability was
-//! small (`estimate`). What a function is known to have is shared between its sites: each has what was
-//! timed there for sure, and of the rest as much as its timed calls stand for. So sites add up to their function.
+//! A call that is not timed leaves nothing here. Each timed call is weighted by the inverse of its probability
+//! (`estimate`). The known totals of a function are divided between its sites: each gets what was timed there,
+//! and a share of the rest according to the weights of its timed calls. So sites add up to their function.
 //!
 //! A table for each ledger, made with it, so that nothing is locked; a new site gets memory for its stacks.
 
@@ -27,63 +27,63 @@ pub(crate) use shares::described;
 
 /// Sites that a thread keeps apart, and as many of a profile.
 const SITES_AT_MOST: usize = 256;
-/// Functions whose further sites are kept as one.
+/// Functions whose further sites are merged into one.
 const ELSEWHERE_AT_MOST: usize = 64;
 const ROOM: usize = SITES_AT_MOST + ELSEWHERE_AT_MOST;
 /// At most two thirds of them are in use.
 const SLOTS: usize = 512;
-/// Stands for all places that are not kept apart.
+/// Stands for all places that are not kept separately.
 const ELSEWHERE: usize = 0;
 
-/// Whether sites are noted.
+/// Whether sites are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
-/// When a stack may be looked at next, and how many ticks that takes.
+/// When a stack may next be recorded, and how many ticks that takes.
 static STACK_DUE: Whole = Whole::new(0);
 static STACK: Real = Real::new(0.0);
 
-/// Sites are noted from now on.
+/// Sites are recorded from now on.
 pub(crate) fn begin() {
     addresses::prepare();
     resume(true);
 }
 
-/// Whether they are from now on.
+/// Sets whether sites are recorded from now on.
 pub(crate) fn resume(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
 /// The sites of one ledger.
 pub(crate) struct Sites {
-    /// Where in `all` the site is that belongs here by its hash, and 1; 0 for none.
+    /// The index in `all`, plus 1, of the site whose hash belongs here; 0 for none.
     slots: Box<[AtomicU16]>,
     all: Box<[Site]>,
     len: AtomicUsize,
-    /// How many calls were timed since the last look at a stack that was not the first of its site.
+    /// How many calls were timed since a stack was last recorded that was not the first of its site.
     since: Whole,
-    /// Until a stack is looked at so many more are timed; 0 when none was drawn.
+    /// How many more are timed before a stack is recorded; 0 when none was drawn.
     until: Whole,
 }
 
 struct Site {
     function: Whole,
     address: Whole,
-    /// 1 for a place in a library, to which the program may come by many ways.
+    /// 1 for a place in a library, which the program may reach by many paths.
     foreign: Whole,
     sum: Sums,
     max: Real,
     stacks: Later<Stacks>,
 }
 
-/// What is known of the timed calls of a site.
+/// Data on the timed calls of a site.
 struct Sums {
     timed: Whole,
     /// Ticks of the timed calls.
     ticks: Real,
-    /// How many calls that were not timed they stand for, and for how many ticks of those.
+    /// How many untimed calls they stand for, and the ticks of those.
     others: Real,
     other_ticks: Real,
-    /// What the calls add to the variance of both and to their covariance, and the sum of the squares of the
-    /// second.
+    /// The contributions of the calls to the variances of both and to their covariance, and the sum of the
+    /// squares of the second.
     others_variance: Real,
     variance: Real,
     covariance: Real,
@@ -92,25 +92,25 @@ struct Sums {
     other_bytes: Real,
 }
 
-/// A timed call that was noted.
+/// A timed call that was recorded.
 #[derive(Clone, Copy)]
 pub(crate) struct Noted {
     site: &'static Site,
     others: f64,
-    /// The stack was looked at, which is paid for.
+    /// The stack was recorded, and charged to the budget.
     pub(crate) looked: bool,
 }
 
 impl Noted {
-    /// The call handed so many bytes to MPI.
+    /// The call handed this many bytes to MPI.
     pub(crate) fn moved(self, bytes: u64) {
         self.site.sum.bytes.add(bytes);
         self.site.sum.other_bytes.add(self.others * bytes as f64);
     }
 }
 
-/// A call of `function` was timed, which returns to `caller` as far as its entry point knows (else 0), took
-/// `ticks` and stands for `weight` calls.
+/// A call of `function` was timed. It returns to `caller` (0 if its entry point does not know), took `ticks`
+/// and stands for `weight` calls.
 pub(crate) fn note(
     ledger: &'static Ledger,
     function: Function,
@@ -140,7 +140,7 @@ pub(crate) fn note(
     Some(Noted { site, others: weight - 1.0, looked: stands_for.is_some() })
 }
 
-/// Looks at the stack of a call of this site.
+/// Records the stack of a call of this site.
 #[cold]
 #[inline(never)]
 fn look(site: &Site, calls: f64, ticks: f64) {
@@ -169,9 +169,9 @@ impl Sites {
         }
     }
 
-    /// The site of a call that returns to `caller`; none when there is no room.
+    /// The site of a call that returns to `caller`; none when the table is full.
     fn site(&'static self, function: Function, caller: usize) -> Option<&'static Site> {
-        // What is known there is a place of the program.
+        // A known address is a place in the program.
         if caller != ELSEWHERE
             && let Ok(site) = self.find(function, caller)
         {
@@ -196,7 +196,7 @@ impl Sites {
         }
     }
 
-    /// The site, or the slot for it.
+    /// The site, or a free slot for it.
     fn find(
         &'static self,
         function: Function,
@@ -242,9 +242,9 @@ impl Sites {
         self.all.iter().take(self.len.load(Ordering::Acquire))
     }
 
-    /// Whether the stack of the call that was just timed is to be looked at: for how many timed calls it stands
-    /// then. One of as many calls as there were since the last look is drawn when the next look is due: were it
-    /// the first then, it would be one after a long gap more often than others.
+    /// Whether to record the stack of the call just timed; returns how many timed calls it stands for. When the
+    /// next look is due, one of the following calls is drawn, out of as many as there were since the last look:
+    /// the first one after the due time would too often be one after a long gap.
     fn draw(&self, ledger: &Ledger) -> Option<u64> {
         let since = self.since.get();
         let until = match self.until.get() {
@@ -308,7 +308,7 @@ impl Sites {
         Box::leak(Box::new(Sites::new()))
     }
 
-    /// As [`note`], without a look at the stack.
+    /// Like [`note`], without recording the stack.
     pub(crate) fn take(&'static self, call: (Function, usize), ticks: f64, weight: f64) {
         let site = self.site(call.0, call.1).unwrap();
         site.sum.take(ticks, weight);
@@ -327,7 +327,7 @@ mod tests {
             sites.take((MPI_Recv, address), 10.0, 1.0);
             sites.take((MPI_Isend, address), 10.0, 1.0);
         }
-        // The same places again.
+        // The same places once more.
         for address in 1..=SITES_AT_MOST + 50 {
             sites.take((MPI_Recv, address), 10.0, 1.0);
         }

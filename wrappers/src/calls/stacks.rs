@@ -1,5 +1,5 @@
-//! Which calls lead to this one? The stacks of one call site, as far as they differ, each with how much it
-//! stands for. Written by one thread at a time, while others may read.
+//! Which calls lead to this one? The distinct stacks of one call site, each with its weight. Written by one
+//! thread at a time, while others may read.
 
 #![forbid(unsafe_code)]
 
@@ -9,17 +9,17 @@ use crate::calls::addresses;
 use crate::sys::cells::{Real, Whole};
 use crate::sys::unwind;
 
-/// Different stacks that are kept of a site.
+/// Most different stacks that are kept of a site.
 pub(crate) const STACKS: usize = 4;
 const FRAMES: usize = 32;
-/// Frames of gyan and of the MPI library, which come before the program's.
+/// Most frames of gyan and of the MPI library, which come before the program's.
 const INNER_FRAMES: usize = 16;
 
-/// The stacks of a site, and how often one was looked at.
+/// The stacks of a site, and how often one was recorded.
 pub(crate) struct Stacks {
     taken: Whole,
     known: [Stack; STACKS],
-    /// What all looks stand for, also those whose stack is not kept.
+    /// The total weight of all recorded stacks, including those that are not kept.
     all: Weight,
 }
 
@@ -27,7 +27,7 @@ pub(crate) struct Stacks {
 pub(crate) struct Stack {
     pub(crate) hits: Whole,
     pub(crate) weight: Weight,
-    /// 0 until the addresses are there, which then stay.
+    /// 0 until the addresses are written, which then stay.
     len: AtomicUsize,
     addresses: [Whole; FRAMES],
 }
@@ -54,7 +54,7 @@ impl Stacks {
         Stacks { taken: Whole::new(0), known: [const { Stack::new() }; STACKS], all: Weight::new() }
     }
 
-    /// How often the stack was looked at.
+    /// How often the stack was recorded.
     pub(crate) fn taken(&self) -> u64 {
         self.taken.get()
     }
@@ -67,14 +67,14 @@ impl Stacks {
         &self.all
     }
 
-    /// Looks at the stack, which stands for so many calls and ticks.
+    /// Records the stack, which stands for this many calls and ticks.
     pub(crate) fn look(&self, calls: f64, ticks: f64) {
         let mut all = [0; INNER_FRAMES + FRAMES];
         let len = unwind::callers(&mut all);
         let all = all.get(..len).unwrap_or_default();
         let outer = all.iter().position(|frame| !addresses::is_passed_over(*frame));
         let frames = outer.and_then(|outer| all.get(outer..)).unwrap_or_default();
-        // Nothing calls the outermost one.
+        // The outermost frame has no caller.
         let frames = frames.strip_suffix(&[0]).unwrap_or(frames);
         let frames = frames.get(..FRAMES).unwrap_or(frames);
         self.taken.add(1);
@@ -125,7 +125,7 @@ impl Stack {
     }
 }
 
-/// The call of the program that leads here, when its entry point does not know it: the first that is
+/// The call of the program that leads here, if its entry point does not know it: the first frame that is
 /// neither gyan's nor the MPI library's. 0 when there is none.
 #[cold]
 pub(crate) fn found_on_stack() -> usize {

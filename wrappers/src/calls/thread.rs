@@ -1,4 +1,4 @@
-//! What is known of the thread that runs.
+//! Data on the current thread.
 
 use std::cell::Cell;
 
@@ -10,27 +10,27 @@ thread_cells! {
     pub(crate) struct Thread {
         /// None before its first call.
         pub(crate) ledger: Cell<Option<&'static Ledger>>,
-        /// The ledger again, when no other thread uses it.
+        /// The same ledger, if no other thread uses it.
         pub(crate) own: Cell<Option<&'static Ledger>>,
         /// It is inside MPI or gyan.
         pub(crate) inside: Cell<bool>,
-        /// The function of the call that it is inside of on another path than the fast one, which counts it
-        /// at the end, and 1; 0 when there is none.
+        /// The function, plus 1, of the call that it is inside of on a path other than the fast one, which
+        /// counts it at the end; 0 when there is none.
         pub(crate) uncounted: Cell<usize>,
         /// It is inside a call from Fortran.
         pub(crate) fortran: Cell<bool>,
-        /// For `longjmp`: calls since the last look, and looks that found nothing.
+        /// For `longjmp`: calls since the last check, and checks that found nothing.
         pub(crate) calls_inside: Cell<u32>,
         pub(crate) looks_in_vain: Cell<u32>,
-        /// It holds the run.
+        /// It holds the lock of the run.
         pub(crate) holds_run: Cell<bool>,
-        /// Where the last call on another path than the fast one returns to; 0 when that is not known.
+        /// The return address of the last call on a path other than the fast one; 0 when that is not known.
         pub(crate) caller: Cell<usize>,
     }
 }
 
 impl Here {
-    /// Its address, which differs between threads that run.
+    /// Its address, which differs between running threads.
     pub(crate) fn place(self) -> usize {
         self.0 as usize
     }

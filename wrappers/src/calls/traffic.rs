@@ -1,9 +1,9 @@
-//! What do calls move, and to whom? Exact: every call that succeeds is counted here, on the fast path as on
-//! any other.
+//! What do calls move, and to whom? Exact: every successful call is counted here, on the fast path as on any
+//! other.
 //!
-//! Of a function that moves bytes the calls are counted by their size: a bar for each power of two, with the
-//! number of calls and their bytes. The bytes of the function are the sum of its bars. Of each peer the
-//! messages and their bytes are counted, and apart from them the accesses to its memory.
+//! The calls of a function that moves bytes are counted by size: a bar for each power of two, with the number
+//! of calls and their bytes. The bytes of the function are the sum of its bars. For each peer, messages and
+//! their bytes are counted, and separately the accesses to its memory.
 
 #![forbid(unsafe_code)]
 
@@ -14,10 +14,10 @@ use crate::sys::lookup::spread;
 
 /// A bar for calls of no bytes, then for those of 1, 2 to 3, 4 to 7 and so on; the last has all above.
 pub(crate) const BARS: usize = 48;
-/// As many ranks as have a row each. In a larger job a rank has rows for the first peers that it meets.
+/// Up to this many ranks, each has a row. In a larger job a rank has rows for the first peers that it meets.
 const ROWS_AT_MOST: usize = 4096;
 const HASHED_ROWS: usize = 1024;
-/// How many places are looked at for the row of a peer among those.
+/// How many slots are searched for the row of a peer among those.
 const PROBES: usize = 16;
 
 /// Calls, or messages, and their bytes.
@@ -55,7 +55,7 @@ impl Sizes {
         Sizes([const { Amount::new() }; BARS])
     }
 
-    /// A call of so many bytes; `shared`: other threads count here, too.
+    /// Counts a call with its bytes; `shared`: other threads count here, too.
     #[inline]
     pub(crate) fn add(&self, bytes: u64, shared: bool) {
         let bar = (u64::BITS - bytes.leading_zeros()) as usize;
@@ -108,7 +108,7 @@ impl Sent {
         Sent { bytes, how: u64::from(to) | access }
     }
 
-    /// To nobody, or to whom is not to be counted.
+    /// To nobody, or to a peer that is not counted.
     #[inline]
     pub(crate) fn to_nobody(bytes: u64) -> Sent {
         Sent::to(NOBODY, Way::Message, bytes)
@@ -138,14 +138,14 @@ impl Sent {
 
 /// No peer.
 pub(crate) const NOBODY: u32 = u32::MAX - 1;
-/// No rank in `MPI_COMM_WORLD`: of another world, or not known.
+/// Not a rank in `MPI_COMM_WORLD`: of another world, or not known.
 pub(crate) const ELSEWHERE: u32 = u32::MAX;
 
-/// What went to each peer.
+/// The traffic to each peer.
 pub(crate) struct Peers {
     /// By rank; empty when there are too many of them.
     dense: Box<[Amount]>,
-    /// Then these, each with which rank has it, plus 1.
+    /// Then these rows, each with the rank that owns it, plus 1.
     hashed: Box<[(AtomicU64, Amount)]>,
     others: Amount,
 }
@@ -170,13 +170,13 @@ impl Peers {
         row.add(sent.messages(), sent.bytes, shared);
     }
 
-    /// The row for a rank that has none of its own by its number.
+    /// The row for a rank that has no row at its number.
     #[inline(never)]
     fn other(&self, rank: u32) -> &Amount {
         self.hashed(rank).unwrap_or(&self.others)
     }
 
-    /// The row of a rank in a job with more of them than rows, which it gets now if it has none.
+    /// The row of a rank in a job with more ranks than rows; it gets one now if it has none.
     fn hashed(&self, rank: u32) -> Option<&Amount> {
         if rank == ELSEWHERE {
             return None;
@@ -194,7 +194,7 @@ impl Peers {
         })
     }
 
-    /// Rank, messages and bytes of each peer, in no order; without a rank all others.
+    /// Rank, messages and bytes of each peer, in no order; without a rank for all others.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (Option<u32>, u64, u64)> {
         let dense =
             self.dense.iter().enumerate().map(|(rank, row)| (u32::try_from(rank).ok(), row));

@@ -13,7 +13,7 @@ use wildmatch::WildMatch;
 /// Why a variable is not touched.
 pub(crate) const REASON: &str = "left out by the file of GYAN_QUIRKS";
 
-/// Performance variables that are not to be touched.
+/// Performance variables that must not be touched.
 #[derive(Debug, Default)]
 pub(crate) struct Exclusions {
     names: Vec<WildMatch>,
@@ -41,7 +41,7 @@ impl Exclusions {
         }
     }
 
-    /// Whether not even the name of variable `index` is to be asked for.
+    /// Whether not even the name of variable `index` may be asked for.
     pub(crate) fn has_index(&self, index: usize) -> bool {
         self.indices.contains(&index)
     }

@@ -1,7 +1,7 @@
-//! How is a variable of the environment set while other threads may be reading the environment?
+//! How can an environment variable be set while other threads may be reading the environment?
 //!
-//! The C library's `setenv` may free the list that they are reading. Here the list is replaced by a new
-//! one, and nothing of the old one is freed.
+//! The C library's `setenv` may free the list that they are reading. Here the list is replaced by a new one,
+//! and the old one is never freed.
 
 use std::ffi::{CStr, CString, c_char};
 use std::ptr;
@@ -15,21 +15,21 @@ unsafe extern "C" {
 /// Sets a variable. A text with a NUL in it sets nothing.
 pub(super) fn set(name: &str, value: &str) {
     let Ok(entry) = CString::new(format!("{name}={value}")) else { return };
-    // SAFETY: the variable is aligned and always there, and who else accesses it reads or writes one word.
+    // SAFETY: the variable is aligned and always there, and all other accesses read or write one word.
     let list = unsafe { &environ };
     let mut entries: Vec<*mut c_char> = entries(list.load(Ordering::Acquire)).collect();
     entries.retain(|other| !is_of(*other, name));
     entries.extend([entry.into_raw(), ptr::null_mut()]);
-    // Release: whoever finds the list finds what is in it.
+    // Release: a thread that sees the list also sees its content.
     list.store(entries.leak().as_mut_ptr(), Ordering::Release);
 }
 
-/// The strings of a list, which there may be none of.
+/// The strings of a list, if there is one.
 fn entries(list: *mut *mut c_char) -> impl Iterator<Item = *mut c_char> {
     let places = (0..).take_while(move |_| !list.is_null()).map(move |at| list.wrapping_add(at));
-    // SAFETY: the list goes on as long as no null was found. It could be freed only by a thread that sets
-    // variables at this moment, inside the program's initialisation of MPI, where that thread would race
-    // with the MPI library's own `getenv`, too.
+    // SAFETY: the list continues until a null is found. Only a thread that sets variables at this moment could
+    // free it. That would be during the program's initialisation of MPI, where it would race with the MPI
+    // library's own `getenv`, too.
     places.map(|place| unsafe { place.read() }).take_while(|entry| !entry.is_null())
 }
 

@@ -26,7 +26,7 @@ pub(crate) struct Config {
     pub(crate) wanted: Wanted,
     /// Where the live file is.
     pub(crate) live: Live,
-    /// Whether a process of its own on each host writes files.
+    /// Whether a separate process on each host writes files.
     pub(crate) keeper: bool,
     /// How long a rank waits until its profile is written.
     pub(crate) write_timeout: Duration,
@@ -35,24 +35,24 @@ pub(crate) struct Config {
     pub(crate) reduce: Reduce,
     /// How long a rank waits for the others in the reduction.
     pub(crate) reduce_timeout: Duration,
-    /// In what ranks are extreme that write their profiles beside the reduction.
+    /// The measures whose extreme ranks write their profiles besides the reduction.
     pub(crate) reduce_profiles: Vec<String>,
-    /// The interval of the series, when there is to be one.
+    /// The interval of the series, if one is wanted.
     pub(crate) series: Option<Duration>,
-    /// How much memory a series takes at most.
+    /// The most memory that a series takes.
     pub(crate) series_bytes: usize,
-    /// The variable that is compared at receives, and with what.
+    /// The variable that is compared at receives, and the threshold.
     pub(crate) watch: Option<WatchFor>,
-    /// Whether timed calls note where they come from.
+    /// Whether timed calls record where they come from.
     pub(crate) sites: bool,
     /// Whether synchronising collectives are divided into waiting and transfer.
     pub(crate) waiting: bool,
     pub(crate) events: EventsFrom,
     pub(crate) elements: usize,
     pub(crate) objects: usize,
-    /// Whether messages are counted by their peers.
+    /// Whether messages are counted by peer.
     pub(crate) peers: bool,
-    /// Whether the profile says what the host is.
+    /// Whether the profile describes the host.
     pub(crate) machine: bool,
     pub(crate) notices: Notices,
     /// Names and values of control variables to set.
@@ -108,13 +108,13 @@ impl Default for Config {
     }
 }
 
-/// Where what is known so far is kept, in case that the process is killed.
+/// Where to keep what is known so far, in case the process is killed.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Live {
     Off,
     /// In the run directory.
     InOutput,
-    /// In a directory of the run inside this one.
+    /// In a directory for the run inside this one.
     In(PathBuf),
 }
 
@@ -124,9 +124,9 @@ pub(crate) enum Reduce {
     /// One file a rank.
     Off,
     Mpi,
-    /// Where there are many ranks.
+    /// When there are many ranks.
     Auto,
-    /// And one file a rank as well.
+    /// And one file per rank as well.
     Both,
 }
 
@@ -146,7 +146,7 @@ pub(crate) struct WatchFor {
     pub(crate) threshold: u64,
 }
 
-/// From whom gyan lets itself be called at each message.
+/// The interfaces that call gyan back at each message.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub(crate) struct EventsFrom {
     pub(crate) peruse: bool,
@@ -170,7 +170,7 @@ pub(crate) struct Setting {
     /// Shown in docs/settings.md.
     #[cfg_attr(not(test), allow(dead_code))]
     pub(crate) meaning: &'static str,
-    /// Takes the value over, or says what is wrong with it.
+    /// Adopts the value, or says what is wrong with it.
     set: fn(&mut Config, &str) -> Result<(), String>,
 }
 
@@ -197,8 +197,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_MODE",
         default: "0700",
-        meaning: "who may look into a run directory that gyan makes, as for `chmod`; the umask takes \
-                  away of it as ever",
+        meaning: "the permissions of a run directory that gyan makes, as for `chmod`; the umask \
+            still applies",
         set: |config, value| {
             config.mode = mode(value)?;
             Ok(())
@@ -207,8 +207,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_RECORD_COMMAND",
         default: "on",
-        meaning: "`off`: the command line is not recorded; the program's name is, in that of the run \
-                  directory",
+        meaning: "`off`: the command line is not recorded; the program's name still is, in the \
+            name of the run directory",
         set: |config, value| {
             config.record_command = switch(value)?;
             Ok(())
@@ -230,8 +230,9 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_KEEPER",
         default: "on",
-        meaning: "`off`: no process of its own on each host that writes the files; ranks write them, and wait for \
-                  the file system as long as it takes, and one that is killed leaves nothing",
+        meaning: "`off`: no separate process on each host writes the files; ranks write them and \
+            wait for the file system as long as it takes, and a rank that is killed leaves \
+            nothing",
         set: |config, value| {
             config.keeper = switch(value)?;
             Ok(())
@@ -305,10 +306,10 @@ pub(crate) const TABLE: &[Setting] = &[
     },
     Setting {
         name: "GYAN_REDUCE",
-        default: "`off`; `gyan run` in front of a launcher: `auto`",
-        meaning: "`mpi`: the ranks reduce their profiles inside MPI, in `MPI_Finalize`, and rank 0 writes \
-                  one summary instead of one file a rank; gyan has to be in all ranks; `auto`: with more \
-                  than 1024 ranks; `both`: the files too",
+        default: "`off`; `auto` when `gyan run` starts the launcher",
+        meaning: "`mpi`: the ranks reduce their profiles inside MPI, in `MPI_Finalize`, and rank 0 \
+                  writes one summary instead of one file per rank; gyan must be in all ranks; \
+                  `auto`: with more than 1024 ranks; `both`: the files too",
         set: |config, value| {
             config.reduce = match value {
                 "off" => Reduce::Off,
@@ -323,7 +324,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_REDUCE_TIMEOUT",
         default: "30s",
-        meaning: "how long a rank waits for others in that reduction before all write their files",
+        meaning: "how long a rank waits for others in that reduction before all ranks write their \
+            files",
         set: |config, value| {
             config.reduce_timeout = interval(value)?;
             Ok(())
@@ -358,7 +360,8 @@ pub(crate) const TABLE: &[Setting] = &[
         default: "1048576",
         meaning: "how much memory the records take on each rank; the oldest are merged to keep to it",
         set: |config, value| {
-            config.series_bytes = value.parse().map_err(|_| "is no number of bytes".to_owned())?;
+            config.series_bytes =
+                value.parse().map_err(|_| "is not a number of bytes".to_owned())?;
             Ok(())
         },
     },
@@ -379,7 +382,7 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_SITES",
         default: "on",
-        meaning: "note where in the program the timed calls come from: `on` or `off`",
+        meaning: "record where in the program the timed calls come from: `on` or `off`",
         set: |config, value| {
             config.sites = switch(value)?;
             Ok(())
@@ -388,8 +391,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_WAITING",
         default: "on",
-        meaning: "`off`: the time of barriers and other collectives that no rank leaves before all have come is not \
-                  divided into waiting and transfer",
+        meaning: "`off`: the time of barriers and other collectives that no rank leaves before all \
+            have entered is not divided into waiting and transfer",
         set: |config, value| {
             config.waiting = switch(value)?;
             Ok(())
@@ -398,8 +401,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_EVENTS",
         default: "off",
-        meaning: "be called by the MPI library at each message, where it can: `peruse`, `mpi_t` (events of \
-                  MPI 4) or `all`; outside the budget",
+        meaning: "have the MPI library call gyan at each message, where it can: `peruse`, `mpi_t` \
+            (events of MPI 4) or `all`; the budget does not cover it",
         set: |config, value| {
             config.events = events_from(value)?;
             Ok(())
@@ -410,17 +413,18 @@ pub(crate) const TABLE: &[Setting] = &[
         default: "64",
         meaning: "a variable with more elements is kept as sum, minimum and maximum",
         set: |config, value| {
-            config.elements = value.parse().map_err(|_| "is no number of elements".to_owned())?;
+            config.elements =
+                value.parse().map_err(|_| "is not a number of elements".to_owned())?;
             Ok(())
         },
     },
     Setting {
         name: "GYAN_OBJECTS",
         default: "64",
-        meaning: "how many communicators, windows and files are followed at a time, and kept when \
-                  they are gone",
+        meaning: "how many communicators, windows and files are followed at a time, and how many \
+            are kept after they are freed",
         set: |config, value| {
-            config.objects = value.parse().map_err(|_| "is no number of objects".to_owned())?;
+            config.objects = value.parse().map_err(|_| "is not a number of objects".to_owned())?;
             Ok(())
         },
     },
@@ -436,8 +440,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_MACHINE",
         default: "on",
-        meaning: "`off`: nothing of what the hosts are is recorded: processors, memory, networks, and what the \
-                  MPI library has loaded for them",
+        meaning: "`off`: nothing about the hosts is recorded: processors, memory, networks, and \
+                  what the MPI library has loaded for them",
         set: |config, value| {
             config.machine = switch(value)?;
             Ok(())
@@ -470,7 +474,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_LABELS",
         default: "",
-        meaning: "what to know a run by among others, such as the size of its problem: `name=value;...`",
+        meaning: "labels that tell this run from others, such as the size of its problem: \
+            `name=value;...`",
         set: |config, value| {
             config.labels = pairs("GYAN_LABELS", value, &mut config.warnings);
             Ok(())
@@ -503,8 +508,8 @@ pub(crate) const TABLE: &[Setting] = &[
     Setting {
         name: "GYAN_ENABLE",
         default: "",
-        meaning: "monitoring of the MPI library to turn on, which is off by default: `all`, or names \
-                  that `gyan doctor` shows: `name,...`",
+        meaning: "monitoring to turn on that the MPI library leaves off: `all`, or names that \
+            `gyan doctor` shows: `name,...`",
         set: |config, value| {
             let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
             config.enable.extend(names.map(str::to_owned));
@@ -585,7 +590,7 @@ fn mode(value: &str) -> Result<u32, String> {
     let digits = value.bytes().all(|byte| byte.is_ascii_digit());
     let mode = u32::from_str_radix(value, 8).ok().filter(|_| digits);
     mode.filter(|mode| mode & !0o777 == 0 && mode & 0o700 == 0o700)
-        .ok_or_else(|| "is no octal number from 0700 to 0777".to_owned())
+        .ok_or_else(|| "is not an octal number from 0700 to 0777".to_owned())
 }
 
 /// A time that is not nothing: `100ms`.
@@ -593,14 +598,14 @@ fn interval(value: &str) -> Result<Duration, String> {
     humantime::parse_duration(value)
         .ok()
         .filter(|interval| !interval.is_zero())
-        .ok_or_else(|| "is no interval such as 100ms".to_owned())
+        .ok_or_else(|| "is not an interval such as 100ms".to_owned())
 }
 
 /// `umq`, `umq>5`.
 fn watch_for(value: &str) -> Result<WatchFor, String> {
     let (variable, threshold) = value.split_once('>').unwrap_or((value, "0"));
     let threshold =
-        threshold.trim().parse().map_err(|_| "has no whole number behind >".to_owned())?;
+        threshold.trim().parse().map_err(|_| "has no whole number after >".to_owned())?;
     let variable = variable.trim().to_owned();
     if variable.is_empty() {
         return Err("names no variable before >".into());
@@ -631,7 +636,7 @@ fn switch(value: &str) -> Result<bool, String> {
 }
 
 impl Config {
-    /// Adds each warning that is not there yet.
+    /// Adds each warning that is not yet in the list.
     pub(crate) fn warn_once(&mut self, warnings: Vec<String>) {
         for warning in warnings {
             if !self.warnings.contains(&warning) {
@@ -655,7 +660,7 @@ impl Config {
             let Some(setting) = TABLE.iter().find(|setting| setting.name == name) else {
                 config
                     .warnings
-                    .push(format!("{name}: is no setting of gyan; see docs/settings.md"));
+                    .push(format!("{name}: is not a setting of gyan; see docs/settings.md"));
                 continue;
             };
             let value = value.to_string_lossy();
@@ -671,8 +676,8 @@ impl Config {
     }
 }
 
-/// The directory of `gyan doctor`, when it is what started this process. Asked in every process that loads
-/// libgyan.so: without the variable nothing is allocated, and nothing but `getenv` is called.
+/// The directory of `gyan doctor`, if that started this process. Runs in every process that loads libgyan.so:
+/// without the variable nothing is allocated, and only `getenv` is called.
 pub(crate) fn doctor() -> Option<PathBuf> {
     // SAFETY: getenv(3), before the program's own code can change the environment.
     let value = unsafe { libc::getenv(c"GYAN_DOCTOR".as_ptr()) };
@@ -684,12 +689,12 @@ pub(crate) fn doctor() -> Option<PathBuf> {
     (!value.is_empty()).then(|| OsStr::from_bytes(value.to_bytes()).into())
 }
 
-/// The settings of this process as they are written: `NAME=value`.
+/// The settings of this process in the form `NAME=value`.
 pub(crate) fn written() -> Vec<String> {
     own().map(|(name, value)| format!("{name}={}", value.to_string_lossy())).collect()
 }
 
-/// Whether this process has more rights than its user: then it takes no orders from the environment.
+/// Whether this process has more rights than its user: then it ignores the environment.
 fn is_privileged() -> bool {
     // SAFETY: getauxval reads a vector that the kernel set up.
     unsafe { libc::getauxval(libc::AT_SECURE) != 0 }
@@ -706,7 +711,7 @@ fn own() -> impl Iterator<Item = (String, OsString)> {
     })
 }
 
-/// Whether this process may be rank 0, as far as the launcher tells.
+/// Whether this process may be rank 0, according to the launcher.
 pub(crate) fn may_be_first_rank() -> bool {
     ["OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"]
         .into_iter()
@@ -714,12 +719,12 @@ pub(crate) fn may_be_first_rank() -> bool {
         .is_none_or(|rank| rank == "0")
 }
 
-/// The names of all variables of the environment that are text.
+/// The names of all environment variables that are text.
 pub(crate) fn names() -> Vec<String> {
     std::env::vars_os().filter_map(|(name, _)| name.into_string().ok()).collect()
 }
 
-/// The pairs of `name=value;...`, and a warning for what is none.
+/// The pairs of `name=value;...`, and a warning for each item that is not a pair.
 fn pairs(setting: &str, value: &str, warnings: &mut Vec<String>) -> Vec<(String, String)> {
     let mut pairs = Vec::new();
     for item in value.split(';').map(str::trim).filter(|item| !item.is_empty()) {
@@ -731,13 +736,13 @@ fn pairs(setting: &str, value: &str, warnings: &mut Vec<String>) -> Vec<(String,
     pairs
 }
 
-/// Sets a variable for the MPI library, which reads it at its start: the user asked for that by
-/// `GYAN_CVARS` or `GYAN_ENABLE`, or the library would do so itself.
+/// Sets a variable for the MPI library, which reads it at its start: the user asked for that with `GYAN_CVARS`
+/// or `GYAN_ENABLE`, or the library would do so itself.
 pub(crate) fn set_for_library(name: &str, value: &str) {
     environ::set(name, value);
 }
 
-/// A variable that a launcher set, when it is there and is text.
+/// A variable that a launcher set, if it exists and is text.
 pub(crate) fn launcher(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }

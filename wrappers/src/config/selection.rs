@@ -1,5 +1,5 @@
-//! Which variables the user wants: `name[:CLASS];...`, with `*` and `?`, `-` in front to leave
-//! out. The original GYAN's `MPIT_VAR_TO_TRACE` is a list of the first kind.
+//! Which variables does the user want? `name[:CLASS];...`, with `*` and `?`; a leading `-` leaves them out. The
+//! original GYAN's `MPIT_VAR_TO_TRACE` is a list of the first kind.
 
 #![forbid(unsafe_code)]
 
@@ -72,7 +72,7 @@ impl Selection {
         self.selects_or(name, class, otherwise)
     }
 
-    /// Whether a variable is wanted, when that is so without an item that matches.
+    /// Whether a variable is wanted; `otherwise` applies if no item matches.
     pub(crate) fn selects_or(&mut self, name: &str, class: Class, otherwise: bool) -> bool {
         let mut wanted = otherwise;
         let mut left_out = false;
@@ -89,7 +89,7 @@ impl Selection {
         wanted && !left_out
     }
 
-    /// A warning for each pattern that matched nothing so far.
+    /// A warning for each pattern that has matched nothing so far.
     pub(crate) fn unmatched(&self) -> impl Iterator<Item = String> {
         self.patterns
             .iter()

@@ -1,5 +1,5 @@
-//! The entry points of the functions that return something else than an error code, or take
-//! arguments that no row can tell (MPI 4.1, 5.1.5, 9.6 and 15.2.4).
+//! The entry points of the functions that return something other than an error code, or take arguments that no
+//! row can describe (MPI 4.1, 5.1.5, 9.6 and 15.2.4).
 
 use std::ffi::c_int;
 use std::mem;
@@ -17,7 +17,7 @@ use crate::run;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
-/// What a call of `MPI_Pcontrol` means to gyan.
+/// Handles a call of `MPI_Pcontrol`.
 fn pcontrol(level: c_int) {
     contain("changing the phase", || run::change_phase(Change::Level(level)));
 }
@@ -48,8 +48,8 @@ macro_rules! prototype {
     };
 }
 
-/// `MPI_Pcontrol`, to which a caller tells in a register of its own how many of the arguments are in
-/// registers for floating-point numbers (System V ABI for x86-64, 3.5.7).
+/// `MPI_Pcontrol`, whose caller says in a dedicated register how many of the arguments are in floating-point
+/// registers (System V ABI for x86-64, 3.5.7).
 type Variadic = extern "C-unwind" fn(c_int, ...) -> c_int;
 
 macro_rules! entry_points {
@@ -84,7 +84,7 @@ entry_points! {
     MPI_Wtick c"MPI_Wtick" as MPI_Wtick() -> f64;
     MPI_Aint_add c"MPI_Aint_add" as MPI_Aint_add(base: Aint, disp: Aint) -> Aint;
     MPI_Aint_diff c"MPI_Aint_diff" as MPI_Aint_diff(addr1: Aint, addr2: Aint) -> Aint;
-    // More arguments are the tools' own (15.2.4); integers and pointers in registers are passed on.
+    // Further arguments are defined by tools (15.2.4); integers and pointers in registers are passed on.
     MPI_Pcontrol c"MPI_Pcontrol" as MPI_Pcontrol(level: c_int, a: usize, b: usize, c: usize, d: usize, e: usize) -> c_int, called as Variadic, then pcontrol_of_c;
 }
 
@@ -133,7 +133,7 @@ mod tests {
     #[test]
     fn the_next_pcontrol_is_told_how_many_arguments_are_floating_point_numbers() {
         let next = Address::new(gyan_floating_arguments as *mut _).unwrap();
-        // SAFETY: it takes anything, and only looks at AL.
+        // SAFETY: it takes anything, and only reads AL.
         let next = unsafe { mem::transmute::<Address, Variadic>(next) };
         for level in [0, 1, 2, 255] {
             assert_eq!(next(std::hint::black_box(level), 1_usize, 2_usize, 3_usize), 0);

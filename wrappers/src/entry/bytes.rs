@@ -1,10 +1,10 @@
 //! How many bytes does a call hand to MPI? One function for each formula that a row of `functions` can
 //! name; sections of MPI 4.1.
 //!
-//! What is counted is the data that this process contributes, as in the arguments: what a send
-//! sends, what a rank puts into a collective operation, what an access to a window or a file asks
-//! for. Receives count nothing: how long a message is, its sender knows. Evaluated after the call
-//! succeeded, so that no argument is looked at that the library did not accept.
+//! We count the data that this process contributes according to the arguments: what a send sends, what a rank
+//! puts into a collective operation, what an access to a window or a file requests. Receives count nothing:
+//! only the sender knows how long a message is. Evaluated after the call succeeded, so that only arguments that
+//! the library accepted are read.
 
 use std::marker::PhantomData;
 
@@ -20,9 +20,9 @@ use crate::mpi::handles::{Language, Passed};
 use crate::observe::communicators::{self, Communicator};
 use crate::sys::peek::{element, word};
 
-/// What a formula gives: what a call hands to MPI.
+/// The result of a formula: what a call hands to MPI.
 pub(crate) trait Moves {
-    /// Shows what goes to one peer. The bytes of all.
+    /// Shows the traffic to each peer. Returns the bytes to all.
     fn show(self, send: &mut impl FnMut(Sent)) -> u64;
 }
 
@@ -105,26 +105,26 @@ impl<T: Given> Typed<T> {
 pub(crate) enum Buffer {
     Elsewhere,
     InPlace,
-    /// Which of them cannot be told.
+    /// It is not known which of the two.
     Unknown,
 }
 
-/// An array of numbers that the program passed to a call that succeeded, so that it has as many as the
-/// standard says. Made of arguments only.
+/// An array of numbers that the program passed to a successful call, so it has as many as the standard says.
+/// Made only from arguments.
 #[derive(Clone, Copy)]
 pub(crate) struct Numbers {
     at: usize,
     wide: bool,
 }
 
-/// The same of datatypes.
+/// The same for datatypes.
 #[derive(Clone, Copy)]
 pub(crate) struct Types {
     at: usize,
     fortran: bool,
 }
 
-/// No handle: of a Fortran program whose handles cannot be converted.
+/// No handle: for a Fortran program whose handles cannot be converted.
 const NONE: usize = usize::MAX;
 
 macro_rules! number {
@@ -179,7 +179,7 @@ macro_rules! handle {
 }
 handle!(Comm comm, Datatype datatype, Win win);
 
-/// Where an argument lies that is read later.
+/// The address of an argument that is read later.
 macro_rules! passed {
     ($($type:ident),*) => {
         $(impl Given for $type {
@@ -284,7 +284,7 @@ impl Types {
             // SAFETY: the caller's; an array of INTEGER.
             mpi.datatype(unsafe { element::<Int>(self.at, index) })
         } else {
-            // SAFETY: the caller's; handles of this library have so many bytes.
+            // SAFETY: the caller's; handles of this library have this size.
             Some(unsafe { word(self.at, mpi.abi.handle_bytes, index) })
         }
     }
@@ -293,7 +293,7 @@ impl Types {
 /// `count` elements of `datatype`.
 #[inline(never)]
 pub(crate) fn elements(count: i64, datatype: usize) -> u64 {
-    // A datatype without elements is not asked about: it may be anything.
+    // The datatype is not queried when there are no elements: it may be anything.
     let Some(count) = u64::try_from(count).ok().filter(|&count| count > 0) else { return 0 };
     if datatype == NONE {
         return 0;
@@ -354,12 +354,12 @@ pub(crate) fn partitioned(count: i64, datatype: usize, dest: i64, comm: usize) -
     Prepared::partitioned(message(count, datatype, dest, comm))
 }
 
-/// What was prepared for a request (3.9).
+/// The operation prepared for a request (3.9).
 pub(crate) fn started(request: Passed) -> Started {
     Started { requests: request, count: 1 }
 }
 
-/// The same of many.
+/// The same for many.
 pub(crate) fn started_all(count: i64, requests: Passed) -> Started {
     Started { requests, count: usize::try_from(count).unwrap_or(0) }
 }
@@ -374,7 +374,7 @@ pub(crate) fn ready_range(low: i64, high: i64, request: Passed) -> Ready {
     ready_list(high.saturating_sub(low).saturating_add(1), request)
 }
 
-/// So many of them.
+/// Several of them.
 pub(crate) fn ready_list(length: i64, request: Passed) -> Ready {
     let Passed { language, word } = request;
     let request = match language {
@@ -390,7 +390,7 @@ fn is_proc_null(rank: i64) -> bool {
     inquiry().is_none_or(|mpi| i64::from(mpi.abi.proc_null) == rank)
 }
 
-/// Whether this process is the root of the other group of an intercommunicator, or beside it.
+/// Whether this process is the root of the other group of an intercommunicator, or in the root's group.
 fn is_root_group(root: i64) -> bool {
     inquiry().is_none_or(|mpi| i64::from(mpi.abi.root) == root) || is_proc_null(root)
 }
@@ -407,7 +407,7 @@ pub(crate) fn reduced(count: i64, datatype: usize, root: i64) -> u64 {
     if is_root_group(root) { 0 } else { elements(count, datatype) }
 }
 
-/// What a rank contributes, which lies in the receive buffer already when that is said (6.7).
+/// What a rank contributes, which is already in the receive buffer for `MPI_IN_PLACE` (6.7).
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn contributed(
@@ -424,7 +424,7 @@ pub(crate) fn contributed(
     }
 }
 
-/// The same with a receive buffer of different parts (6.7).
+/// The same with parts of different length in the receive buffer (6.7).
 #[inline(never)]
 pub(crate) fn contributed_v(
     buffer: Buffer,

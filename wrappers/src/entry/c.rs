@@ -1,9 +1,9 @@
 //! The C entry points.
 //!
-//! Two skeletons. Most functions: find the next definition, forward the caller's arguments to it
-//! once, count the call and what it moves, return its result; with a fast path for the program's calls.
-//! Functions by which objects come and go, or operations are prepared, have none. `C-unwind`, because a C++ error handler may
-//! throw through it.
+//! There are two skeletons. Most functions find the next definition, forward the caller's arguments to it once,
+//! count the call and what it moves, and return its result, with a fast path for the program's calls. Functions
+//! that create or free objects, or prepare operations, have no fast path. They are `C-unwind`, because a C++
+//! error handler may throw through them.
 
 use std::ffi::c_void;
 use std::mem;
@@ -46,7 +46,7 @@ macro_rules! entry_points {
 }
 
 macro_rules! skeleton {
-    // The entrance leaves a call to the compiler in which ranks wait for each other, to be timed.
+    // When ranks wait for each other in the call, the entrance leaves it to compiled code, which times it.
     ($chapter:ident $name:ident [samples waits $on:tt] ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
         fast_entrance! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ), then counted }
@@ -89,7 +89,7 @@ macro_rules! skeleton {
     };
 }
 
-/// Counts what a call moved that succeeded.
+/// Counts what a successful call moved.
 macro_rules! by_formula {
     ($ledger:ident $function:expr, $formula:ident ( $($on:ident),* )) => {{
         // SAFETY: asked after the call succeeded.
@@ -98,7 +98,7 @@ macro_rules! by_formula {
     }};
 }
 
-/// The function that programs call, of a row without a fast path.
+/// The function that programs call, for a row without a fast path.
 macro_rules! slow_entrance {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:expr) => {
         entry! { $function $name $known ( $($arg : $type),* ) ptr::null_mut(); $effect }
@@ -114,7 +114,7 @@ macro_rules! slow_entrance {
     };
 }
 
-/// What an entrance goes on as that has counted the call.
+/// The function that an entrance continues as after counting the call.
 macro_rules! counted {
     (( $($arg:ident : $type:ident),* ) $moved:expr) => {
         #[cfg(target_arch = "x86_64")]
@@ -125,7 +125,7 @@ macro_rules! counted {
     };
 }
 
-/// Forwards a call by `$next`, and times it when all ranks time it that wait for each other in it.
+/// Forwards a call with `$next`, and times it if all ranks that wait for each other in it time it.
 macro_rules! waits_in {
     ([samples waits ($on:ident)] $alone:ident $function:tt $next:expr) => {
         waiting::around($alone, $function, Argument::word($on), $next)
@@ -136,7 +136,7 @@ macro_rules! waits_in {
 }
 pub(super) use waits_in;
 
-/// The function `called`, with a fast path, and what it needs.
+/// The function `called`, with a fast path, and its helpers.
 macro_rules! fast {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $moved:expr; $effect:expr) => {
         entry! { $function $name $known ( $($arg : $type),* ) at_first as *mut _; $effect }
@@ -163,7 +163,7 @@ macro_rules! fast {
         }
 
         as_words! {
-            // With the same arguments in the same registers, so that the fast path saves none.
+            // With the same arguments in the same registers, so the fast path need not save any.
             fn slow($($arg: $type),*) -> Int => from_c(ENTRY)
         }
 
@@ -177,8 +177,8 @@ macro_rules! fast {
 
         #[inline]
         fn next() -> Function {
-            // SAFETY: the row has the prototype that the standard gives this function, with handles as
-            // machine words, which are passed like them; `at_first` has the same.
+            // SAFETY: the row has the prototype that the standard gives this function, with handles as machine
+            // words, which are passed alike; `at_first` has the same prototype.
             unsafe { mem::transmute::<*mut c_void, Function>(ENTRY.next.callable()) }
         }
 
@@ -202,7 +202,7 @@ macro_rules! fast {
 }
 pub(super) use fast;
 
-/// The function that programs call, of a row with a fast path.
+/// The function that programs call, for a row with a fast path.
 macro_rules! fast_entrance {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $($then:tt)*) => {
         other! { $known ( $($arg : $type),* ) }
@@ -214,8 +214,8 @@ macro_rules! fast_entrance {
     };
 }
 
-/// What an entrance goes on as for a call that it does not take. Where the entrance is that of the
-/// compiler, this has the fast path, as has what notes the callers of receives.
+/// The function that an entrance continues as for a call that it does not take. If the entrance is compiled
+/// code, this has the fast path, as does the variant that records the callers of receives.
 macro_rules! other {
     ([samples $($fact:tt)*] $arguments:tt) => {
         other! { [$($fact)*] $arguments }
@@ -235,7 +235,7 @@ macro_rules! other {
     };
 }
 
-/// What is known of an entry point.
+/// The data of an entry point.
 macro_rules! entry {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $at_first:expr; $effect:expr) => {
         pub(in crate::entry) static ENTRY: Entry = Entry {
@@ -253,8 +253,8 @@ macro_rules! entry {
 }
 pub(super) use entry;
 
-/// A function that goes on as `called`. Those that have to do with receives note where they return to when
-/// that is wanted.
+/// A function that continues as `called`. Those that deal with receives record their return address when that
+/// is wanted.
 macro_rules! noting {
     ([samples $($fact:tt)*] $($rest:tt)*) => {
         noting! { [$($fact)*] $($rest)* }
@@ -275,7 +275,7 @@ macro_rules! noting {
             fn $name($($arg: $type),*) -> Int, plain, watched
         }
 
-        // The entrance has taken what goes the fast path. What it calls finds where the call returns to.
+        // The entrance has handled the fast path. The function that it calls finds the return address.
         #[cfg(target_arch = "x86_64")]
         use slow as plain;
 

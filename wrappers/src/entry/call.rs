@@ -1,5 +1,5 @@
-//! A call on any path but the fastest: one function for those from C and one for those from
-//! Fortran, so that an entry point has little more to do than to lay down its arguments as words.
+//! A call on any path but the fastest: one function for calls from C and one for calls from Fortran, so that an
+//! entry point does little more than store its arguments as words.
 
 use std::ffi::{CStr, c_int};
 use std::mem;
@@ -20,7 +20,7 @@ use crate::observe::waiting;
 use crate::sys::peek::element;
 use crate::sys::symbols::{Address, Next};
 
-/// What is known of a function, for its entry points.
+/// The data of a function, for its entry points.
 pub(super) struct Entry {
     /// The next definition in C.
     pub(super) next: Next,
@@ -28,18 +28,18 @@ pub(super) struct Entry {
     pub(super) function: Function,
     /// Name and kind of each argument.
     pub(super) arguments: &'static [(Name, Kind)],
-    /// What its routines in Fortran are passed: the arguments, ierr, and the length of each string.
+    /// Number of words passed to its Fortran routines: the arguments, ierr, and the length of each string.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) words_from_fortran: usize,
     pub(super) effect: Effect,
     /// Whether variables are sampled when it is called.
     pub(super) samples: bool,
     pub(super) receives: Option<Receives>,
-    /// The place of the communicator on which ranks wait for each other in it.
+    /// The argument position of the communicator on which ranks wait for each other in it.
     pub(super) waits: Option<u8>,
 }
 
-/// How many words the routine in Fortran of a row with arguments of these `types` is passed.
+/// How many words are passed to the Fortran routine of a row with arguments of these `types`.
 pub(super) const fn words_from_fortran(types: &[&str]) -> usize {
     let mut words = types.len() + 1;
     let mut rest = types;
@@ -53,7 +53,7 @@ pub(super) const fn words_from_fortran(types: &[&str]) -> usize {
 }
 
 impl Entry {
-    /// Looks at the receives in a call on any path but the fastest, when they are watched.
+    /// Handles the receives in a call on any path but the fastest, if they are watched.
     #[inline]
     fn watched(&self, scope: &Scope, arguments: Arguments) -> Option<Watched> {
         if self.receives.is_none() || !receives::is_on() || !scope.is_of_program() {
@@ -70,7 +70,7 @@ impl Entry {
         arguments.at(self.waits?).comm()
     }
 
-    /// Whether a call on any path but the fastest is to be timed because all ranks time it.
+    /// Whether to time a call on any path but the fastest because all ranks time it.
     #[inline]
     fn due(&self, scope: &Scope, arguments: Arguments) -> Option<waiting::Due> {
         if self.waits.is_none() || !scope.is_of_program() {
@@ -80,21 +80,21 @@ impl Entry {
     }
 }
 
-/// What a row says after the arguments, as functions of them.
+/// The effects that a row lists after the arguments, as functions of them.
 #[derive(Clone, Copy)]
 pub(super) enum Effect {
     Nothing,
-    /// Shows what goes to each peer in a call that succeeded, and gives its bytes.
+    /// Shows the traffic to each peer in a successful call, and returns its bytes.
     Moves(fn(Arguments, &mut dyn FnMut(Sent)) -> u64),
-    /// What an operation will move that it makes a request for.
+    /// What the operation behind a new request will move.
     Prepares(fn(Arguments) -> Option<Prepared>),
-    /// What changes when the call succeeds.
+    /// Changes that take effect if the call succeeds.
     Changes(fn(&Scope, Arguments) -> Change),
-    /// What may have changed whether it succeeds or not.
+    /// Changes that may have happened whether it succeeds or not.
     Completes(fn(&Scope, Arguments) -> Change),
 }
 
-/// What a formula of a row gives.
+/// The result of a row's formula.
 macro_rules! formula {
     ($arguments:ident ( $($arg:ident $type:ident)* ) $formula:ident ( $($on:ident)* )) => {
         $arguments.all().map(|[$($arg),*]| {
@@ -102,7 +102,7 @@ macro_rules! formula {
                 #[allow(unused_variables)]
                 let $arg = Typed::<$type>::new($arg);
             )*
-            // SAFETY: the arguments of a call that succeeded, with the types of the row.
+            // SAFETY: the arguments of a successful call, with the types of the row.
             unsafe { bytes::$formula($($on.value()),*) }
         })
     };
@@ -131,7 +131,7 @@ macro_rules! prepares {
 }
 pub(super) use prepares;
 
-/// The function of a row by which objects come or go, or requests complete.
+/// The function of a row that creates or frees objects, or completes requests.
 macro_rules! object_change {
     (( $($arg:ident)* ) $effect:ident $what:ident ( $($on:ident)* )) => {
         |scope, arguments| {
@@ -164,7 +164,7 @@ impl Effect {
                 scope.moved(noted, |send| moved(arguments, send));
             }
             Effect::Prepares(operation) if succeeded && scope.is_of_program() => {
-                // In each row that prepares one the request is the last argument.
+                // In each row that prepares an operation the request is the last argument.
                 if let (Some(operation), Some(request)) = (operation(arguments), arguments.last()) {
                     requests::prepared(request, operation);
                 }
@@ -176,11 +176,11 @@ impl Effect {
     }
 }
 
-/// Forwards a call from C, once, and counts it. `caller`: where it returns to; 0 where that is not known.
+/// Forwards a call from C, once, and counts it. `caller`: its return address; 0 if that is not known.
 ///
 /// # Safety
 ///
-/// `words` are the arguments with which the program has called this entry point.
+/// `words` are the arguments with which the program called this entry point.
 #[inline(never)]
 pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_int {
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
@@ -191,7 +191,7 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     }
     let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
-    // Looked up while no time is taken.
+    // Looked up before timing starts.
     entry.next.get(entry.name);
     let watched = entry.watched(&scope, arguments);
     let due = entry.due(&scope, arguments);
@@ -204,11 +204,11 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     result
 }
 
-/// Forwards a call that is only counted, while others are watched; none for any other call.
+/// Forwards a call that is only counted, while others are watched; returns none for any other call.
 ///
 /// # Safety
 ///
-/// `words` are the arguments with which the program has called this entry point.
+/// `words` are the arguments with which the program called this entry point.
 #[inline]
 unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
     if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
@@ -245,7 +245,7 @@ unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Optio
 ///
 /// # Safety
 ///
-/// `words` are the arguments with which the program has called this entry point.
+/// `words` are the arguments with which the program called this entry point.
 #[inline(never)]
 pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
     match entry.next.get(entry.name) {
@@ -260,7 +260,7 @@ pub(super) unsafe fn forward(entry: &Entry, words: &[usize]) -> c_int {
 ///
 /// # Safety
 ///
-/// `words` are the arguments with which the program has called this entry point.
+/// `words` are the arguments with which the program called this entry point.
 #[inline(never)]
 pub(super) unsafe fn from_fortran(
     entry: &Entry,
@@ -269,7 +269,7 @@ pub(super) unsafe fn from_fortran(
     caller: usize,
 ) {
     let next = spelling::next_or_end(entry, spelling);
-    // Optional in mpi_f08, where the routine only writes it. gyan needs the result.
+    // ierr is optional in mpi_f08, and the routine only writes it. gyan needs the result.
     let mut own: c_int = 0;
     // Every entry point has it.
     let Some(ierr) = words.get_mut(entry.arguments.len()) else { return };
@@ -300,9 +300,9 @@ pub(super) unsafe fn from_fortran(
     entry.effect.after(&scope, arguments, change, succeeded, noted);
 }
 
-/// Zeroes the stack that the next function will use. MPICH 4's `mpi_file_open_` converts a handle that
-/// it has not set when the file cannot be opened: whether it dies depends on what an earlier call
-/// left there, and without gyan that is nothing.
+/// Zeroes the stack that the next function will use. When the file cannot be opened, MPICH 4's `mpi_file_open_`
+/// converts an uninitialised handle: whether it dies depends on what an earlier call left on the stack, and
+/// without gyan that is zeros.
 #[inline(never)]
 fn clear_stack() {
     const WORDS: usize = 1024;
@@ -319,7 +319,7 @@ pub(super) unsafe fn call(address: Address, words: &[usize]) -> c_int {
         ($($word:ident)*) => {
             if let [$($word),*] = *words {
                 type Function = extern "C-unwind" fn($(word!($word)),*) -> c_int;
-                // SAFETY: the caller's: integers and pointers are passed as words.
+                // SAFETY: the caller's promise: integers and pointers are passed as words.
                 let function = unsafe { mem::transmute::<Address, Function>(address) };
                 return function($($word),*);
             }
@@ -342,7 +342,7 @@ pub(super) unsafe fn call(address: Address, words: &[usize]) -> c_int {
     call!(a b c d e f g h i j k l m n);
     call!(a b c d e f g h i j k l m n o);
     call!(a b c d e f g h i j k l m n o p);
-    // A test makes sure that no row has more.
+    // A test ensures that no row has more.
     0
 }
 

@@ -1,8 +1,8 @@
-//! Where does a call return to? Noted by the first instructions of an entry point, where the address
-//! lies at the top of the stack, and nowhere else without unwinding.
+//! Where does a call return to? The first instructions of an entry point record it: there the address is at the
+//! top of the stack, and later only unwinding would find it.
 
-/// A function that goes on as `$inner`, or, when receives are watched, notes where it returns
-/// to and goes on as `$watched`. All have the same arguments.
+/// A function that continues as `$inner`. If receives are watched, it records its return address and continues
+/// as `$watched`. All have the same arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! noting_caller {
     (
@@ -13,7 +13,7 @@ macro_rules! noting_caller {
         #[unsafe(naked)]
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
         extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
-            // r10 and r11 hold no argument and belong to nobody (System V ABI, 3.2.1). The variable is
+            // r10 and r11 hold no argument and need not be preserved (System V ABI, 3.2.1). The variable is
             // that of `crate::thread`, at an offset that the loader wrote.
             std::arch::naked_asm!(
                 "cmp byte ptr [rip + {on}], 0",

@@ -1,7 +1,7 @@
 //! What does it cost to count a call, and to time one? Measured at the start, on a function that does
 //! nothing, with the skeleton of every other entry point.
 
-// As many arguments as `MPI_Recv` has, which have no names.
+// As many arguments as `MPI_Recv` has; they need no names.
 #![allow(clippy::many_single_char_names, clippy::too_many_arguments)]
 
 use std::ffi::c_void;
@@ -65,19 +65,19 @@ entrance! {
     of NO_FUNCTION
 }
 
-/// Measures it in this thread, from which MPI is being called. The gate has to be open.
+/// Measures it in this thread, from which MPI is being called. The gate must be open.
 pub(crate) fn costs() -> Costs {
     let Some(address) = Address::new(nothing as *mut _) else {
         return Costs::default();
     };
     ENTRY.next.is_at(address);
-    // The first call makes what later ones find.
+    // The first call sets up what later ones find.
     wrapped(0, 0, 0, 0, 0, 0, 0);
     let ledger = gate::ledger();
     let bare = least(COUNTED, nothing, || ());
     ledger.put_off(NO_FUNCTION);
     let counted = least(COUNTED, wrapped, || ());
-    // Each is the first.
+    // Each is a first call.
     let timed = least(TIMED, wrapped, || ledger.forget(NO_FUNCTION));
     ledger.put_off(NO_FUNCTION);
     Costs {
@@ -87,7 +87,7 @@ pub(crate) fn costs() -> Costs {
     }
 }
 
-/// Ticks that are measured when nothing is called.
+/// Ticks measured when nothing is called.
 fn between(nothing: Address) -> f64 {
     let batch = || {
         let ticks = |_| {
@@ -101,7 +101,7 @@ fn between(nothing: Address) -> f64 {
     (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 
-/// Ticks of a call: the least of some batches, because what else the machine does is no part of it.
+/// Ticks of a call: the minimum over some batches, which excludes other activity of the machine.
 fn least(calls: u32, function: Function, before: impl Fn()) -> f64 {
     let function = black_box(function);
     let batch = || {

@@ -1,7 +1,7 @@
-//! Which communicators, windows and files come and go? What the wrappers of the functions that
-//! create and free them say, and what that means for the variables that are bound to them.
+//! Which communicators, windows and files are created and freed? The wrappers of the functions that do it
+//! report that here, for the variables that are bound to them.
 //!
-//! A communicator of `MPI_Comm_idup` comes when its request completes. Completions are only looked at while
+//! A communicator of `MPI_Comm_idup` exists once its request completes. Completions are only examined while
 //! there is such a request.
 
 use std::sync::Mutex;
@@ -18,12 +18,12 @@ use crate::run;
 #[must_use]
 pub(crate) enum Change {
     Nothing,
-    /// An object comes, whose handle the call writes.
+    /// An object is created; the call writes its handle.
     Comes {
         kind: Kind,
         at: Passed,
     },
-    /// A communicator comes when a request completes.
+    /// A communicator is created when a request completes.
     Begins {
         comm: Passed,
         request: Passed,
@@ -35,10 +35,10 @@ pub(crate) enum Change {
     },
 }
 
-/// A communicator that is not yet to be used.
+/// A communicator that may not be used yet.
 struct Pending {
     language: Language,
-    /// As the program holds it.
+    /// As the program stores it.
     request: usize,
     comm: usize,
 }
@@ -59,7 +59,7 @@ macro_rules! creates {
             })*
         }
 
-        /// Rows that free one: its variables are read for the last time now, before the call.
+        /// Rows that free an object: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
             use super::{Passed, Change, Kind, Scope, requests};
 
@@ -92,7 +92,7 @@ pub(crate) mod ends {
     }
 }
 
-/// Rows whose object comes later.
+/// Rows whose object is created later.
 pub(crate) mod begins {
     use super::{Change, Passed, Scope};
 
@@ -155,7 +155,7 @@ fn requests(at: Passed, count: usize) -> Vec<usize> {
     (0..count).map_while(|index| at.request(index)).collect()
 }
 
-/// The communicator of a request that has completed comes now.
+/// The request has completed, so its communicator exists now.
 fn completed_request(language: Language, request: usize) {
     let Ok(mut pending) = PENDING.lock() else { return };
     let at = pending
@@ -169,7 +169,7 @@ fn completed_request(language: Language, request: usize) {
 }
 
 fn comes(kind: Kind, handle: usize) {
-    // That of one whose end was not seen.
+    // The handle of an object whose end was not seen.
     forget(kind, handle);
     let Some(looks) = objects::comes(kind) else { return };
     contain("taking in an object", || {
@@ -177,7 +177,7 @@ fn comes(kind: Kind, handle: usize) {
     });
 }
 
-/// The handle is no longer that of the object that had it.
+/// The handle no longer belongs to the object that had it.
 fn forget(kind: Kind, handle: usize) {
     contain("forgetting an object", || match kind {
         Kind::Comm => communicators::goes(handle),

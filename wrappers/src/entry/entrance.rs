@@ -1,12 +1,12 @@
 //! What does an entry point do first? The fast path of the only thread that calls MPI, in assembly: two
-//! tests, two counts, and the gate around the call. `docs/performance.md` has how many instructions that are.
+//! tests, two counts, and the gate around the call. `docs/performance.md` says how many instructions that is.
 //!
-//! The compiler makes more of the same: it takes each number into a register before it tests it, and so it
-//! does with each argument on the stack.
+//! The compiler would emit more instructions: it loads each number into a register before testing it, and
+//! likewise each argument on the stack.
 
-/// A function that counts the call and forwards it to the next definition, or, when it is counted, goes on as
-/// `$counted`. For one of several threads it goes on as `threaded`, and as `other` when the call is to be
-/// timed, or nested, or watched. All have the same arguments.
+/// A function that counts the call and forwards it to the next definition or, after counting it, continues as
+/// `$counted`. For one of several threads it continues as `threaded`; when the call is due for timing, nested
+/// or watched, it continues as `other`. All have the same arguments.
 #[cfg(target_arch = "x86_64")]
 macro_rules! entrance {
     (
@@ -19,19 +19,19 @@ macro_rules! entrance {
         extern "C-unwind" fn $name($($arg: $type),*) -> Int {
             const PLACES: (usize, usize) = $crate::calls::ledger::Ledger::places($function);
             const ARGUMENTS: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
-            // Those behind the sixth lie on the stack, a word each (System V ABI for x86-64, 3.2.3).
+            // Those after the sixth are on the stack, one word each (System V ABI for x86-64, 3.2.3).
             const WORDS: usize = ARGUMENTS.saturating_sub(6);
-            // The stack is aligned to two words where a function is called, before its return address.
+            // The stack must be aligned to two words at a call, before the return address is pushed.
             const PUSHED: usize = WORDS + (WORDS + 1) % 2;
             std::arch::naked_asm!(
                 ".cfi_startproc",
-                // The address of that function as 4 bytes relative to their own place.
+                // The address of that function as a 4-byte offset from its own position.
                 ".cfi_personality 0x1b, {unwound}",
                 "cmp byte ptr [rip + {gate}], {open}",
                 "jne 3f",
                 "sub qword ptr [rip + {ledger} + {left}], 1",
                 "jb 2f",
-                // Before the call, so that one which an exception flies out of is counted, too.
+                // Before the call, so that one that is left by an exception is counted, too.
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $(concat!("jmp {", stringify!($counted), "}"),)?
                 ".if {forwards}",
@@ -40,7 +40,7 @@ macro_rules! entrance {
                 "push rax",
                 ".cfi_adjust_cfa_offset 8",
                 ".endif",
-                // The last first: each lies as far above the top as the one before it did.
+                // The last one first: each is as far above the top of the stack as the one before.
                 ".rept {words}",
                 "push qword ptr [rsp + 8 * {pushed}]",
                 ".cfi_adjust_cfa_offset 8",
@@ -116,7 +116,7 @@ mod tests {
     use crate::sys::fork::in_a_copy;
     use crate::sys::symbols::{Address, Next, c_name};
 
-    /// An entry point `entered` that no call of which is to be timed, and what lies beside it.
+    /// An entry point `entered`, none of whose calls is timed, and its helpers.
     macro_rules! entered {
         ($name:ident ($($arg:ident),*)) => {
             fast! { NO_FUNCTION $name [] ($($arg: Int),*) |_| {}; Effect::Nothing }
@@ -129,7 +129,7 @@ mod tests {
         };
     }
 
-    /// Whether these arguments arrive, and what throws is counted and left.
+    /// Checks that these arguments arrive, and that a call that throws is counted and left.
     macro_rules! passes {
         ($threaded:literal; $($arg:ident $value:literal)*) => {{
             entered! { nowhere ($($arg),*) }
@@ -141,7 +141,7 @@ mod tests {
             }
 
             extern "C-unwind" fn throws($(_: type_of!($arg)),*) -> Int {
-                // No hook is called, which would print the stack.
+                // This calls no hook, which would print the stack.
                 resume_unwind(Box::new("as an exception would"))
             }
 
@@ -158,7 +158,7 @@ mod tests {
         }};
     }
 
-    /// Counts from now on, and times no call.
+    /// Starts counting, without timing any call.
     fn begin(threaded: bool) {
         let (here, ledger) = (thread::here(), Some(ledger::leaked()));
         here.ledger.set(ledger);
@@ -188,7 +188,7 @@ mod tests {
         passes!(true; a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
     }
 
-    /// Whether these arguments arrive on the other path, and what throws flies through it.
+    /// Checks that these arguments arrive on the other path, and that an exception passes through it.
     macro_rules! passes_as_words {
         ($($arg:ident $value:literal)*) => {{
             entered! { nowhere ($($arg),*) }

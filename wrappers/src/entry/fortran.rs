@@ -1,12 +1,12 @@
 //! The Fortran entry points of `mpif.h`, `use mpi` and `use mpi_f08`, in the spellings that
 //! compilers make, and Open MPI's `ompi_*_f`, which its `mpi_f08` calls.
 //!
-//! Every argument is an address; `ierr` comes behind the others, and behind it the lengths of the
-//! strings. One skeleton: forward the same addresses to the next Fortran definition, once, and count
-//! the call as that of the C function. Where that definition calls another of these or the C
-//! function in turn, that call is nested and not counted again. The routines of MPICH's `mpi_f08`
-//! that take a choice buffer call the C functions, so they need no entry points of their own. Names
-//! without an underscore behind them are left alone: other libraries have such names too.
+//! Every argument is an address; `ierr` comes after the others, followed by the lengths of the strings. There
+//! is one skeleton: forward the same addresses to the next Fortran definition, once, and count the call as one
+//! of the C function. If that definition in turn calls another of these or the C function, that call is nested
+//! and not counted again. The routines of MPICH's `mpi_f08` that take a choice buffer call the C functions, so
+//! they need no entry points of their own. Names without a trailing underscore are left alone: other libraries
+//! have such names too.
 
 use pastey::paste;
 
@@ -21,7 +21,7 @@ macro_rules! entry_points {
         $name:ident $(/ $($fortran:ident)+)? ( $($arg:ident : $type:ident),* ) $([$($known:tt)*])?
         $($effect:ident $what:ident ( $($on:ident),* ))? ;
     )*) => {
-        // Fortran has those without a name here inside mpi_f08 alone.
+        // Functions without a name here exist in Fortran only inside mpi_f08.
         $( spellings! { routine 0, $name ( $($($fortran)+)? ) [$($($known)*)?] ( $($arg $type)* ) } )*
     };
 }
@@ -41,7 +41,7 @@ macro_rules! spellings {
     };
 }
 
-/// Collects the lengths of strings, then makes the routine.
+/// Collects the lengths of strings, then defines the routine.
 macro_rules! routine {
     ($name:ident $routine:ident $spelling:tt $known:tt $arguments:tt [ $($length:ident)* ] ( $arg:ident Text $($rest:tt)* )) => {
         paste! {

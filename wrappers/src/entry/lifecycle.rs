@@ -1,11 +1,10 @@
 //! Start and end of the run: `MPI_Init`, `MPI_Init_thread`, `MPI_Finalize`, `MPI_Session_init`,
 //! `MPI_Session_finalize`.
 //!
-//! The profiling names too, because Open MPI's Fortran bindings, and MPICH's `mpi_f08`, call those
-//! and never the plain ones. Start and end are changes of one state, so it does not matter by how
-//! many names one call comes through. MPI is in use from the first initialisation until nobody uses
-//! it any more: neither the world model nor a session (MPI 4.1, 11.1). When it is initialised again
-//! after that, the run goes on.
+//! The profiling names are covered too, because Open MPI's Fortran bindings and MPICH's `mpi_f08` call only
+//! those. Start and end are changes of one state, so it does not matter how many names one call passes through.
+//! MPI is in use from the first initialisation until neither the world model nor a session uses it (MPI 4.1,
+//! 11.1). When it is initialised again after that, the run continues.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -24,19 +23,18 @@ use crate::sys::alloc;
 use crate::sys::clock;
 use crate::sys::symbols::{Address, Next};
 
-/// Who uses MPI. The lock is held while somebody starts or ends.
+/// The users of MPI. The lock is held during a start or an end.
 static USERS: Mutex<Users> = Mutex::new(Users { world: World::Unborn, sessions: 0, kept: None });
 
 thread_local! {
-    /// This thread is inside a call that starts or ends MPI: another name of the same call is
-    /// nested in it.
+    /// This thread is inside a call that starts or ends MPI: the same call under another name is nested in it.
     static INSIDE: Cell<bool> = const { Cell::new(false) };
 }
 
 struct Users {
     world: World,
     sessions: usize,
-    /// What is held for the next start, when there was an end or a start that failed.
+    /// State kept for the next start, after an end or a failed start.
     kept: Option<Kept>,
 }
 
@@ -101,7 +99,7 @@ entry_points! {
     MPI_Session_finalize = c"MPI_Session_finalize"(session: Pointer) session_ends(MPI_Session_finalize);
 }
 
-// A program that contains its MPI has these once, and they are the library's.
+// A program that contains its MPI has these only once, and they are the library's.
 #[cfg(not(feature = "static"))]
 entry_points! {
     PMPI_Init = c"PMPI_Init"(argc: Pointer, argv: Pointer) world_begins(MPI_Init);
@@ -115,8 +113,7 @@ entry_points! {
 struct Inside;
 
 impl Inside {
-    /// None when it is already: the call is another name of the one around it, or one that MPI
-    /// makes.
+    /// None when it already is: the call is the outer one under another name, or one that MPI makes.
     fn enter() -> Option<Inside> {
         (!INSIDE.replace(true)).then_some(Inside)
     }
@@ -129,7 +126,7 @@ impl Drop for Inside {
 }
 
 fn users() -> MutexGuard<'static, Users> {
-    // After a panic gyan is off, and what is in there is not looked at again.
+    // After a panic gyan is off, and this state is never read again.
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -142,7 +139,7 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
     let mut users = users();
     let in_use = users.world == World::Alive || users.sessions > 0;
     if matches!(start, Start::World) && users.world != World::Unborn {
-        // The program's error, and the library's to report.
+        // It is the program's error, and the library reports it.
         return gate::uncounted(forward);
     }
     if in_use {
@@ -181,12 +178,12 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
         users.took_up(start);
         contain("starting", || {
             beginning.start(start, run, costs);
-            // Now that it is known how long a tick is.
+            // Done now that the length of a tick is known.
             ledger::time(function, begun, ended);
         });
         ledger::count(function);
     } else {
-        // MPI is as it was; the program may try again, or otherwise.
+        // MPI is unchanged; the program may try again, or do something else.
         let mpit = mem::replace(&mut beginning.mpit, Ok(None)).ok().flatten();
         users.kept = Some(Kept { mpit, run });
     }
@@ -210,7 +207,7 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
     let Some(_inside) = Inside::enter() else { return gate::uncounted(forward) };
     let mut users = users();
     if !(if world { users.world == World::Alive } else { users.sessions > 0 }) {
-        // The program's error, and the library's to report.
+        // It is the program's error, and the library reports it.
         return gate::uncounted(forward);
     }
     gate::settle();
@@ -231,13 +228,12 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
     gate::uncounted(forward)
 }
 
-/// At a call that comes through while nothing is known of this process: MPI may have been started by
-/// a way that gyan does not see.
+/// At the first call seen in this process: MPI may have been started in a way that gyan does not see.
 pub(crate) fn start_late() {
     if gate::is_off() || INSIDE.get() {
         return;
     }
-    // Not waiting: another thread is starting. Before the start there is nothing to be late for.
+    // Does not wait for the lock: another thread is starting, and before that start nothing was missed.
     let Ok(mut users) = USERS.try_lock() else { return };
     if users.world != World::Unborn || users.sessions > 0 || !abi::is_initialized() {
         return;

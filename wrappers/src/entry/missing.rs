@@ -1,16 +1,14 @@
 //! A program calls a function that its MPI library lacks.
 //!
-//! Without gyan the dynamic loader would have ended it, or told it by a weak symbol that there is no
-//! such function (mpi4py asks that way). With gyan in between the symbol is there. So
+//! Without gyan the dynamic loader would have ended it, or a weak symbol would have told it that there is no
+//! such function (mpi4py asks that way). With gyan in between, the symbol exists. So
 //!
-//! - a large-count function is done by its twin for counts that are `int`, while they fit, or by
-//!   the twin of MPI 3 whose name ends with `_x`;
-//! - what no twin can do ends the program in the loader's words and with its code, if a loaded
-//!   object needs the symbol: whatever gyan returned, the program would go on in a state that it
-//!   cannot be in without gyan;
-//! - else the program has asked whether there is the function, at a moment when the answer was
-//!   gyan's (`weak_symbols` puts it right at the start), and gets the error
-//!   `MPI_ERR_UNSUPPORTED_OPERATION`.
+//! - a large-count function is forwarded to its twin for `int` counts, while they fit, or to the twin of MPI 3
+//!   whose name ends with `_x`;
+//! - if no twin can do it and a loaded object needs the symbol, the program ends with the loader's message and
+//!   exit code: whatever gyan returned, the program would continue in a state that is impossible without gyan;
+//! - otherwise the program asked whether the function exists while gyan's definition was the answer
+//!   (`weak_symbols` corrects that at the start), and gets the error `MPI_ERR_UNSUPPORTED_OPERATION`.
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem;
@@ -22,27 +20,26 @@ use crate::sys::peek::element;
 use crate::sys::symbols::{self, Address, Next};
 use crate::sys::weak_symbols;
 
-/// The next definition, which a program that got here without gyan would have called.
+/// The next definition, which the program would have called without gyan.
 #[inline]
 pub(crate) fn next_or_end(next: &Next, name: &CStr) -> Address {
     next.get(name).unwrap_or_else(|| end_as_the_loader(name))
 }
 
-/// Does what `name` would have done. `arguments` has the names and kinds of the arguments whose
-/// `words` these are.
+/// Does what `name` would have done. `arguments` has the names and kinds of the arguments in `words`.
 #[cold]
 #[inline(never)]
 pub(super) fn call(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> c_int {
     by_twin(name, arguments, words).unwrap_or_else(|| lacking(name))
 }
 
-/// A function that no other can do for.
+/// A function that no other can stand in for.
 #[cold]
 pub(crate) fn lacking(name: &CStr) -> c_int {
     if weak_symbols::is_needed(name) {
         end_as_the_loader(name)
     }
-    // Any error will do when not even the library is known.
+    // Any error will do if not even the library is known.
     inquiry().map_or(1, |mpi| mpi.abi.unsupported_operation)
 }
 
@@ -56,8 +53,8 @@ fn by_twin(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> Option<c
     let twin = find(base.to_owned())?;
     let mut narrow = Narrow { mpi: inquiry()?, arguments, arrays: Vec::new(), outs: Vec::new() };
     let converted = narrow.convert(words)?;
-    // SAFETY: the twin takes the same arguments with `int` in the place of counts, and arrays of
-    // `int` in the place of arrays of counts, as they were converted.
+    // SAFETY: the twin takes the same arguments with `int` instead of counts, and arrays of `int` instead of
+    // arrays of counts, as converted here.
     let result = unsafe { call::call(twin, &converted) };
     for (out, value) in &narrow.outs {
         let at = *out as *mut i64;
@@ -65,14 +62,14 @@ fn by_twin(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> Option<c
         unsafe { at.write_unaligned(i64::from(**value)) };
     }
     if outlives_call(arguments) {
-        // Nobody tells when the operation has completed, or its request is freed.
+        // The arrays are leaked: nothing tells when the operation completes or its request is freed.
         mem::forget(narrow.arrays);
     }
     Some(result)
 }
 
-/// Whether the library may read arrays after the call has returned: those of an operation that has a
-/// request, nonblocking or persistent (MPI 4.1, 6.12 and 6.13).
+/// Whether the library may read arrays after the call has returned: for an operation with a request,
+/// nonblocking or persistent (MPI 4.1, 6.12 and 6.13).
 fn outlives_call(arguments: &[(Name, Kind)]) -> bool {
     arguments.iter().any(|(name, _)| *name == Name::Request)
 }
@@ -82,7 +79,7 @@ struct Narrow<'a> {
     mpi: &'static Inquiry,
     arguments: &'a [(Name, Kind)],
     arrays: Vec<Vec<c_int>>,
-    /// Where a result is wanted, and where the twin writes it.
+    /// Where the program wants a result, and where the twin writes it.
     outs: Vec<(usize, Box<c_int>)>,
 }
 
@@ -128,7 +125,7 @@ impl Narrow<'_> {
         Some(converted)
     }
 
-    /// The argument that the row calls so.
+    /// The argument of this name in the row.
     fn word(&self, name: Name, words: &[usize]) -> Option<usize> {
         let at = self.arguments.iter().position(|(argument, _)| *argument == name)?;
         words.get(at).copied()
@@ -148,7 +145,7 @@ impl Narrow<'_> {
         }
         let mut array = Vec::with_capacity(length);
         for index in 0..length {
-            // SAFETY: the program passed an array of so many numbers of 8 bytes.
+            // SAFETY: the program passed an array of this many 8-byte numbers.
             let number = unsafe { element::<i64>(at, index) };
             array.push(c_int::try_from(number).ok()?);
         }
@@ -157,8 +154,8 @@ impl Narrow<'_> {
         Some(at)
     }
 
-    /// The address of an `int` for a result; it starts as the number that is there, for arguments
-    /// that are read as well.
+    /// The address of an `int` for a result; it is initialised with the caller's number, for arguments that are
+    /// also read.
     fn out(&mut self, at: usize) -> usize {
         // SAFETY: the program passed the address of an `MPI_Count`.
         let before = unsafe { element::<i64>(at, 0) };
@@ -169,7 +166,7 @@ impl Narrow<'_> {
     }
 }
 
-/// Of an argument that is an `int`: the upper half of its word is undefined.
+/// For an `int` argument: the upper half of its word is undefined.
 #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
 fn int(word: usize) -> c_int {
     word as c_int
@@ -200,7 +197,7 @@ mod tests {
     #[allow(clippy::wildcard_imports)]
     use crate::mpi::functions::*;
 
-    /// The rows that have arrays to convert, and whether these are kept.
+    /// The rows with arrays to convert, and whether these are kept.
     fn with_arrays() -> Vec<(&'static str, bool)> {
         let mut rows = Vec::new();
         macro_rules! row {

@@ -1,14 +1,14 @@
 //! Which symbols does the program call?
 //!
-//! The rows of [`crate::mpi::functions`] become entry points that forward and count; what a call means for
-//! objects and for the run is said here, and done elsewhere.
+//! The rows of [`crate::mpi::functions`] become entry points that forward and count; this wing says what a call
+//! means for objects and for the run, and others do it.
 
 mod c;
 mod call;
 mod caller;
 mod constructor;
 mod costs;
-// A program that contains its MPI has the Fortran entry points of that.
+// A program that contains its MPI has that library's Fortran entry points.
 mod by_hand;
 mod bytes;
 pub(crate) mod effects;

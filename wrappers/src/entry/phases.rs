@@ -10,7 +10,7 @@ use crate::run;
 const NAME_BYTES_AT_MOST: usize = 256;
 const UNNAMED: &CStr = c"unnamed";
 
-/// A phase begins that is named by the program.
+/// Begins a phase that the program names.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C-unwind" fn gyan_phase_begin(name: *const c_char) {
     let name = if name.is_null() {
@@ -25,7 +25,7 @@ extern "C-unwind" fn gyan_phase_begin(name: *const c_char) {
     contain("beginning a phase", || run::change_phase(Change::Begin(name)));
 }
 
-/// The phase that began last ends.
+/// Ends the phase that began last.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C-unwind" fn gyan_phase_end() {
     contain("ending a phase", || run::change_phase(Change::End));

@@ -1,5 +1,5 @@
-//! What do persistent and partitioned operations move when they are started? What the call that prepared them
-//! said is remembered for the request (MPI 4.1, 3.9, 4.2, 6.13).
+//! What do persistent and partitioned operations move when they are started? The call that prepared them says
+//! so, and that is remembered for the request (MPI 4.1, 3.9, 4.2, 6.13).
 
 use std::sync::{Mutex, PoisonError};
 
@@ -32,14 +32,14 @@ impl From<Sent> for Prepared {
 }
 
 impl Prepared {
-    /// A message, partitions of which move `bytes` each.
+    /// A message whose partitions move `bytes` each.
     pub(crate) fn partitioned(partition: Sent) -> Prepared {
         let started = Sent::to(partition.peer(), Way::Message, 0);
         Prepared { started, partition: partition.bytes }
     }
 }
 
-/// The same where it stays.
+/// The same, stored permanently.
 struct Kept {
     started: Whole,
     partition: Whole,
@@ -47,10 +47,10 @@ struct Kept {
 }
 
 static REQUESTS: Lookup<Kept> = Lookup::new();
-/// Those of requests that were freed.
+/// The slots of requests that were freed.
 static FREE: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
 
-/// A request as the program holds it. Fortran's are numbers of their own where those of C are pointers.
+/// A request as the program stores it. If C requests are pointers, Fortran has separate numbers for them.
 fn key(language: Language, request: usize) -> usize {
     const FORTRAN: usize = 1 << (usize::BITS - 2);
     let is_int = inquiry().is_some_and(|mpi| mpi.abi.handle_bytes == size_of::<u32>());
@@ -61,7 +61,7 @@ fn key(language: Language, request: usize) -> usize {
     }
 }
 
-/// The call has succeeded that made a request for an operation.
+/// A call that made a request for an operation has succeeded.
 #[cold]
 pub(super) fn prepared(at: Passed, prepared: Prepared) {
     let Some(request) = at.request(0) else { return };
@@ -92,7 +92,7 @@ pub(crate) fn freed(at: Passed) {
 fn find(language: Language, request: usize) -> Option<Prepared> {
     let kept = REQUESTS.get(key(language, request))?;
     let to = u32::try_from(kept.to.get()).unwrap_or(NOBODY);
-    // Only messages are prepared for one peer.
+    // Only messages have a single peer.
     let started = Sent::to(to, Way::Message, kept.started.get());
     Some(Prepared { started, partition: kept.partition.get() })
 }
@@ -124,7 +124,7 @@ impl Moves for Ready {
         let Ready { language, request, partitions } = self;
         let Some(Prepared { started, partition }) = find(language, request) else { return 0 };
         let bytes = partition.saturating_mul(partitions);
-        // The message was counted when it was started.
+        // The message was already counted when it was started.
         started.more(bytes).show(send)
     }
 }

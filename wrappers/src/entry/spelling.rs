@@ -1,5 +1,5 @@
-//! What is a routine of Fortran called? By its number, as [`super::fortran`] counts the spellings that
-//! compilers make of a name; those of `_cptr` follow the others.
+//! What is a Fortran routine called? Determined by the number that [`super::fortran`] gives each spelling that
+//! compilers make of a name; those with `_cptr` follow the others.
 
 use std::ffi::CString;
 
@@ -8,12 +8,12 @@ use super::missing;
 use crate::mpi::functions::LEN;
 use crate::sys::symbols::{Address, Next};
 
-/// As many spellings as a function has at most.
+/// The most spellings that a function has.
 const SPELLINGS: usize = 10;
 
 static NEXT: [[Next; SPELLINGS]; LEN] = [const { [const { Next::new() }; SPELLINGS] }; LEN];
 
-/// The next definition, which a program that got here without gyan would have called.
+/// The next definition, which the program would have called without gyan.
 #[inline]
 pub(super) fn next_or_end(entry: &Entry, spelling: usize) -> Address {
     static NO_SUCH: Next = Next::new();

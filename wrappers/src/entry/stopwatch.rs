@@ -1,4 +1,4 @@
-//! What is done around a call that is timed: variables are sampled before it, and its time is taken.
+//! The work around a timed call: variables are sampled before it, and its time is taken.
 
 #![forbid(unsafe_code)]
 
@@ -12,21 +12,21 @@ use crate::observe::waiting::Due;
 use crate::run;
 use crate::sys::clock;
 
-/// Of this many timed calls of a function one is used to measure what comes after a call.
+/// One in this many timed calls of a function is used to measure the work after a call.
 const MEASURED_EVERY: u64 = 16;
 
 /// Runs while a call is timed.
 pub(crate) struct Stopwatch {
-    /// Where the call counts that the budget chose.
+    /// The ledger of a call that the budget chose.
     ledger: Option<&'static Ledger>,
     function: Function,
-    /// The call is one that all ranks time.
+    /// The call is timed by all ranks.
     due: Option<Due>,
     begun: u64,
 }
 
 impl Stopwatch {
-    /// Starts when the call is to be timed, or is `due` besides. `samples`: variables are sampled at such
+    /// Starts if the call is chosen for timing, or is also `due`. `samples`: variables are sampled at such
     /// calls.
     #[inline]
     pub(crate) fn start(
@@ -42,7 +42,7 @@ impl Stopwatch {
         let mut begun = clock::now();
         if let Some(ledger) = ledger {
             let samples = samples && run::is_sample_due(begun);
-            // Not where it would be in the way of a measurement that was prepared.
+            // Skip if the previous call warmed up for this measurement.
             if (samples || run::is_snapshot_due(begun)) && !ledger.is_warm(function) {
                 begun = look(samples, begun);
             }
@@ -50,7 +50,7 @@ impl Stopwatch {
         Some(Stopwatch { ledger, function, due, begun })
     }
 
-    /// The call has returned, to go on at `caller` in the program, if that is known (else 0).
+    /// The call has returned, to `caller` in the program, if that is known (else 0).
     #[inline]
     pub(crate) fn stop(stopwatch: Option<Stopwatch>, caller: usize) -> Option<Noted> {
         let Stopwatch { ledger, function, due, begun } = stopwatch?;
@@ -63,7 +63,7 @@ impl Stopwatch {
     }
 }
 
-/// Takes in the time of a call that the budget chose, and where it came from.
+/// Records the time of a call that the budget chose, and where it came from.
 #[inline]
 fn timed(
     ledger: &'static Ledger,
@@ -83,13 +83,13 @@ fn timed(
         && !budget().is_unlimited()
         && !looked
     {
-        // Never the first, for which memory is got.
+        // Never the first, which allocates memory.
         budget().learn_after(clock::now().wrapping_sub(ended) as f64);
     }
     noted
 }
 
-/// Samples variables, and writes down what is known, when either is due. When that is done.
+/// Samples variables, and saves what is known, if either is due. Returns when that was done.
 #[cold]
 fn look(samples: bool, begun: u64) -> u64 {
     let mut ended = begun;

@@ -1,11 +1,11 @@
-//! How do the arguments of a call become words in a row? On every path but the fastest: what follows is the
-//! same for all functions ([`super::call`]).
+//! How do the arguments of a call become consecutive words? This happens on every path but the fastest: what
+//! follows is the same for all functions ([`super::call`]).
 //!
-//! On x86-64 in assembly, once, so that an entry point does no more than say which one it is: the compiler
-//! makes a function with a frame of its own for each of thousands.
+//! On x86-64 it is done in assembly, once, so that an entry point only says which one it is: the compiler would
+//! make a function with its own frame for each of thousands.
 
-/// A function that lays its arguments down and goes on as `$then` of [`super::call`], a routine of Fortran
-/// with the number of its spelling.
+/// A function that stores its arguments and continues as `$then` of [`super::call`]; a Fortran routine also
+/// passes the number of its spelling.
 #[cfg(target_arch = "x86_64")]
 macro_rules! as_words {
     (
@@ -16,7 +16,7 @@ macro_rules! as_words {
         #[unsafe(naked)]
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
         extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
-            // r10 and r11 hold no argument and belong to nobody (System V ABI, 3.2.1).
+            // r10 and r11 hold no argument and need not be preserved (System V ABI, 3.2.1).
             std::arch::naked_asm!(
                 "lea r10, [rip + {entry}]",
                 $(concat!("mov r11d, {spelling} # ", stringify!($spelling)),)?
@@ -50,7 +50,7 @@ pub(super) use as_words;
 #[cfg_attr(feature = "static", allow(unused_imports))]
 pub(super) use laid::{forward, from_c, from_fortran};
 
-/// Where a call returns to is found on the stack when it is needed.
+/// The return address is found on the stack when it is needed.
 #[cfg(not(target_arch = "x86_64"))]
 mod laid {
     use std::ffi::c_int;
@@ -86,15 +86,15 @@ mod laid {
 
     use super::super::call::{self, Entry};
 
-    /// A function that comes by `as_words`, with the arguments of the caller.
+    /// Continues a function defined by `as_words`, with the arguments of the caller.
     macro_rules! lay {
         ($name:ident $then:ident) => {
             #[unsafe(naked)]
             pub(in crate::entry) extern "C-unwind" fn $name() {
                 std::arch::naked_asm!(
                     ".cfi_startproc",
-                    // The return address lies between the arguments in registers and those on the stack
-                    // (System V ABI for x86-64, 3.2.3), so it moves.
+                    // The return address is between the arguments in registers and those on the stack (System V
+                    // ABI for x86-64, 3.2.3), so it is moved.
                     "pop rax",
                     ".cfi_def_cfa_offset 0",
                     ".cfi_register 16, 0",
@@ -117,7 +117,7 @@ mod laid {
                     "push rax",
                     ".cfi_adjust_cfa_offset 8",
                     ".cfi_offset 16, -56",
-                    // The stack is aligned to two words where a function is called.
+                    // The stack must be aligned to two words at a call.
                     "push rax",
                     ".cfi_adjust_cfa_offset 8",
                     "call {then}",
@@ -156,7 +156,7 @@ mod laid {
     }
 
     extern "C-unwind" fn fortran(entry: &Entry, words: *mut usize, spelling: usize, caller: usize) {
-        // SAFETY: as in `c`; what lies on the stack belongs to the called function (3.2.3).
+        // SAFETY: as in `c`; the argument area of the stack belongs to the called function (3.2.3).
         let words = unsafe { slice::from_raw_parts_mut(words, entry.words_from_fortran) };
         // SAFETY: the arguments of this call.
         unsafe { call::from_fortran(entry, words, spelling, caller) }

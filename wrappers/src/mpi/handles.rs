@@ -1,21 +1,21 @@
-//! How are the handles and integers read that a program passes to MPI, from C and from Fortran?
+//! How to read the handles and integers that a program passes to MPI, from C and from Fortran?
 //!
-//! Handles travel as machine words. None is ever converted for the callee. That words are what a program
-//! passed is promised in one place, where an entry point makes [`Arguments`] of them.
+//! Handles travel as machine words. None is ever converted for the callee. The promise that words are what a
+//! program passed is made in one place, where an entry point turns them into [`Arguments`].
 
 use std::ffi::c_int;
 
 use crate::mpi::abi::{Bind, Constant, Library, inquiry};
 use crate::sys::peek::{element, word};
 
-/// Whose handle lies at an address.
+/// The kind of handle at an address.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) enum Language {
     C,
     Fortran,
 }
 
-/// What variables can be bound to here.
+/// The kinds of objects that variables can be bound to here.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) enum Kind {
     Comm,
@@ -54,15 +54,15 @@ impl Kind {
     }
 }
 
-/// The arguments of a call that the program makes, in the order of the function's row: words, in Fortran
-/// addresses. Whoever has one need promise nothing to read what the program passed.
+/// The arguments of a call by the program, in the order of the function's row: words, or addresses in Fortran.
+/// Its holder can read what the program passed without any further promise.
 #[derive(Clone, Copy)]
 pub(crate) struct Arguments<'a> {
     language: Language,
     words: &'a [usize],
 }
 
-/// One of them. Each way to read it is for an argument of that kind, as a row names it.
+/// One of them. Each method reads an argument of the kind that the row names.
 #[derive(Clone, Copy)]
 pub(crate) struct Passed {
     pub(crate) language: Language,
@@ -79,7 +79,7 @@ impl<'a> Arguments<'a> {
         Arguments { language, words }
     }
 
-    /// All of them; none when there are not as many.
+    /// All of them; none if the number differs.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn all<const N: usize>(self) -> Option<[Passed; N]> {
@@ -103,7 +103,7 @@ impl Passed {
     /// An `int`, which C passes by value and Fortran by address.
     pub(crate) fn integer(self) -> Option<c_int> {
         match self.language {
-            // The upper half of the word is not part of an int.
+            // The upper half of the word is not part of the int.
             #[allow(clippy::cast_possible_truncation, clippy::cast_possible_wrap)]
             Language::C => Some(self.word as c_int),
             Language::Fortran if self.word == 0 => None,
@@ -117,8 +117,8 @@ impl Passed {
         self.integer().and_then(|number| usize::try_from(number).ok()).unwrap_or(0)
     }
 
-    /// A communicator, which C passes by value and Fortran by address; of one that is an `int` the upper half
-    /// of the word is undefined.
+    /// A communicator, which C passes by value and Fortran by address; the upper half of an `int` handle's word
+    /// is undefined.
     #[inline]
     pub(crate) fn comm(self) -> Option<usize> {
         match self.language {
@@ -127,7 +127,7 @@ impl Passed {
         }
     }
 
-    /// The handle at an address that the call has for it.
+    /// The handle at the address in this argument.
     pub(crate) fn handle(self, kind: Kind) -> Option<usize> {
         let mpi = inquiry()?;
         if self.word == 0 {
@@ -146,17 +146,17 @@ impl Passed {
         Some(unsafe { word(self.word, bytes, 0) })
     }
 
-    /// The request at index `at` of an array that has it, as the program holds it.
+    /// The request at index `at` of an array that has it, as the program stores it.
     pub(crate) fn request(self, at: usize) -> Option<usize> {
         let bytes = match self.language {
             Language::C => inquiry()?.abi.handle_bytes,
             Language::Fortran => size_of::<c_int>(),
         };
-        // SAFETY: an array of requests of so many bytes, with this element.
+        // SAFETY: an array of requests of this size, with this element.
         (self.word != 0).then(|| unsafe { word(self.word, bytes, at) })
     }
 
-    /// Source and tag in a status that the call has filled in; none when it is ignored, or Fortran's.
+    /// Source and tag in a status that the call has filled in; none if it is ignored, or a Fortran status.
     pub(crate) fn source_and_tag(self) -> Option<(c_int, c_int)> {
         let abi = &inquiry()?.abi;
         let Passed { language, word: at } = self;

@@ -1,11 +1,11 @@
-//! Which ranks of `MPI_COMM_WORLD` does a communicator have, or a window? For calls, which ask by its handle: the ones
-//! asked about of late are at hand, in a few instructions and without a lock.
+//! Which ranks of `MPI_COMM_WORLD` does a communicator have, or a window? For calls, which ask by handle: the
+//! recently used ones are cached, and found in a few instructions without a lock.
 //!
-//! An entry is made when a communicator is first asked about, so those that nobody asks about cost nothing,
-//! and is used again for another one when that is freed. Entries are never freed: whoever holds one can read
-//! it at any time. It says itself whose it is, so whoever keeps one only has to compare the handle.
+//! An entry is created when a communicator is first asked about, so others cost nothing, and is reused for
+//! another one after that is freed. Entries are never freed, so anyone who holds one can read it at any time.
+//! An entry contains the handle of its communicator, so a holder only needs to compare that.
 //!
-//! Does not know what its users note at a communicator.
+//! Does not know what its users store with a communicator.
 
 use std::collections::BTreeMap;
 use std::ptr;
@@ -19,17 +19,17 @@ use crate::mpi::abi::{Inquiry, inquiry};
 use crate::sys::alloc;
 use crate::sys::lookup::spread;
 
-/// Communicators that are alive at a time; the ranks in the lists of all of them together.
+/// Limits: communicators that are alive at a time, and ranks in the lists of all of them together.
 const ENTRIES_AT_MOST: usize = 1 << 14;
 const RANKS_AT_MOST: usize = 4 << 20;
 
-/// How many of those asked about last are at hand: a power of two.
+/// The size of the cache: a power of two.
 const AT_HAND_BITS: u32 = 8;
 
-/// Numbers that users may note at a communicator.
+/// How many numbers users may store with a communicator.
 pub(crate) const NOTES: usize = 96;
 
-/// No communicator's handle, as far as is known of any library.
+/// Not the handle of any communicator, in any known library.
 const NOBODY: usize = usize::MAX;
 
 /// A bit that no handle has, for windows.
@@ -43,12 +43,12 @@ pub(crate) struct Communicator {
     is_inter: AtomicBool,
     /// Its ranks are those of `MPI_COMM_WORLD`.
     is_same: AtomicBool,
-    /// Else what they are there; there may be room for more.
+    /// Otherwise its ranks there; there may be room for more.
     ranks: Box<[AtomicU32]>,
     notes: [AtomicU16; NOTES],
 }
 
-/// What is known of a communicator when it comes.
+/// What is known of a new communicator.
 struct Known {
     size: u32,
     is_inter: bool,
@@ -58,9 +58,9 @@ struct Known {
 
 /// All of them.
 struct Table {
-    /// None for what the library does not tell, or for which there is no room.
+    /// None if the library does not tell, or there is no room.
     entries: BTreeMap<usize, Option<&'static Communicator>>,
-    /// Those without a communicator, by the binary logarithm of their room.
+    /// Free entries, by the binary logarithm of their room.
     free: Vec<Vec<&'static Communicator>>,
     /// The room of all entries together.
     ranks: usize,
@@ -68,44 +68,44 @@ struct Table {
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
-/// Those asked about last, each at the place of its handle. Null or an entry.
+/// The cache, indexed by handle. Null or an entry.
 static AT_HAND: [AtomicPtr<Communicator>; 1 << AT_HAND_BITS] =
     [const { AtomicPtr::new(ptr::null_mut()) }; 1 << AT_HAND_BITS];
 
-/// `MPI_COMM_WORLD`, when there is one.
+/// `MPI_COMM_WORLD`, if there is one.
 static WORLD: AtomicUsize = AtomicUsize::new(NOBODY);
-/// The bits of a word that are a handle: of one that is an `int` the upper half is undefined.
+/// The bits of a word that hold the handle: the upper half of an `int` handle is undefined.
 static BITS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
-/// Communicators can be asked about from now on, when there is a `world`.
+/// From now on communicators can be asked about, if there is a `world`.
 pub(crate) fn begin(world: Option<usize>) {
     let is_int = inquiry().is_some_and(|mpi| mpi.abi.handle_bytes == size_of::<u32>());
     BITS.store(if is_int { 0xffff_ffff } else { usize::MAX }, Ordering::Relaxed);
     WORLD.store(world.unwrap_or(NOBODY), Ordering::Relaxed);
 }
 
-/// MPI ends, or its world: no communicator is what it was.
+/// MPI or its world ends: no communicator remains valid.
 pub(crate) fn end() {
     WORLD.store(NOBODY, Ordering::Relaxed);
     table().forget_all();
 }
 
 /// The communicator that a program passed as `word` to a call, from C, or after its conversion. None when its
-/// ranks in `MPI_COMM_WORLD` cannot be told. To be asked where the library can be (`mpi::abi::inquiry`).
+/// ranks in `MPI_COMM_WORLD` are not known. Call only where the library may be asked (`mpi::abi::inquiry`).
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn of(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed))
 }
 
-/// The same when it is at hand.
+/// The same if it is cached.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn of_late(word: usize) -> Option<&'static Communicator> {
     last_at_place(word & BITS.load(Ordering::Relaxed))
 }
 
-/// The same of a window.
+/// The same for a window.
 #[inline]
 pub(crate) fn of_window(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed) | WINDOW)
@@ -150,17 +150,17 @@ fn find(handle: usize) -> Option<&'static Communicator> {
     Some(entry)
 }
 
-/// A communicator is about to go, or another one has come with its handle.
+/// A communicator is about to be freed, or a new one has its handle.
 pub(crate) fn goes(word: usize) {
     table().goes(word & BITS.load(Ordering::Relaxed));
 }
 
-/// The same of a window.
+/// The same for a window.
 pub(crate) fn window_goes(word: usize) {
     table().goes(word & BITS.load(Ordering::Relaxed) | WINDOW);
 }
 
-/// Where a communicator is at hand.
+/// The cache slot of a communicator.
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
 fn place(handle: usize) -> usize {
@@ -187,11 +187,11 @@ impl Communicator {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn is_of(&self, handle: usize) -> bool {
-        // Pairs with Release in `takes`: what the entry says is of this communicator then.
+        // Pairs with Release in `takes`: the content of the entry then belongs to this communicator.
         self.handle.load(Ordering::Acquire) == handle
     }
 
-    /// The ranks that its ranks as peers mean: of an intercommunicator, the remote group.
+    /// The ranks that peer ranks refer to: for an intercommunicator, those of the remote group.
     pub(crate) fn size(&self) -> u32 {
         self.size.load(Ordering::Relaxed)
     }
@@ -210,7 +210,7 @@ impl Communicator {
         self.is_same.load(Ordering::Relaxed)
     }
 
-    /// What a rank in it is in `MPI_COMM_WORLD`; none for one that it has not, or that is not in there.
+    /// The rank in `MPI_COMM_WORLD` of one of its ranks; none if it has no such rank, or that is not in there.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn rank_in_world(&self, rank: u32) -> Option<u32> {
@@ -224,7 +224,7 @@ impl Communicator {
         (rank != ELSEWHERE).then_some(rank)
     }
 
-    /// A number that its user has noted, 0 at first.
+    /// A number that its user has stored, initially 0.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn note(&self, place: usize) -> u16 {
@@ -237,7 +237,7 @@ impl Communicator {
         }
     }
 
-    /// It is that of a communicator from now on.
+    /// Assigns it to a communicator.
     fn takes(&self, handle: usize, known: &Known) {
         self.size.store(known.size, Ordering::Relaxed);
         self.is_inter.store(known.is_inter, Ordering::Relaxed);
@@ -267,7 +267,7 @@ impl Known {
         Some(Known { size, is_inter, ranks })
     }
 
-    /// FNV-1a by words, with a last step that spreads it over all bits.
+    /// FNV-1a by words, with a final step that mixes all bits.
     fn members(&self) -> u64 {
         let add = |hash: u64, rank: u32| (hash ^ u64::from(rank)).wrapping_mul(0x0100_0000_01b3);
         let hash = match self.ranks.as_slice() {
@@ -302,7 +302,7 @@ impl Table {
         entry
     }
 
-    /// An entry without a communicator and with room for so many ranks.
+    /// A free entry with room for this many ranks.
     fn with_room_for(&mut self, ranks: usize) -> Option<&'static Communicator> {
         let class = class(ranks);
         if let Some(entry) = self.free.get_mut(class).and_then(Vec::pop) {
@@ -340,7 +340,7 @@ impl Table {
     }
 }
 
-/// Entries of one class have the same room: 0 for none, else the binary logarithm and 1.
+/// Entries of one class have the same room: 0 for none, otherwise the binary logarithm plus 1.
 fn class(ranks: usize) -> usize {
     if ranks == 0 { 0 } else { ranks.next_power_of_two().trailing_zeros() as usize + 1 }
 }
@@ -365,7 +365,7 @@ mod tests {
         let split = table.comes(8, Some(known(3, &[5, ELSEWHERE, 1]))).unwrap();
         assert_eq!(ranks(split), [Some(5), None, Some(1), None, None]);
         assert!(world.is_of(7) && split.is_of(8) && !world.is_of(8));
-        // Asked about by two threads at once.
+        // Two threads asked at once.
         assert!(ptr::eq(table.comes(8, Some(known(2, &[1, 0]))).unwrap(), split));
         assert_eq!(table.comes(9, None).map(Communicator::size), None);
         assert!(table.comes(9, Some(known(1, &[]))).is_none(), "what is not known stays so");
@@ -404,7 +404,7 @@ mod tests {
         let second = table.comes(2, Some(known(4, &[4, 3, 2, 1]))).unwrap();
         assert!(ptr::eq(first, second) && second.is_of(2));
         assert_eq!((second.note(5), second.rank_in_world(3)), (0, Some(1)));
-        // Nobody has it.
+        // No communicator has it.
         table.goes(3);
         table.forget_all();
         assert!(!second.is_of(2) && table.entries.is_empty());

@@ -1,4 +1,4 @@
-//! The communicators, windows and files that are alive, what they are called, and which are left out.
+//! The communicators, windows and files that are alive, their names, and which are left out.
 
 #![forbid(unsafe_code)]
 
@@ -12,13 +12,13 @@ use crate::mpi::abi::{Inquiry, Library};
 use crate::mpi::handles::Kind;
 use crate::sys::cells::Whole;
 
-/// What is known of each kind without the run: whether there is anything to do for objects of the kind, and
-/// how many came. Where there is not, a call takes no longer than without gyan.
+/// State of each kind that needs no lock of the run: whether there is anything to do for objects of the kind,
+/// and how many were created. If there is nothing to do, a call takes no longer than without gyan.
 static MATTERS: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
 static CAME: [Whole; Kind::ALL.len()] = [const { Whole::new(0) }; Kind::ALL.len()];
 
-/// An object of this kind has come: none when nothing is to be done, else whether to look for new variables
-/// first. That takes longer than creating many an object, so it is done ever more rarely.
+/// An object of this kind was created. Returns none when there is nothing to do, otherwise whether to look for
+/// new variables first. That takes longer than creating some objects does, so it is done ever more rarely.
 pub(crate) fn comes(kind: Kind) -> Option<bool> {
     let came = CAME.get(kind as usize)?;
     came.add_shared(1);
@@ -32,7 +32,7 @@ pub(crate) fn matters(kind: Kind) -> bool {
     MATTERS.get(kind as usize).is_some_and(|matters| matters.load(Ordering::Relaxed))
 }
 
-/// From now on there is, or, when a run begins, nothing known yet.
+/// Sets that, or, when a run begins, that nothing is known yet.
 pub(crate) fn set_matters(kind: Kind, matter: bool) {
     if let Some(matters) = MATTERS.get(kind as usize) {
         matters.store(matter, Ordering::Relaxed);
@@ -44,17 +44,17 @@ pub(crate) fn set_matters(kind: Kind, matter: bool) {
 pub(crate) struct Object {
     pub(crate) kind: Kind,
     pub(crate) handle: usize,
-    /// By creation, from 0.
+    /// Order of creation, from 0.
     pub(crate) order: usize,
-    /// What it drew: see [`Registry::comes`].
+    /// Its lot: see [`Registry::comes`].
     pub(crate) lot: u64,
     is_world: bool,
     pub(crate) like: Like,
-    /// Kind, size and, with others like it before, number: for an object without a name.
+    /// Kind, size and, after others like it, a number: for an object without a name.
     pub(crate) description: String,
 }
 
-/// What objects have in common that are described by the same words.
+/// What objects with the same description have in common.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Like {
     kind: Kind,
@@ -67,9 +67,9 @@ pub(crate) struct Like {
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 enum Why {
     Budget,
-    /// As many were alive as are followed.
+    /// The limit of objects followed at a time was reached.
     Alive,
-    /// As many were kept as there is room for.
+    /// The limit of objects kept was reached.
     Gone,
 }
 
@@ -91,7 +91,7 @@ pub(crate) struct Registry {
     limit: usize,
     alive: Vec<Object>,
     created: usize,
-    /// How many came, followed or not.
+    /// How many were created, followed or not.
     came: BTreeMap<Like, u64>,
     left_out: BTreeMap<(Why, Like), u64>,
     /// How many objects so far have each name.
@@ -99,7 +99,7 @@ pub(crate) struct Registry {
 }
 
 impl Registry {
-    /// Follows at most `limit` objects at a time beside `MPI_COMM_WORLD`.
+    /// Follows at most `limit` objects at a time, besides `MPI_COMM_WORLD`.
     pub(crate) fn new(limit: usize) -> Registry {
         Registry {
             limit,
@@ -111,7 +111,7 @@ impl Registry {
         }
     }
 
-    /// Takes in `MPI_COMM_WORLD`. Not `MPI_COMM_SELF`, on which next to nothing happens.
+    /// Adds `MPI_COMM_WORLD`. Not `MPI_COMM_SELF`, on which hardly anything happens.
     pub(crate) fn world_comes(&mut self, library: &Library) {
         if let Some(handle) = library.handle(library.abi.comm_world) {
             let like = Like { kind: Kind::Comm, size: None, remote: None };
@@ -119,9 +119,8 @@ impl Registry {
         }
     }
 
-    /// Takes in an object that was created; none when it is known, is one too many, or may not be by the
-    /// lot that it draws: a number that looks random, and is the same for it on every rank that has as many
-    /// like it.
+    /// Adds an object that was created; none when it is already known, exceeds the limit, or is ruled out by
+    /// its lot: a pseudo-random number that is the same on every rank with equally many objects like it.
     pub(crate) fn comes(
         &mut self,
         mpi: &Inquiry,
@@ -129,7 +128,8 @@ impl Registry {
         handle: usize,
         may: impl FnOnce(u64) -> bool,
     ) -> Option<Object> {
-        // It went unseen when it is another one, and is followed as the one before.
+        // If it is a different object, the end of the previous one was not seen, and it is followed in its
+        // place.
         if self.find(kind, handle).is_some() {
             return None;
         }
@@ -147,7 +147,7 @@ impl Registry {
             self.leave_out(Why::Budget, like);
             return None;
         }
-        // Also those count that are not followed: it is called the same on every rank.
+        // Objects that are not followed count too, so that it has the same name on every rank.
         let description = if number == 1 { like.to_string() } else { format!("{like} #{number}") };
         Some(self.insert(like, handle, lot, false, description))
     }
@@ -156,7 +156,7 @@ impl Registry {
         *self.left_out.entry((why, like)).or_default() += 1;
     }
 
-    /// The readings of an object that has gone are not kept.
+    /// The readings of a freed object are not kept.
     pub(crate) fn forget(&mut self, like: Like) {
         self.leave_out(Why::Gone, like);
     }
@@ -184,7 +184,7 @@ impl Registry {
         self.find(kind, handle).is_some()
     }
 
-    /// An object is about to go: it is no longer followed.
+    /// An object is about to be freed: it is no longer followed.
     pub(crate) fn goes(&mut self, kind: Kind, handle: usize) -> Option<Object> {
         let at = self.find(kind, handle)?;
         Some(self.alive.remove(at))
@@ -194,9 +194,8 @@ impl Registry {
         self.alive.iter().filter(move |object| object.kind == kind)
     }
 
-    /// What an object is called in the profile: its name in MPI, else its kind and size; with a
-    /// number where another before it is called the same. Asked once for each object, at its end,
-    /// because a name can be given late.
+    /// The name of an object in the profile: its name in MPI, otherwise its kind and size; with a number if an
+    /// earlier one has the same name. Asked once per object, at its end, because names can be set late.
     pub(crate) fn name(&mut self, mpi: Option<&Inquiry>, object: &Object) -> String {
         if object.is_world {
             return object.description.clone();
@@ -207,7 +206,7 @@ impl Registry {
         }
     }
 
-    /// The name, with a number where it was given before.
+    /// The name, with a number if it was used before.
     fn numbered(&mut self, name: String) -> String {
         let number = self.names.entry(name.clone()).or_default();
         *number += 1;

@@ -1,8 +1,8 @@
 //! In which phase is the program, and which calls did it make in each? Phases are named by the program,
 //! through `gyan.h` or `MPI_Pcontrol` (MPI 4.1, 15.2.4).
 //!
-//! The store knows nothing of phases: where one begins or ends, what was counted since the last
-//! change is entered for the one that the program was in. So a phase costs a call of MPI nothing.
+//! The ledgers know nothing of phases: when one begins or ends, the counts since the last change are credited
+//! to the one that the program was in. So phases add no cost to MPI calls.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -15,27 +15,27 @@ use crate::calls::ledger::{self, Calls};
 use crate::mpi::functions::Function;
 use crate::sys::clock;
 
-/// Phases beyond these are one.
+/// Phases beyond this number are merged into one.
 const NAMES_AT_MOST: usize = 64;
 const THE_REST: &str = "more phases";
-/// Phases inside each other; deeper ones are the last.
+/// The deepest nesting of phases; deeper ones count as the last.
 const DEPTH_AT_MOST: usize = 32;
 const OFF: &str = "off";
 
 /// The phases of the process.
 pub(crate) struct Phases {
-    /// Every phase so far, the first being what is outside of all.
+    /// Every phase so far; the first stands for time outside all phases.
     all: Vec<Account>,
     /// The name that `MPI_Pcontrol` gave.
     level: Option<c_int>,
-    /// The names that `gyan_phase_begin` gave, one inside the other.
+    /// The nested names that `gyan_phase_begin` gave.
     names: Vec<String>,
-    /// How many more were begun than are kept.
+    /// How many more began than are kept.
     deeper: usize,
     off: bool,
     current: usize,
     since: u64,
-    /// What was counted up to the last change.
+    /// The counts up to the last change.
     counted: BTreeMap<usize, Calls>,
 }
 
@@ -64,17 +64,17 @@ pub(crate) enum Change {
     Level(c_int),
 }
 
-/// Where the program goes on.
+/// Where the program continues.
 pub(crate) struct Next {
     pub(crate) phase: usize,
     /// Whether it is part of the whole.
     pub(crate) counts: bool,
-    /// Variables have to be read here, because the whole depends on it.
+    /// Variables must be read here, because the totals depend on it.
     pub(crate) must_read: bool,
 }
 
 impl Phases {
-    /// Outside of all, from `now` on.
+    /// Outside all phases, from `now` on.
     pub(crate) fn new(now: u64) -> Phases {
         Phases {
             all: vec![Account { entries: 1, ..Account::default() }],
@@ -92,7 +92,7 @@ impl Phases {
         self.off
     }
 
-    /// Takes in what the program says; none when that changes nothing.
+    /// Applies what the program says; none when that changes nothing.
     pub(crate) fn change(&mut self, change: Change) -> Option<Next> {
         let was_off = self.off;
         let begins = match change {
@@ -133,7 +133,7 @@ impl Phases {
         })
     }
 
-    /// The phase that the names say, which is new when they are.
+    /// The phase with these names; created if they are new.
     fn phase(&mut self) -> usize {
         let mut parts: Vec<String> =
             self.level.iter().map(|level| format!("level {level}")).collect();
@@ -151,7 +151,7 @@ impl Phases {
         })
     }
 
-    /// The program goes on in `next`: what was counted is of the phase that it was in. `read`: whether
+    /// The program continues in `next`: the counts belong to the phase that it was in. `read`: whether
     /// variables were read at both ends of the stretch.
     pub(crate) fn go_on(&mut self, next: usize, now: u64, read: bool) {
         self.settle(now);
@@ -163,11 +163,11 @@ impl Phases {
         gate::enter_phase(next);
     }
 
-    /// Enters what was counted since the last time.
+    /// Credits the counts since the last time.
     pub(crate) fn settle(&mut self, now: u64) {
         let Some(account) = self.all.get_mut(self.current) else { return };
-        // A profile that is written in between ends at a time that was converted to ticks, which can be a
-        // little later than the next change.
+        // A profile that is written in between ends at a time converted to ticks, which can be slightly later
+        // than the next change.
         let now = now.max(self.since);
         account.ticks += now - self.since;
         self.since = now;
@@ -181,11 +181,11 @@ impl Phases {
         }
     }
 
-    /// The calls of the whole run, but for those while gyan was switched off.
+    /// The calls of the whole run, except those while gyan was switched off.
     pub(crate) fn calls(&self) -> Whole {
         let counted = || self.all.iter().filter(|account| account.name != OFF);
         let mut whole: BTreeMap<usize, Calls> = BTreeMap::new();
-        // What the phases say of each function together, when all of them say how sure they are.
+        // The sum over the phases of each function's times, if all of them know their errors.
         let mut parts: BTreeMap<usize, Known> = BTreeMap::new();
         for account in counted() {
             for (function, calls) in &account.calls {
@@ -231,13 +231,13 @@ impl Phases {
         calls.fold((0, 0), |(count, timed), calls| (count + calls.count, timed + calls.times.timed))
     }
 
-    /// The phases, when the program has any; `pvars`: what variables did in them.
+    /// The phases, if the program has any; `pvars`: what variables did in them.
     pub(crate) fn described(&self, pvars: &[(usize, PhasePvar)]) -> Vec<Phase> {
         if self.all.len() < 2 {
             return Vec::new();
         }
         let phases = self.all.iter().enumerate().map(|(number, account)| {
-            // The one that the program is in has not been gone on from.
+            // The current phase has not been left yet.
             let current = u64::from(number == self.current);
             Phase {
                 name: account.name.clone(),
@@ -263,8 +263,8 @@ impl Account {
     }
 }
 
-/// What is known of the times of calls that were timed, in a part of the run of so many ticks. All of them
-/// together took no longer than that, on each thread.
+/// The times of timed calls, in a part of the run of this many ticks. On each thread, all of them together took
+/// no longer than that.
 fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
     let timed = calls.iter().filter(|(_, calls)| calls.times.timed > 0);
     let known = timed.map(|(function, calls)| {
@@ -274,7 +274,7 @@ fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
     let total: f64 = known.values().map(|known| known.total).sum();
     let too_much = total - ticks as f64 * ledger::threads() as f64;
     let sum = |function: &usize| calls.get(function).map_or(0.0, |calls| calls.times.sum);
-    // What was timed is certain: the rest gives way.
+    // What was timed is certain: the estimate of the rest is reduced.
     let estimated: f64 = known.iter().map(|(function, known)| known.total - sum(function)).sum();
     if too_much > 0.0 && estimated > 0.0 {
         let part = (too_much / estimated).min(1.0);
@@ -300,12 +300,12 @@ fn in_mpi(calls: &BTreeMap<usize, Calls>, known: &BTreeMap<usize, Known>) -> Kno
             unknown += calls.times.untimed_at_most(calls.count, calls.max);
         }
     }
-    // What is not known of a function may not matter beside the others.
+    // What is not known of one function may not matter compared with the others.
     let is_known = unknown <= NEGLIGIBLE * total || all.error().is_some();
     Known { total, error: is_known.then(|| variance.sqrt()) }
 }
 
-/// As the profile has them.
+/// In the form of the profile.
 fn described(
     calls: &BTreeMap<usize, Calls>,
     known: &BTreeMap<usize, Known>,

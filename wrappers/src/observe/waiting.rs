@@ -1,10 +1,10 @@
-//! How long do calls of synchronising collectives take, of the same calls on every rank? Of one call the
-//! shortest time of all ranks is about what it costs once all have come; the rest is waiting.
+//! How long do calls of synchronising collectives take? The same calls are timed on every rank. The shortest
+//! time of a call over all ranks is about what it costs once all have come; the rest is waiting.
 //!
-//! Which calls are timed follows from their number on the communicator, not from what the budget decides
-//! on each rank. It becomes rarer as calls become more, so that all of it costs little ([`Waiting`] has which).
-//! Communicators with the same members are told apart by the order of their first calls of this kind, which
-//! is the same on all ranks: nobody leaves such a call before all have come. That holds for one thread.
+//! Which calls are timed follows from their number on the communicator, not from each rank's budget. Timing
+//! becomes rarer as the number of calls grows, so that the total cost stays small (see [`Waiting`]).
+//! Communicators with the same members are told apart by the order of their first such calls, which is the same
+//! on all ranks, because no rank leaves such a call before all have come. That holds for a single thread.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -23,20 +23,20 @@ use crate::sys::alloc;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
 
-/// Functions on communicators whose calls are followed.
+/// Most functions on communicators whose calls are followed.
 const TALLIES_AT_MOST: usize = 64;
-/// So many communicators of the same members are kept apart; the last one stands for all further ones,
-/// whose calls come one after the other as those of one communicator.
+/// How many communicators with the same members are kept apart; the last one stands for all further ones, whose
+/// calls are numbered as if they were on one communicator.
 const ALIKE_AT_MOST: u32 = 8;
-/// Lists of members that are known at a time.
+/// How many lists of members are known at a time.
 const GROUPS_AT_MOST: usize = 4096;
 /// Durations in a profile: two characters each.
 const WRITTEN_AT_MOST: usize = 2048;
 
-/// What is noted at a communicator: for each function the number of its tally, and its ordinal and 1.
+/// What is stored with a communicator: for each function the number of its tally, and its ordinal plus 1.
 const ORDINAL: usize = NOTES - 1;
-/// The numbers of tallies of which no call is timed: for communicators on which nobody waits, and those for which
-/// there is no room; and the first of the others. The tally with number 0 is never there.
+/// Special tally numbers, whose calls are never timed: for communicators on which no rank waits, and those for
+/// which there is no room; then the first ordinary number. No tally has number 0.
 const IGNORED: u16 = 1;
 const NO_ROOM: u16 = 2;
 const FIRST: usize = 3;
@@ -47,16 +47,16 @@ static TALLIES: [OnceLock<Tally>; FIRST + TALLIES_AT_MOST] =
     [const { OnceLock::new() }; FIRST + TALLIES_AT_MOST];
 static KNOWN: Mutex<Known> = Mutex::new(Known { keys: Vec::new(), groups: BTreeMap::new() });
 
-/// Calls on communicators whose ranks cannot be told.
+/// Calls on communicators whose ranks are not known.
 static WITHOUT_RANKS: Whole = Whole::new(0);
 
 struct Known {
     keys: Vec<Key>,
-    /// How many communicators with the same members came.
+    /// How many communicators with the same members have been seen.
     groups: BTreeMap<u64, u32>,
 }
 
-/// What a tally is of.
+/// What a tally counts.
 #[derive(Clone, Debug)]
 struct Key {
     function: Function,
@@ -77,17 +77,17 @@ struct Tally {
 #[derive(Clone, Default)]
 struct Timed {
     level: u32,
-    /// Ticks; 0 for what is not known, or not yet.
+    /// Ticks; 0 if not known, or not yet.
     ticks: Vec<f32>,
 }
 
-/// A call that is to be timed.
+/// A call that is due for timing.
 pub(crate) struct Due {
     tally: &'static Tally,
     call: u64,
 }
 
-/// Calls are timed from now on, if they are to be.
+/// From now on calls are timed, if wanted.
 pub(crate) fn begin(on: bool) {
     for tally in TALLIES.iter().take(FIRST).skip(1) {
         tally.get_or_init(|| Tally::new(u64::MAX));
@@ -95,8 +95,8 @@ pub(crate) fn begin(on: bool) {
     ON.store(on, Ordering::Relaxed);
 }
 
-/// The program calls `function` on a communicator: none when that call is not to be timed.
-/// `alone`: no other thread calls MPI.
+/// The program calls `function` on a communicator: none when that call is not timed. `alone`: no other thread
+/// calls MPI.
 #[inline]
 pub(crate) fn due(alone: bool, function: Function, comm: usize) -> Option<Due> {
     if !ON.load(Ordering::Relaxed) {
@@ -114,8 +114,8 @@ pub(crate) fn due(alone: bool, function: Function, comm: usize) -> Option<Due> {
     if call == tally.next.get() { tally.draw(call) } else { None }
 }
 
-/// Forwards a call by `next`, and times it when it is due. What most calls do not need is in functions of its own,
-/// for which no register has to be saved.
+/// Forwards a call with `next`, and times it if it is due. Code that most calls do not need is in separate
+/// functions, so that no registers must be saved for it.
 #[inline]
 pub(crate) fn around(
     alone: bool,
@@ -147,13 +147,13 @@ fn out_of_line(due: impl FnOnce() -> Option<Due>, next: impl FnOnce() -> c_int) 
     result
 }
 
-/// The tally that is noted at a communicator.
+/// The tally stored with a communicator.
 #[inline]
 fn tally(communicator: &Communicator, function: Function) -> Option<&'static Tally> {
     TALLIES.get(usize::from(communicator.note(place(function))))?.get()
 }
 
-/// Where a function's tally is noted: all such functions are in one chapter.
+/// The slot for a function's tally: all such functions are in one chapter.
 #[inline]
 fn place(function: Function) -> usize {
     function.0.wrapping_sub(collective::MPI_Allgather.0)
@@ -173,9 +173,9 @@ fn first_call(
     TALLIES.get(usize::from(number))?.get()
 }
 
-/// The number of the tally, made if need be.
+/// The number of the tally, created if necessary.
 fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16 {
-    // Nobody waits for anybody, or for two groups.
+    // No rank waits for others, or there are two groups.
     if communicator.size() < 2 || communicator.is_inter() {
         return IGNORED;
     }
@@ -226,7 +226,7 @@ impl Tally {
         Tally { calls: Whole::new(0), next: Whole::new(next), timed: Mutex::default() }
     }
 
-    /// One more call; its number.
+    /// Counts one more call; returns its number.
     #[inline]
     fn count(&self, alone: bool) -> u64 {
         if alone { self.calls.next() } else { self.calls.next_shared() }
@@ -236,7 +236,7 @@ impl Tally {
         self.timed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A call that is the next one to be timed; unless it is left out from now on.
+    /// The call is the next one due for timing, unless it is now left out.
     #[cold]
     #[inline(never)]
     fn draw(&'static self, call: u64) -> Option<Due> {
@@ -250,7 +250,7 @@ impl Tally {
 }
 
 impl Due {
-    /// The call took so many ticks.
+    /// The call took this many ticks.
     #[cold]
     #[inline(never)]
     pub(crate) fn took(self, ticks: u64) {
@@ -261,7 +261,7 @@ impl Due {
 }
 
 impl Timed {
-    /// Whether this call is timed, which is the next one at the level. There is room for it then.
+    /// Whether to time this call, which is the next one at the level. If so, there is room for it.
     fn draw(&mut self, call: u64) -> bool {
         while call >> self.level >= DURATIONS_AT_MOST as u64 {
             self.thin();
@@ -276,7 +276,7 @@ impl Timed {
 
     fn took(&mut self, call: u64, ticks: u64) {
         let Ok(at) = usize::try_from(call >> self.level) else { return };
-        // Another thread may have drawn many since.
+        // Another thread may have drawn many in the meantime.
         if at >= DURATIONS_AT_MOST || Waiting::timed_call(self.level, at as u64) != call {
             return;
         }
@@ -288,7 +288,7 @@ impl Timed {
         }
     }
 
-    /// As the profile has it.
+    /// In the form of the profile.
     fn written(&self) -> String {
         let ns_per_tick = clock::ns_per_tick();
         let ns =
@@ -297,8 +297,8 @@ impl Timed {
     }
 }
 
-/// What the profile says: no more durations than there is room for in it, so of those functions with most
-/// of them fewer than there are.
+/// The data for the profile: no more durations than it has room for, so functions with the most durations lose
+/// some.
 pub(crate) fn described() -> Vec<Waiting> {
     let known = known();
     let tallies = known.keys.iter().zip(TALLIES.iter().skip(FIRST)).filter_map(|(key, tally)| {
@@ -325,7 +325,7 @@ pub(crate) fn described() -> Vec<Waiting> {
     described.collect()
 }
 
-/// The calls that are not in there, and why.
+/// The calls that are not included, and why.
 pub(crate) fn left_out() -> Vec<ObjectsLeftOut> {
     let not = "of a synchronising collective";
     let without_room = TALLIES.get(usize::from(NO_ROOM)).and_then(OnceLock::get);
@@ -348,7 +348,7 @@ pub(crate) fn left_out() -> Vec<ObjectsLeftOut> {
 mod tests {
     use super::*;
 
-    /// What is known after so many calls, of which each takes its number and 1, and how many were drawn.
+    /// A tally after this many calls, each of which takes its number plus 1, and how many were drawn.
     fn run(calls: u64) -> (Timed, u64) {
         let (mut timed, mut next, mut drawn) = (Timed::default(), 0, 0);
         for call in 0..calls {
@@ -395,7 +395,7 @@ mod tests {
         }
         let drawn = timed.draw(1024);
         assert_eq!((timed.level, drawn), (1, Waiting::timed_call(1, 512) == 1024));
-        // Drawn before, and not of the next level.
+        // Drawn before, and not part of the next level.
         let gone = (0..4).find(|call| Waiting::timed_call(1, call >> 1) != *call).unwrap();
         let before = timed.ticks.clone();
         timed.took(gone, 99);

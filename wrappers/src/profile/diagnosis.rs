@@ -1,6 +1,6 @@
-//! What does `gyan doctor` learn from a process? Which program it is, with which libraries, and what of MPI it
-//! calls. One file a program, which is open only while a line is written: what the program does with
-//! descriptors, processes and signals does not matter.
+//! What does `gyan doctor` learn from a process? Which program it is, with which libraries, and which MPI
+//! functions it calls. There is one file per program, open only while a line is written: whatever the program
+//! does with descriptors, processes and signals does not matter.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::fs;
@@ -20,9 +20,9 @@ use crate::sys::symbols;
 /// The file of this program.
 static FILE: OnceLock<PathBuf> = OnceLock::new();
 
-/// Notes which program this is, and from now on what it calls and how it ends.
+/// Records which program this is, and from now on what it calls and how it ends.
 pub(crate) fn begin(directory: &Path) {
-    // Process ids are used again, and one process can become many programs.
+    // Process ids are reused, and one process can become many programs.
     let (host, id) = (job::host(), std::process::id());
     let path = directory.join(format!("{host}-{id}-{}", clock::now()));
     let program = program();
@@ -45,7 +45,7 @@ pub(crate) fn begin(directory: &Path) {
 
 /// A function of MPI comes through libgyan.so.
 fn called(name: &CStr) {
-    // The only one that gyan itself looks up this way: `abi::is_initialized`.
+    // The only function that gyan itself looks up this way: `abi::is_initialized`.
     if name != c"PMPI_Initialized" {
         note(&ProcessNote::Called(name.to_string_lossy().into_owned()));
     }
@@ -61,12 +61,12 @@ fn note(note: &ProcessNote) {
     }
 }
 
-/// Adds a line to the file, in one system call. Whether it could.
+/// Adds a line to the file, in one system call. Returns whether that worked.
 fn write(path: &Path, flags: OFlags, note: &ProcessNote) -> bool {
     let Ok(mut line) = serde_json::to_vec(note) else { return false };
     line.push(b'\n');
     let flags = flags | OFlags::WRONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    // As direct system calls, which are no points of cancellation.
+    // Direct system calls are not cancellation points.
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
         .and_then(|file| rustix::io::write(file, &line))
         .is_ok()
@@ -76,7 +76,7 @@ fn program() -> String {
     fs::read_link("/proc/self/exe").unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// What is loaded into the program, and which of them holds gyan.
+/// The objects loaded into the program, and which of them holds gyan.
 fn objects(program: &str) -> (Vec<String>, Option<usize>) {
     let (mut objects, mut gyan) = (Vec::new(), None);
     elf_objects::each(&mut |object| {

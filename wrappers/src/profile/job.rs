@@ -1,4 +1,4 @@
-//! Which run is this? What the launcher, the command line and the node say, without communication.
+//! Which run is this? According to the launcher, the command line and the node, without communication.
 
 use std::cell::LazyCell;
 use std::env;
@@ -12,7 +12,7 @@ use gyan_results::Label;
 use crate::config::{Config, Live, launcher};
 use crate::profile::output::Place;
 
-/// A launcher is so many processes above its ranks at most: there are proxies and shells in between.
+/// A launcher is at most this many processes above its ranks: there are proxies and shells in between.
 const LEVELS: usize = 4;
 
 /// The run that this process belongs to. Processes that `MPI_Comm_spawn` starts have an
@@ -22,7 +22,7 @@ pub(crate) struct Job {
     pub(crate) id: String,
     /// Empty when the user does not want it recorded.
     pub(crate) command: Vec<String>,
-    /// What the user says of the run.
+    /// The user's labels of the run.
     pub(crate) labels: Vec<Label>,
     pub(crate) host: String,
     pub(crate) pid: u32,
@@ -32,7 +32,7 @@ pub(crate) struct Job {
     pub(crate) place: Place,
     /// Where the live files are; none for nowhere.
     pub(crate) live: Option<Place>,
-    /// Where profiles go that cannot be written there: the first that can.
+    /// Alternatives for profiles that cannot be written there: the first that works.
     pub(crate) elsewhere: Vec<Place>,
 }
 
@@ -42,7 +42,7 @@ impl Job {
         let pid = std::process::id();
         let of_launcher = || id_of_launcher(spawned).unwrap_or_else(|| process_id(pid));
         let id = match &config.job_id {
-            // The spawned inherit the user's id.
+            // Spawned processes inherit the user's id.
             Some(id) if spawned => format!("{id}-{}", of_launcher()),
             Some(id) => id.clone(),
             None => of_launcher(),
@@ -86,8 +86,8 @@ fn labels(config: &Config) -> Vec<Label> {
     config.labels.iter().map(label).collect()
 }
 
-/// Where `directory` is, also when the program changes to another one later. As it is where the
-/// directory that the program is in is not there any more.
+/// The absolute path of `directory`, so that it stays valid if the program changes its directory. Unchanged if
+/// the current directory no longer exists.
 fn absolute(directory: &Path) -> PathBuf {
     env::current_dir().map_or_else(|_| directory.to_owned(), |here| here.join(directory))
 }
@@ -98,7 +98,7 @@ pub(crate) fn host() -> String {
         .map_or_else(|_| "unknown".into(), |name| name.trim().to_owned())
 }
 
-/// Whether this process speaks for its node: the first rank on it, as far as the launcher tells.
+/// Whether this process speaks for its node: the first rank on it, according to the launcher.
 pub(crate) fn speaks_for_node() -> bool {
     ["OMPI_COMM_WORLD_LOCAL_RANK", "MPI_LOCALRANKID", "SLURM_LOCALID"]
         .into_iter()
@@ -116,11 +116,11 @@ fn id_of_launcher(spawned: bool) -> Option<String> {
 /// What started the processes of this run.
 enum Start {
     Launched,
-    /// `MPI_Comm_spawn`. The name tells them apart where others have the same parent process.
+    /// `MPI_Comm_spawn`. The name tells them from others with the same parent process.
     Spawned(Option<String>),
 }
 
-/// `lookup` gives a variable of the environment, `proxy` is the process above that started this one.
+/// `lookup` reads an environment variable, `proxy` is the ancestor that started this process.
 fn id_from(
     lookup: &dyn Fn(&str) -> Option<String>,
     start: &Start,
@@ -128,9 +128,9 @@ fn id_from(
 ) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
-    // PMIx: Open MPI's launchers, and srun --mpi=pmix, where Slurm's own id reads better. Under
-    // mpirun inside a Slurm job the step is that of the daemons, and not on every node. The spawned
-    // have a namespace of their own.
+    // PMIx: Open MPI's launchers, and srun --mpi=pmix, for which Slurm's own id reads better. Under mpirun
+    // inside a Slurm job the step is that of the daemons, and is not set on every node. Spawned processes have
+    // their own namespace.
     if let Some(namespace) = lookup("PMIX_NAMESPACE") {
         return match (namespace.starts_with("slurm."), &slurm_job) {
             (true, _) => slurm_step().or(Some(namespace)),
@@ -138,8 +138,8 @@ fn id_from(
             (false, None) => Some(namespace),
         };
     }
-    // Hydra (MPICH, Intel MPI), on the launcher's node and on others. The step is the launcher's, so that
-    // the spawned share it.
+    // Hydra (MPICH, Intel MPI), on the launcher's node and on others. The step is the launcher's, so spawned
+    // processes share it.
     if lookup("HYDI_CONTROL_FD").is_some() || lookup("MPI_LOCALRANKID").is_some() {
         let launch = id_of_hydra(lookup, start, proxy);
         let launch =
@@ -155,7 +155,7 @@ fn id_from(
         .or_else(|| ["PMI_JOBID", "PMI_ID_JOB"].into_iter().find_map(lookup))
 }
 
-/// By these Hydra's launcher takes the first free port of a few, the same in one run after the other.
+/// With these, Hydra's launcher takes the first free port of a few, which is the same in successive runs.
 const PORT_RANGES: [&str; 10] = [
     "MPIEXEC_PORT_RANGE",
     "MPIEXEC_PORTRANGE",
@@ -169,33 +169,34 @@ const PORT_RANGES: [&str; 10] = [
     "MPIR_PARAM_CH3_PORT_RANGE",
 ];
 
-/// Hydra gives no id, but the processes of one launch have something in common that no others have.
+/// Hydra sets no id, but the processes of one launch share something that no others have.
 fn id_of_hydra(lookup: &dyn Fn(&str) -> Option<String>, start: &Start, proxy: &Process) -> String {
-    // Where MPICH 5 spawns, these are the numbers of the launched.
+    // When MPICH 5 spawns, these are the numbers of the original launch.
     let is_one_node = matches!(start, Start::Launched)
         && lookup("PMI_SIZE").is_some_and(|ranks| lookup("MPI_LOCALNRANKS") == Some(ranks));
     let is_used_again = || PORT_RANGES.into_iter().any(|range| lookup(range).is_some());
-    // On several nodes, where each proxy finds the launcher: one port is one launch, until it is free again.
+    // On several nodes: the address where each proxy finds the launcher. A port means one launch, until it is
+    // free again.
     let port = || {
         let port = proxy.option("--control-port")?;
         (!is_one_node && !is_used_again()).then(|| port.to_owned())
     };
-    // Intel MPI has an id, of the launcher's process and the time.
+    // Intel MPI has an id, made of the launcher's process id and the time.
     match lookup("I_MPI_HYDRA_UUID").or_else(port) {
-        // The spawned share it with the launched.
+        // Spawned processes share it with launched ones.
         Some(launch) => match lookup("HYDRA_BSTRAP_PGID").as_deref().or(proxy.option("--pgid")) {
             None | Some("0") => launch,
             Some(group) => format!("{launch}-{group}"),
         },
-        // On one node its proxy, which no later one equals.
+        // On one node: its proxy, which is unique over time.
         None => proxy.id(),
     }
 }
 
-/// What the processes of one spawn have in common, where one proxy of Hydra starts several. None
-/// where it starts these alone.
+/// What the processes of one spawn have in common, if one Hydra proxy starts several spawns. None if it starts
+/// only these.
 fn world_of_spawned(proxy: &Process) -> Option<String> {
-    // Hydra 4.0: a proxy for each spawn, of the process group that it is told.
+    // Hydra 4.0: a proxy for each spawn, which is told its process group.
     if proxy.option("--pgid").is_some_and(|group| group != "0") {
         return None;
     }
@@ -203,9 +204,9 @@ fn world_of_spawned(proxy: &Process) -> Option<String> {
     if launcher("HYDRA_BSTRAP_PGID").is_some_and(|group| group != "0") {
         return None;
     }
-    // MPICH 5 names its shared memory after a hash of what its process manager calls the world.
+    // MPICH 5 names its shared memory after a hash of the process manager's name for the world.
     let maps = fs::read_to_string("/proc/self/maps").unwrap_or_default();
-    // Else a run of its own for each process: no summary, but nothing mixed and nothing lost.
+    // Otherwise each process is a run of its own: no summary, but nothing is mixed up or lost.
     world_in(&maps).or_else(|| Some(process_id(std::process::id())))
 }
 
@@ -217,7 +218,7 @@ fn world_in(maps: &str) -> Option<String> {
     is_hash.then(|| hash.to_owned())
 }
 
-/// A process that this one descends from.
+/// An ancestor of this process.
 struct Process {
     pid: u32,
     /// Its command line.
@@ -225,7 +226,7 @@ struct Process {
 }
 
 impl Process {
-    /// Those above this process, from its parent on, as far as a launcher may be away.
+    /// The ancestors of this process, from its parent up, as far as a launcher may be.
     fn above() -> impl Iterator<Item = Process> {
         let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
         let above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
@@ -237,8 +238,8 @@ impl Process {
         })
     }
 
-    /// Hydra's proxy on this node, which may have started this process through a shell or another tool;
-    /// the parent where there is none.
+    /// Hydra's proxy on this node, which may have started this process through a shell or another tool; the
+    /// parent if there is none.
     fn proxy() -> Process {
         let is_proxy = |process: &Process| process.is_called(&["hydra_pmi_proxy"]);
         let parent = || Process::above().next();
@@ -246,7 +247,7 @@ impl Process {
         found.unwrap_or(Process { pid: 0, words: Vec::new() })
     }
 
-    /// Whether one of `names` is in the name of its program.
+    /// Whether its program's name contains one of `names`.
     fn is_called(&self, names: &[&str]) -> bool {
         self.words.first().is_some_and(|program| names.iter().any(|name| program.contains(name)))
     }
@@ -258,7 +259,7 @@ impl Process {
         words.next().map(String::as_str)
     }
 
-    /// Told apart from later ones with the same number by when it started.
+    /// Its start time tells it from later ones with the same id.
     fn id(&self) -> String {
         process_id(self.pid)
     }
@@ -276,7 +277,7 @@ fn start_ticks(pid: u32) -> Option<u64> {
     stat_field(pid, 22)
 }
 
-/// A number in proc(5)'s stat of a process, counted behind the command name, which may hold anything.
+/// A field of a process's stat (proc(5)), counted after the command name, which may contain anything.
 fn stat_field(pid: u32, field: usize) -> Option<u64> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     let behind_name = stat.iter().rposition(|&byte| byte == b')')?;
@@ -284,23 +285,22 @@ fn stat_field(pid: u32, field: usize) -> Option<u64> {
     fields.split_whitespace().nth(field.checked_sub(3)?)?.parse().ok()
 }
 
-/// That the job has several programs (MPMD), in words, as far as the launcher tells; the same on all
-/// ranks.
+/// A sentence if the job has several programs (MPMD) according to the launcher; the same on all ranks.
 pub(crate) fn programs() -> Option<String> {
     let number = |name| launcher(name)?.parse::<u32>().ok();
     // Open MPI's launchers.
     if let Some(programs) = number("OMPI_NUM_APP_CTX").filter(|programs| *programs > 1) {
         return Some(format!("the job has {programs} programs"));
     }
-    // Hydra does not tell, but its command line does where all ranks are on the launcher's node.
+    // Hydra does not tell, but its command line does if all ranks are on the launcher's node.
     let ranks = number("PMI_SIZE")?;
     let is_one_node = number("MPI_LOCALNRANKS") == Some(ranks);
     let several = "the job has several programs".to_owned();
     (is_one_node && is_launched_with_colon()).then_some(several)
 }
 
-/// Whether a launcher above this process has a colon among its arguments, which stands between the
-/// programs of a job.
+/// Whether a launcher above this process has a colon among its arguments, which separates the programs of a
+/// job.
 fn is_launched_with_colon() -> bool {
     Process::above().any(|process| {
         process.is_called(&["mpiexec", "mpirun"]) && process.words.iter().any(|word| word == ":")
@@ -319,14 +319,14 @@ fn command_line() -> Vec<String> {
     text.split(|&byte| byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
-/// RFC 3339, in UTC. A clock may be set to a time that this notation lacks.
+/// RFC 3339, in UTC. A clock may be set to a time that this notation cannot express.
 fn timestamp(time: SystemTime) -> String {
     let since_1970 = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let last = Duration::from_secs(253_402_300_799);
     humantime::format_rfc3339_millis(UNIX_EPOCH + since_1970.min(last)).to_string()
 }
 
-/// What of `text` is safe in a file name everywhere.
+/// The part of `text` that is safe in file names everywhere.
 fn file_name_of(text: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
     text.chars().map(safe).collect()

@@ -1,6 +1,6 @@
-//! How does what we know leave the process?
+//! How do the data leave the process?
 //!
-//! Does not find anything out: it is given a profile.
+//! Does not collect anything: it is given a profile.
 
 pub(crate) mod diagnosis;
 pub(crate) mod job;

@@ -1,4 +1,4 @@
-//! How the run begins: what is done before the real initialisation, and after it.
+//! How does the run begin? The work before the real initialisation, and after it.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
@@ -39,7 +39,7 @@ use crate::sys::resources::Usage;
 use crate::sys::unwind;
 use crate::sys::weak_symbols;
 
-/// What is known between the start of the initialisation and its end.
+/// State between the start of the initialisation and its end.
 pub(crate) struct Beginning {
     pub(crate) config: Config,
     library: Library,
@@ -54,7 +54,7 @@ pub(crate) struct Beginning {
     mpit_init: Duration,
 }
 
-/// By what MPI is initialised.
+/// How MPI is initialised.
 #[derive(Clone, Copy)]
 pub(crate) enum Start {
     World,
@@ -63,8 +63,8 @@ pub(crate) enum Start {
 }
 
 impl Beginning {
-    /// None when gyan stays off; then it has said why. `kept`: the reference to `MPI_T` that is
-    /// held already; `earlier`: the run that goes on.
+    /// None when gyan stays off; it has then said why. `kept`: the reference to `MPI_T` that is already held;
+    /// `earlier`: the run to continue.
     pub(crate) fn new(
         late: bool,
         by_session: bool,
@@ -73,7 +73,7 @@ impl Beginning {
     ) -> Option<Beginning> {
         let begun = Instant::now();
         let clock = clock::start();
-        // Also for a gyan that stays off: its entry points are there.
+        // Needed even if gyan stays off: its entry points exist.
         unwind::prepare();
         weak_symbols::restore();
         let mut config = Config::from_env();
@@ -91,7 +91,7 @@ impl Beginning {
             Ok(library) => library,
             Err(what) => {
                 notice::say(&format!(
-                    "{what}; gyan is off; to have a libgyan.so for this MPI, in gyan's sources: \
+                    "{what}; gyan is off; to build a libgyan.so for this MPI, in gyan's sources: \
                      MPICC=mpicc cargo build --release -p gyan-wrappers --features native"
                 ));
                 if config.list.is_some() {
@@ -125,7 +125,7 @@ impl Beginning {
             _ => Vec::new(),
         };
         let cvars = match &mpit {
-            // A listing reads everything by itself, in forks that may die of it.
+            // A listing reads everything itself, in forks that may die of it.
             Ok(Some(mpit)) if config.list.is_none() || !settings.is_empty() => {
                 guard::inside(|| {
                     if late {
@@ -173,7 +173,7 @@ impl Beginning {
         listing::give_up()
     }
 
-    /// Starts the run, after MPI was initialised. `costs` measures what a call costs, with the gate open.
+    /// Starts the run, after MPI was initialised. `costs` measures the cost of a call, with the gate open.
     pub(crate) fn start(self, start: Start, earlier: Option<Run>, costs: fn() -> budget::Costs) {
         let begun = Instant::now();
         let Beginning { mut config, library, mpit, mut cvars, early_names, late, .. } = self;
@@ -236,7 +236,7 @@ impl Beginning {
                 run
             }
             None => Run {
-                // Without a world there is no parent to ask for.
+                // Without a world one cannot ask for a parent.
                 job: Job::of_this_process(&config, is_world && library.is_spawned(), self.begun),
                 surroundings: Surroundings::new(self.usage, config.machine),
                 config,
@@ -276,7 +276,7 @@ impl Beginning {
     }
 }
 
-/// Says what the user must know now. `first`: in this process nothing was said before.
+/// Says what the user must know now. `first`: nothing was said before in this process.
 fn say_warnings(config: &mut Config, late: bool, first: bool) {
     if late {
         let text = "the start was missed: calls and readings before the first call that gyan saw are \
@@ -287,7 +287,7 @@ fn say_warnings(config: &mut Config, late: bool, first: bool) {
         notice::say(warning);
     }
     if first {
-        // Not for the profile: at the end it is known what gyan did not see.
+        // Not for the profile: what gyan did not see is known at the end.
         for warning in in_front::tools().iter().filter_map(in_front::Tool::at_start) {
             notice::say(&warning);
         }
@@ -320,10 +320,10 @@ fn limits(config: &Config, begun: clock::Moment) -> Limits {
     }
 }
 
-/// Whether the ranks are to reduce their profiles themselves, at the end.
+/// Whether the ranks should reduce their profiles themselves, at the end.
 fn reduces(config: &mut Config, size: u32) -> bool {
     reduce::is_to_be(config, size).unwrap_or_else(|why| {
-        config.warnings.push(format!("GYAN_REDUCE: {why}: there is one file a rank"));
+        config.warnings.push(format!("GYAN_REDUCE: {why}: each rank writes a file"));
         false
     })
 }
@@ -342,7 +342,7 @@ pub(crate) fn say_memory_is_short() {
     );
 }
 
-/// What reads variables, or why there is nothing that does.
+/// The sampler of variables, or why there is none.
 fn sampler_of(
     mpit: Result<Option<Mpit>, String>,
     library: &Library,

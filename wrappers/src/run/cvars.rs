@@ -1,9 +1,9 @@
 //! Control variables of a run: sets those that the user named, and records what is set.
 //!
-//! Through the environment where the library reads it, and before it does: some libraries let their
-//! variables be set in no other way. What a variable is has to be known before, so a forked copy of
-//! this process starts `MPI_T` first and tells. Where that way is barred (the start was missed, or
-//! the library reads no environment), `MPI_T_cvar_write`.
+//! If the library reads the environment, they are set there before it does: some libraries offer no other way.
+//! The facts about a variable must be known before, so a forked copy of this process starts `MPI_T` first and
+//! reports them. If that is impossible (the start was missed, or the library does not read the environment),
+//! `MPI_T_cvar_write` is used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -22,13 +22,13 @@ use crate::mpi::libraries::quirks;
 use crate::mpi::tool::{Api, CvarInfo, Mpit};
 use crate::sys::fork::survive;
 
-/// What has to be known of a variable to set it.
+/// The facts about a variable that are needed to set it.
 #[derive(Debug, Deserialize, Serialize)]
 struct Facts {
     datatype: Option<Datatype>,
     items: Vec<Item>,
     constant: bool,
-    /// What it is set to, where that was asked for.
+    /// Its value, if that was asked for.
     #[serde(default)]
     value: Option<String>,
     /// The parameter file that sets it.
@@ -42,20 +42,20 @@ pub(crate) struct Setting {
     value: String,
     /// The setting of gyan that it comes from.
     by: &'static str,
-    /// The variable of the environment that was set; none when it is still to be written.
+    /// The environment variable that was set; none when the value must still be written.
     environment: Option<String>,
 }
 
-/// What a run says of the control variables.
+/// What a run records of the control variables.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Recorded {
-    /// Those that are set, or all, as the user wants it.
+    /// Those that are set, or all, as the user wants.
     pub(crate) cvars: Vec<CvarSetting>,
     pub(crate) knobs: Vec<Knob>,
 }
 
-/// Checks what the user asked for, and sets what the library will read from its environment. To be
-/// called before `MPI_T` is initialised.
+/// Checks what the user asked for, and sets what the library will read from its environment. Call before
+/// `MPI_T` is initialised.
 pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Setting> {
     let (implementation, version) = (library.implementation, library.version);
     for (name, value) in quirks::settings_before_mpit(implementation, version, config::launcher) {
@@ -93,7 +93,8 @@ pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Set
     settings
 }
 
-/// Checks what the user asked for when `MPI_T` runs already, so that nothing reads the environment.
+/// Checks what the user asked for if `MPI_T` is already initialised, so that nothing reads the environment any
+/// more.
 pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) -> Vec<Setting> {
     let (rows, warnings) = monitoring::wanted(library, &config.enable);
     config.warn_once(warnings);
@@ -115,8 +116,8 @@ pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) ->
     accepted(&facts, config)
 }
 
-/// Writes what could not be set through the environment, and records what is set. Some variables
-/// cannot be read any more after `MPI_Init`, so this comes before it where that is possible.
+/// Writes what could not be set through the environment, and records what is set. Some variables cannot be read
+/// after `MPI_Init`, so this is done before it if possible.
 pub(crate) fn write_and_record(
     mpit: &Mpit,
     library: &Library,
@@ -292,10 +293,10 @@ fn refusal(facts: Option<&Facts>, value: &str) -> Option<String> {
         return (!number && !known.contains(&value))
             .then(|| format!("is none of {}", known.join(", ")));
     }
-    encoded(datatype, &facts.items, value).is_none().then(|| "is no value of its type".into())
+    encoded(datatype, &facts.items, value).is_none().then(|| "is not a value of its type".into())
 }
 
-/// The bytes of a value; none when the text is no value of the type.
+/// The bytes of a value; none when the text is not a value of the type.
 fn encoded(datatype: Datatype, items: &[Item], text: &str) -> Option<Vec<u8>> {
     if datatype == Datatype::Char {
         return Some([text.as_bytes(), b"\0"].concat());
@@ -336,7 +337,7 @@ fn facts(api: &Api, library: &Library, wanted: &[String]) -> BTreeMap<String, Fa
     }))
 }
 
-/// What the variables are set to, and by which parameter file.
+/// The values of the variables, and the parameter files that set them.
 fn add_values(facts: &mut BTreeMap<String, Facts>, api: &Api, library: &Library) {
     let names = names(api);
     let mut files = parameter_files(library, api, &names);
@@ -375,7 +376,7 @@ fn write(api: &Api, library: &Library, index: usize, text: &str) -> Result<(), S
     written
 }
 
-/// The value of a variable as text, and a test for whether another text says the same.
+/// The value of a variable as text, and whether another text means the same.
 fn read(
     api: &Api,
     library: &Library,
@@ -400,12 +401,12 @@ fn read(
     Some((text, same))
 }
 
-/// What to bind a variable to; an error when it binds to what is not at hand.
+/// The object to bind a variable to; an error when there is none of that kind.
 fn object(library: &Library, bind: std::ffi::c_int) -> Result<Option<usize>, String> {
     match library.abi.bind(bind) {
         Some(Bind::NoObject) => Ok(None),
         Some(Bind::Comm) if library.is_initialized() => Ok(library.handle(library.abi.comm_world)),
-        _ => Err("binds to an object that is not there yet".into()),
+        _ => Err("binds to an object that does not exist yet".into()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! How the run ends: what is read for the last time, and what is written then.
+//! How does the run end? What is read for the last time, and what is written.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_void};
@@ -38,19 +38,19 @@ use crate::sys::clock;
 use crate::sys::guard;
 use crate::sys::notice;
 
-/// What was read until an earlier end of MPI.
+/// The readings up to an earlier end of MPI.
 #[derive(Clone, Default)]
 pub(super) struct Earlier {
     pvars: Vec<Pvar>,
     phases: Vec<(usize, PhasePvar)>,
     series: Option<Series>,
-    /// Of the latest run: what was counted before is not added.
+    /// For the latest run: earlier counts are not added.
     events: Vec<EventCount>,
     messages: Vec<Messages>,
     callbacks: u64,
 }
 
-/// Ends the run, before MPI does. What is left for another start.
+/// Ends the run, before MPI does. Returns what another start needs.
 pub(crate) fn end_run() -> Option<Kept> {
     if thread::here().holds_run.get() {
         return None;
@@ -60,7 +60,7 @@ pub(crate) fn end_run() -> Option<Kept> {
     if run.is_of_this_process() { Some(run.end()) } else { None }
 }
 
-/// The program calls `MPI_Abort`, which does not come back.
+/// The program calls `MPI_Abort`, which does not return.
 pub(crate) fn aborts(code: i32) {
     super::with_run(|run| {
         if run.is_of_this_process() {
@@ -69,7 +69,7 @@ pub(crate) fn aborts(code: i32) {
     });
 }
 
-/// Has the profile written when the program ends by `exit`, or by returning from `main`, before MPI does.
+/// Writes the profile when the program ends with `exit`, or by returning from `main`, before MPI ends.
 pub(super) fn watch_exit() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| at_exit::call(exits));
@@ -78,8 +78,8 @@ pub(super) fn watch_exit() {
 extern "C-unwind" fn exits(code: c_int, _argument: *mut c_void) {
     contain("ending without MPI_Finalize", || {
         gate::settle();
-        // The thread may be inside a call of MPI that ends the process, or others in any call, with
-        // locks that variables would wait for.
+        // This thread may be inside an MPI call that ends the process, or other threads in any call, with locks
+        // that reading variables would wait for.
         let look = if gate::is_alone_in_program() { Look::Whole } else { Look::Nothing };
         super::with_run_soon(|run| {
             if run.is_of_this_process() {
@@ -89,7 +89,7 @@ extern "C-unwind" fn exits(code: c_int, _argument: *mut c_void) {
     });
 }
 
-/// What went to each peer; none when that is not counted.
+/// The traffic to each peer; none when that is not counted.
 fn peers() -> Option<Peers> {
     let rows = |way| {
         let row = |(rank, number, bytes)| PeerTraffic { rank, number, bytes };
@@ -109,7 +109,7 @@ impl Run {
         self.so_far(asked, how, look, |run, mut profile| _ = run.write(&mut profile, Some(asked)));
     }
 
-    /// Does something with the profile as it is at the moment `asked`.
+    /// Applies a closure to the profile as of the moment `asked`.
     pub(super) fn so_far<T>(
         &mut self,
         asked: Instant,
@@ -135,7 +135,7 @@ impl Run {
         done
     }
 
-    /// Whether there is memory for a profile. Else it says that there will be none.
+    /// Whether there is memory for a profile. If not, says that there will be none.
     fn is_memory_enough(&self) -> bool {
         let enough = alloc::is_enough_at_the_end_for(self.readings());
         if !enough {
@@ -148,19 +148,19 @@ impl Run {
         enough
     }
 
-    /// How many readings of variables are held.
+    /// How many readings of variables are stored.
     pub(super) fn readings(&self) -> usize {
         self.sampler.as_ref().map_or(0, Sampler::readings)
     }
 
-    /// Asks for the names of communicators, which hits of the watch are on.
+    /// Asks for the names of communicators with hits of the watch.
     fn ask_names(&mut self) {
         if let Some(sampler) = self.sampler.as_ref().filter(|_| receives::is_on()) {
             self.names = sampler.names_of_comms();
         }
     }
 
-    /// Ends it and writes the profile. What is left for another start.
+    /// Ends it and writes the profile. Returns what another start needs.
     fn end(mut self) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
         communicators::end();
@@ -206,9 +206,9 @@ impl Run {
         Kept { mpit, run: Some(self) }
     }
 
-    /// Has the ranks reduce their profiles, and writes what they do not take in.
+    /// Has the ranks reduce their profiles, and writes those that are not reduced.
     fn reduce(&mut self, profile: &mut RankProfile, ended: Instant) {
-        // What comes from here on is not in the summary, and so not in the profile.
+        // Anything from here on is not in the summary, so it must not be in the profile.
         self.measures(profile.job.elapsed_s, ended)(&mut profile.overhead);
         let wanted = self.config.reduce_profiles.clone();
         let (library, timeout) = (self.library.clone(), self.config.reduce_timeout);
@@ -227,7 +227,7 @@ impl Run {
                 }
             }
             (Outcome::Failed(why), _) => {
-                let text = format!("GYAN_REDUCE: {why}: there is one file a rank");
+                let text = format!("GYAN_REDUCE: {why}: each rank writes a file");
                 if self.rank == 0 {
                     notice::say(&text);
                 }
@@ -239,7 +239,7 @@ impl Run {
         }
     }
 
-    /// Says, once, where what is there of the run is.
+    /// Says, once, where the files of the run are.
     fn tell(&mut self, what: &str, them: &str, directory: &Path) {
         if self.rank != 0 || self.config.notices != Notices::All || self.told {
             return;
@@ -278,8 +278,8 @@ impl Run {
         }
         if alloc::is_short() {
             all.push(
-                "memory ran out: what came from then on was not sampled, and calls of functions that \
-                 were new then are not timed"
+                "memory ran out: variables that appeared later were not sampled, and functions \
+                 first called later are not timed"
                     .into(),
             );
         }
@@ -345,7 +345,8 @@ impl Run {
         }
     }
 
-    /// What fills in the overhead of a profile of so many seconds, which was asked for at the moment `asked`.
+    /// A closure that fills in the overhead of a profile that covers this many seconds and was requested at the
+    /// moment `asked`.
     pub(super) fn measures(
         &self,
         elapsed_s: f64,
@@ -367,8 +368,8 @@ impl Run {
         }
     }
 
-    /// Writes the profile. The directory in which it is. `asked`: when it was asked for, where what it cost
-    /// is not in it yet.
+    /// Writes the profile. Returns its directory. `asked`: when it was requested, if its cost is not yet
+    /// included.
     fn write(&mut self, profile: &mut RankProfile, asked: Option<Instant>) -> Option<PathBuf> {
         let elapsed_s = profile.job.elapsed_s;
         let measure = asked.map(|asked| self.measures(elapsed_s, asked));
@@ -388,14 +389,14 @@ impl Run {
             }
             Err(failure) => {
                 self.cannot_write(&failure);
-                // In case that it can be written once this process has ended.
+                // In case it can be written after this process has ended.
                 let _ = self.keep(profile, asked);
                 None
             }
         }
     }
 
-    /// Says, once, that nothing can be written where the profiles are to go.
+    /// Says, once, that nothing can be written to the directory of the profiles.
     fn cannot_write(&mut self, NotWritten { error, elsewhere }: &NotWritten) {
         let directory = output::shown(&self.job.place.directory);
         let what = if error.kind() == ErrorKind::TimedOut {
@@ -421,7 +422,7 @@ impl Run {
     }
 }
 
-/// Where the reduction writes what it makes.
+/// Where the reduction writes its result.
 struct Here<'a> {
     run: &'a mut Run,
     profile: &'a mut RankProfile,
@@ -446,12 +447,12 @@ impl Home for Here<'_> {
     fn wait(&mut self) {
         let mut profile = self.profile.clone();
         profile.end = End { how: Ending::Running, code: 0 };
-        // What cannot be kept is said when the profile cannot be written.
+        // A failure to keep it is reported when the profile cannot be written.
         let _ = self.run.keep(&mut profile, None);
     }
 }
 
-/// Where rows of a list are, to be found among many: by phase, name, class and object.
+/// An index of the rows of a list: by phase, name, class and object.
 #[derive(Default)]
 struct Places(BTreeMap<(usize, String, &'static str, Option<String>), usize>);
 
@@ -468,13 +469,13 @@ impl Places {
     }
 }
 
-/// The part of a whole that is 0 when the clock went back.
+/// The share of a whole; 0 when the clock went back.
 fn share(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { part / whole } else { 0.0 }
 }
 
 impl Earlier {
-    /// Adds what was read to what was until an earlier end.
+    /// Adds the readings to those up to an earlier end.
     fn take_in(&mut self, findings: &Findings) {
         self.events.clone_from(&findings.told.events);
         self.messages.clone_from(&findings.told.messages);

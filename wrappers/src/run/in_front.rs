@@ -1,13 +1,13 @@
-//! Which calls go to another tool before they get to gyan, and does gyan see them?
+//! Which calls reach another tool before gyan, and does gyan see them?
 //!
-//! A program gets the first definition of a function: its own, then that of what is preloaded or
-//! linked first. A tool that comes before gyan and calls the profiling names (`PMPI_Recv`) keeps
-//! its calls from gyan; one that calls the next definition (`RTLD_NEXT`) hands them on. References
-//! to profiling names give the first kind away at the start. A tool that looks them up with `dlsym`
-//! has no such references, so the counts decide at the end.
+//! A program gets the first definition of a function: its own, then that of whatever is preloaded or linked
+//! first. A tool that comes before gyan and calls the profiling names (`PMPI_Recv`) hides those calls from
+//! gyan; one that calls the next definition (`RTLD_NEXT`) passes them on. References to profiling names reveal
+//! the first kind at the start. A tool that looks them up with `dlsym` has no such references, so the counts
+//! decide at the end.
 //!
-//! Not a concern here: the functions that start and end MPI, which gyan also has under their
-//! profiling names, and an MPI library that comes before gyan, which then never runs.
+//! This does not concern the functions that start and end MPI, which gyan also defines under their profiling
+//! names, nor an MPI library that comes before gyan, since gyan then never runs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::ffi::CStr;
@@ -20,7 +20,7 @@ use crate::sys::elf_objects::{self, Object};
 /// How many functions a sentence names.
 const NAMES_AT_MOST: usize = 3;
 
-/// The program or a library, where it comes before gyan and defines functions that gyan wraps.
+/// The program or a library, if it comes before gyan and defines functions that gyan wraps.
 pub(super) struct Tool {
     /// The library's path; empty for the program itself.
     path: String,
@@ -42,12 +42,12 @@ struct Front {
     base: usize,
     /// What it defines.
     names: Vec<String>,
-    /// The functions to whose profiling names it refers.
+    /// The functions whose profiling names it refers to.
     pmpi: HashSet<String>,
 }
 
-/// The tools that come before gyan. Mostly only the program does, which defines no such function;
-/// then nothing else is looked at.
+/// The tools that come before gyan. Usually only the program does, and it defines no such function; then
+/// nothing else is examined.
 pub(super) fn tools() -> Vec<Tool> {
     let mut fronts = fronts();
     if fronts.is_empty() {
@@ -74,7 +74,7 @@ pub(super) fn tools() -> Vec<Tool> {
     let elsewhere: HashSet<String> =
         called.difference(&claimed).filter(|name| is_wrapped(name)).map(|name| key(name)).collect();
     let tools = fronts.into_iter().map(|front| {
-        // What the program calls in itself leaves no reference.
+        // Calls within the program itself leave no reference.
         let is_called = |name: &&String| front.path.is_empty() || called.contains(*name);
         let keys: BTreeSet<String> =
             collected(front.names.iter().filter(is_called).map(|name| key(name)));
@@ -92,7 +92,7 @@ pub(super) fn tools() -> Vec<Tool> {
     tools.filter(|tool| !tool.taken.is_empty()).collect()
 }
 
-/// What comes before gyan and defines anything that is called like a function of MPI.
+/// The objects that come before gyan and define anything with the name of an MPI function.
 fn fronts() -> Vec<Front> {
     let mut fronts = Vec::new();
     let mut is_behind = false;
@@ -110,16 +110,16 @@ fn fronts() -> Vec<Front> {
     fronts
 }
 
-/// The functions of MPI that the program and its libraries refer to. Notes what each of `fronts`
-/// refers to. The MPI library, its bindings and tools that come after gyan, which all define what
-/// gyan wraps, are not the program.
+/// The MPI functions that the program and its libraries refer to. Also records what each of `fronts` refers to.
+/// The MPI library, its bindings and tools after gyan, which all define functions that gyan wraps, do not count
+/// as the program.
 fn references(fronts: &mut [Front], is_wrapped: &impl Fn(&String) -> bool) -> HashSet<String> {
     let mut called = HashSet::new();
     elf_objects::each(&mut |object| {
         if object.is_own() {
             return;
         }
-        // SAFETY: an object stays loaded while it is shown.
+        // SAFETY: an object stays loaded during the visit.
         let references = unsafe { object.references() };
         let names = references.iter().filter_map(|reference| of_mpi(reference.name));
         if let Some(front) = fronts.iter_mut().find(|front| front.base == object.base) {
@@ -133,19 +133,19 @@ fn references(fronts: &mut [Front], is_wrapped: &impl Fn(&String) -> bool) -> Ha
 }
 
 fn definitions(object: &Object) -> Vec<String> {
-    // SAFETY: an object stays loaded while it is shown.
+    // SAFETY: an object stays loaded during the visit.
     let names = unsafe { object.definitions() };
     names.filter_map(of_mpi).map(str::to_owned).collect()
 }
 
-/// The name, when it is like one of MPI's in C or Fortran.
+/// The name, if it looks like one of MPI's in C or Fortran.
 fn of_mpi(name: &CStr) -> Option<&str> {
     const LIKE: [&str; 5] = ["MPI_", "mpi_", "ompi_", "PMPI_", "pmpi_"];
     let is_like = |name: &&str| LIKE.iter().any(|beginning| name.starts_with(beginning));
     name.to_str().ok().filter(is_like)
 }
 
-/// The function's name in small letters, whatever the language: `mpi_recv` for `MPI_Recv`,
+/// The function's name in lower case, whatever the language: `mpi_recv` for `MPI_Recv`,
 /// `mpi_recv_`, `MPI_RECV`, `mpi_recv_f08_` and `ompi_recv_f`.
 fn key(name: &str) -> String {
     let name = name.to_lowercase();
@@ -157,14 +157,14 @@ fn key(name: &str) -> String {
 }
 
 impl Tool {
-    /// What is certain before there are any calls; none when the tool may hand all of them on.
+    /// What is certain before there are any calls; none when the tool may pass all of them on.
     pub(super) fn at_start(&self) -> Option<String> {
         let names: Vec<&str> =
             self.taken.iter().filter(|taken| taken.to_pmpi).map(|taken| taken.function).collect();
         (!names.is_empty()).then(|| {
             format!(
                 "{} and refers to the profiling names (PMPI_*) of {}: calls that it passes on to \
-                 those do not reach gyan; {}",
+                 these do not reach gyan; {}",
                 self.place(),
                 listed(&names),
                 self.remedy()
@@ -172,7 +172,7 @@ impl Tool {
         })
     }
 
-    /// What gyan did not see of `calls`; none when the tool hands its calls on.
+    /// What gyan did not see of `calls`; none when the tool passes its calls on.
     pub(super) fn at_end(&self, calls: &[Call]) -> Option<String> {
         let is_seen = |taken: &Taken| {
             let counted = calls.iter().any(|call| call.name == taken.function && call.count > 0);
@@ -257,7 +257,7 @@ mod tests {
         assert!(start.ends_with("; put libgyan.so first in LD_PRELOAD"), "{start}");
         let end = tool.at_end(&called(&[("MPI_Init", 1)])).unwrap();
         assert!(end.contains("defines MPI_Recv and MPI_Send: gyan saw no call"), "{end}");
-        // It hands on what it has another way to.
+        // It passes on calls that it can make in another way.
         let end = tool.at_end(&called(&[("MPI_Recv", 1)])).unwrap();
         assert!(end.contains("defines MPI_Send: gyan saw no call of this function"), "{end}");
     }

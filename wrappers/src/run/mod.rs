@@ -1,4 +1,4 @@
-//! The run: what there is between the start of MPI and its end, and how each of them goes.
+//! The run: the state between the start of MPI and its end, and how both proceed.
 
 mod beginning;
 mod cvars;
@@ -41,15 +41,15 @@ use ending::Earlier;
 use snapshot::Snapshots;
 use surroundings::Surroundings;
 
-/// The clock at which variables are to be sampled next.
+/// The time at which variables are sampled next.
 static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
 
-/// So many samples and changes of phase are guarded, from the start or from the last object that came on:
-/// the system calls for it take far longer than the readings, which are of variables that were read under
-/// guard when their handles were taken.
+/// How many samples and phase changes are guarded after the start or after the last object was created. Later
+/// ones are not: the system calls for a guard take far longer than the readings, and the variables were already
+/// read under guard when their handles were allocated.
 const GUARDED_AT_FIRST: u32 = 16;
 
-/// The run between start and end. The lock also serialises gyan's calls of `MPI_T`.
+/// The run between start and end. The lock also serialises gyan's `MPI_T` calls.
 static RUN: Mutex<Option<Run>> = Mutex::new(None);
 
 pub(crate) struct Kept {
@@ -74,26 +74,25 @@ pub(crate) struct Run {
     /// The names of the communicators that were alive at the last look.
     names: BTreeMap<usize, String>,
     surroundings: Surroundings,
-    /// What was read until an earlier end.
+    /// The readings up to an earlier end.
     earlier: Earlier,
     phases: Phases,
     snapshots: Snapshots,
-    /// Whether the ranks are to reduce their profiles themselves.
+    /// Whether the ranks should reduce their profiles themselves.
     reduces: bool,
-    /// How many samples and changes of phase there were since variables came, up to
-    /// [`GUARDED_AT_FIRST`].
+    /// How many samples and phase changes there were since variables appeared, up to [`GUARDED_AT_FIRST`].
     samples: u32,
     /// Whether the user was told where the profiles are.
     told: bool,
     overhead: Overhead,
 }
 
-/// Does something with the run, if there is one and this thread is not at it already.
+/// Applies a closure to the run, if there is one and this thread does not already hold it.
 pub(crate) fn with_run(work: impl FnOnce(&mut Run)) {
     holding(|| RUN.lock().ok(), work);
 }
 
-/// The same, when the run is free soon: another thread may be at it for good.
+/// The same, if the run becomes free soon: another thread may hold it forever.
 fn with_run_soon(work: impl FnOnce(&mut Run)) {
     holding(|| lock_soon(&RUN), work);
 }
@@ -113,13 +112,13 @@ fn holding(
     thread::here().holds_run.set(false);
 }
 
-/// Whether variables are to be sampled at a call at `now`.
+/// Whether to sample variables at a call at `now`.
 #[inline]
 pub(crate) fn is_sample_due(now: u64) -> bool {
     now >= SAMPLE_DUE.get()
 }
 
-/// Samples variables, unless another thread is at the run.
+/// Samples variables, unless another thread holds the run.
 pub(crate) fn sample(now: u64) {
     holding(|| RUN.try_lock().ok(), |run| run.sample(now));
 }
@@ -136,7 +135,7 @@ fn thread_level(library: &Library) -> (bool, &'static str) {
 }
 
 impl Run {
-    /// An object has come. `looks`: variables may have come with it.
+    /// An object was created. `looks`: new variables may have come with it.
     pub(crate) fn object_comes(&mut self, kind: Kind, handle: usize, looks: bool) {
         let before = self.readings();
         if looks {
@@ -159,7 +158,7 @@ impl Run {
         }
     }
 
-    /// An object is about to go.
+    /// An object is about to be freed.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
         if !self.sampler.as_ref().is_some_and(|sampler| sampler.follows(kind, handle)) {
             return;
@@ -205,7 +204,7 @@ impl Run {
         budget().spent(clock::now().wrapping_sub(begun));
     }
 
-    /// Does something with the sampler, under guard; none in a forked child, or without one.
+    /// Applies a closure to the sampler, under guard; none in a forked child, or without a sampler.
     fn sampled<T>(
         &mut self,
         work: impl FnOnce(&mut Sampler, &Library, &mut Config) -> T,
@@ -217,12 +216,12 @@ impl Run {
         Some(guard::inside(|| work(sampler, &self.library, &mut self.config)))
     }
 
-    /// A forked child has the parent's run, and is not it.
+    /// A forked child has a copy of the parent's run, but does not own it.
     fn is_of_this_process(&self) -> bool {
         self.job.pid == std::process::id()
     }
 
-    /// Whether what is read next, in between, is guarded.
+    /// Whether the next reading during the run is guarded.
     fn guards(&mut self) -> bool {
         let guards = self.samples < GUARDED_AT_FIRST;
         self.samples += u32::from(guards);
@@ -230,7 +229,7 @@ impl Run {
     }
 
     fn sample(&mut self, now: u64) {
-        // What is sampled may take memory.
+        // Sampling may take memory.
         if alloc::is_short() {
             SAMPLE_DUE.set(u64::MAX);
             return;

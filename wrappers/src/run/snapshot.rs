@@ -1,5 +1,5 @@
-//! What is known so far is given to the keeper while the program runs, so that it is there when the process
-//! is killed.
+//! Gives what is known so far to the keeper while the program runs, so that it survives if the process is
+//! killed.
 
 #![forbid(unsafe_code)]
 
@@ -16,34 +16,34 @@ use crate::sys::alloc;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
 
-/// The clock at which what is known is to be kept next.
+/// The time of the next snapshot.
 static DUE: Whole = Whole::new(u64::MAX);
 
-/// What there is for what is known while a program runs.
+/// The state for snapshots while a program runs.
 #[derive(Default)]
 pub(super) struct Snapshots {
     /// None before the first start.
     pub(super) keeper: Option<Keeper>,
     /// Ticks that keeping it takes.
     ticks: f64,
-    /// What the user was told of that which cannot be written.
+    /// What the user was told about files that cannot be written.
     pub(super) said: Option<String>,
 }
 
-/// Whether what is known is to be kept at a call at `now`.
+/// Whether to take a snapshot at a call at `now`.
 #[inline]
 pub(crate) fn is_snapshot_due(now: u64) -> bool {
     now >= DUE.get()
 }
 
-/// Keeps what is known, unless another thread is at the run.
+/// Takes a snapshot, unless another thread holds the run.
 #[cold]
 pub(crate) fn snapshot(now: u64) {
     holding(|| RUN.try_lock().ok(), |run| run.snapshot(now));
 }
 
 impl Run {
-    /// Finds the keeper of this host, or starts it, and keeps what is known for the first time.
+    /// Finds the keeper of this host, or starts it, and takes the first snapshot.
     pub(super) fn begin_keeping(&mut self) {
         let (wanted, timeout) = (self.config.keeper, self.config.write_timeout);
         self.snapshots.keeper = Some(Keeper::begin(&self.job, self.rank, wanted, timeout));
@@ -73,9 +73,9 @@ impl Run {
         DUE.set(clock::now().saturating_add(clock::whole(apart)));
     }
 
-    /// Writes what is known. Whether that could be done.
+    /// Writes what is known. Returns whether that worked.
     fn take_snapshot(&mut self) -> bool {
-        // What cannot be had in the middle of it would end the process.
+        // A failed allocation in the middle of it would end the process.
         if alloc::is_short() || !alloc::is_enough_for(self.readings()) {
             return false;
         }
@@ -85,14 +85,14 @@ impl Run {
             run.keep(&mut profile, Some(asked))
         });
         if let Err(error) = &kept {
-            let text = "what is known is not kept any more while the program runs";
+            let text = "what is known is no longer kept while the program runs";
             self.config.warnings.push(format!("{text}: {error}"));
         }
         kept.is_ok()
     }
 
-    /// Keeps a profile in case that the process is killed. `asked`: when it was asked for, where what it cost is
-    /// not in it yet.
+    /// Keeps a profile in case the process is killed. `asked`: when it was requested, if its cost is not yet
+    /// included.
     pub(super) fn keep(
         &mut self,
         profile: &mut RankProfile,

@@ -1,8 +1,8 @@
-//! Which host is this, what of it may the rank use, and what has it used?
+//! Which host is this, how much of it may the rank use, and what has it used?
 //!
-//! The host is looked at when the run begins, and what the MPI library has loaded once more when it ends. What the
-//! rank used is one system call and one file, and is asked for each time a profile is made, so that a rank
-//! which is killed for its memory leaves how much it had.
+//! The host is examined when the run begins; the components that the MPI library has loaded are read again when
+//! it ends. What the rank used takes one system call and one file, and is read for every profile, so that a
+//! rank which is killed for its memory use leaves how much it had.
 
 #![forbid(unsafe_code)]
 
@@ -16,13 +16,13 @@ use crate::sys::resources::{Allowed, Usage};
 use crate::sys::topology;
 
 pub(super) struct Surroundings {
-    /// On the first rank of the host, unless the user does not want it.
+    /// Only on the first rank of the host, unless the user disabled it.
     machine: Option<Machine>,
     allowed: Allowed,
 }
 
 impl Surroundings {
-    /// `start`: what the process had used before MPI was initialised. `wants_machine`: whether the user wants to have
+    /// `start`: what the process had used before MPI was initialised. `wants_machine`: whether the user wants
     /// the host in the profile.
     pub(super) fn new(start: Usage, wants_machine: bool) -> Surroundings {
         let mut surroundings = Surroundings {
@@ -34,7 +34,7 @@ impl Surroundings {
         surroundings
     }
 
-    /// Components come when they are needed, such as those for windows.
+    /// Some components are only loaded when needed, such as those for windows.
     pub(super) fn look_at_transports(&mut self) {
         if let Some(machine) = &mut self.machine {
             machine.transports.extend(transports::loaded());

@@ -1,21 +1,21 @@
-//! What if there is no memory left? Rust ends the process whose allocation fails, which would end the
-//! application. So gyan has a small reserve for when the C library has none. It is for the moment, and
-//! for the end of the run: who would take more of the same asks [`is_short`] and does without.
+//! What if there is no memory left? Rust ends a process whose allocation fails, which would end the
+//! application. So gyan has a small reserve for when the C library has no memory. It bridges the moment and the
+//! end of the run: code that would need more asks [`is_short`] and does without.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::UnsafeCell;
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Address space, and no memory until it is needed. What a start and an end take is far less.
+/// Address space, which takes no memory until it is needed. A start and an end take far less.
 const RESERVE_BYTES: usize = 4 << 20;
 
-/// What gyan holds and moves for one reading of a variable, its names and texts included, and what it
-/// takes besides: more than was measured.
+/// The memory that gyan needs for one reading of a variable, including names and texts, and the fixed part:
+/// more than was measured.
 const READING_BYTES: usize = 4 << 10;
 const OTHER_BYTES: usize = 1 << 20;
 
-/// All of gyan's allocations, and those of nobody else: libgyan.so has its own copy of std.
+/// Serves only gyan's allocations: libgyan.so has its own copy of std.
 #[global_allocator]
 static ALLOCATOR: Allocator = Allocator { reserve: Reserve::new() };
 
@@ -32,7 +32,7 @@ pub(crate) fn is_short() -> bool {
     SHORT.load(Ordering::Relaxed)
 }
 
-/// Whether there is memory for work on so many readings of variables.
+/// Whether there is memory for work on this many readings of variables.
 pub(crate) fn is_enough_for(readings: usize) -> bool {
     let is_there = is_there(needed(readings));
     if !is_there {
@@ -41,7 +41,7 @@ pub(crate) fn is_enough_for(readings: usize) -> bool {
     is_there
 }
 
-/// The same for work behind which nothing else comes, and which may use up the reserve.
+/// The same for the last work of the run, which may use up the reserve.
 pub(crate) fn is_enough_at_the_end_for(readings: usize) -> bool {
     is_enough_for(readings) || needed(readings) <= ALLOCATOR.reserve.left()
 }
@@ -50,8 +50,8 @@ fn needed(readings: usize) -> usize {
     readings.saturating_mul(READING_BYTES).saturating_add(OTHER_BYTES)
 }
 
-/// Whether so many bytes could be had. Not asked of the C library, which would deal with the
-/// application's blocks in another way after that.
+/// Whether this many bytes are available. Does not ask the C library, which would handle the application's
+/// blocks differently afterwards.
 fn is_there(bytes: usize) -> bool {
     let (access, kind) =
         (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
@@ -65,9 +65,8 @@ fn is_there(bytes: usize) -> bool {
     true
 }
 
-// SAFETY: what `System` gives is given as it is and goes back there; what it cannot give comes from the
-// reserve, where each block is given to one at a time, is as large and aligned as asked for, and stays
-// where it is until it is given back.
+// SAFETY: blocks from `System` are passed on unchanged and go back there. Other blocks come from the reserve,
+// where each has a single owner, has the requested size and alignment, and stays in place until it is freed.
 unsafe impl GlobalAlloc for Allocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // SAFETY: the caller's contract.
@@ -102,7 +101,7 @@ unsafe impl GlobalAlloc for Allocator {
         // SAFETY: the size is not 0, as the caller promises.
         let other = unsafe { self.alloc(wanted) };
         if !other.is_null() {
-            // SAFETY: two blocks, of which each has at least so many bytes.
+            // SAFETY: two blocks, each of which has at least this many bytes.
             unsafe { ptr::copy_nonoverlapping(block, other, layout.size().min(bytes)) };
             // SAFETY: the caller's contract; it is not used any more.
             unsafe { self.dealloc(block, layout) };
@@ -111,18 +110,18 @@ unsafe impl GlobalAlloc for Allocator {
     }
 }
 
-/// Memory that is taken from the bottom to the top. Only the topmost block can be given back.
+/// Memory that is handed out from bottom to top. Only the topmost block can be freed.
 #[repr(C, align(4096))]
 struct Reserve {
     bytes: UnsafeCell<[u8; RESERVE_BYTES]>,
     taken: AtomicUsize,
 }
 
-// SAFETY: its bytes are used by those alone to whom they were given, and `taken` is atomic.
+// SAFETY: its bytes are used only by the owners of blocks, and `taken` is atomic.
 unsafe impl Sync for Reserve {}
 
 impl Reserve {
-    // It is made when the library is compiled.
+    // It is evaluated at compile time.
     #[allow(clippy::large_stack_arrays)]
     const fn new() -> Reserve {
         Reserve { bytes: UnsafeCell::new([0; RESERVE_BYTES]), taken: AtomicUsize::new(0) }
@@ -155,7 +154,7 @@ impl Reserve {
                 .and_then(|begin| begin.checked_add(layout.size()))
                 .filter(|end| *end <= RESERVE_BYTES && layout.align() <= align_of::<Reserve>());
             let Some(end) = end else { return ptr::null_mut() };
-            // Acquire, with the Release of who gave the bytes back.
+            // Acquire pairs with the Release of the thread that freed the bytes.
             let exchanged =
                 self.taken.compare_exchange(taken, end, Ordering::Acquire, Ordering::Acquire);
             match exchanged {
@@ -170,7 +169,7 @@ impl Reserve {
     fn give_back(&self, block: *mut u8, layout: Layout) {
         let begin = self.offset(block);
         let end = begin + layout.size();
-        // What lies below it for the alignment stays taken; where it is not the topmost, all of it.
+        // Alignment padding below it stays taken; if it is not the topmost, all of it does.
         let _ = self.taken.compare_exchange(end, begin, Ordering::Release, Ordering::Relaxed);
     }
 }
@@ -194,7 +193,7 @@ mod tests {
         assert_eq!((second as usize % 64, reserve.offset(second)), (0, 64));
         assert!(reserve.take(layout(RESERVE_BYTES, 1)).is_null());
         assert!(reserve.take(layout(usize::MAX / 4, 8)).is_null());
-        // The topmost goes back, and others do not.
+        // The topmost block is freed, others are not.
         reserve.give_back(first, layout(3, 1));
         reserve.give_back(second, layout(100, 64));
         assert_eq!(reserve.take(layout(1, 1)), second);

@@ -1,4 +1,4 @@
-//! What does gyan do when the program ends by `exit`, or by returning from `main`?
+//! What does gyan do when the program ends with `exit`, or by returning from `main`?
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -10,9 +10,9 @@ unsafe extern "C" {
     fn on_exit(function: Handler, argument: *mut c_void) -> c_int;
 }
 
-/// Has `handler` called then, before those that are there already.
+/// Registers `handler` to be called then, before existing ones.
 pub(crate) fn call(handler: Handler) {
-    // SAFETY: the prototype of the C library's on_exit(3). The handler is there to the end: libgyan.so is
+    // SAFETY: the prototype of the C library's on_exit(3). The handler stays valid to the end: libgyan.so is
     // linked so that it is never unloaded (build.rs).
     unsafe { on_exit(handler, ptr::null_mut()) };
 }

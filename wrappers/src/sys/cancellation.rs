@@ -1,7 +1,7 @@
 //! How does gyan keep a thread that the program cancels from ending in the middle of gyan's own work?
 //!
-//! Opening and writing files are points of cancellation (`pthreads(7)`), and a cancellation that unwinds
-//! Rust's frames as far as a `catch_unwind` ends the process.
+//! Opening and writing files are cancellation points (`pthreads(7)`), and a cancellation that unwinds Rust
+//! frames up to a `catch_unwind` ends the process.
 
 use std::ffi::c_int;
 use std::marker::PhantomData;
@@ -13,14 +13,14 @@ unsafe extern "C-unwind" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
 }
 
-/// Does `work`, during which this thread cannot be cancelled. A cancellation that came in the meantime is
-/// acted upon at the program's next point of cancellation, or at once where the program wants it so.
+/// Does `work`, during which this thread cannot be cancelled. A cancellation request in the meantime takes
+/// effect at the program's next cancellation point, or at once if the program wants that.
 pub(crate) fn without<T>(work: impl FnOnce() -> T) -> T {
     let _disabled = Disabled::new();
     work()
 }
 
-/// While this lives, this thread is not cancelled; then it is as before, also after a panic.
+/// While this lives, this thread cannot be cancelled; then the previous state returns, even after a panic.
 struct Disabled {
     before: c_int,
     /// The state is the thread's own.
@@ -75,7 +75,7 @@ mod tests {
         unsafe { pthread_cancel(this) };
         without(|| {
             without(|| drop(File::open("/dev/null")));
-            // As before, which is still disabled.
+            // The previous state, which is still disabled.
             drop(File::open("/dev/null"));
         });
         REACHED.store(1, Ordering::Relaxed);

@@ -25,13 +25,13 @@ impl Whole {
         self.0.store(number, Ordering::Relaxed);
     }
 
-    /// Adds, when no other thread adds to the same number meanwhile: a load and a store.
+    /// Adds, provided that no other thread adds to the same number meanwhile: a load and a store.
     #[inline]
     pub(crate) fn add(&self, number: u64) {
         self.set(self.get().wrapping_add(number));
     }
 
-    /// One more, as for [`add`](Self::add); the number before.
+    /// Adds one, as in [`add`](Self::add); returns the number before.
     #[inline]
     pub(crate) fn next(&self) -> u64 {
         let number = self.get();
@@ -39,23 +39,23 @@ impl Whole {
         number
     }
 
-    /// One more, whoever else does; the number before.
+    /// Adds one, even with other writers; returns the number before.
     #[inline]
     pub(crate) fn next_shared(&self) -> u64 {
         self.0.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Sets bits, whoever else does.
+    /// Sets bits, even with other writers.
     pub(crate) fn or(&self, bits: u64) {
         self.0.fetch_or(bits, Ordering::Relaxed);
     }
 
-    /// Raises it to `number`, whoever else does.
+    /// Raises it to `number`, even with other writers.
     pub(crate) fn raise(&self, number: u64) {
         self.0.fetch_max(number, Ordering::Relaxed);
     }
 
-    /// Adds, whoever else does.
+    /// Adds, even with other writers.
     pub(crate) fn add_shared(&self, number: u64) {
         self.0.fetch_add(number, Ordering::Relaxed);
     }
@@ -74,7 +74,7 @@ impl Real {
         self.0.store(number.to_bits(), Ordering::Relaxed);
     }
 
-    /// Adds, when no other thread adds to the same number meanwhile.
+    /// Adds, provided that no other thread adds to the same number meanwhile.
     pub(crate) fn add(&self, number: f64) {
         self.set(self.get() + number);
     }

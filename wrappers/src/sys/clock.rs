@@ -1,8 +1,8 @@
 //! What time is it, as cheaply as this machine can tell?
 //!
-//! The processor's time-stamp counter where it is invariant (CPUID `8000_0007h`, EDX bit 8), the kernel
-//! trusts it, and the process may read it; else `clock_gettime`. Times are kept in ticks, and become
-//! seconds at the end, when a tick is known best.
+//! The processor's time-stamp counter where it is invariant (CPUID `8000_0007h`, EDX bit 8), the kernel trusts
+//! it, and the process may read it; else `clock_gettime`. Times are kept in ticks, and converted to seconds at
+//! the end, when the length of a tick is known best.
 
 use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,13 +10,13 @@ use std::time::Instant;
 
 use crate::sys::cells::Real;
 
-/// A clock is slow when one reading takes longer: then timing a call costs more than most calls.
+/// A clock is slow when one reading takes longer than this: then timing a call costs more than most calls.
 const SLOW_NS: f64 = 100.0;
 const KERNEL_CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 static COUNTER: AtomicBool = AtomicBool::new(false);
 static NS_PER_TICK: Real = Real::new(1.0);
-/// Ticks between two readings that follow each other at once.
+/// Ticks between two immediately successive readings.
 static READING: Real = Real::new(0.0);
 
 /// A moment, on both clocks.
@@ -43,7 +43,7 @@ fn moment() -> Moment {
     Moment { ticks: now(), instant: Instant::now() }
 }
 
-/// Ticks, growing.
+/// Ticks, monotonically increasing.
 #[inline]
 pub(crate) fn now() -> u64 {
     if COUNTER.load(Ordering::Relaxed) { counter::read() } else { kernel_now() }
@@ -57,12 +57,12 @@ fn kernel_now() -> u64 {
     seconds * 1_000_000_000 + u64::try_from(time.tv_nsec).unwrap_or(0)
 }
 
-/// Learns from the time since `start` how long a tick is, and how long a reading takes.
+/// Determines from the time since `start` how long a tick is, and how long a reading takes.
 pub(crate) fn calibrate(start: Moment) {
     const BATCHES: u32 = 4;
     const READINGS: u32 = 32;
     measure(start);
-    // The least of some: what else the machine does is no part of it.
+    // The minimum of several, which excludes other activity of the machine.
     let batch = || {
         let begun = now();
         for _ in 1..READINGS {
@@ -73,7 +73,7 @@ pub(crate) fn calibrate(start: Moment) {
     READING.set((0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min));
 }
 
-/// Learns from the time since `start` how long a tick is; the longer, the better.
+/// Determines from the time since `start` how long a tick is; the longer, the better.
 pub(crate) fn measure(start: Moment) {
     let now = moment();
     let ticks = now.ticks.wrapping_sub(start.ticks);
@@ -96,13 +96,13 @@ pub(crate) fn ticks(seconds: f64) -> f64 {
     seconds * 1e9 / NS_PER_TICK.get()
 }
 
-/// Whole ticks of a time that is not negative; beyond 2^64 as many as there are.
+/// Whole ticks of a non-negative time; saturates at 2^64.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub(crate) fn whole(ticks: f64) -> u64 {
     ticks as u64
 }
 
-/// What the profile says of it.
+/// The clock in the form of the profile.
 pub(crate) fn described() -> gyan_results::Clock {
     let read_s = seconds(READING.get());
     gyan_results::Clock {
@@ -112,8 +112,8 @@ pub(crate) fn described() -> gyan_results::Clock {
     }
 }
 
-/// Whether the kernel uses the counter, or could: it crosses out one that is not the same on all
-/// processors. Where it does not tell, the processor's word counts.
+/// Whether the kernel uses the counter, or could: it rules out one that is not the same on all processors. If
+/// it does not tell, the processor's own flag counts.
 fn kernel_trusts_counter() -> bool {
     fs::read_to_string(KERNEL_CLOCKS)
         .map_or(true, |clocks| clocks.split_whitespace().any(|clock| clock == "tsc"))
@@ -132,7 +132,7 @@ mod counter {
         has(POWER) && __cpuid(POWER).edx & INVARIANT != 0 && may_be_read()
     }
 
-    /// A process can be forbidden to, and dies of it then.
+    /// A process can be forbidden to read it, and then dies if it does.
     fn may_be_read() -> bool {
         let mut mode: c_int = 0;
         // SAFETY: the kernel writes an int (prctl(2), PR_GET_TSC).

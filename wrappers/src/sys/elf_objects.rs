@@ -10,7 +10,7 @@ use crate::sys::peek::element;
 pub(crate) struct Object<'a> {
     /// Its file; empty for the program.
     pub(crate) name: &'a CStr,
-    /// What addresses in memory are beyond those in the file.
+    /// The offset of addresses in memory from those in the file.
     pub(crate) base: usize,
     headers: &'a [libc::Elf64_Phdr],
 }
@@ -59,17 +59,17 @@ impl Object<'_> {
             })
         });
         let (.., content) = notes.find(|(kind, name, name_at, _)| {
-            // SAFETY: the name is inside of the segment, and has so many bytes.
+            // SAFETY: the name is inside the segment, and has this many bytes.
             let is_gnu = || unsafe { element::<[u8; 4]>(*name_at, 0) } == *b"GNU\0";
             *kind == GNU_BUILD_ID && *name == 4 && is_gnu()
         })?;
-        // SAFETY: the content is inside of the segment.
+        // SAFETY: the content is inside the segment.
         let bytes = content.map(|at| unsafe { element::<u8>(at, 0) });
         let digit = |half: u8| char::from_digit(half.into(), 16);
         Some(bytes.flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).flatten().collect())
     }
 
-    /// Whether it is libgyan.so, or the program that contains it.
+    /// Whether it is libgyan.so, or the program that contains gyan.
     pub(crate) fn is_own(&self) -> bool {
         let here = visit_object as *const () as usize;
         self.segments(libc::PT_LOAD).any(|segment| segment.contains(&here))
@@ -78,7 +78,7 @@ impl Object<'_> {
 
 type Visit<'a> = &'a mut dyn FnMut(&Object);
 
-/// Shows every loaded object. The loader is locked meanwhile, so `visit` calls nothing of it.
+/// Visits every loaded object. The loader is locked meanwhile, so `visit` must not call it.
 pub(crate) fn each(mut visit: Visit) {
     // SAFETY: `visit_object` gets back the pointer to `visit`, which outlives the iteration.
     unsafe { libc::dl_iterate_phdr(Some(visit_object), ptr::from_mut(&mut visit).cast()) };
@@ -89,7 +89,7 @@ unsafe extern "C" fn visit_object(
     _size: usize,
     visit: *mut c_void,
 ) -> c_int {
-    // SAFETY: the caller passed a pointer to its closure and uses it for nothing else meanwhile.
+    // SAFETY: the caller passed a pointer to its closure and does not use it otherwise meanwhile.
     let visit = unsafe { &mut *visit.cast::<Visit>() };
     // SAFETY: dl_iterate_phdr passes a valid `info`.
     let info = unsafe { &*info };

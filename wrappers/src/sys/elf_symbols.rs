@@ -1,7 +1,7 @@
 //! Which functions does a loaded object define, and to which symbols of others does it refer?
 //!
-//! Answered from the object's own tables (ELF-64), not by `dlsym`: that takes the stub in a program
-//! that is not position-independent for a definition, and asks the loader once for every name.
+//! Answered from the object's own tables (ELF-64), not with `dlsym`: that mistakes the stub in a program that
+//! is not position-independent for a definition, and asks the loader once for every name.
 
 use std::ffi::{CStr, c_char};
 
@@ -12,7 +12,7 @@ use crate::sys::peek::element;
 pub(crate) struct Reference<'a> {
     pub(crate) name: &'a CStr,
     pub(crate) weak: bool,
-    /// Where its address is, for one that is not of a call.
+    /// Where its address is stored, unless it is for a call.
     pub(crate) slot: Option<*mut usize>,
 }
 
@@ -33,14 +33,14 @@ struct Relocation {
     addend: i64,
 }
 
-/// Where the tables of an object are; 0 where it has none.
+/// The addresses of an object's tables; 0 for missing ones.
 #[derive(Default)]
 struct Tables {
     strings: usize,
     symbols: usize,
     hash: usize,
     gnu_hash: usize,
-    /// Address and bytes: of addresses, and of calls.
+    /// Address and size of the relocations for addresses, and of those for calls.
     relocations: [(usize, usize); 2],
 }
 
@@ -57,7 +57,7 @@ const FUNCTION: u8 = 2;
 const INDIRECT_FUNCTION: u8 = 10;
 const UNDEFINED: u16 = 0;
 
-/// The relocations that are the address of a symbol.
+/// The relocation types for the address of a symbol.
 #[cfg(target_arch = "x86_64")]
 const ADDRESSES: [u64; 2] = [1, 6];
 #[cfg(target_arch = "aarch64")]
@@ -70,7 +70,7 @@ impl Object<'_> {
     ///
     /// # Safety
     ///
-    /// The object is loaded, and stays so meanwhile.
+    /// The object is loaded, and stays loaded meanwhile.
     pub(crate) unsafe fn references(&self) -> Vec<Reference<'_>> {
         let mut found = Vec::new();
         // SAFETY: the caller's.
@@ -78,7 +78,7 @@ impl Object<'_> {
         for (table, bytes) in tables.relocations {
             let count = if table == 0 { 0 } else { bytes / size_of::<Relocation>() };
             for index in 0..count {
-                // SAFETY: the table has so many relocations.
+                // SAFETY: the table has this many relocations.
                 let relocation: Relocation = unsafe { element(table, index) };
                 let number = usize::try_from(relocation.info >> 32).unwrap_or(0);
                 // SAFETY: a relocation names a symbol of the object by its number.
@@ -103,14 +103,14 @@ impl Object<'_> {
     ///
     /// # Safety
     ///
-    /// The object is loaded, and stays so meanwhile.
+    /// The object is loaded, and stays loaded meanwhile.
     pub(crate) unsafe fn definitions(&self) -> impl Iterator<Item = &CStr> {
         // SAFETY: the caller's.
         let tables = unsafe { self.tables() }.unwrap_or_default();
         // SAFETY: the caller's.
         let (first, end) = unsafe { tables.defined() };
         (first..end).filter_map(move |number| {
-            // SAFETY: the table has symbols up to the end that the hash table told.
+            // SAFETY: the table has symbols up to the end given by the hash table.
             let symbol: libc::Elf64_Sym = unsafe { element(tables.symbols, number) };
             let is_function = matches!(symbol.st_info & 0xf, FUNCTION | INDIRECT_FUNCTION);
             // SAFETY: the symbol is one of this object.
@@ -120,7 +120,7 @@ impl Object<'_> {
 
     /// # Safety
     ///
-    /// The object is loaded, and stays so meanwhile.
+    /// The object is loaded, and stays loaded meanwhile.
     unsafe fn tables(&self) -> Option<Tables> {
         let dynamic = self.segments(libc::PT_DYNAMIC).next()?;
         let mut tables = Tables::default();
@@ -129,8 +129,8 @@ impl Object<'_> {
             // SAFETY: the caller's; the section ends with an entry whose tag is 0.
             let Entry { tag, value } = unsafe { element(dynamic.start, index) };
             let value = usize::try_from(value).unwrap_or(0);
-            // The loader turns the addresses in the file to those in memory, but not in all
-            // objects (the kernel's has none that can be written to).
+            // The loader relocates the addresses in this table to memory addresses, but not in all objects (the
+            // kernel's is read-only).
             let address = if value < self.base { self.base.wrapping_add(value) } else { value };
             match tag {
                 0 => break,
@@ -159,8 +159,8 @@ impl Tables {
         unsafe { CStr::from_ptr(name) }
     }
 
-    /// The first symbol that may be defined, and the end of all. No table says how many symbols
-    /// there are; the one for looking them up leads to the last.
+    /// The first symbol that may be defined, and the end of all. No table says how many symbols there are, but
+    /// the hash table leads to the last.
     ///
     /// # Safety
     ///
@@ -185,7 +185,7 @@ impl Tables {
         else {
             return (0, 0);
         };
-        // Behind the buckets there is a word for each symbol; that of the last in a bucket is odd.
+        // After the buckets there is a word for each symbol; that of the last in a bucket is odd.
         let word = |symbol| bucket + buckets + symbol - first;
         // SAFETY: the bucket that begins last ends with the last symbol.
         while unsafe { element::<u32>(self.gnu_hash, word(last)) } & 1 == 0 {
@@ -208,7 +208,7 @@ mod tests {
                 return;
             }
             seen += 1;
-            // SAFETY: an object stays loaded while it is shown.
+            // SAFETY: an object stays loaded during the visit.
             let defined: Vec<&CStr> = unsafe { object.definitions() }.collect();
             // SAFETY: the same.
             let referred = unsafe { object.references() };

@@ -1,4 +1,4 @@
-//! Is a directory on a disk of this machine, or on one that others serve?
+//! Is a directory on a local disk, or on one that other machines serve?
 
 #![forbid(unsafe_code)]
 
@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// The types of file systems that no other machine serves (statfs(2)): ext2 to ext4, XFS, Btrfs, F2FS, ZFS,
-/// tmpfs, ramfs, overlayfs. What is not known may be served by another one.
+/// The types of local file systems (statfs(2)): ext2 to ext4, XFS, Btrfs, F2FS, ZFS, tmpfs, ramfs, overlayfs.
+/// Unknown types may be served by another machine.
 const LOCAL: [i64; 8] = [
     0xef53,
     0x5846_5342,
@@ -19,13 +19,13 @@ const LOCAL: [i64; 8] = [
     0x794c_7630,
 ];
 
-/// Whether `path`, or the nearest directory above it that there is, is on this machine.
+/// Whether `path`, or its nearest existing parent, is on this machine.
 pub(crate) fn is_local(path: &Path) -> bool {
     let system = path.ancestors().find_map(|path| rustix::fs::statfs(path).ok());
     system.is_some_and(|system| LOCAL.contains(&system.f_type))
 }
 
-/// The device on which `path` is, or the nearest directory above it that there is.
+/// The device of `path`, or of its nearest existing parent.
 pub(crate) fn device(path: &Path) -> Option<u64> {
     path.ancestors().find_map(|path| fs::metadata(path).ok()).map(|metadata| metadata.dev())
 }

@@ -1,4 +1,4 @@
-//! A hash map that never allocates once it is there.
+//! A hash map that never allocates after its creation.
 
 #![forbid(unsafe_code)]
 
@@ -6,7 +6,7 @@ use std::hash::Hash;
 
 use hashbrown::HashMap;
 
-/// A map of at most so many keys.
+/// A map for at most this many keys.
 pub(crate) struct FixedMap<K, V> {
     map: HashMap<K, V>,
     limit: usize,
@@ -23,7 +23,7 @@ impl<K: Eq + Hash, V> FixedMap<K, V> {
         self.map.get_mut(key)
     }
 
-    /// Puts a value in, in place of the one that the key has; false when there is no room.
+    /// Inserts a value, replacing the one of the same key; false when there is no room.
     pub(crate) fn put(&mut self, key: K, value: V) -> bool {
         let has_room = self.map.len() < self.limit || self.map.contains_key(&key);
         if has_room {
@@ -57,7 +57,7 @@ mod tests {
         }
         assert_eq!(map.iter().count(), 63);
         assert!(map.put(1, 1) && !map.put(2, 2));
-        // In place of the one that is there.
+        // Replaces the existing one.
         assert!(map.put(1, 3));
         assert_eq!(map.get(&1), Some(&mut 3));
         assert_eq!(map.get(&2), None);

@@ -1,9 +1,8 @@
-//! Work that may kill the process that does it: done in forked copies of this one, one after the
-//! other, each going on where the last was killed, with care.
+//! Work that may kill the process that does it: done in forked copies of this one, one after the other. Each
+//! continues carefully where the last was killed.
 //!
-//! For `gyan varlist`, in a process that ends when it is done, and before MPI starts, when the user
-//! wants control variables set. A fork has a copy of the MPI library in its present state, so nothing
-//! is initialised again.
+//! Used by `gyan varlist`, in a process that ends afterwards, and before MPI starts if the user wants control
+//! variables set. A fork has a copy of the MPI library in its present state, so nothing is initialised again.
 
 use std::ffi::{c_int, c_void};
 use std::fs::File;
@@ -20,25 +19,25 @@ use crate::sys::sigmask;
 /// Seconds after which an item counts as hanging.
 const PATIENCE_S: u32 = 10;
 
-/// The code with which a worker ends that gyan's own code leaves by a panic.
+/// The exit code of a worker that ends because gyan's own code panics.
 const INTERNAL_ERROR: c_int = 101;
 
-/// Where the worker is: two numbers in a file that it shares with its parent.
+/// The worker's progress: two numbers in a file that it shares with its parent.
 pub(crate) struct Progress(File);
 
 impl Progress {
-    /// Notes what is done next with the item, as a number of the caller's.
+    /// Records the next step for the item, as a number chosen by the caller.
     pub(crate) fn step(&self, step: usize) {
-        // There is always room in a file in memory that has been written before.
+        // A memory file that has been written before always has room.
         let _ = self.0.write_all_at(&step.to_ne_bytes(), size_of::<usize>() as u64);
     }
 
-    /// Notes that `item` is worked on next.
+    /// Records that `item` is worked on next.
     fn item(&self, item: usize) -> io::Result<()> {
         self.0.write_all_at([item, 0].map(usize::to_ne_bytes).as_flattened(), 0)
     }
 
-    /// The item and the step that were noted last.
+    /// The item and step recorded last.
     fn reached(&self) -> io::Result<(usize, usize)> {
         let mut noted = [[0; size_of::<usize>()]; 2];
         self.0.read_exact_at(noted.as_flattened_mut(), 0)?;
@@ -47,7 +46,7 @@ impl Progress {
     }
 }
 
-/// What became of an item that was not finished.
+/// What happened to an item that was not finished.
 pub(crate) struct Casualty {
     pub(crate) item: usize,
     pub(crate) step: usize,
@@ -55,7 +54,7 @@ pub(crate) struct Casualty {
     pub(crate) how: String,
 }
 
-/// What came of the work.
+/// The result of the work.
 pub(crate) struct Survived {
     /// The lines that were written, in order.
     pub(crate) lines: String,
@@ -67,12 +66,12 @@ pub(crate) struct Survived {
 pub(crate) enum Mode {
     /// All of it.
     Whole,
-    /// Only what does not kill, as far as is known: the whole of it did.
+    /// Only steps that are not known to kill: doing all of them did.
     Careful,
 }
 
-/// Does `work` for each of `items` items. It writes whole lines. An item that killed is worked on
-/// once more, carefully.
+/// Does `work`, which writes whole lines, for each of `items` items. An item that killed is tried once more,
+/// carefully.
 pub(crate) fn survive(
     items: usize,
     work: impl Fn(usize, Mode, &Progress, &mut dyn Write) -> io::Result<()>,
@@ -83,10 +82,10 @@ pub(crate) fn survive(
     let (mut next, mut mode) = (0, Mode::Whole);
     while next < items {
         progress.item(next)?;
-        // SAFETY: the child never returns from `be_worker`, so that nothing of the program runs in it. It
-        // is a copy with this one thread. A lock that another thread held at the fork is held for ever
-        // there, except for the C library's own, which it makes usable again (fork(3)). A child that
-        // waits for any other is ended by its alarm, and its item counts as hanging.
+        // SAFETY: the child never returns from `be_worker`, so that nothing of the program runs in it. It is a
+        // copy with this one thread. A lock that another thread held at the fork stays locked forever there,
+        // except for the C library's own, which it makes usable again (fork(3)). A child that waits for any
+        // other lock is ended by its alarm, and its item counts as hanging.
         let child = unsafe { libc::fork() };
         if child < 0 {
             return Err(io::Error::last_os_error());
@@ -100,7 +99,7 @@ pub(crate) fn survive(
             break;
         }
         if reached == next && mode == Mode::Careful {
-            // Even so: what was noted the first time stays.
+            // Even if it succeeds now, the first result stays.
             (next, mode) = (reached + 1, Mode::Whole);
         } else {
             casualties.push(Casualty { item: reached, step, how });
@@ -142,7 +141,7 @@ fn end(code: c_int) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Ends the child before a panic, or an exception of the library's, reaches frames of the program.
+/// Ends the child before a panic, or an exception from the library, reaches frames of the program.
 struct EndWhenUnwound;
 
 impl Drop for EndWhenUnwound {
@@ -155,8 +154,8 @@ extern "C-unwind" fn end_at_exit(code: c_int, _argument: *mut c_void) {
     end(code)
 }
 
-/// Makes this process die of a fault at once: without the handlers that MPI libraries install,
-/// without what the program does at `exit`, without their words on stderr, and without a core file.
+/// Makes this process die at once of a fault: without the handlers that MPI libraries install, the program's
+/// exit handlers, their output on stderr, or a core file.
 fn die_quietly() {
     let faults =
         [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT, libc::SIGALRM];
@@ -178,11 +177,11 @@ fn die_quietly() {
     }
 }
 
-/// Waits for the end of the child and says how it came.
+/// Waits for the end of the child and says how it ended.
 fn wait_for(child: Pid) -> String {
     let wait = || rustix::process::waitpid(Some(child), WaitOptions::empty());
     let Ok(Some((_, status))) = rustix::io::retry_on_intr(wait) else {
-        // A program that ignores SIGCHLD takes the status away.
+        // If the program ignores SIGCHLD, the status is lost.
         return "ends inside the library".into();
     };
     match (status.exit_status(), status.terminating_signal()) {
@@ -196,12 +195,12 @@ fn wait_for(child: Pid) -> String {
     }
 }
 
-/// A file without a name, gone with this process.
+/// A file without a name, which disappears with this process.
 fn memory_file() -> io::Result<File> {
     Ok(rustix::fs::memfd_create(c"gyan", MemfdFlags::CLOEXEC)?.into())
 }
 
-/// The lines that `work` writes in a copy of this process: for tests that change what is the whole process's.
+/// The lines that `work` writes in a forked copy: for tests that change process-wide state.
 #[cfg(test)]
 pub(crate) fn in_a_copy(work: impl Fn(&mut dyn Write) -> io::Result<()>) -> String {
     let Survived { lines, casualties } = survive(1, |_, _, _, out| work(out)).unwrap();
@@ -216,12 +215,12 @@ mod tests {
     use super::*;
     use crate::sys::sigmask;
 
-    /// Process that runs the tests.
+    /// The process that runs the tests.
     static TESTS: OnceLock<u32> = OnceLock::new();
 
     extern "C" fn abort_in_a_copy() {
         if TESTS.get() != Some(&std::process::id()) {
-            // SAFETY: ends the forked copy alone.
+            // SAFETY: ends only the forked copy.
             unsafe { libc::abort() }
         }
     }
@@ -229,12 +228,12 @@ mod tests {
     #[test]
     fn the_work_goes_on_where_an_item_killed_with_care() {
         TESTS.get_or_init(std::process::id);
-        // SAFETY: atexit(3) with a function that is there to the end.
+        // SAFETY: atexit(3) with a function that stays valid to the end.
         unsafe { libc::atexit(abort_in_a_copy) };
         let survived = survive(6, |item, mode, progress, out| {
             progress.step(7);
             match (item, mode) {
-                // SAFETY: ends the forked copy alone.
+                // SAFETY: ends only the forked copy.
                 (2, _) | (3, Mode::Whole) => unsafe { libc::abort() },
                 // SAFETY: as above: what the program does at `exit` does not run in the copy.
                 (5, Mode::Whole) => unsafe { libc::exit(3) },
@@ -257,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_kill_of_the_last_item_is_noticed() {
-        // SAFETY: ends the forked copy alone.
+        // SAFETY: ends only the forked copy.
         let survived = survive(1, |_, _, _, _| unsafe { libc::abort() }).unwrap();
         assert_eq!(survived.casualties.len(), 1);
     }
@@ -279,10 +278,10 @@ mod tests {
     #[test]
     fn a_worker_can_be_ended_by_its_alarm_where_the_program_blocks_it() {
         let alarm = sigmask::set_of(&[libc::SIGALRM]).unwrap();
-        // SAFETY: pthread_sigmask(3) with a set that was made, in a thread of this test alone.
+        // SAFETY: pthread_sigmask(3) with a set that was made, only in a thread of this test.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const alarm, ptr::null_mut()) };
         let survived = survive(1, |_, _, _, out| {
-            // SAFETY: raise(3) to the forked copy alone.
+            // SAFETY: raise(3) only to the forked copy.
             unsafe { libc::raise(libc::SIGALRM) };
             writeln!(out, "goes on")
         })

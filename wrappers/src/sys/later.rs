@@ -1,5 +1,5 @@
-//! A value that is made when it is first needed, and stays. In contrast to `OnceLock` it is all zeros until then,
-//! so that a static of many of them takes no room in the file.
+//! A value that is created when it is first needed, and stays. Unlike `OnceLock` it is all zeros until then, so
+//! that a static with many of them takes no room in the file.
 
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -12,9 +12,9 @@ impl<T: Send + Sync + 'static> Later<T> {
     }
 
     pub(crate) fn get(&self) -> Option<&T> {
-        // Pairs with the Release in `get_or_make`: who sees the value sees all of it.
+        // Pairs with the Release in `get_or_make`: a thread that sees the value sees all of it.
         let value = self.0.load(Ordering::Acquire);
-        // SAFETY: null, or a value that is never freed nor changed but by shared references.
+        // SAFETY: null, or a value that is never freed, and only changed through shared references.
         unsafe { value.as_ref() }
     }
 
@@ -28,7 +28,7 @@ impl<T: Send + Sync + 'static> Later<T> {
             // SAFETY: as in `get`.
             Ok(_) => unsafe { &*value },
             Err(other) => {
-                // SAFETY: made above, and nobody else has seen it.
+                // SAFETY: created above, and no other thread has seen it.
                 drop(unsafe { Box::from_raw(value) });
                 // SAFETY: as in `get`; another thread was quicker.
                 unsafe { &*other }

@@ -1,5 +1,5 @@
-//! Locks at the end of the program. `exit` can be called from a signal handler, and so by a thread that
-//! holds a lock, or while another holds one for good: nobody waits for long there.
+//! Locks at the end of the program. `exit` can be called from a signal handler, and so by a thread that holds a
+//! lock, or while another thread holds one forever: so waits are short there.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, TryLockError};
 use std::thread;
 use std::time::Duration;
 
-/// Takes a lock that is free soon; none for one that is not.
+/// Takes a lock that becomes free soon; none if it does not.
 pub(crate) fn lock_soon<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     const TRIES: u32 = 50;
     for _ in 0..TRIES {

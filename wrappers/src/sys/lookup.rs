@@ -1,25 +1,25 @@
-//! What belongs to a handle? Found without a lock by any thread, while others add and take away.
+//! What belongs to a handle? Any thread can look it up without a lock, while others add and remove.
 //!
-//! A handle is looked up by who may use it, so it is not taken away meanwhile: what is found is its own.
+//! Only code that may use a handle looks it up, so it is not removed meanwhile, and the value found is its own.
 
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::{array, ptr};
 
-/// Their keys share a line of the processor's cache.
+/// Their keys share a cache line.
 const PLACES: usize = 8;
 const BUCKETS_AT_FIRST: usize = 16;
 const BUCKETS_AT_MOST: usize = 1 << 18;
 
-/// A key over all bits, the highest ones most: times the golden ratio (Knuth, The Art of Computer Programming 3, 6.4).
-/// Handles of one library differ in a few bits only, low or high.
+/// Mixes all bits of a key, best into the highest ones: multiplies by the golden ratio (Knuth, The Art of
+/// Computer Programming 3, 6.4). Handles of one library differ in a few bits only, low or high.
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn spread(key: usize) -> u64 {
     (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
-/// Values by key, which stay where they are for ever. More room is made when it is needed.
+/// Values by key, which never move. More room is made when needed.
 pub(crate) struct Lookup<T: 'static> {
     now: AtomicPtr<Buckets<T>>,
     changes: Mutex<()>,
@@ -29,7 +29,7 @@ struct Buckets<T: 'static>(Box<[Bucket<T>]>);
 
 #[repr(align(64))]
 struct Bucket<T: 'static> {
-    /// Each plus 1; 0 for a place that is free.
+    /// Each plus 1; 0 for a free place.
     keys: [AtomicUsize; PLACES],
     values: [AtomicPtr<T>; PLACES],
 }
@@ -50,7 +50,7 @@ impl<T: Sync + 'static> Lookup<T> {
         unsafe { self.now.load(Ordering::Acquire).as_ref() }
     }
 
-    /// The key has this value from now on. False when there is no room.
+    /// Sets the value of a key. False when there is no room.
     pub(crate) fn put(&self, key: usize, value: &'static T) -> bool {
         let _changing = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         let mut buckets = match self.now() {
@@ -67,14 +67,14 @@ impl<T: Sync + 'static> Lookup<T> {
         true
     }
 
-    /// The key has no value any more: that which it had.
+    /// Removes a key; returns its value.
     pub(crate) fn take(&self, key: usize) -> Option<&'static T> {
         let _changing = self.changes.lock().unwrap_or_else(PoisonError::into_inner);
         self.now()?.bucket(key)?.take(key)
     }
 
-    /// Room for as many buckets or more, with what is in `old`, which others may still be reading: it stays. All
-    /// that was outgrown is no more than what is in use.
+    /// Allocates room for at least this many buckets, with the content of `old`, which stays allocated because
+    /// others may still be reading it. All outgrown tables together are no larger than the current one.
     fn grown(&self, buckets: usize, old: Option<&Buckets<T>>) -> &'static Buckets<T> {
         let mut number = buckets;
         let new = loop {
@@ -117,10 +117,10 @@ impl<T: Sync + 'static> Bucket<T> {
     #[inline]
     fn get(&self, key: usize) -> Option<&'static T> {
         let key = key.wrapping_add(1);
-        // Pairs with the Release in `put`: who sees the key sees its value.
+        // Pairs with the Release in `put`: a thread that sees the key sees its value.
         let mut places = self.places();
         let (_, value) = places.find(|(of, _)| of.load(Ordering::Acquire) == key)?;
-        // SAFETY: null, or what was a `&'static T` in `put`.
+        // SAFETY: null, or a `&'static T` from `put`.
         unsafe { value.load(Ordering::Relaxed).as_ref() }
     }
 
@@ -168,7 +168,7 @@ mod tests {
     fn each_key_has_its_own_value_however_many_there_are() {
         let lookup: Lookup<Whole> = Lookup::new();
         assert!(lookup.get(0).is_none() && lookup.take(0).is_none());
-        // As pointers lie, and as integers do.
+        // Keys spaced like pointers, and like integers.
         let keys = |index: usize| [index, 0x7f00_0000_0000 + 320 * index];
         for index in 0..5000 {
             for key in keys(index) {

@@ -1,6 +1,6 @@
 //! What do the machine, the loader and the C library give us, safely?
 //!
-//! Knows nothing of MPI and nothing of what gyan is for.
+//! Knows nothing of MPI or of gyan's purpose.
 
 pub(crate) mod alloc;
 pub(crate) mod at_exit;

@@ -1,4 +1,4 @@
-//! How is a value read that lies in memory that is not gyan's?
+//! How to read a value in memory that is not gyan's?
 
 /// Element `index` of an array of `T` at `address`, which need not be aligned.
 ///
@@ -16,7 +16,7 @@ pub(crate) unsafe fn element<T: Copy>(address: usize, index: usize) -> T {
 ///
 /// # Safety
 ///
-/// There is an array of words of so many bytes at `address`, and it has that element.
+/// There is an array of words of this size at `address`, and it has that element.
 pub(crate) unsafe fn word(address: usize, bytes: usize, index: usize) -> usize {
     if bytes == size_of::<u32>() {
         // SAFETY: the caller's.

@@ -1,6 +1,6 @@
-//! What does the process itself call code that it made, and that is in no file? Python with `-X perf`, and just-in-time
-//! compilers, write it down for `perf`: `/tmp/perf-PID.map`, a line `START SIZE NAME` for each function, numbers
-//! in hexadecimal digits.
+//! What are the names of code that the process generated, and that is in no file? Python with `-X perf`, and
+//! just-in-time compilers, write them down for `perf`: `/tmp/perf-PID.map`, a line `START SIZE NAME` for each
+//! function, numbers in hexadecimal digits.
 
 #![forbid(unsafe_code)]
 
@@ -9,17 +9,17 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::fs::MetadataExt;
 
-/// A map that is larger is not read to its end.
+/// A larger map is not read to its end.
 const BYTES_AT_MOST: u64 = 64 << 20;
 
 /// The functions of this process: start, and end and name.
 pub(crate) struct Names(BTreeMap<u64, (u64, String)>);
 
 impl Names {
-    /// None when there is no such file, or one of somebody else's.
+    /// None when there is no such file, or it belongs to somebody else.
     pub(crate) fn read() -> Option<Names> {
         let path = format!("/tmp/perf-{}.map", std::process::id());
-        // Not what anybody may have put there.
+        // Not a file that anybody may have put there.
         let about = fs::symlink_metadata(&path).ok()?;
         let own = rustix::process::geteuid().as_raw();
         if !about.is_file() || about.uid() != own {

@@ -1,4 +1,4 @@
-//! What of the host may this process use, and what has it used?
+//! How much of the host may this process use, and what has it used?
 
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -7,9 +7,9 @@ use gyan_results::{Cgroup, Ranges, Resources};
 
 use crate::sys::topology::{field, ranges, text};
 
-/// Words for the processors of a thread's affinity: more than any kernel has.
+/// Words for the processors of a thread's affinity: more than any kernel supports.
 const AFFINITY_WORDS: usize = 256;
-/// A limit of memory that is none, in version 1, is the largest number of whole pages.
+/// In version 1, no memory limit is written as the largest number of whole pages.
 const NO_MEMORY_LIMIT: u64 = 1 << 62;
 
 /// What a process has used so far.
@@ -30,7 +30,7 @@ impl Usage {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: getrusage(2) writes into `usage` and nowhere else.
         unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
-        // SAFETY: numbers only, which all are 0 where nothing was written.
+        // SAFETY: only numbers, which are 0 where nothing was written.
         let usage = unsafe { usage.assume_init() };
         let seconds = |time: libc::timeval| time.tv_sec as f64 + time.tv_usec as f64 * 1e-6;
         let number = |number: libc::c_long| u64::try_from(number).unwrap_or(0);
@@ -42,7 +42,7 @@ impl Usage {
             processor_wait_s: processor_wait(Path::new("/")),
             minor_faults: number(usage.ru_minflt),
             major_faults: number(usage.ru_majflt),
-            // ru_maxrss is not below that of the launcher, out of which the process came by exec.
+            // ru_maxrss includes that of the launcher, from which the process was started by exec.
             peak_memory_bytes: peak_memory(Path::new("/"))
                 .unwrap_or(number(usage.ru_maxrss).saturating_mul(1024)),
         }
@@ -101,7 +101,7 @@ impl Allowed {
     }
 }
 
-/// The kernel counts in microseconds: what a difference has beyond them is rounding.
+/// The kernel counts in microseconds: smaller digits of a difference are rounding errors.
 fn microseconds(seconds: f64) -> f64 {
     (seconds.max(0.0) * 1e6).round() / 1e6
 }
@@ -109,8 +109,8 @@ fn microseconds(seconds: f64) -> f64 {
 /// The processors that the calling thread may run on.
 fn affinity() -> Ranges {
     let mut words = [0_usize; AFFINITY_WORDS];
-    // SAFETY: sched_getaffinity(2) writes at most so many bytes; a set of processors is words of bits, which the C
-    // library fills up with zeros.
+    // SAFETY: sched_getaffinity(2) writes at most this many bytes; a set of processors is words of bits, which
+    // the C library pads with zeros.
     let code = unsafe {
         libc::sched_getaffinity(
             0,
@@ -137,12 +137,12 @@ fn cgroup(root: &Path, own: &Ranges) -> Option<Cgroup> {
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
-        // Where version 1 is in use too, version 2 has a directory beside its controllers.
+        // If version 1 is also in use, version 2 has a directory next to its controllers.
         let is_v2 = controllers.is_empty();
         let hierarchy = mount.join(if is_v2 { "unified" } else { controllers });
         let hierarchy = if is_v2 && !hierarchy.is_dir() { &mount } else { &hierarchy };
         let has = |controller: &str| is_v2 || controllers.split(',').any(|of| of == controller);
-        // In a container the path can be that outside: then the root is all that is there.
+        // In a container the path can be the one outside: then only the root exists.
         for group in Path::new(path).ancestors() {
             let place = hierarchy.join(group.strip_prefix("/").unwrap_or(group));
             let read = |name: &str| text(&place.join(name));
@@ -210,7 +210,7 @@ mod tests {
         assert_eq!(found.processor_limit, Some(1.5));
         assert_eq!(found.memory_limit_bytes, Some(4096));
         assert_eq!(found.processors.as_deref(), Some("0-7"));
-        // That it may run on all of them needs no words.
+        // If it may run on all of them, that is not recorded.
         assert_eq!(limits(&files, "0-7").unwrap().processors, None);
     }
 

@@ -1,5 +1,4 @@
-//! How does gyan write so that what cannot be written is an error and not the end of the
-//! application?
+//! How does gyan write so that a failed write is an error instead of the end of the application?
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -7,21 +6,21 @@ use std::ptr;
 
 use libc::{sigset_t, timespec};
 
-/// What ends a program by default when it writes beyond its limit of file size (`RLIMIT_FSIZE`), or
-/// into a pipe that nobody reads any more. The kernel sends both to the thread that writes.
+/// The signals that by default end a program when it writes beyond its file size limit (`RLIMIT_FSIZE`), or to
+/// a pipe without readers. The kernel sends both to the thread that writes.
 const SIGNALS: [c_int; 2] = [libc::SIGXFSZ, libc::SIGPIPE];
 
-/// Writes; where it would raise a signal, the write fails with `EFBIG` or `EPIPE` alone. The
-/// application's handlers are not touched: other threads may need them meanwhile.
+/// Writes; instead of raising a signal, the write just fails with `EFBIG` or `EPIPE`. The application's
+/// handlers are not touched: other threads may need them meanwhile.
 pub(crate) fn without_signals<T>(write: impl FnOnce() -> T) -> T {
     let _held = Held::new();
     write()
 }
 
-/// While this lives, the signals wait for this thread; then those that came go.
+/// While this lives, the signals are blocked in this thread; then those that came are discarded.
 struct Held {
     mask: sigset_t,
-    /// Those that waited before are the application's.
+    /// Those that were already pending belong to the application.
     ours: [Option<c_int>; 2],
 }
 
@@ -50,7 +49,7 @@ impl Drop for Held {
     fn drop(&mut self) {
         let at_once = timespec { tv_sec: 0, tv_nsec: 0 };
         for signals in self.ours.iter().flatten().filter_map(|signal| set_of(&[*signal])) {
-            // SAFETY: sigtimedwait(2) with a set and a time that live; it tells nobody what came.
+            // SAFETY: sigtimedwait(2) with a set and a time that live; it discards the signal.
             while unsafe {
                 libc::sigtimedwait(&raw const signals, ptr::null_mut(), &raw const at_once)
             } > 0
@@ -61,7 +60,7 @@ impl Drop for Held {
     }
 }
 
-/// The signals that wait for this thread or this process.
+/// The signals pending for this thread or this process.
 fn waiting() -> Option<sigset_t> {
     let mut set = MaybeUninit::uninit();
     // SAFETY: sigpending(2) with room for a set.
@@ -82,7 +81,7 @@ pub(crate) fn set_of(signals: &[c_int]) -> Option<sigset_t> {
     if unsafe { libc::sigemptyset(set.as_mut_ptr()) } != 0 {
         return None;
     }
-    // SAFETY: it was made just now.
+    // SAFETY: it was just created.
     let mut set = unsafe { set.assume_init() };
     for signal in signals {
         // SAFETY: sigaddset(3) with a set that was made and a signal that there is.
@@ -99,8 +98,7 @@ mod tests {
 
     use super::*;
 
-    /// The reading end of a pipe is closed, so that a write raises SIGPIPE; the default action of
-    /// which would end the test.
+    /// The reading end of a pipe is closed, so a write raises SIGPIPE, whose default action would end the test.
     fn write_into_the_void() -> std::io::ErrorKind {
         let mut ends = [0; 2];
         // SAFETY: pipe(2) with room for two descriptors.
@@ -118,7 +116,7 @@ mod tests {
         assert_eq!(without_signals(write_into_the_void), std::io::ErrorKind::BrokenPipe);
         assert!(!is_in(&waiting().unwrap(), libc::SIGPIPE));
         let pipe = set_of(&[libc::SIGPIPE]).unwrap();
-        // SAFETY: pthread_sigmask(3) with a set that was made, in a thread of this test alone.
+        // SAFETY: pthread_sigmask(3) with a set that was made, only in a thread of this test.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const pipe, ptr::null_mut()) };
         // SAFETY: raise(3) to this thread, which holds it back.
         unsafe { libc::raise(libc::SIGPIPE) };

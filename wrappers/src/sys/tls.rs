@@ -1,12 +1,12 @@
-//! Cells that each thread has for itself, as cheaply as the ABI allows.
+//! Thread-local cells, as cheap as the ABI allows.
 //!
-//! In a library that is preloaded, thread-local storage is two instructions away, at a place that is
-//! fixed when the program starts (the initial-exec model of the ELF ABI). The compiler would call a
-//! function for it, which takes as long as everything else on the fast path. So the variable is declared to
-//! the assembler where the processor allows it.
+//! In a preloaded library, thread-local storage is two instructions away, at an offset that is fixed when the
+//! program starts (the initial-exec model of the ELF ABI). The compiler would call a function for it, which
+//! takes as long as everything else on the fast path. So the variable is declared in assembly on processors
+//! that support it.
 
-/// Declares a struct of cells, all of them zero when a thread starts, and a function `here` that gives those
-/// of the thread that runs. `symbol` is the variable's name to the linker.
+/// Declares a struct of cells, all zero when a thread starts, and a function `here` that returns those of the
+/// current thread. `symbol` is the variable's name for the linker.
 macro_rules! thread_cells {
     (
         $symbol:literal
@@ -19,13 +19,12 @@ macro_rules! thread_cells {
             $($(#[$field_meta])* $field_visibility $field: $type,)*
         }
 
-        /// The cells of one thread. It stays in that thread where threads are those of POSIX, as MPI assumes
+        /// The cells of one thread. They stay with that thread if threads are POSIX threads, as MPI assumes
         /// (MPI 4.1, 11.6.1).
         ///
-        /// An MPI that is built on user-level threads may go on with one in another kernel thread after a
-        /// call that waits. What is kept across that call, the mark of being inside, is then taken away from
-        /// the thread in which the call began, while that may be setting it: a byte that both write as a
-        /// whole.
+        /// An MPI built on user-level threads may resume one in another kernel thread after a call that waits.
+        /// The mark of being inside, which is kept across that call, is then cleared in the thread where the
+        /// call began, possibly while that thread is setting it: both write it as a single byte.
         #[derive(Clone, Copy)]
         $visibility struct Here(*const $Cells);
 
@@ -34,9 +33,9 @@ macro_rules! thread_cells {
 
             #[inline]
             fn deref(&self) -> &$Cells {
-                // SAFETY: this thread's variable, which has no destructor and is there as long as the thread
-                // runs. gyan never hands the pointer to another thread. Where the MPI does, see above, the
-                // kernel threads are a pool that the MPI ends in MPI_Finalize, after every call.
+                // SAFETY: this thread's variable, which has no destructor and exists as long as the thread
+                // runs. gyan never passes the pointer to another thread. If the MPI does, see above, the kernel
+                // threads are a pool that the MPI ends in MPI_Finalize, after every call.
                 unsafe { &*self.0 }
             }
         }
@@ -54,15 +53,15 @@ macro_rules! thread_cells {
             size = const size_of::<$Cells>(),
         );
 
-        /// The cells of the thread that runs.
+        /// The cells of the current thread.
         #[cfg(target_arch = "x86_64")]
         #[inline]
         $visibility fn here() -> Here {
             let place: *const $Cells;
-            // SAFETY: the address of the variable above: the thread pointer, which lies at fs:0, and an
-            // offset that the loader wrote (ELF Handling For Thread-Local Storage, 4.4.6). Neither is the
-            // same for ever, as `nomem` would say: after a call that may have moved a user-level thread to
-            // another kernel thread it is looked up again.
+            // SAFETY: the address of the variable above: the thread pointer, which is at fs:0, plus an offset
+            // that the loader wrote (ELF Handling For Thread-Local Storage, 4.4.6). It is not constant, as
+            // `nomem` would claim: after a call that may have moved a user-level thread to another kernel
+            // thread it is looked up again.
             unsafe {
                 ::std::arch::asm!(
                     "mov {place}, qword ptr fs:[0]",
@@ -74,7 +73,7 @@ macro_rules! thread_cells {
             Here(place)
         }
 
-        /// The cells of the thread that runs.
+        /// The cells of the current thread.
         #[cfg(not(target_arch = "x86_64"))]
         $visibility fn here() -> Here {
             ::std::thread_local! {

@@ -1,7 +1,7 @@
-//! What is this host, as `/proc` and `/sys` tell it? Read once, at the start. What a kernel or a container hides
-//! is left out.
+//! What is this host, according to `/proc` and `/sys`? Read once, at the start. Anything that a kernel or a
+//! container hides is left out.
 //!
-//! `root` is where both are: `/`, or a tree that a test has made.
+//! `root` contains both: `/`, or a tree that a test has made.
 
 #![forbid(unsafe_code)]
 
@@ -13,15 +13,15 @@ use gyan_results::{CoreKind, Machine, Network, Ranges};
 
 /// Bit of `CAP_SYS_PTRACE` (capabilities(7)).
 const PTRACE_CAPABILITY: u64 = 1 << 19;
-/// The first processor is in there; the whole of `/proc/cpuinfo` takes long where there are many.
+/// This much contains the first processor; reading all of `/proc/cpuinfo` takes long on machines with many.
 const CPUINFO_AT_MOST: usize = 4096;
 
-/// The host, without what the MPI library has loaded.
+/// The host, without the components that the MPI library has loaded.
 pub(crate) fn machine(root: &Path) -> Machine {
     let processors = root.join("sys/devices/system/cpu");
     let online = ranges(&processors.join("online"));
     let present = ranges(&processors.join("present"));
-    // Kernels before 5.2 have the older name only.
+    // Kernels before 5.2 have only the older name.
     let cores = groups(&processors, &online, ["core_cpus_list", "thread_siblings_list"]);
     let packages = groups(&processors, &online, ["package_cpus_list", "core_siblings_list"]);
     let number = |groups: &[Ranges]| (!groups.is_empty()).then_some(groups.len() as u64);
@@ -65,14 +65,14 @@ pub(super) fn ranges(path: &Path) -> Ranges {
     text(path).and_then(|text| text.parse().ok()).unwrap_or_default()
 }
 
-/// What is behind the colon of the first line of that name.
+/// The text after the colon of the first line with that name.
 pub(super) fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = text.lines().filter_map(|line| line.split_once(':'));
     lines.find(|(key, _)| key.trim_end() == name).map(|(_, value)| value.trim())
 }
 
-/// The processors that share something, by the file that each of them has: one file a group is read, not one a
-/// processor.
+/// The processors that share something, from the file that each of them has: one file per group is read, not
+/// one per processor.
 fn groups(processors: &Path, online: &Ranges, names: [&str; 2]) -> Vec<Ranges> {
     let mut groups: Vec<Ranges> = Vec::new();
     let mut left = online.clone();
@@ -88,8 +88,8 @@ fn groups(processors: &Path, online: &Ranges, names: [&str; 2]) -> Vec<Ranges> {
     }
 }
 
-/// The processors of each kind, where there are several: Intel's hybrid processors have a unit for performance
-/// counters for each.
+/// The processors of each kind, if there are several: Intel's hybrid processors have a performance monitoring
+/// unit for each.
 fn core_kinds(root: &Path) -> Vec<CoreKind> {
     let devices = root.join("sys/devices");
     let kinds = ["cpu_atom", "cpu_core", "cpu_lowpower"].into_iter();

@@ -1,10 +1,9 @@
-//! Exceptions of the program that fly through gyan: what has to be ready for them. And which calls
-//! lead to a place.
+//! Prepares for exceptions of the program that pass through gyan, and tells which calls lead to a place.
 //!
-//! libgyan.so brings its own copy of GCC's unwinder (`build.rs` says why). Where an exception of
-//! C++, or the cancellation of a thread, passes a frame of gyan that has something to put back,
-//! that copy is asked to set registers; and it ends the process when it has not unwound before,
-//! because it fills in a table of register sizes then and not earlier.
+//! libgyan.so brings its own copy of GCC's unwinder (`build.rs` says why). When a C++ exception, or the
+//! cancellation of a thread, passes a frame of gyan that has cleanup to do, that copy is asked to set
+//! registers. It ends the process if it has never unwound before, because only unwinding fills in its table of
+//! register sizes.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -17,7 +16,7 @@ unsafe extern "C-unwind" {
     ) -> c_int;
 }
 
-/// Lets the unwinder look at one frame of the stack, which fills in its table.
+/// Has the unwinder walk one frame of the stack, which fills in its table.
 pub(crate) fn prepare() {
     static ONCE: Once = Once::new();
     // SAFETY: the prototype of the unwinder of the platform's C++ interface (Itanium C++ ABI,
@@ -29,8 +28,8 @@ unsafe extern "C-unwind" {
     fn _Unwind_GetIP(context: *mut c_void) -> usize;
 }
 
-/// Where the calls that lead here return to, the innermost first; how many of them were written.
-/// Allocates nothing. After the outermost there is one at 0, unless the stack could not be unwound so far.
+/// Writes the return addresses of the calls that lead here, the innermost first; returns how many. Allocates
+/// nothing. After the outermost there is one at 0, unless the stack could not be unwound that far.
 pub(crate) fn callers(into: &mut [usize]) -> usize {
     let mut frames = Frames { into, len: 0 };
     // SAFETY: `take` gets back the pointer to `frames`, which outlives the walk.

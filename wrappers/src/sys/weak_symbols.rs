@@ -1,11 +1,10 @@
-//! Which symbols do the loaded objects refer to, and what do they see?
+//! Which symbols do the loaded objects refer to, and what do those resolve to?
 //!
-//! A program can ask by a weak reference whether its MPI has a function. mpi4py does, and takes
-//! another way where the answer is no. The answer is in a slot that the
-//! dynamic loader fills in when it loads the object: with gyan in front it is gyan's entry point,
-//! whatever the MPI library has. So at the start the slots that lead to an entry point with nothing
-//! behind it are set to null, as without gyan. References that are not weak are left alone: the
-//! loader would not have left those empty.
+//! A program can ask by a weak reference whether its MPI has a function. mpi4py does, and uses an alternative
+//! if the answer is no. The answer is in a slot that the dynamic loader fills in when it loads the object: with
+//! gyan in front it is gyan's entry point, whatever the MPI library has. So at the start the slots that lead to
+//! an entry point without a next definition are set to null, as without gyan. References that are not weak are
+//! left alone: the loader would never have left those empty.
 
 use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_void};
@@ -15,14 +14,14 @@ use crate::sys::elf_objects::{self, Object};
 use crate::sys::elf_symbols::Reference;
 use crate::sys::symbols;
 
-/// Sets the weak references to what the MPI library lacks to null, in every object that is loaded.
+/// Sets weak references to functions that the MPI library lacks to null, in every loaded object.
 pub(crate) fn restore() {
     let mut objects = Objects { own: 0..0, work: Work::FindOwn };
     objects.visit();
     objects.work = Work::Collect(HashSet::new());
     objects.visit();
     let Work::Collect(names) = objects.work else { return };
-    // Not during a visit, in which the loader is locked.
+    // Not during the visit, while the loader is locked.
     let lacking: HashSet<CString> =
         names.into_iter().filter(|name| symbols::next(name).is_none()).collect();
     if !lacking.is_empty() {
@@ -31,9 +30,8 @@ pub(crate) fn restore() {
     }
 }
 
-/// Whether a loaded object refers to `name` and does not say that it can do without: the dynamic
-/// loader would have ended the program. A symbol that is only ever looked up by `dlsym` is not
-/// needed.
+/// Whether a loaded object has a strong reference to `name`: without a definition the dynamic loader would have
+/// ended the program. A symbol that is only looked up with `dlsym` is not needed.
 pub(crate) fn is_needed(name: &CStr) -> bool {
     let mut objects = Objects { own: 0..0, work: Work::FindNeed { name, needed: false } };
     objects.visit();
@@ -41,7 +39,7 @@ pub(crate) fn is_needed(name: &CStr) -> bool {
 }
 
 struct Objects<'a> {
-    /// The addresses of libgyan.so.
+    /// The address range of libgyan.so.
     own: Range<usize>,
     work: Work<'a>,
 }
@@ -52,7 +50,7 @@ enum Work<'a> {
         needed: bool,
     },
     FindOwn,
-    /// The names of what weak references to gyan are for.
+    /// The names that weak references to gyan stand for.
     Collect(HashSet<CString>),
     Clear(HashSet<CString>),
 }
@@ -83,7 +81,7 @@ impl Objects<'_> {
                 *needed |= !weak && name == *wanted;
                 continue;
             }
-            // Those of calls are of no interest: what their slots hold is looked at by nobody.
+            // Those of calls do not matter: nothing examines their slots.
             let Some(slot) = slot.filter(|_| weak) else { continue };
             // SAFETY: a slot that the loader filled in.
             if !self.own.contains(&unsafe { slot.read() }) {
@@ -100,7 +98,7 @@ impl Objects<'_> {
 }
 
 impl Object<'_> {
-    /// Writes null to a slot, also where the loader made it read-only after it had filled it in.
+    /// Writes null to a slot, even if the loader made it read-only after filling it in.
     ///
     /// # Safety
     ///
@@ -114,8 +112,7 @@ impl Object<'_> {
             (segment.start / page * page..segment.end / page * page).contains(&start)
         });
         let protect = |how| {
-            // SAFETY: a page of data of this object; what is on it is only ever read, and it stays
-            // readable.
+            // SAFETY: a page of data of this object; its content is only ever read, and it stays readable.
             let result = unsafe { libc::mprotect(start as *mut c_void, page, how) };
             result == 0
         };
@@ -138,8 +135,7 @@ mod tests {
     fn what_another_object_calls_is_needed() {
         // The C library, of the dynamic loader.
         assert!(is_needed(c"__tls_get_addr"));
-        // Every object that GCC links asks for this one by a weak reference, and no C library has
-        // it.
+        // Every object that GCC links has a weak reference to this symbol, and no C library defines it.
         assert!(!is_needed(c"__gmon_start__"));
         assert!(!is_needed(c"gyan_no_such_symbol"));
     }

@@ -1,4 +1,5 @@
-//! Variables over one axis of time: a band from the rank with least to the one with most, and a line for the mean.
+//! Variables over a common time axis: a band from the rank with the least to the one with the most, and a line
+//! for the mean.
 
 use std::fmt::Write as _;
 
@@ -37,7 +38,7 @@ fn course(band: &Band, end_s: f64, of: &Chart, id: &str) -> Markup {
     }
     let marks = format!("<path class=\"area\" d=\"{area}\"/><path class=\"course\" d=\"{line}\"/>");
     let object = band.object.as_ref().map_or_else(String::new, |object| format!(", {object}"));
-    // For who points at a part: its least, mean and most, or the one that all three are.
+    // Shown when one points at a part: its least, mean and most, or one number if all three are the same.
     let numbers = |part: &Option<[f64; 3]>| match part {
         None => String::new(),
         Some([min, _, max]) if min >= max => double(*min),

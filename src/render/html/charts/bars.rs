@@ -1,4 +1,4 @@
-//! Bars that are divided in the same way, one below the other.
+//! Bars with the same divisions, one below the other.
 
 use maud::{Markup, html};
 
@@ -26,7 +26,7 @@ pub(super) fn drawn(bars: &Bars, of: &Chart, id: &str) -> Markup {
         for ((key, class), part) in keys.iter().zip(parts) {
             let width = part.number.as_f64() / longest * 1000.0;
             let name = format!("{}: {}", text(&key.name), number(part.unit, part.number));
-            // A gap, where there is room for one.
+            // A gap, if there is room for one.
             let gap = if width > 6.0 { 2.0 } else { 0.0 };
             rectangle(&mut marks, class, [x, 0.0, width - gap, 20.0], &name);
             x += width;

@@ -1,5 +1,5 @@
-//! Numbers over sizes on logarithmic scales: points with the range over the ranks, and the law as a line in its band. It is
-//! not stretched, so the numbers of the scales are in the drawing.
+//! Numbers over sizes on logarithmic scales: points with the range over the ranks, and the law as a line in its
+//! band. It is not stretched, so the scale labels are part of the drawing.
 
 use std::fmt::Write as _;
 
@@ -12,19 +12,19 @@ use super::{round, svg, swatch};
 use crate::view::page::pictures::{At, Chart, Curve, Curves};
 use crate::view::value::Unit;
 
-/// Of the drawing, and of what is between the scales.
+/// Sizes of the drawing, and of the area between the scales.
 const WIDTH: f64 = 520.0;
 const HEIGHT: f64 = 260.0;
 const LEFT: f64 = 74.0;
 const RIGHT: f64 = 12.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 24.0;
-/// What is below is at the lower edge: the logarithm of 0 is nowhere.
+/// Anything below is drawn at the lower edge: 0 has no logarithm.
 const DECADES_AT_MOST: f64 = 6.0;
-/// Numbers beside the drawing.
+/// Labels next to the drawing.
 const TICKS_AT_MOST: usize = 6;
 
-/// Where a number is between two others on a logarithmic scale: 0 to 1.
+/// The position of a number between two others on a logarithmic scale: 0 to 1.
 #[derive(Clone, Copy)]
 struct Scale {
     from: f64,
@@ -38,7 +38,7 @@ impl Scale {
             .fold([f64::INFINITY, 0.0], |[low, high], value| [low.min(value), high.max(value)]);
         let [low, high] = if ends[1] > 0.0 { ends } else { [1.0, 2.0] };
         let low = low.max(high / libm::pow(10.0, DECADES_AT_MOST));
-        // What is the same everywhere is in the middle.
+        // A constant is drawn in the middle.
         if high / low < 1.2 {
             Scale { from: low / 2.0, to: high * 2.0 }
         } else {
@@ -52,7 +52,7 @@ impl Scale {
         part.clamp(0.0, 1.0)
     }
 
-    /// Powers of two that are within, no more than fit.
+    /// Powers of two within the range, no more than fit.
     fn ticks(self) -> Vec<f64> {
         let (first, last) = (libm::ceil(libm::log2(self.from)), libm::floor(libm::log2(self.to)));
         let step = libm::ceil(((last - first).max(0.0) + 1.0) / TICKS_AT_MOST as f64);
@@ -60,7 +60,7 @@ impl Scale {
         (0..TICKS_AT_MOST).map(tick).take_while(|tick| *tick <= self.to * 1.000_1).collect()
     }
 
-    /// Powers of ten, and with few of them what is 2 and 5 times as much.
+    /// Powers of ten, and if these are few, also 2 and 5 times as much.
     fn decimal_ticks(self) -> Vec<f64> {
         let (first, last) = (libm::floor(libm::log10(self.from)), libm::ceil(libm::log10(self.to)));
         let decades = (last - first).max(1.0);
@@ -96,7 +96,7 @@ impl Frame {
 
 pub(super) fn drawn(curves: &Curves, of: &Chart, id: &str) -> Markup {
     let all = || curves.drawn.iter().flat_map(|curve| &curve.points);
-    // A band may be as wide as it likes, but the points must be seen.
+    // A band may be cut off, but the points must be visible.
     let seen = all().map(|at| at.value);
     let measured = curves.drawn.iter().filter(|curve| curve.is_measured);
     let measured = measured.flat_map(|curve| &curve.points).flat_map(|at| [at.low, at.high]);
@@ -121,7 +121,7 @@ pub(super) fn drawn(curves: &Curves, of: &Chart, id: &str) -> Markup {
     }
 }
 
-/// Lines at round numbers, and what they are.
+/// Lines at round numbers, with labels.
 fn scales(curves: &Curves, frame: Frame) -> String {
     let mut marks = String::new();
     let (bottom, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
@@ -131,7 +131,7 @@ fn scales(curves: &Curves, frame: Frame) -> String {
     if ticks.len() < 2 {
         ticks = vec![frame.y.from, frame.y.to];
     }
-    // A string takes whatever is written.
+    // Writing to a string cannot fail.
     for tick in ticks {
         let (y, label) = (frame.y(tick), number(curves.unit, Number::Double(tick)));
         let _ = write!(marks, "<path class=\"grid\" d=\"M{LEFT} {y}H{right}\"/>");

@@ -1,4 +1,4 @@
-//! How many were how large, in classes that double.
+//! How many were how large, in classes that double in size.
 
 use std::fmt::Write as _;
 
@@ -20,7 +20,7 @@ pub(super) fn drawn(histogram: &Histogram, of: &Chart, id: &str) -> Markup {
         if count == 0 {
             continue;
         }
-        // What is there is seen.
+        // A class that is not empty is visible.
         let height = (count as f64 / most * 100.0).max(1.5);
         let part = share(count as f64 / all.max(1) as f64);
         let name = format!("{} to below {}: {count}, {part}", shown(from), shown(below));

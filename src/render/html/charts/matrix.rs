@@ -1,4 +1,4 @@
-//! Who sends how much to whom: squares, and pixels where there are many.
+//! Who sends how much to whom: drawn as squares, or as pixels when there are many.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -17,9 +17,9 @@ use crate::view::value::Unit;
 
 /// A matrix of more rows is an image.
 const SQUARES_AT_MOST: usize = 24;
-/// How high letters are, for each row.
+/// The height of letters per row.
 const LETTER: f64 = 0.28;
-/// Of what is inside a page to name the numbers of an image: without it they are in the tables.
+/// Limit for the data inside a page that names the numbers of an image: without it they are only in the tables.
 const NUMBERS_AT_MOST: usize = 100_000;
 
 pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
@@ -29,7 +29,7 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     let side = matrix.side;
     let name = |at: usize| matrix.names.get(at).map_or("", String::as_str);
     let drawing = if side <= SQUARES_AT_MOST {
-        // Short names are beside the squares, below and above which there is room for them.
+        // Short names go next to the squares; below and above there is room for them.
         let (are_short, letter) =
             (matrix.names.iter().all(|name| name.len() <= 4), side as f64 * LETTER);
         let margin = if are_short { 2.4 * letter } else { 0.0 };
@@ -86,8 +86,8 @@ pub(super) fn drawn(matrix: &Matrix, of: &Chart, id: &str) -> Markup {
     }
 }
 
-/// What the script shows where one points at an image: a zlib stream in Base64 of the unit, the names and the cells, each in
-/// a line, with tabs between them.
+/// The data that the script shows when one points at an image: a zlib stream in Base64 with a line each for the
+/// unit, the names and the cells, separated by tabs.
 fn numbers(matrix: &Matrix) -> Option<String> {
     let unit = match matrix.unit {
         Unit::Bytes => " bytes",
@@ -104,7 +104,7 @@ fn numbers(matrix: &Matrix) -> Option<String> {
         .map(|of| STANDARD.encode(of))
 }
 
-/// One of ten, on a logarithmic scale.
+/// One of ten levels, on a logarithmic scale.
 // From 0 to 9.
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 fn level(cell: u64, least: u64, most: u64) -> usize {
@@ -115,14 +115,15 @@ fn level(cell: u64, least: u64, most: u64) -> usize {
     (part * 9.0).round().clamp(0.0, 9.0) as usize
 }
 
-/// The logarithm to the base 2, straight between powers of two: near enough for ten colours. (Those of the C library
-/// would take glibc 2.29.)
+/// The logarithm to the base 2, linear between powers of two: close enough for ten colours. (The C library's
+/// function would need glibc 2.29.)
 fn octaves(number: u64) -> f64 {
     let whole = number.max(1).ilog2();
     f64::from(whole) + number.max(1) as f64 / (1_u64 << whole) as f64 - 1.0
 }
 
-/// The dark part of viridis, which is seen on white, from the least to the most: the same as in the style. Nothing is white.
+/// The dark part of viridis, which is visible on white, from the least to the most: the same colours as in the
+/// style sheet. Zero is white.
 const VIRIDIS: [[u8; 3]; 11] = [
     [255, 255, 255],
     [0x22, 0xa8, 0x84],
@@ -137,7 +138,7 @@ const VIRIDIS: [[u8; 3]; 11] = [
     [0x44, 0x01, 0x54],
 ];
 
-/// A pixel for each cell, as PNG.
+/// A PNG with one pixel per cell.
 fn image(matrix: &Matrix, least: u64, most: u64) -> Vec<u8> {
     let mut file = Vec::new();
     let side = u32::try_from(matrix.side).unwrap_or(0);
@@ -151,7 +152,7 @@ fn image(matrix: &Matrix, least: u64, most: u64) -> Vec<u8> {
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_palette(VIRIDIS.concat());
-    // Memory takes whatever is written, and there are as many pixels as the size says.
+    // Writing to memory cannot fail, and there are as many pixels as the size says.
     let _ = encoder.write_header().and_then(|mut writer| writer.write_image_data(&pixels));
     file
 }

@@ -1,5 +1,6 @@
-//! Charts as SVG. What is stretched to the width of the page has no text in it: labels are beside it. Each has a title and
-//! a description for those who do not see it, and names its numbers where one points at them.
+//! Charts as SVG. A drawing that is stretched to the width of the page contains no text: labels are next to it.
+//! Each has a title and a description for readers who cannot see it, and names its numbers when one points at
+//! them.
 
 mod bands;
 mod bars;
@@ -25,7 +26,7 @@ use crate::view::value::{Plot, Unit};
 const COLOURS: usize = 7;
 
 pub(super) fn chart(of: &Chart, id: &str) -> Markup {
-    // Two of those that need not be wide fit side by side.
+    // Two charts that need not be wide fit side by side.
     let is_narrow =
         matches!(of.picture, Picture::Histogram(_) | Picture::Matrix(_) | Picture::Curves(_));
     html! {
@@ -51,7 +52,7 @@ pub(super) fn chart(of: &Chart, id: &str) -> Markup {
     }
 }
 
-/// A drawing with what it is called. `stretched`: to whatever width there is.
+/// A drawing with its name. `stretched`: to the available width.
 fn svg(of: &Chart, id: &str, class: &str, view_box: &str, stretched: bool, marks: &str) -> Markup {
     let aspect = stretched.then_some("none");
     html! {
@@ -64,10 +65,10 @@ fn svg(of: &Chart, id: &str, class: &str, view_box: &str, stretched: bool, marks
     }
 }
 
-/// A rectangle that names itself.
+/// A rectangle with a title.
 fn rectangle(marks: &mut String, class: &str, [x, y, width, height]: [f64; 4], name: &str) {
     let name = html! { (name) }.into_string();
-    // A string takes whatever is written.
+    // Writing to a string cannot fail.
     let _ = write!(
         marks,
         "<rect class=\"{class}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"><title>{name}</title></rect>",
@@ -88,12 +89,12 @@ fn beside_scale([top, bottom]: [&str; 2], drawing: &Markup) -> Markup {
     }
 }
 
-/// What the ends of the axis below a drawing are, and what is between them.
+/// Labels for the ends of the axis below a drawing, and for the middle.
 fn below(names: &[String]) -> Markup {
     html! { div.ends { @for name in names { span { (name) } } } }
 }
 
-/// To what can be seen.
+/// Rounded to what can be seen.
 fn round(length: f64) -> f64 {
     (length * 100.0).round() / 100.0
 }

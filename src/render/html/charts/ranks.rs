@@ -10,7 +10,7 @@ use super::super::values::value;
 use super::{below, beside_scale, rectangle, round, svg};
 use crate::view::page::pictures::{Bin, Chart, FEW, Ranks};
 
-/// Where columns stand: the highest is 100, and there is room for a mark above it.
+/// The base line of the columns: the highest is 100, with room for a mark above it.
 const FOOT: f64 = 105.0;
 
 pub(super) fn drawn(ranks: &Ranks, of: &Chart, id: &str) -> Markup {

@@ -1,4 +1,5 @@
-//! Stretches of one scale, one below the other: steps of a waterfall, or intervals with what is most likely in them.
+//! Stretches of one scale, one below the other: steps of a waterfall, or intervals with the most likely value
+//! marked.
 
 use maud::{Markup, html};
 
@@ -36,9 +37,9 @@ fn marks(span: &Span, x: impl Fn(f64) -> f64, end: &dyn Fn(f64) -> String) -> St
     let (left, right) = (x(span.from.min(span.to)), x(span.from.max(span.to)));
     let name = format!("{}: {} to {}", text(&span.name), end(span.from), end(span.to));
     let mut marks = String::new();
-    // Where nothing changed.
+    // When nothing changed.
     rectangle(&mut marks, "frame", [(x(0.0) - 1.0).max(0.0), 0.0, 2.0, 20.0], "0");
-    // An interval is thin, and what is most likely in it stands out.
+    // An interval is thin, and its most likely value stands out.
     let (top, height) = if span.estimate.is_some() { (7.0, 6.0) } else { (2.0, 16.0) };
     rectangle(&mut marks, class, [left, top, (right - left).max(2.0), height], &name);
     if let Some(estimate) = span.estimate {

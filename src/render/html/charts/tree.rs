@@ -9,7 +9,7 @@ use super::super::super::text::text;
 use super::{rectangle, round, svg, swatch};
 use crate::view::page::pictures::{Chart, Node};
 
-/// Units of the drawing, the height of a box, and what a character takes.
+/// Width of the drawing, height of a box, and width of a character, in units of the drawing.
 const TREE_WIDTH: f64 = 1000.0;
 const BOX_HEIGHT: f64 = 22.0;
 const CHARACTER: f64 = 6.6;
@@ -71,7 +71,7 @@ fn boxes(
     deepest
 }
 
-/// The whole text where it fits, else the name, else what of that fits.
+/// The whole text if it fits, else the name, else as much of it as fits.
 fn shortened(whole: &str, name: &str, room: usize) -> String {
     let length = |text: &str| text.chars().count();
     if length(whole) <= room {

@@ -1,14 +1,14 @@
-//! Who sends to whom, in no more rows than one can see.
+//! Who sends to whom, in no more rows than can be seen.
 
 use gyan_results::TrafficSummary;
 
 use super::super::super::page::pictures::Matrix;
 use super::super::super::value::Unit;
 
-/// Rows and columns of a matrix.
+/// Most rows and columns of a matrix.
 pub(super) const SIDE_AT_MOST: usize = 256;
 
-/// By rank, or by bins of as many ranks each.
+/// By rank, or by bins of equally many ranks.
 pub(super) fn by_rank(traffic: &TrafficSummary, unit: Unit, ranks: usize) -> Option<Matrix> {
     let pairs = traffic.pairs().filter_map(|(from, to, number, bytes)| {
         Some((from as usize, to? as usize, if unit == Unit::Bytes { bytes } else { number }))
@@ -16,7 +16,7 @@ pub(super) fn by_rank(traffic: &TrafficSummary, unit: Unit, ranks: usize) -> Opt
     binned(unit, ranks, pairs, |rank| rank.to_string())
 }
 
-/// From host to host, or by bins of as many hosts each.
+/// From host to host, or by bins of equally many hosts.
 pub(super) fn by_host(traffic: &TrafficSummary, unit: Unit) -> Option<Matrix> {
     let hosts = hosts(traffic);
     let place = |host: &String| hosts.binary_search(&host).ok();

@@ -24,23 +24,23 @@ use matrix::{by_host, by_rank, each, hosts as hosts_of};
 pub(crate) use ranks::OfRanks;
 use tree::tree;
 
-/// Pairs of ranks in the table, where there are no more.
+/// Most pairs of ranks in the table.
 const PAIRS_AT_MOST: usize = 256;
-/// Hosts that are all named.
+/// Up to this many hosts, all are named.
 const HOSTS_AT_MOST: usize = 16;
-/// Functions whose sizes are drawn, and bars of phases and of functions that wait.
+/// How many functions get a chart of sizes, and how many bars phases and waiting functions get.
 const HISTOGRAMS_AT_MOST: usize = 4;
 const BARS_AT_MOST: usize = 12;
-/// Classes of a histogram: of fewer a bar would be a wall.
+/// Least classes of a histogram: with fewer, a bar would fill the chart.
 const CLASSES_AT_LEAST: usize = 8;
-/// Rows of a table that is open all the same.
+/// A table with up to this many rows is always open.
 const ROWS_IF_OPEN: usize = 40;
 
-/// What a page shows beside what the report does.
+/// What a page shows in addition to the report.
 pub(crate) struct More<'a> {
     pub(crate) sizes: &'a [Sizes],
     pub(crate) ranks: &'a OfRanks,
-    /// What the summary inside the page is without.
+    /// What the summary inside the page lacks.
     pub(crate) left_out: &'a [&'static str],
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn page_of_run<'a>(summary: &'a Summary, known: Known<'a>, more: &Mor
     Page { title: title(summary), headline: first::headline(summary, known.called), blocks }
 }
 
-/// A part of the page, or why it is not there.
+/// A part of the page, or why it is missing.
 type Made<'a> = Result<Block<'a>, Value<'a>>;
 
 fn what_ran(summary: &Summary) -> Block<'_> {
@@ -129,7 +129,8 @@ fn of_findings<'a>(summary: &'a Summary, known: Known<'a>) -> Block<'a> {
 
 fn of_time<'a>(summary: &'a Summary, known: Known<'a>, more: &More<'a>) -> Made<'a> {
     let section = first::average_rank(summary, known.called).ok_or(
-        "where the time goes: the profiles are of a gyan that did not time calls, or none was called",
+        "where the time goes: a gyan that did not time calls wrote the profiles, or no function \
+         was called",
     )?;
     let mut block = Block::new("time", "Where the time goes");
     block.charts.extend(average_bar(&section));
@@ -184,7 +185,7 @@ fn functions(summary: &Summary) -> Made<'_> {
     Ok(block.with(false, sections))
 }
 
-/// A column that draws how long the calls took, on one scale for all functions.
+/// A column that shows how long the calls took, on one scale for all functions.
 fn add_durations<'a>(section: &mut Section<'a>, calls: &BTreeMap<&str, &'a CallSummary>) {
     let histograms = || calls.values().map(|call| &call.time_histogram);
     let first = histograms().filter_map(|of| of.iter().position(|&count| count > 0)).min();
@@ -208,7 +209,7 @@ fn add_durations<'a>(section: &mut Section<'a>, calls: &BTreeMap<&str, &'a CallS
     let below = |at: usize| seconds(1e-9 * 2_f64.powi(i32::try_from(at).unwrap_or(i32::MAX)));
     let from = if first == 0 { seconds(0.0) } else { below(first - 1) };
     section.notes.push(line![
-        "HOW LONG draws how many of the calls that were timed took how long, from ",
+        "HOW LONG shows how many of the timed calls took how long, from ",
         from,
         " at the left to ",
         below(last),
@@ -219,7 +220,7 @@ fn add_durations<'a>(section: &mut Section<'a>, calls: &BTreeMap<&str, &'a CallS
 fn of_sites<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
     let found = known
         .called
-        .ok_or("call sites: none were noted; GYAN_SITES was off, or nothing was timed")?;
+        .ok_or("call sites: none were recorded; GYAN_SITES was off, or nothing was timed")?;
     let mut block = Block::new("sites", "Which lines of the program");
     let nodes = tree(found);
     if !nodes.is_empty() {
@@ -379,8 +380,8 @@ fn of_queues<'a>(summary: &'a Summary, known: Known<'a>) -> Made<'a> {
 
 fn of_series<'a>(summary: &'a Summary, more: &More<'a>) -> Made<'a> {
     let bands = more.ranks.bands(summary).ok_or(
-        "the course of variables over time: only profiles of ranks have it, of a run with gyan run --series 100ms, where \
-         a variable was not 0 all the time",
+        "the course of variables over time: only the profiles of ranks have it, and only from a \
+         run with gyan run --series 100ms in which a variable was not 0 all the time",
     )?;
     let mut block = Block::new("series", "Over the time of the run");
     let mut columns = texts(["VARIABLE", "CLASS", "OBJECT"]);
@@ -398,7 +399,7 @@ fn of_series<'a>(summary: &'a Summary, more: &More<'a>) -> Made<'a> {
     let rows = bands.bands.iter().map(cells).collect();
     let section = Section { title: "".into(), columns, rows, notes: Vec::new() };
     block.charts.push(Chart::new(
-        "How did variables of the library go over the run?",
+        "How did variables of the library change over the run?",
         "sampled; the line is the mean over the ranks, the band goes from the rank with least to the one with most",
         Picture::Bands(bands),
     ));

@@ -1,4 +1,4 @@
-//! What only the profiles of the ranks tell: how long each of them was in MPI, and how variables went over the run.
+//! Facts from the profiles of the ranks: how long each rank was in MPI, and how variables changed over the run.
 
 use gyan_results::{Fidelity, HostMeasure, HostSummary, RankProfile, Series, Summary};
 
@@ -7,23 +7,23 @@ use super::super::super::series::parts;
 use super::super::super::value::{Amount, Unit, Value, line, share};
 use super::super::hosts;
 
-/// Bins of ranks, or of hosts.
+/// Most bins of ranks or hosts.
 const BINS_AT_MOST: usize = 256;
-/// Ranks or hosts that stand out and are named, on either side.
+/// How many ranks or hosts that stand out are named on either side.
 const NAMES_AT_MOST: usize = 5;
 /// A share of the run that makes a rank stand out.
 const ODD_AT_LEAST: f64 = 0.01;
 /// Parts of the run.
 const PARTS: usize = 240;
-/// Variables whose course is shown: those of more are in the tables.
+/// How many variables are drawn over time; others are in the tables.
 const BANDS_AT_MOST: usize = 12;
 
-/// What is kept of the profiles while they are read.
+/// The data kept from the profiles while they are read.
 #[derive(Default)]
 pub(crate) struct OfRanks {
     /// The share of the run in MPI, and whose it is.
     shares: Vec<(f64, u32)>,
-    /// As in [`Band`], with sums instead of means.
+    /// As in [`Band`], but with sums instead of means.
     sums: Vec<(Band, Vec<u32>)>,
 }
 
@@ -40,7 +40,7 @@ impl OfRanks {
         }
     }
 
-    /// Takes in those of further ranks.
+    /// Adds the data of further ranks.
     pub(crate) fn merge(&mut self, other: OfRanks) {
         self.shares.extend(other.shares);
         for (band, counts) in other.sums {
@@ -70,7 +70,7 @@ impl OfRanks {
         }
     }
 
-    /// The courses of the variables, those that changed most at first.
+    /// The courses of the variables, those that changed most first.
     pub(super) fn bands(&self, summary: &Summary) -> Option<Bands> {
         let mean = |(band, counts): &(Band, Vec<u32>)| {
             let parts = band.parts.iter().zip(counts).map(|(part, &count)| {
@@ -79,7 +79,7 @@ impl OfRanks {
             Band { parts: parts.collect(), ..band.clone() }
         };
         let mut bands: Vec<Band> = self.sums.iter().map(mean).collect();
-        // What is 0 all the time shows nothing.
+        // A variable that is always 0 shows nothing.
         bands.retain(|band| {
             band.parts.iter().flatten().any(|[min, _, max]| min < max || *max != 0.0)
         });
@@ -88,7 +88,7 @@ impl OfRanks {
         (!bands.is_empty()).then_some(Bands { end_s: summary.job.elapsed_s, bands })
     }
 
-    /// Whose share of the run in MPI is how large: of each rank, or of hosts where no profile is there.
+    /// The share of the run in MPI of each rank, or of each host when there are no profiles.
     pub(super) fn who_differs<'a>(&self, summary: &'a Summary) -> Option<Chart<'a>> {
         let of = summary.in_mpi.as_ref()?;
         let are_hosts = self.shares.is_empty();
@@ -187,8 +187,8 @@ impl<'a> Member<'a> {
     }
 }
 
-/// Beyond what is odd: further from the quartiles than 1.5 times their distance (Tukey, Exploratory Data Analysis, 1977),
-/// and further than what anyone would look at.
+/// The bounds of outliers: further from the quartiles than 1.5 times their distance (Tukey, Exploratory Data
+/// Analysis, 1977), and far enough for anyone to care.
 struct Odd {
     low: f64,
     high: f64,
@@ -206,7 +206,7 @@ impl Odd {
     }
 }
 
-/// As many as are read, and how many more there are.
+/// The first few, and how many more there are.
 fn separated(names: Vec<Value>) -> Value {
     let more = names.len().saturating_sub(NAMES_AT_MOST);
     let mut parts = Vec::new();
@@ -222,7 +222,7 @@ fn separated(names: Vec<Value>) -> Value {
     Value::Line(parts)
 }
 
-/// A variable on one rank, and how many readings are in each part: 1 or 0.
+/// A variable on one rank, and the number of readings in each part: 1 or 0.
 fn band(series: &Series, at: usize, elapsed_s: f64) -> Option<(Band, Vec<u32>)> {
     let column = series.columns.get(at)?;
     let mut parts_of: Vec<Option<[f64; 3]>> = vec![None; PARTS];

@@ -1,15 +1,15 @@
-//! From the outermost function of the program to MPI: who called whom, and how long it took.
+//! The call tree from the outermost function of the program to MPI: who called whom, and how long it took.
 
 use super::super::super::page::pictures::Node;
 use crate::symbols::sites::{CallSite, CallSites};
 
-/// A part of the time in MPI that is too small to be drawn.
+/// A smaller share of the time in MPI is not drawn.
 const NODE_AT_LEAST: f64 = 0.002;
-/// Calls in each other that are drawn.
+/// The greatest depth that is drawn.
 const DEPTH_AT_MOST: usize = 24;
 
-/// The chains of callers as a tree, the outermost first. How the time of a site is shared between the ways to it is as
-/// often as they were seen.
+/// The chains of callers as a tree, the outermost first. The time of a site is divided between the paths to it
+/// by how often each was seen.
 pub(super) fn tree(found: &CallSites) -> Vec<Node> {
     let mut root = Node::default();
     for site in &found.sites {
@@ -29,7 +29,7 @@ pub(super) fn tree(found: &CallSites) -> Vec<Node> {
     root.children
 }
 
-/// What is known of the callers without a stack, the outermost first.
+/// The known callers when there is no stack, the outermost first.
 fn callers(site: &CallSite) -> Vec<String> {
     let inlined = site.inlined_into.iter().rev().chain(&site.caller);
     let callers: Vec<String> = inlined.map(|frame| frame.function.clone()).collect();
@@ -53,7 +53,7 @@ impl Node {
         match frames {
             [] => child.time_s += time_s,
             [_, rest @ ..] => {
-                // The innermost ones are kept of those that are too deep.
+                // If the chain is too deep, the innermost callers are kept.
                 let skipped = rest.len().saturating_sub(DEPTH_AT_MOST);
                 child.grow(rest.get(skipped..).unwrap_or_default(), time_s, function);
             }

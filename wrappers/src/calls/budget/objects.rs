@@ -1,8 +1,8 @@
-//! May a communicator, window or file that comes be read? A part of the budget is for objects, a pot of their
-//! own, so that they are read however much is spent on the rest, and take nothing from the rest beyond it.
+//! May a new communicator, window or file be read? Objects have their own pot, a part of the budget, so that
+//! they are read however much is spent on the rest, and take no more than that from it.
 //!
-//! The ranks of a job should read the same objects, without asking each other. So objects draw lots, the
-//! same on every rank, and what is left in the pot when little is goes to the rare ones.
+//! The ranks of a job should read the same objects without communicating. So objects draw lots, the same on
+//! every rank, and when the pot runs low, the rest goes to the rare ones.
 
 use super::{BUDGET, learned, plausible};
 use crate::sys::cells::Real;
@@ -10,27 +10,27 @@ use crate::sys::clock;
 
 /// The part of the budget that is for objects.
 const PART: f64 = 0.1;
-/// As much as is allowed for in this time is there at the beginning: 0.75 ms, unless the budget is set.
+/// The budget of this time is available at the beginning: 0.75 ms, unless the budget is set.
 const CREDIT_S: f64 = 1.5;
-/// What an object is taken to cost when it comes, and when it goes, before any was measured, and one that is
-/// not read.
+/// The assumed cost of an object when it is created, when it is freed, and when it is not read, before any was
+/// measured.
 const AT_FIRST_S: f64 = 15e-6;
 const PASSED_OVER_S: f64 = 0.5e-6;
-/// One object in 2 draws rarity 1, one in 4 rarity 2. The most common leave so many times their own cost
-/// in the pot, and each step of rarity so much less.
+/// One object in 2 draws rarity 1, one in 4 rarity 2. The most common ones leave this many times their own cost
+/// in the pot, and each step of rarity leaves less.
 const LEFT_BY_THE_COMMON: f64 = 4.0;
 const LESS_BY_RARITY: f64 = 0.25;
 
 /// Ticks.
 static SPENT: Real = Real::new(0.0);
 
-/// What objects of a kind cost, in ticks.
+/// The cost of objects of a kind, in ticks.
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
     coming: f64,
     going: f64,
     passed_over: f64,
-    /// How many of those that were read have not gone yet.
+    /// How many of those that were read are not freed yet.
     alive: u64,
 }
 
@@ -47,19 +47,19 @@ impl Cost {
         SPENT.add(charge(&mut self.coming, ticks));
     }
 
-    /// An object that was read has gone, and that took `ticks`.
+    /// An object that was read was freed, and that took `ticks`.
     pub(crate) fn went(&mut self, ticks: u64) {
         self.alive = self.alive.saturating_sub(1);
         SPENT.add(charge(&mut self.going, ticks));
     }
 
-    /// An object came and is not read, and to find that took `ticks`. The pot is for those that are read: it
-    /// would be empty for good where many come.
+    /// An object was created but is not read, and deciding that took `ticks`. The pot is for objects that are
+    /// read: if many were created it would stay empty forever.
     pub(crate) fn passed_over(&mut self, ticks: u64) {
         charge(&mut self.passed_over, ticks);
     }
 
-    /// What those will cost when they go that were read and are alive.
+    /// The future cost of freeing those that were read and are alive.
     pub(crate) fn reserved(&self) -> f64 {
         self.going * self.alive as f64
     }
@@ -76,7 +76,7 @@ impl Cost {
     }
 }
 
-/// Takes `ticks` from the budget, without what cannot be gyan's cost, and learns from it.
+/// Takes `ticks` from the budget, without what cannot be gyan's cost, and updates the known cost.
 fn charge(known: &mut f64, ticks: u64) -> f64 {
     let measured = ticks as f64;
     let cost = if BUDGET.is_unlimited() { measured } else { plausible(*known, measured) };
@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn objects_that_come_too_fast_are_read_as_often_as_their_part_allows() {
-        // The numbers of the budget are those of the process.
+        // The numbers of the budget belong to the process.
         let lines = in_a_copy(|out| {
             BUDGET.begin(Some(0.005), 0);
             let mut cost = Cost::unknown();

@@ -1,5 +1,6 @@
-//! How much of what a function is known to have is each site's? As the profile has them: each has what was timed
-//! there for sure, and of the rest as much as its timed calls stand for, so that sites add up to their function.
+//! What is each site's share of the known totals of its function? For the profile: each site gets what was
+//! timed there, and a share of the rest according to the weights of its timed calls, so that sites add up to
+//! their function.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +19,7 @@ use crate::sys::cells::Whole;
 use crate::sys::clock;
 use crate::sys::perf_map::Names;
 
-/// The variance is known when it is made up of so many calls of about the same length.
+/// The variance is known when it is made up of this many calls of about the same length.
 const ENOUGH: f64 = 5.0;
 
 /// A site over all threads.
@@ -36,9 +37,9 @@ struct Sum {
     other_bytes: f64,
     max: f64,
     stacks_taken: u64,
-    /// By their frames: hits, calls and ticks.
+    /// Stacks by their frames, with hits, calls and ticks.
     stacks: BTreeMap<Vec<usize>, (u64, f64, f64)>,
-    /// Calls and ticks of all looks.
+    /// Calls and ticks of all recorded stacks.
     looks: (f64, f64),
 }
 
@@ -130,8 +131,8 @@ fn sums() -> BTreeMap<(usize, usize), Sum> {
     sums
 }
 
-/// As the profile has them; `calls` is what it says of the functions. `ends`: not while the program goes on, when
-/// names of code that is in no file are not worth their time.
+/// The sites in the form of the profile; `calls` are its entries for the functions. `ends`: at the end, since
+/// looking up names of code that is in no file would take too long while the program runs.
 pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
     let sums = sums();
     let mut places = Places { map: Map::now(), known: BTreeMap::new(), addresses: Vec::new() };
@@ -175,7 +176,7 @@ impl Places {
     }
 }
 
-/// The sites of one function, of which the profile says `call`.
+/// The sites of one function, whose entry in the profile is `call`.
 fn of_call(call: &Call, sums: &[(usize, &Sum)], places: &mut Places) -> Vec<SiteOfProfile> {
     let Some(time_s) = call.time_s else { return Vec::new() };
     let certain: Vec<(f64, f64)> =
@@ -221,8 +222,8 @@ fn of_call(call: &Call, sums: &[(usize, &Sum)], places: &mut Places) -> Vec<Site
 }
 
 impl Sum {
-    /// The standard error of the number of calls, of which the number in `all` sites is known: that of a share,
-    /// by what each call adds to the difference from it (Cochran 1977, 6.3).
+    /// The standard error of the number of calls, given the known number in `all` sites: that of a share, from
+    /// what each call adds to the difference from it (Cochran 1977, 6.3).
     fn calls_error(&self, all: &Sum) -> Option<f64> {
         let share = part(self.others, all.others);
         let elsewhere = all.others_variance - self.others_variance;
@@ -231,9 +232,10 @@ impl Sum {
         (all.timed as f64 >= ENOUGH).then(|| variance.sqrt())
     }
 
-    /// The standard error of the time, where the function's is `of_function` and its calls take `mean` ticks on
-    /// average. The function's is estimated by the differences of its calls from their mean, so of a site with a
-    /// share of it each call adds its time, if it is one of the site's, less that share of the mean.
+    /// The standard error of the time, given the function's error `of_function` and the average of `mean` ticks
+    /// per call. The function's error is estimated from the differences of its calls from their mean. For a
+    /// site with a share of the function, each call therefore contributes its time if it belongs to the site,
+    /// minus that share of the mean.
     fn time_error_s(&self, all: &Sum, mean: f64, of_function: Option<f64>) -> Option<f64> {
         let share = part(self.other_ticks, all.other_ticks);
         let expected = share * mean;
@@ -241,7 +243,7 @@ impl Sum {
         let variance = (own + expected * expected * all.others_variance).max(0.0);
         let effective = self.variance * self.variance / self.squares;
         let of_function = share * of_function?;
-        // With one site there is nothing to share. Not when `effective` is no number, either.
+        // With one site there is nothing to share. This also excludes an `effective` that is NaN.
         if share >= 1.0 {
             return Some(of_function);
         }
@@ -249,7 +251,7 @@ impl Sum {
             .then(|| clock::seconds(variance.sqrt() * (1.0 + 1.5 / effective)).max(of_function))
     }
 
-    /// The stacks, the most time first, each with its share of so many calls and so much time.
+    /// The stacks, those with the most time first, each with its share of the calls and the time.
     fn stacks(&self, calls: u64, time_s: f64, places: &mut Places) -> Vec<SiteStack> {
         let mut stacks: Vec<_> = self.stacks.iter().collect();
         sort_by(&mut stacks, |(_, one), (_, other)| other.2.total_cmp(&one.2));
@@ -271,7 +273,8 @@ fn part(part: f64, whole: f64) -> f64 {
     if whole > 0.0 { (part / whole).min(1.0) } else { 0.0 }
 }
 
-/// Shares `total` between sites: each has so much for sure, and of the rest a part in proportion to an estimate.
+/// Divides `total` between sites: each has a certain amount, and a part of the rest in proportion to an
+/// estimate.
 fn shared(total: f64, sites: &[(f64, f64)]) -> Vec<f64> {
     let certain: f64 = sites.iter().map(|(certain, _)| certain).sum();
     let rest: f64 = sites.iter().map(|(_, rest)| rest).sum();
@@ -287,7 +290,7 @@ fn shared(total: f64, sites: &[(f64, f64)]) -> Vec<f64> {
     sites.iter().map(of_site).collect()
 }
 
-/// Whole numbers that add up as the numbers do: none is smaller than a whole number that is not larger.
+/// Rounds to whole numbers with the same sum; none is rounded to below its integer part.
 fn whole(numbers: &[f64]) -> Vec<u64> {
     let (mut sum, mut before) = (0.0, 0);
     let next = |number: &f64| {
@@ -300,7 +303,7 @@ fn whole(numbers: &[f64]) -> Vec<u64> {
 
 #[cfg(test)]
 impl super::Sites {
-    /// The sites of a function of which the profile says `call`, by address.
+    /// The sites of a function whose entry in the profile is `call`, by address.
     pub(crate) fn described(&self, call: &Call) -> Vec<SiteOfProfile> {
         let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
         for site in self.known() {
@@ -328,10 +331,10 @@ mod tests {
         let numbers = whole(&parts);
         assert_eq!(numbers.iter().sum::<u64>(), 20);
         assert!(numbers.iter().zip(sites).all(|(part, (sure, _))| *part as f64 >= sure));
-        // Less than is sure, because what was timed while gyan was switched off is no part of it.
+        // Less than the certain amounts, because what was timed while gyan was switched off does not count.
         let parts = shared(4.0, &sites);
         assert!((parts.iter().sum::<f64>() - 4.0).abs() < 1e-12, "{parts:?}");
-        // Nothing was timed but calls that took no time.
+        // Only calls that took no time were timed.
         assert_eq!(shared(6.0, &[(0.0, 0.0), (0.0, 0.0)]), [3.0, 3.0]);
         assert_eq!(shared(1.0, &[]), [0.0; 0]);
     }

@@ -1,4 +1,4 @@
-//! What distinguishes two tables, by the names that the standard gives the constants.
+//! The differences of two tables, by the standard names of the constants.
 
 use std::ffi::{CStr, c_int};
 
@@ -12,7 +12,7 @@ use crate::sys::symbols;
 
 /// Every constant of a table with its name; a handle that is a symbol as its address.
 pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
-    // Without `..`: a field that is not compared does not compile.
+    // No `..` here: a field that is not compared does not compile.
     let Abi {
         name: _,
         comm_world,
@@ -99,7 +99,7 @@ pub(super) fn constants(abi: &Abi) -> Vec<(String, String)> {
     all
 }
 
-/// A line for each constant of `header`, the table made from `mpi.h`, that is otherwise in `known`.
+/// A line for each constant of `header`, the table made from `mpi.h`, that differs in `known`.
 pub(super) fn differences(known: &Abi, header: &Abi) -> Vec<String> {
     let table = constants(known);
     let in_table = |name: &str| table.iter().find(|(there, _)| there == name);
@@ -113,7 +113,7 @@ pub(super) fn differences(known: &Abi, header: &Abi) -> Vec<String> {
     constants(header).into_iter().filter_map(line).collect()
 }
 
-/// Handles and addresses as in a header, integers as they are used.
+/// Handles and addresses as in a header, integers in decimal.
 fn shown(value: i128) -> String {
     if value > 0xffff { format!("{value:#x}") } else { value.to_string() }
 }
@@ -121,7 +121,7 @@ fn shown(value: i128) -> String {
 fn number(handle: Constant) -> i128 {
     match handle {
         Constant::Value(value) => value as i128,
-        // Never the value of a handle.
+        // Not the value of any handle.
         Constant::Symbol(name) => symbols::default(name).map_or(-1, |at| at.as_ptr() as i128),
     }
 }

@@ -1,8 +1,8 @@
-//! Who made an MPI library, and which version is it? From the text that it says of itself.
+//! Who made an MPI library, and which version is it? According to its own description.
 
 #![forbid(unsafe_code)]
 
-/// Who made the library. Decides on rows of tables only.
+/// Who made the library. Only used to select rows of tables.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Implementation {
     OpenMpi,
@@ -14,7 +14,7 @@ pub(crate) enum Implementation {
 /// Major, minor and patch level; parts that the library does not tell are 0.
 pub(crate) type Version = (u32, u32, u32);
 
-/// Whether `version` has what came with `since` and went with `until`.
+/// Whether `version` has something that was added in `since` and removed in `until`.
 pub(crate) fn is_between(version: Version, since: Version, until: Option<Version>) -> bool {
     version >= since && until.is_none_or(|until| version < until)
 }

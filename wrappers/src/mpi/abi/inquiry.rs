@@ -1,7 +1,7 @@
-//! What gyan asks MPI about the arguments of a call: local questions alone, by the profiling names.
+//! What gyan asks MPI about the arguments of a call: only local questions, by the profiling names.
 //!
-//! Only to be asked when the call that had the arguments succeeded, or before one that needs them:
-//! a library answers a wrong handle with the program's error handler.
+//! Ask only after the call with the arguments succeeded, or just before one that needs them: a library answers
+//! a wrong handle with the program's error handler.
 
 use std::ffi::{CStr, c_char, c_int};
 use std::mem;
@@ -56,7 +56,7 @@ functions! {
         = c"PMPI_Dist_graph_neighbors_count";
 }
 
-/// What can be asked.
+/// The possible questions.
 pub(crate) struct Inquiry {
     pub(crate) abi: &'static Abi,
     functions: Functions,
@@ -64,18 +64,18 @@ pub(crate) struct Inquiry {
     datatype_from_fortran: FortranHandles,
     win_from_fortran: FortranHandles,
     file_from_fortran: FortranHandles,
-    /// Fortran's `MPI_IN_PLACE`: where it lies, or where that is written.
+    /// Fortran's `MPI_IN_PLACE`: its address, or the place that holds its address.
     fortran_in_place: Option<InPlace>,
 }
 
-/// What asks a handle for a value.
+/// A function that asks for a value of a handle.
 type OfHandle<T> = extern "C" fn(usize, *mut T) -> c_int;
 type FromInteger = extern "C" fn(c_int) -> usize;
 type Name = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
 
 #[derive(Clone, Copy)]
 enum FortranHandles {
-    /// They are the handles themselves.
+    /// Fortran's numbers are the handles themselves.
     Same,
     By(FromInteger),
     /// The function for it was not found.
@@ -86,7 +86,7 @@ enum FortranHandles {
 #[derive(Clone, Copy)]
 enum InPlace {
     At(usize),
-    /// At what this variable of the library holds, once Fortran is used.
+    /// The address is in this variable of the library, once Fortran is used.
     In(&'static AtomicUsize),
 }
 
@@ -101,13 +101,13 @@ pub(crate) fn inquiry() -> Option<&'static Inquiry> {
     }
 }
 
-/// The same for a call that is counted: they were looked up before the first of those.
+/// The same for a call that is counted: the functions were looked up before the first such call.
 #[inline]
 pub(crate) fn known_inquiry() -> Option<&'static Inquiry> {
     INQUIRY.get()?.as_ref()
 }
 
-/// Looks the functions up, so that no call has to.
+/// Looks the functions up in advance, so that no call has to.
 pub(crate) fn prepare_inquiry(library: &Library) {
     INQUIRY.get_or_init(|| Some(Inquiry::of(library)));
 }
@@ -122,7 +122,7 @@ impl Inquiry {
         let handles = |name: Option<&'static CStr>| match name {
             None => FortranHandles::Same,
             Some(name) => library.function(name).map_or(FortranHandles::Unknown, |address| {
-                // SAFETY: MPI_Comm_f2c and its kin take an INTEGER and give a handle (MPI 4.1,
+                // SAFETY: MPI_Comm_f2c and its relatives take an INTEGER and return a handle (MPI 4.1,
                 // 19.3.4; MPI 5.0 for those that are called fromint).
                 let function = unsafe { mem::transmute::<Address, FromInteger>(address) };
                 FortranHandles::By(function)
@@ -148,7 +148,7 @@ impl Inquiry {
         }
     }
 
-    /// Bytes of an element; none when the library does not say.
+    /// Bytes per element; none when the library does not say.
     pub(crate) fn type_size(&self, datatype: usize) -> Option<u64> {
         ask(self.functions.type_size, datatype, -1).and_then(|size: i64| u64::try_from(size).ok())
     }
@@ -231,8 +231,8 @@ impl Inquiry {
         (!text.is_empty()).then_some(text)
     }
 
-    /// The ranks in `world` of the processes that a communicator's ranks as peers mean, `u32::MAX` for
-    /// those that are not in there. Empty when they are the same; none when the library does not say.
+    /// The ranks in `world` of the processes that peer ranks in a communicator refer to, `u32::MAX` for those
+    /// that are not in there. Empty when they are the same; none when the library does not say.
     pub(crate) fn ranks_in(&self, world: usize, comm: usize) -> Option<Vec<u32>> {
         let functions = &self.functions;
         let of_peers = if self.is_intercommunicator(comm) {
@@ -243,12 +243,12 @@ impl Inquiry {
         self.group_in(world, ask(of_peers, comm, 0)?)
     }
 
-    /// The same of a window.
+    /// The same for a window.
     pub(crate) fn win_ranks_in(&self, world: usize, win: usize) -> Option<Vec<u32>> {
         self.group_in(world, ask(self.functions.win_get_group, win, 0)?)
     }
 
-    /// The same of a group, which is freed.
+    /// The same for a group, which is freed.
     fn group_in(&self, world: usize, mut peers: usize) -> Option<Vec<u32>> {
         let functions = &self.functions;
         let mut all = ask(functions.comm_group, world, 0)?;
@@ -307,7 +307,7 @@ impl Inquiry {
         self.file_from_fortran.handle(handle)
     }
 
-    /// Whether a Fortran program passed `MPI_IN_PLACE`; none when that cannot be told.
+    /// Whether a Fortran program passed `MPI_IN_PLACE`; none when that is not known.
     pub(crate) fn is_fortran_in_place(&self, address: usize) -> Option<bool> {
         let known = match self.fortran_in_place? {
             InPlace::At(known) => known,
@@ -317,7 +317,7 @@ impl Inquiry {
     }
 }
 
-/// A variable that Fortran shares with the library: the program's own copy, where it has one.
+/// A variable that Fortran shares with the library: the program's own copy, if it has one.
 fn in_program(name: &CStr) -> Option<Address> {
     symbols::default(name).or_else(|| symbols::next(name))
 }
@@ -338,7 +338,7 @@ fn number(function: Option<OfHandle<c_int>>, handle: usize) -> Option<usize> {
 impl FortranHandles {
     fn handle(self, handle: c_int) -> Option<usize> {
         match self {
-            // The upper half of the word is not looked at.
+            // The upper half of the word is ignored.
             FortranHandles::Same => Some(handle.cast_unsigned() as usize),
             FortranHandles::By(function) => Some(function(handle)),
             FortranHandles::Unknown => None,

@@ -28,7 +28,7 @@ pub(crate) struct Library {
 }
 
 impl Library {
-    /// The MPI library in this process. An error names the object that is not known.
+    /// The MPI library in this process. An error names the unknown object.
     pub(crate) fn find() -> Result<Library, String> {
         let init = symbols::next(c"PMPI_Init").or_else(|| symbols::next(c"MPI_Init"));
         let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
@@ -61,7 +61,7 @@ impl Library {
         self.object.path.to_string_lossy().into_owned()
     }
 
-    /// As in a profile or a listing.
+    /// In the form of a profile or a listing.
     pub(crate) fn described(&self, thread_level: &str) -> Mpi {
         Mpi {
             abi: self.abi.name.into(),
@@ -73,8 +73,8 @@ impl Library {
         }
     }
 
-    /// The profiling name `pmpi` of a function; some libraries lack it for some, then the name
-    /// without the leading `P` in the library itself, so that no tool sees gyan's own calls.
+    /// The function with profiling name `pmpi`. Some libraries lack some of these; then the name without the
+    /// leading `P` in the library itself, so that no tool sees gyan's own calls.
     pub(crate) fn function(&self, pmpi: &'static CStr) -> Option<Address> {
         self.object.find(pmpi).or_else(|| {
             let name = pmpi.to_bytes_with_nul().strip_prefix(b"P")?;
@@ -86,14 +86,14 @@ impl Library {
     pub(crate) fn handle(&self, constant: Constant) -> Option<usize> {
         match constant {
             Constant::Value(value) => Some(value),
-            // The executable's copy first: it is the initialised one.
+            // The executable's copy first: that is the initialised one.
             Constant::Symbol(name) => symbols::default(name)
                 .or_else(|| self.object.find(name))
                 .map(|address| address.as_ptr() as usize),
         }
     }
 
-    /// The datatype that a handle stands for, when a variable of `MPI_T` can have it.
+    /// The datatype that a handle stands for, if a variable of `MPI_T` can have it.
     pub(crate) fn datatype(&self, handle: usize) -> Option<Datatype> {
         self.datatypes.iter().find(|(_, known)| *known == handle).map(|(datatype, _)| *datatype)
     }
@@ -103,7 +103,7 @@ impl Library {
         self.datatypes.iter().find(|(known, _)| *known == datatype).map(|(_, handle)| *handle)
     }
 
-    /// `MPI_Initialized`: also false for what has no such function.
+    /// `MPI_Initialized`: also false for a library without that function.
     pub(crate) fn is_initialized(&self) -> bool {
         self.integer(c"PMPI_Initialized").is_some_and(|flag| flag != 0)
     }
@@ -113,12 +113,12 @@ impl Library {
         self.integer(c"PMPI_Query_thread")
     }
 
-    /// Rank in and size of the process set `mpi://WORLD`, where there is a session and no
-    /// `MPI_COMM_WORLD`. `session` is the address of its handle.
+    /// Rank in and size of the process set `mpi://WORLD`, for a session without `MPI_COMM_WORLD`. `session` is
+    /// the address of its handle.
     pub(crate) fn world_of_session(&self, session: *mut c_void) -> Option<(u32, u32)> {
         type FromPset = extern "C" fn(usize, *const c_char, *mut usize) -> c_int;
         type Free = extern "C" fn(*mut usize) -> c_int;
-        // SAFETY: MPI_Session_init has written a handle of so many bytes there.
+        // SAFETY: MPI_Session_init has written a handle of this many bytes there.
         let session = unsafe { word(session as usize, self.abi.handle_bytes, 0) };
         let from_pset = self.function(c"PMPI_Group_from_session_pset")?;
         // SAFETY: the prototype in MPI 4.1, 7.3.2.
@@ -148,7 +148,7 @@ impl Library {
     ) -> Option<(u32, u32)> {
         type OfHandle = extern "C" fn(usize, *mut c_int) -> c_int;
         let of_handle = |name| {
-            // SAFETY: MPI_Comm_rank, MPI_Group_rank and their kin for the size have this prototype
+            // SAFETY: MPI_Comm_rank, MPI_Group_rank and the corresponding size functions have this prototype
             // (MPI 4.1, 7.3.1 and 7.4.1).
             let function = unsafe { mem::transmute::<Address, OfHandle>(self.function(name)?) };
             let mut value: c_int = -1;
@@ -168,12 +168,12 @@ impl Library {
         // SAFETY: the prototype in MPI 4.1, 11.8.2; a word has room for the handle of every
         // interface.
         let function = unsafe { mem::transmute::<Address, GetParent>(function) };
-        // What a narrower handle leaves alone is 0, as in the table.
+        // The bytes beyond a narrower handle are 0, as in the table.
         let mut parent: usize = 0;
         function(&raw mut parent) == 0 && parent != null
     }
 
-    /// What a function with one `int*` argument gives.
+    /// The result of a function with one `int*` argument.
     fn integer(&self, name: &'static CStr) -> Option<c_int> {
         type OfNothing = extern "C" fn(*mut c_int) -> c_int;
         // SAFETY: MPI_Initialized and MPI_Query_thread have this prototype (MPI 4.1, 11.2).
@@ -205,7 +205,7 @@ impl Library {
     }
 }
 
-/// What MPICH and its descendants were built with, in a line of their version.
+/// The device that MPICH and its descendants were built with, from a line of their version text.
 fn device(line: &str) -> Option<String> {
     let (label, device) = line.split_once(':')?;
     label.trim_end().ends_with("Device").then(|| device.trim().to_owned())

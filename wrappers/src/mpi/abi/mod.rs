@@ -1,10 +1,10 @@
 //! Which MPI is in this process, and what its constants are.
 //!
-//! Three binary interfaces are known; a table for each holds what gyan needs of it (values:
-//! `mpi.h` of Open MPI 4.1.4, of MPICH 4.0.2, and MPI 5.0, appendix A). Handles travel as machine
-//! words and are forwarded unchanged, so only the few that gyan itself passes are here.
+//! Three binary interfaces are known; a table for each holds what gyan needs of it (values: `mpi.h` of Open MPI
+//! 4.1.4, of MPICH 4.0.2, and MPI 5.0, appendix A). Handles travel as machine words and are forwarded
+//! unchanged, so the tables hold only the few that gyan itself passes.
 //!
-//! With the feature `native` the table is that of the MPI that gyan is built with.
+//! With the feature `native` the table is that of the MPI that gyan is built against.
 
 #[cfg(feature = "native")]
 mod comparison;
@@ -29,7 +29,7 @@ use crate::sys::symbols::Address;
 
 /// The constants of one binary interface.
 pub(crate) struct Abi {
-    /// As in the profile.
+    /// Its name in the profile.
     pub(crate) name: &'static str,
     pub(crate) comm_world: Constant,
     pub(crate) comm_null: Constant,
@@ -47,7 +47,7 @@ pub(crate) struct Abi {
     pub(crate) any_tag: c_int,
     /// `MPI_STATUS_IGNORE`, as an address.
     pub(crate) status_ignore: usize,
-    /// Where `MPI_SOURCE` and `MPI_TAG` are in an `MPI_Status`.
+    /// The offsets of `MPI_SOURCE` and `MPI_TAG` in an `MPI_Status`.
     pub(crate) status_source_and_tag: [usize; 2],
     /// `MPI_ROOT`.
     pub(crate) root: c_int,
@@ -57,9 +57,9 @@ pub(crate) struct Abi {
     pub(crate) unsupported_operation: c_int,
     /// `MPI_CART`, `MPI_GRAPH`, `MPI_DIST_GRAPH`.
     pub(crate) topologies: [c_int; 3],
-    /// The functions that give the handle for one of Fortran.
+    /// The functions that convert Fortran handles.
     pub(crate) from_fortran: FromFortran,
-    /// Where Fortran's `MPI_IN_PLACE` lies.
+    /// How to find Fortran's `MPI_IN_PLACE`.
     pub(crate) fortran_in_place: FortranConstant,
     /// `MPI_THREAD_SINGLE`, `_FUNNELED`, `_SERIALIZED`, `_MULTIPLE`.
     pub(crate) thread_levels: [c_int; 4],
@@ -67,7 +67,7 @@ pub(crate) struct Abi {
     pub(crate) library_version_bytes: usize,
     /// `MPI_T_VERBOSITY_*`, in the order of [`VERBOSITIES`].
     pub(crate) verbosities: [c_int; 9],
-    /// `MPI_T_BIND_*`, in the order of [`Bind::ALL`]; shorter where the interface lacks the last.
+    /// `MPI_T_BIND_*`, in the order of [`Bind::ALL`]; shorter if the interface lacks the last one.
     pub(crate) binds: &'static [c_int],
     /// `MPI_T_PVAR_CLASS_*`, in the order of [`Class::ALL`].
     pub(crate) classes: [c_int; 10],
@@ -83,7 +83,7 @@ pub(crate) struct Abi {
     pub(crate) datatypes: &'static [(Datatype, Constant)],
 }
 
-/// Names of functions; none where a handle of Fortran is the handle itself.
+/// Names of functions; none if a Fortran handle is the handle itself.
 #[derive(Clone, Copy)]
 pub(crate) struct FromFortran {
     pub(crate) comm: Option<&'static CStr>,
@@ -129,7 +129,7 @@ pub(crate) const VERBOSITIES: [&str; 9] = [
 pub(crate) const SCOPES: [&str; 7] =
     ["CONSTANT", "READONLY", "LOCAL", "GROUP", "GROUP_EQ", "ALL", "ALL_EQ"];
 
-/// `MPI_T_CB_REQUIRE_*` without the prefix: what a callback has to be fit for, by increasing demand
+/// `MPI_T_CB_REQUIRE_*` without the prefix: what a callback must be safe for, in increasing strictness
 /// (MPI 4.1, 15.3.8).
 pub(crate) const CALLBACK_SAFETIES: [&str; 4] =
     ["NONE", "MPI_RESTRICTED", "THREAD_SAFE", "ASYNC_SIGNAL_SAFE"];
@@ -171,7 +171,7 @@ impl Bind {
         Bind::Session,
     ];
 
-    /// The kind of handle, as in the standard; none for no object.
+    /// The standard's name for the kind of handle; none for no object.
     pub(crate) fn name(self) -> Option<&'static str> {
         Some(match self {
             Bind::NoObject => return None,
@@ -241,7 +241,7 @@ fn named<T: Copy>(values: &[c_int], names: &[T], value: c_int) -> Option<T> {
 #[cfg(feature = "native")]
 static TABLES: [&Abi; 3] = [&openmpi::ABI, &mpich::ABI, &standard::ABI];
 
-/// The binary interface of the library at `path`, whose symbols `find` gives.
+/// The binary interface of the library at `path`, whose symbols `find` looks up.
 fn of_library(find: &dyn Fn(&CStr) -> Option<Address>, path: &str) -> Result<&'static Abi, String> {
     #[cfg(feature = "native")]
     return native::of(find, path);
@@ -251,11 +251,11 @@ fn of_library(find: &dyn Fn(&CStr) -> Option<Address>, path: &str) -> Result<&'s
     })
 }
 
-/// The binary interface of the library that holds `init`, the next definition of `MPI_Init`; none
-/// for one that is not known.
+/// The binary interface of the library that holds `init`, the next definition of `MPI_Init`; none for an
+/// unknown one.
 ///
-/// `find` gives the definition of a symbol in that library. The order matters: Open MPI 6 has a
-/// library with the standard's interface beside which its own symbols exist too.
+/// `find` looks up a symbol in that library. The order matters: in Open MPI 6 the library with the standard's
+/// interface also exposes Open MPI's own symbols.
 pub(crate) fn recognise(find: &dyn Fn(&CStr) -> Option<Address>) -> Option<&'static Abi> {
     if standard::is_here(find) {
         return Some(&standard::ABI);

@@ -1,6 +1,4 @@
-/* What mpi-sys cannot give under the names of the standard: it names an enumerator after the tag of
- * its enum, which is the library's choice, and knows neither casts nor most datatypes.
- * The orders are those of the fields of Abi. */
+/* Constants that mpi-sys cannot provide under their standard names: it names an enumerator after the tag of its enum, which is up to the library, and handles neither casts nor most datatypes. The order is that of the fields of Abi. */
 #include <stddef.h>
 
 #include <mpi.h>
@@ -26,7 +24,7 @@ const int gyan_verbosities[9] = {
     MPI_T_VERBOSITY_MPIDEV_BASIC, MPI_T_VERBOSITY_MPIDEV_DETAIL, MPI_T_VERBOSITY_MPIDEV_ALL,
 };
 
-/* Without MPI_T_BIND_MPI_SESSION, which came with MPI 4 and which libraries of MPI 4 lack. */
+/* Without MPI_T_BIND_MPI_SESSION, which came with MPI 4 but is missing from some MPI 4 libraries. */
 const int gyan_binds[11] = {
     MPI_T_BIND_NO_OBJECT, MPI_T_BIND_MPI_COMM,    MPI_T_BIND_MPI_DATATYPE,
     MPI_T_BIND_MPI_ERRHANDLER, MPI_T_BIND_MPI_FILE, MPI_T_BIND_MPI_GROUP,

@@ -1,7 +1,7 @@
 //! The interface of the one MPI that this libgyan was built with, from its `mpi.h` through mpi-sys.
 //!
-//! Where mpi-sys lacks a constant, or has it under a name of the library's choice, `native.c` gives
-//! it, compiled by the same `mpicc`.
+//! If mpi-sys lacks a constant, or has it under a library-specific name, `native.c` provides it, compiled by
+//! the same `mpicc`.
 
 use std::ffi::{CStr, c_int, c_void};
 use std::mem::{size_of, transmute_copy};
@@ -15,7 +15,7 @@ use super::{Abi, Bind, Constant, FromFortran, TABLES, recognise};
 use crate::mpi::functions::Count;
 use crate::sys::symbols::{self, Address};
 
-/// Stands for a constant that `mpi.h` lacks: no code of MPI is negative and that large.
+/// Stands for a constant that `mpi.h` lacks: no MPI code is such a large negative number.
 pub(super) const ABSENT: c_int = c_int::MIN;
 
 unsafe extern "C" {
@@ -34,10 +34,10 @@ unsafe extern "C" {
 #[repr(transparent)]
 struct Word(*mut c_void);
 
-// SAFETY: nothing is behind it that anyone looks at.
+// SAFETY: the memory behind it is never read.
 unsafe impl Sync for Word {}
 
-// What gyan takes for granted in every MPI.
+// Assumptions of gyan about every MPI.
 const _: () = {
     assert!(size_of::<mpi_sys::MPI_Count>() == size_of::<Count>());
     assert!(size_of::<mpi_sys::MPI_Comm>() == size_of::<mpi_sys::MPI_Win>());
@@ -49,8 +49,8 @@ const _: () = {
     assert!(size_of::<mpi_sys::MPI_T_pvar_session>() == size_of::<*mut c_void>());
 };
 
-/// The constants named, or [`ABSENT`] for each that mpi-sys lacks, with their names: the glob of
-/// the inner scope hides the constants of the outer one.
+/// The named constants, or [`ABSENT`] for each that mpi-sys lacks, with their names: the glob import of the
+/// inner scope hides the constants of the outer one.
 macro_rules! if_there {
     ($list:ident: $($name:ident)*) => {
         $(
@@ -117,12 +117,12 @@ fn first(constants: &[(c_int, &str)]) -> Option<c_int> {
 /// A handle as a machine word.
 fn word<T: Copy>(handle: T) -> Constant {
     Constant::Value(if size_of::<T>() == size_of::<u32>() {
-        // SAFETY: a handle of this size is an int, of which any bits are valid.
+        // SAFETY: a handle of this size is an int, for which any bits are valid.
         let handle = unsafe { transmute_copy::<T, u32>(&handle) };
         handle as usize
     } else {
         const { assert!(size_of::<T>() == size_of::<u32>() || size_of::<T>() == size_of::<usize>()) }
-        // SAFETY: of the size of a machine word, as asserted.
+        // SAFETY: it has the size of a machine word, as asserted.
         unsafe { transmute_copy::<T, usize>(&handle) }
     })
 }
@@ -140,7 +140,8 @@ pub(super) fn table() -> &'static Abi {
     static TABLE: OnceLock<Abi> = OnceLock::new();
     TABLE.get_or_init(|| {
         let mut table = make();
-        // Where Fortran's constants lie is not in mpi.h, but the same for all with an interface.
+        // mpi.h does not say where Fortran's constants are, but that is the same for all libraries with an
+        // interface.
         if let Some(known) = equal_to(&table) {
             table.fortran_in_place = known.fortran_in_place;
         }
@@ -148,7 +149,7 @@ pub(super) fn table() -> &'static Abi {
     })
 }
 
-/// The known table that says what `mpi.h` says.
+/// The known table that agrees with `mpi.h`.
 fn equal_to(native: &Abi) -> Option<&'static Abi> {
     TABLES.into_iter().find(|known| differences(known, native).is_empty())
 }
@@ -168,7 +169,7 @@ fn from_fortran() -> FromFortran {
         comm: function(c"PMPI_Comm_f2c"),
         datatype: function(c"PMPI_Type_f2c"),
         win: function(c"PMPI_Win_f2c"),
-        // Its handle is wider than an INTEGER everywhere.
+        // Its handle is always wider than an INTEGER.
         file: Some(c"PMPI_File_f2c"),
     }
 }
@@ -245,13 +246,13 @@ fn make() -> Abi {
     }
 }
 
-/// The table, when the library at `path`, whose symbols `find` gives, is the MPI that it was made
-/// for, as far as that can be told: one with a table of its own that is another is not.
+/// The table, if the library at `path`, whose symbols `find` looks up, is the MPI that it was made for, as far
+/// as can be told: a library that has a different known table is not.
 pub(super) fn of(
     find: &dyn Fn(&CStr) -> Option<Address>,
     path: &str,
 ) -> Result<&'static Abi, String> {
-    // Inside a static program the linker has brought together what belongs together.
+    // In a static program the linker has already matched them.
     if !cfg!(feature = "static") {
         let built_for = equal_to(table());
         let is_here = recognise(find);
@@ -275,7 +276,7 @@ mod tests {
     use super::super::comparison::constants;
     use super::*;
 
-    /// What not every version of an interface has, by table.
+    /// Constants that not every version of an interface has, by table.
     const NOT_IN_EVERY_VERSION: [(&str, &str); 9] = [
         // Open MPI before 6 is at MPI 3.1.
         ("openmpi", "MPI_T_SOURCE_ORDERED"),

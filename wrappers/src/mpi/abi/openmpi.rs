@@ -1,7 +1,7 @@
-//! The interface of Open MPI and its kin: a handle is the address of a symbol.
+//! The interface of Open MPI and its relatives: a handle is the address of a symbol.
 //!
-//! The predefined objects are copied into the executable, where they are initialised; the library's
-//! own twins stay zero. So a symbol is looked for from the program first ([`super::Library`]).
+//! The predefined objects are copied into the executable, where they are initialised; the library's own twins
+//! stay zero. So symbols are looked up in the program first ([`super::Library`]).
 
 use gyan_results::Datatype;
 

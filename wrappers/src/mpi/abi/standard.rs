@@ -81,8 +81,8 @@ pub(super) const ABI: Abi = Abi {
     ],
 };
 
-/// Whether the library has this interface: libraries with another one have `MPI_Abi_get_version`
-/// too, and say -1.
+/// Whether the library has this interface: libraries with another one also have `MPI_Abi_get_version`, but
+/// answer -1.
 pub(super) fn is_here(find: &dyn Fn(&CStr) -> Option<Address>) -> bool {
     type AbiGetVersion = extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let symbols = [c"PMPI_Abi_get_version", c"MPI_Abi_get_version"];

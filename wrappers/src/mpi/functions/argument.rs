@@ -2,7 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
-/// A choice buffer, or a pointer to anything that gyan only passes on.
+/// A choice buffer, or any pointer that gyan only passes on.
 pub(crate) type Pointer = *mut c_void;
 /// `int`.
 pub(crate) type Int = c_int;
@@ -10,21 +10,21 @@ pub(crate) type Int = c_int;
 pub(crate) type Aint = i64;
 /// `MPI_Offset`.
 pub(crate) type Offset = i64;
-/// A handle that gyan only passes on. As a machine word it is right for libraries whose handles are
-/// pointers and for those whose handles are `int`, of which the upper half is undefined.
+/// A handle that gyan only passes on. A machine word works for libraries whose handles are pointers and for
+/// those whose handles are `int`, whose upper half is undefined.
 pub(crate) type Handle = usize;
 
-/// What becomes of an argument of a large-count function (`MPI_Send_c`) when the library has only
-/// the function for counts that are `int` (`MPI_Send`).
+/// How an argument of a large-count function (`MPI_Send_c`) is converted when the library has only the function
+/// for `int` counts (`MPI_Send`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     /// It stays as it is.
     Same,
-    /// A number that has to fit into an `int`.
+    /// A number that must fit into an `int`.
     Count,
     /// An array of such numbers, one for each process of the (remote) group of `comm`.
     PerRank,
-    /// The same; only at `root`, others may pass anything.
+    /// The same, but only at `root`; other ranks may pass anything.
     PerRankAtRoot,
     /// One for each neighbour that sends to this process.
     PerSource,
@@ -32,13 +32,13 @@ pub(crate) enum Kind {
     PerDestination,
     /// As many as the argument `count` or `ndims` says.
     PerItem,
-    /// A number that is written, and read before where the standard says so.
+    /// A number that is written, and read first if the standard says so.
     OutCount,
-    /// A function with arguments of its own: there is no other form.
+    /// A callback with its own prototype: it cannot be converted.
     Callback,
 }
 
-/// What an argument is called, as far as it says how long another one is, or how long that is needed.
+/// The name of an argument, if it determines the length of another, or how long that is needed.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Name {
     Comm,
@@ -130,7 +130,7 @@ arguments! {
     Request(Handle) Same;
     /// One or more of them that a formula reads.
     Requests(Pointer) Same;
-    /// A string; Fortran passes its length behind the other arguments.
+    /// A string; Fortran passes its length after the other arguments.
     Text(Pointer) Same;
     /// An array of `int` that a formula reads.
     Ints(Pointer) Same;

@@ -1,4 +1,4 @@
-//! MPI 4.1, chapters 16 and 17: what is deprecated or was removed, and libraries still have.
+//! MPI 4.1, chapters 16 and 17: what is deprecated or was removed, but is still in libraries.
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {

@@ -1,24 +1,23 @@
-//! One row for each function of MPI 4.1, by chapter: its name, its names in Fortran, its arguments,
-//! and what else is known of a call. Data only; `entry` turns rows into entry points, `ledger`
-//! counts by [`Function`].
+//! One row for each function of MPI 4.1, by chapter: its name, its Fortran names, its arguments, and other
+//! facts about its calls. Only data; `entry` turns rows into entry points, and `ledger` counts by [`Function`].
 //!
-//! A chapter is a macro that hands its rows to the macro that it is given, so that one list
-//! yields names, numbers, entry points and the matrix of what is wrapped. After the arguments a row can
-//! say in brackets
+//! A chapter is a macro that passes its rows to a given macro, so that one list yields names, numbers, entry
+//! points and the matrix of wrapped functions. After the arguments a row can say in brackets
 //!
-//! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations,
-//!   where a program meets what others did;
-//! - `waits(comm)`: nobody leaves a call before all ranks of the communicator have come (6.13, and what the
-//!   data of such a call depends on);
-//! - what it has to do with receives, and with which of its arguments, see [`Receives`];
+//! - `samples`: variables are sampled at its calls: receives, probes, waits and collective operations, where a
+//!   program sees what others did;
+//! - `waits(comm)`: no rank leaves a call before all ranks of the communicator have entered (6.13, and the data
+//!   dependencies of such a call);
+//! - its role in receiving, and the arguments involved, see [`Receives`];
 //!
 //! and after that
 //!
 //! - `moves formula(...)`: how many bytes a call hands to MPI and to whom, by a function of `bytes`;
-//! - `prepares formula(...)`: the same of the operation that the request at the last place stands for, each time that it
+//! - `prepares formula(...)`: the same for the operation behind the request in the last argument, each time it
 //!   is started;
-//! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file comes or goes, or a request goes;
-//! - `begins comm(...)`: a communicator comes when the request completes;
+//! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file is created or freed, or a request
+//!   is freed;
+//! - `begins comm(...)`: a communicator exists once the request completes;
 //! - `completes one(...)`, `completes many(...)`: a request completes;
 //! - `ends with(...)`: the program is ended, with a code.
 
@@ -51,19 +50,19 @@ pub(crate) use argument::*;
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Function(pub(crate) usize);
 
-/// What the matrix shows of a function.
+/// The row of a function in the matrix.
 #[derive(Clone, Copy)]
 pub(crate) struct Row {
     /// Its name in C.
     pub(crate) name: &'static str,
-    /// Its names in Fortran, in small letters; none for what Fortran has inside `mpi_f08` alone.
+    /// Its names in Fortran, in lower case; none for functions that Fortran has only inside `mpi_f08`.
     #[cfg(test)]
     pub(crate) fortran: &'static [&'static str],
     /// Whether its bytes are counted.
     pub(crate) bytes: bool,
 }
 
-/// Expands the rows of every chapter but the two whose entry points are written by hand.
+/// Expands the rows of every chapter except the two whose entry points are written by hand.
 macro_rules! every_row {
     ($apply:ident) => {
         $crate::mpi::functions::point_to_point::rows! { $apply point_to_point; }
@@ -106,7 +105,7 @@ pub(crate) const CHAPTERS: &[(&str, &[Row])] = &[
     ("Time, addresses, MPI_Pcontrol", values::ROWS),
 ];
 
-/// Whether variables are sampled at calls of a function, by what its row says in brackets.
+/// Whether variables are sampled at calls of a function, according to the brackets of its row.
 macro_rules! samples {
     ([samples $($fact:tt)*]) => {
         true
@@ -117,7 +116,7 @@ macro_rules! samples {
 }
 pub(crate) use samples;
 
-/// What a function has to do with receives, by what its row says in brackets.
+/// A function's role in receiving, according to the brackets of its row.
 macro_rules! receives {
     ($arguments:tt [samples $($fact:tt)*]) => {
         receives! { $arguments [$($fact)*] }
@@ -136,7 +135,8 @@ macro_rules! receives {
 }
 pub(crate) use receives;
 
-/// The place of the communicator on which all ranks wait for each other, by what a row says in brackets.
+/// The argument position of the communicator on which all ranks wait for each other, according to the brackets
+/// of a row.
 macro_rules! waits {
     ($arguments:tt [samples $($fact:tt)*]) => {
         waits! { $arguments [$($fact)*] }
@@ -152,18 +152,18 @@ macro_rules! waits {
 }
 pub(crate) use waits;
 
-/// What a function has to do with receives, by the places of its arguments.
+/// A function's role in receiving, with the positions of its arguments.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Receives {
     /// It posts one.
     Posts(Posted),
     /// It receives a message that was matched before.
     Matched,
-    /// It prepares one, whose request is at the last place, to be started later.
+    /// It prepares one, whose request is the last argument, to be started later.
     Prepares { posted: Posted, request: u8 },
-    /// It starts a request at a place.
+    /// It starts a request at a position.
     Starts { request: u8 },
-    /// It starts as many as the first place says.
+    /// It starts as many requests as the first position says.
     StartsAll { count: u8, requests: u8 },
     /// It frees a request.
     Frees { request: u8 },
@@ -178,13 +178,13 @@ pub(crate) struct Posted {
     pub(crate) status: Option<u8>,
 }
 
-/// What a row can say of receives, with the arguments that it says it of.
+/// The words about receives that a row can use, with their arguments.
 impl Receives {
     pub(crate) const fn posts(source: u8, tag: u8, comm: u8) -> Receives {
         Receives::Posts(Posted { source, tag, comm, status: None })
     }
 
-    // The word of the rows.
+    // The word used in rows.
     #[allow(clippy::self_named_constructors)]
     pub(crate) const fn receives(source: u8, tag: u8, comm: u8, status: u8) -> Receives {
         Receives::Posts(Posted { source, tag, comm, status: Some(status) })
@@ -274,17 +274,17 @@ mod tests {
         assert_eq!(all[LEN - 1].0, Function(LEN - 1));
     }
 
-    /// The matrix of what is wrapped in which language: `BLESS=1` writes it.
+    /// The matrix of what is wrapped in each language: `BLESS=1` writes it.
     #[test]
     fn the_matrix_in_the_documentation_is_that_of_the_table() {
         let mut text = String::from(
-            "# Functions of MPI\n\n\
-             Which functions gyan wraps, so that their calls are counted; generated from the table in\n\
-             `wrappers/src/mpi/functions`. *Fortran*: through `mpif.h`, `use mpi` and `use mpi_f08`. *start*: \
-             seen by the\nC function that every binding calls. The large-count functions (`_c`) have \
-             no names of their own\nin `mpif.h` and `use mpi`; those of `mpi_f08` are seen where the \
-             library calls the C function, as\nMPICH does for the ones with a buffer. *Bytes*: \
-             whether the data that a call hands to MPI is counted.\n",
+            "# Functions of MPI\n\nWhich functions gyan wraps, so that their calls are counted; \
+             generated from the table in\n`wrappers/src/mpi/functions`. *Fortran*: through \
+             `mpif.h`, `use mpi` and `use mpi_f08`. *start*: seen through the\nC function that \
+             every binding calls. The large-count functions (`_c`) have no names of their own\nin \
+             `mpif.h` and `use mpi`; those of `mpi_f08` are seen where the library calls the C \
+             function, as\nMPICH does for the ones with a buffer. *Bytes*: whether the data that a \
+             call hands to MPI is counted.\n",
         );
         for (title, rows) in CHAPTERS {
             writeln!(text, "\n## {title}\n\n| function | C | Fortran | bytes |").unwrap();

@@ -1,4 +1,4 @@
-//! MPI 4.1, chapter 11: start, sessions, end, and processes that meet while they run.
+//! MPI 4.1, chapter 11: start, sessions, end, and processes that connect while they run.
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {

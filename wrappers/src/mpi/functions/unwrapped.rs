@@ -1,6 +1,6 @@
 //! The functions of the standard that are not wrapped, each with the reason. For the matrix.
 
-/// Patterns of names, with what is said about them.
+/// Patterns of names, with the reasons.
 pub(crate) const UNWRAPPED: &[(&str, &str)] = &[
     ("MPI_T_*", "the tool interface: gyan is a user of it, and so may the program be"),
     ("MPI_Get_version", "mpi4py takes whatever defines it in the global scope for the MPI library"),
@@ -13,6 +13,6 @@ pub(crate) const UNWRAPPED: &[(&str, &str)] = &[
     ("MPI_*_FN", "a callback that programs pass by its address, which libraries compare"),
     ("MPI_CONVERSION_*", "a callback that programs pass by its address, which libraries compare"),
     ("MPI_*_fn", "a callback that programs pass by its address, which libraries compare"),
-    ("MPI_Session_set_info", "not of the standard: Open MPI 5 has it"),
+    ("MPI_Session_set_info", "not in the standard: Open MPI 5 has it"),
     ("MPI_Sizeof", "generic in Fortran, without a symbol of its own"),
 ];

@@ -1,5 +1,5 @@
-//! MPI 4.1, sections 5.1.5, 9.6 and 15.2.4: the functions that return something else than an error code, or
-//! take arguments that no row can tell. Their entry points are written by hand in `entry::values`.
+//! MPI 4.1, sections 5.1.5, 9.6 and 15.2.4: the functions that return something other than an error code, or
+//! take arguments that no row can describe. Their entry points are written by hand in `entry::values`.
 
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {

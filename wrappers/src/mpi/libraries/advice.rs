@@ -1,5 +1,5 @@
-//! What would give more than this library gives as it is built and started: one row for each
-//! sentence, and one for each row of [`monitoring`].
+//! What would show more than this library does as built and started: one row per sentence, and one for each row
+//! of [`monitoring`].
 
 #![forbid(unsafe_code)]
 
@@ -11,8 +11,8 @@ struct Row {
     text: &'static str,
 }
 
-const NOTHING: &str = "this MPI library exports no performance variables; the counts of calls are all \
-                       that can be seen of it";
+const NOTHING: &str = "this MPI library exports no performance variables; gyan can only count its \
+    calls";
 
 /// For libraries that export no performance variables.
 const ROWS: &[Row] = &[
@@ -25,7 +25,7 @@ const ROWS: &[Row] = &[
     Row { implementation: Implementation::IntelMpi, text: NOTHING },
 ];
 
-/// The sentences that apply, where the library exports `exported` performance variables.
+/// The sentences that apply if the library exports `exported` performance variables.
 pub(crate) fn advice(
     implementation: Implementation,
     exported: usize,

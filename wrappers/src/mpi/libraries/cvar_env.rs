@@ -1,5 +1,5 @@
-//! How a control variable is set from outside, as data: each library reads an environment variable
-//! of its own for each, and its launcher has an option.
+//! How control variables are set from outside, as data: each library reads an environment variable for each of
+//! them, and its launcher has an option.
 
 #![forbid(unsafe_code)]
 
@@ -9,13 +9,13 @@ struct Rule {
     implementation: Implementation,
     /// The variables that the rule is for.
     name_prefix: &'static str,
-    /// What stands before the name in the environment.
+    /// The prefix of the name in the environment.
     environment_prefix: &'static str,
     /// The launcher's option, before the name.
     launcher_option: &'static str,
-    /// Names that the launcher sets for its own ends, so that they tell nothing about the run.
+    /// Names that the launcher sets for its own purposes, which say nothing about the run.
     launchers_own: &'static [&'static str],
-    /// The control variable that names the files in which others are set, `name = value` a line.
+    /// The control variable that names the files in which others are set, one `name = value` per line.
     files: Option<&'static str>,
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn launcher_option(implementation: Implementation, name: &str) -> Opt
     Some(format!("{}{name} VALUE", rule(implementation, name)?.launcher_option))
 }
 
-/// The control variables that variables of the environment set, of those `names`.
+/// Which of the control variables `names` are set by environment variables.
 pub(crate) fn set_in(implementation: Implementation, names: &[String]) -> Vec<(String, String)> {
     let set = names.iter().filter_map(|name| {
         let rules = RULES.iter().filter(|rule| rule.implementation == implementation);

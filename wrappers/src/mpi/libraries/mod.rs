@@ -1,4 +1,4 @@
-//! What is known of particular MPI libraries? Tables with a reason in each row.
+//! What is known about particular MPI libraries? Tables with a reason in each row.
 //!
 //! Nothing else in gyan names a library in order to treat it differently.
 

@@ -1,5 +1,5 @@
-//! Monitoring that MPI libraries have and leave off: one row for each, with what turns it on, what it
-//! gives and what it costs. `GYAN_ENABLE` names rows.
+//! Monitoring that MPI libraries have but leave off: one row each, with what turns it on, what it provides and
+//! what it costs. `GYAN_ENABLE` names rows.
 
 #![forbid(unsafe_code)]
 
@@ -9,7 +9,7 @@ use crate::mpi::abi::{self, Implementation, Library, Version};
 use crate::mpi::tool::{Mpit, Unread, Why};
 
 pub(crate) struct Row {
-    /// As `GYAN_ENABLE` has it.
+    /// Its name in `GYAN_ENABLE`.
     pub(crate) name: &'static str,
     implementation: Implementation,
     /// The first version that the row is for.
@@ -18,11 +18,11 @@ pub(crate) struct Row {
     until: Option<Version>,
     /// The control variable that turns it on.
     pub(crate) cvar: &'static str,
-    /// Its value then.
+    /// The value that turns it on.
     pub(crate) on: &'static str,
     /// Its value by default.
     off: &'static str,
-    /// What the names of its performance variables begin with.
+    /// The prefix of the names of its performance variables.
     pvars: &'static str,
     when_off: WhenOff,
     gives: &'static str,
@@ -32,7 +32,7 @@ pub(crate) struct Row {
     needs: &'static str,
 }
 
-/// How the performance variables are while the monitoring is off.
+/// The state of the performance variables while the monitoring is off.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum WhenOff {
     /// Gone after `MPI_Init`, with their component.
@@ -41,14 +41,14 @@ enum WhenOff {
     Zero,
 }
 
-/// What a run or a listing shows of a row.
+/// The state of a row in a run or a listing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum State {
     On,
     Off,
     /// The library was built without it.
     Missing,
-    /// Names of variables are missing, so that nothing can be said.
+    /// Names of variables are missing, so the state is not known.
     Unknown,
 }
 
@@ -72,7 +72,7 @@ const ROWS: &[Row] = &[
     Row {
         since: (4, 0, 0),
         until: Some((5, 0, 0)),
-        // The component of point-to-point takes its variables away with it when MPI_Init closes it.
+        // The point-to-point component removes its variables when MPI_Init closes it.
         gives: "messages and bytes to each peer: collective, one-sided (point-to-point from Open \
                 MPI 5 on)",
         costs: "about 30 ns a message, 0.3 s at the start",
@@ -102,8 +102,8 @@ fn rows(implementation: Implementation, version: Version) -> impl Iterator<Item 
     })
 }
 
-/// The rows of `enable`, the names that the user gave, of those that there are for this library; `all` is
-/// whatever there is. Each other name gives a warning.
+/// The rows for this library that `enable`, the names that the user gave, selects; `all` selects every row. Any
+/// other name gives a warning.
 pub(crate) fn wanted(library: &Library, enable: &[String]) -> (Vec<&'static Row>, Vec<String>) {
     let rows: Vec<&Row> = rows(library.implementation, library.version).collect();
     let is_known = |name: &String| name == "all" || rows.iter().any(|row| row.name == name);
@@ -121,13 +121,13 @@ fn unknown_name(name: &str, rows: &[&Row]) -> String {
         );
     }
     format!(
-        "GYAN_ENABLE: {name}: nothing of this name can be turned on in this MPI library; there is {}",
+        "GYAN_ENABLE: {name}: this MPI library has nothing of this name to turn on; it has {}",
         known.join(", ")
     )
 }
 
 impl Row {
-    /// What to say when it was asked for by name and is not there.
+    /// The warning when it was requested by name but is missing.
     pub(crate) fn missing(&self) -> String {
         format!(
             "GYAN_ENABLE: {}: this MPI library is built without it; use {}",
@@ -140,8 +140,8 @@ impl Row {
     }
 }
 
-/// A warning for each row that `enable` names and that is not there: to be asked for after `MPI_Init`, where
-/// some libraries tell it first. Variables whose index is `excluded` are not looked at.
+/// A warning for each row that `enable` names and that is missing. Call after `MPI_Init`, since some libraries
+/// do not tell it before. Variables whose index is `excluded` are not touched.
 pub(crate) fn verify(
     mpit: &Mpit,
     library: &Library,
@@ -162,7 +162,7 @@ pub(crate) fn verify(
         .collect()
 }
 
-/// What a run showed of each row.
+/// The state of each row in a run.
 pub(crate) fn states(
     implementation: Implementation,
     version: Version,
@@ -200,7 +200,7 @@ fn is_zero(values: Option<&Values>) -> bool {
     }
 }
 
-/// What a sentence of advice says of a row.
+/// A sentence of advice for a row.
 pub(crate) fn advice(row: &Row, state: State) -> Option<String> {
     let Row { name, gives, needs, .. } = row;
     match state {
@@ -210,7 +210,7 @@ pub(crate) fn advice(row: &Row, state: State) -> Option<String> {
     }
 }
 
-/// What a listing after `MPI_Init` tells of each row.
+/// The entry of each row in a listing after `MPI_Init`.
 pub(crate) fn switches(library: &Library, cvars: &[Cvar], pvars: &[PvarInfo]) -> Vec<Switch> {
     let switch = |row: &'static Row| {
         let cvar = cvars.iter().find(|cvar| cvar.name.as_deref() == Some(row.cvar));

@@ -1,5 +1,5 @@
-//! What MPI libraries get wrong, as data: one row for each, with its reason. Nowhere else is there
-//! a case for one library.
+//! What MPI libraries get wrong, as data: one row per quirk, with its reason. There are no special cases for a
+//! library anywhere else.
 
 #![forbid(unsafe_code)]
 
@@ -9,16 +9,16 @@ use wildmatch::WildMatch;
 use crate::mpi::abi::{self, Implementation, Library, Version};
 use crate::mpi::tool::Variable;
 
-/// What is to be done about a variable.
+/// What to do about a variable.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Remedy {
     /// Never allocate a handle.
     Skip,
-    /// Allocate a handle in a forked copy alone, which may die of it.
+    /// Allocate a handle only in a forked copy, which may die of it.
     Deadly,
     /// Never bind to an intercommunicator.
     NotOnIntercommunicators,
-    /// Bind to `MPI_COMM_WORLD` alone.
+    /// Bind only to `MPI_COMM_WORLD`.
     WorldOnly,
     /// Never stop what was started.
     NeverStop,
@@ -30,7 +30,7 @@ pub(crate) enum Remedy {
     StopToRead,
     /// Read, with the reason as a note.
     Doubtful,
-    /// A control variable: read before `MPI_Init` alone.
+    /// A control variable: read only before `MPI_Init`.
     ReadBeforeInitOnly,
 }
 
@@ -55,8 +55,7 @@ const fn open_mpi(name: &'static str, remedy: Remedy, reason: &'static str) -> Q
     Quirk { implementation, since: ANY, until: None, name, remedy, reason }
 }
 
-/// Later rows add to earlier ones; where two say which class a variable behaves as, the first
-/// counts.
+/// Later rows add to earlier ones; if two say which class a variable behaves as, the first counts.
 const QUIRKS: &[Quirk] = &[
     open_mpi(
         "pml_monitoring_flush",
@@ -73,7 +72,7 @@ const QUIRKS: &[Quirk] = &[
         Remedy::NotOnIntercommunicators,
         "reads beyond the end of the remote group",
     ),
-    open_mpi("*_monitoring_*", Remedy::WorldOnly, "answers for MPI_COMM_WORLD alone"),
+    open_mpi("*_monitoring_*", Remedy::WorldOnly, "answers for MPI_COMM_WORLD only"),
     open_mpi(
         "*_monitoring_*",
         Remedy::NeverStop,
@@ -115,7 +114,7 @@ const QUIRKS: &[Quirk] = &[
     open_mpi("*_ofi_verbose", Remedy::ReadBeforeInitOnly, GONE_WITH_ITS_COMPONENT),
 ];
 
-/// What is known about one variable of one library.
+/// The quirks of one variable of one library.
 pub(crate) struct Known(Vec<&'static Quirk>);
 
 /// The rows that apply to `variable`.
@@ -123,14 +122,14 @@ pub(crate) fn known(library: &Library, variable: &Variable) -> Known {
     Known(rows(library.implementation, library.version, &variable.name).collect())
 }
 
-/// Whether a session of MPI leaves the process at the thread level that MPI_T was initialised with. Open MPI does, where
-/// `MPI_Init` sets its own; and 5.0.11 dies of `MPI_THREAD_MULTIPLE` in `MPI_Session_finalize` on a host with two
-/// networks, with any tool that asks for it.
+/// Whether an MPI session keeps the process at the thread level that MPI_T was initialised with. In Open MPI it
+/// does, whereas `MPI_Init` sets its own. Open MPI 5.0.11 then dies of `MPI_THREAD_MULTIPLE` in
+/// `MPI_Session_finalize` on a host with two networks, with any tool that asks for that level.
 pub(crate) fn session_keeps_level(implementation: Implementation) -> bool {
     implementation == Implementation::OpenMpi
 }
 
-/// Why control variable `name` is not to be read after `MPI_Init`; none when it may be.
+/// Why control variable `name` must not be read after `MPI_Init`; none when it may be.
 pub(crate) fn deadly_after_init(library: &Library, name: &str) -> Option<&'static str> {
     rows(library.implementation, library.version, name)
         .find(|quirk| quirk.remedy == Remedy::ReadBeforeInitOnly)
@@ -154,7 +153,7 @@ impl Known {
         self.0.iter().any(|quirk| quirk.remedy == remedy)
     }
 
-    /// Why the variable is not to be touched; none when it may be.
+    /// Why the variable must not be touched; none when it may be.
     pub(crate) fn reason_to_skip(&self, in_fork: bool) -> Option<&'static str> {
         let deadly = |quirk: &&&Quirk| match quirk.remedy {
             Remedy::Skip => true,
@@ -164,22 +163,22 @@ impl Known {
         self.0.iter().find(deadly).map(|quirk| quirk.reason)
     }
 
-    /// Whether it can be read while it runs, without harm to what is read later.
+    /// Whether it can be read while it runs without affecting later readings.
     pub(crate) fn may_be_read_in_between(&self) -> bool {
         !self.says(Remedy::ReadAtEndOnly) && !self.says(Remedy::StopToRead)
     }
 
-    /// The class that a variable of `class` really behaves as; none when it is its own.
+    /// The class that a variable of `class` really behaves as; none when that is the same.
     pub(crate) fn behaves_as(&self, class: Class) -> Option<Class> {
         let known = self.0.iter().find_map(|quirk| match quirk.remedy {
             Remedy::BehavesAs(class) => Some(class),
             _ => None,
         });
-        // Between two classes that accumulate there is nothing to correct.
+        // If both classes accumulate, there is nothing to correct.
         known.filter(|known| *known != class && !(known.accumulates() && class.accumulates()))
     }
 
-    /// The class that decides what is done with a variable of `class`.
+    /// The class that decides how a variable of `class` is treated.
     pub(crate) fn effective(&self, class: Class) -> Class {
         self.behaves_as(class).unwrap_or(class)
     }
@@ -194,27 +193,27 @@ impl Known {
     }
 }
 
-/// Whether gyan gives its reference to `MPI_T` back, before `MPI_Finalize`.
+/// Whether gyan releases its reference to `MPI_T` before `MPI_Finalize`.
 ///
-/// Open MPI crashes when that comes after `MPI_Finalize` and leaves files behind when it never
-/// comes. MPICH frees control variables that collectives still use when it comes before; an
-/// unknown library is treated like it.
+/// Open MPI crashes if that happens after `MPI_Finalize`, and leaves files behind if it never happens. MPICH
+/// frees control variables that collectives still use if it happens before; an unknown library is treated like
+/// MPICH.
 pub(crate) fn drops_mpit(implementation: Implementation) -> bool {
     implementation == Implementation::OpenMpi
 }
 
-/// What is wrong with the events of a library.
+/// A quirk of the events of a library.
 struct EventQuirk {
     implementation: Implementation,
-    /// Name of the binary interface; none for every one.
+    /// Name of the binary interface; none for all.
     abi: Option<&'static str>,
     /// Pattern of the name; none for all events.
     name: Option<&'static str>,
     reason: &'static str,
 }
 
-const LEVELS_OF_THE_STANDARD: &str = "the library takes the levels of callbacks that MPI 5.0 defines for \
-                                      places in a table that they are beyond";
+const LEVELS_OF_THE_STANDARD: &str = "the library uses the callback levels that MPI 5.0 defines as \
+    indices of a table that is too short for them";
 
 const EVENT_QUIRKS: &[EventQuirk] = &[
     EventQuirk {
@@ -224,7 +223,7 @@ const EVENT_QUIRKS: &[EventQuirk] = &[
         reason: LEVELS_OF_THE_STANDARD,
     },
     EventQuirk {
-        // Made from MPICH.
+        // Derived from MPICH.
         implementation: Implementation::IntelMpi,
         abi: Some("standard"),
         name: None,
@@ -233,13 +232,13 @@ const EVENT_QUIRKS: &[EventQuirk] = &[
     EventQuirk {
         implementation: Implementation::Mpich,
         abi: None,
-        // Raised with the data of a request that is not there.
+        // Raised with the data of a request that does not exist.
         name: Some("unexp_message_dequeued"),
         reason: "the library dies when it is asked which message left",
     },
 ];
 
-/// Why no event is to be registered in a library with the binary interface `abi`; none when they may be.
+/// Why no event may be registered in a library with the binary interface `abi`; none when they may be.
 pub(crate) fn reason_to_skip_events(
     implementation: Implementation,
     abi: &str,
@@ -252,7 +251,7 @@ pub(crate) fn reason_to_skip_events(
     EVENT_QUIRKS.iter().find(is_here).map(|quirk| quirk.reason)
 }
 
-/// Why the data of event `name` is not to be read; none when it may be.
+/// Why the data of event `name` must not be read; none when it may be.
 pub(crate) fn reason_not_to_read_event(
     implementation: Implementation,
     name: &str,
@@ -264,22 +263,22 @@ pub(crate) fn reason_not_to_read_event(
     EVENT_QUIRKS.iter().find(is_this).map(|quirk| quirk.reason)
 }
 
-/// A variable of the environment that the library itself changes in `MPI_Init`. `MPI_T` makes it
-/// read the environment earlier, and stay with what it read.
+/// An environment variable that the library itself changes in `MPI_Init`. `MPI_T` makes it read the environment
+/// earlier, and it then keeps that value.
 struct EarlyReading {
     implementation: Implementation,
     /// The first version that does not.
     until: Version,
     name: &'static str,
-    /// The value that is changed, when this other variable is there.
+    /// The value that is changed, if this other variable exists.
     from: &'static str,
     along_with: &'static str,
     to: &'static str,
 }
 
 const EARLY_READINGS: &[EarlyReading] = &[
-    // The environment of a process that started without a launcher, which its spawned children
-    // inherit: they would not find their daemon and die in MPI_Init.
+    // The environment of a process that started without a launcher. Its spawned children inherit it; they would
+    // not find their daemon and would die in MPI_Init.
     EarlyReading {
         implementation: Implementation::OpenMpi,
         until: (5, 0, 0),
@@ -290,8 +289,8 @@ const EARLY_READINGS: &[EarlyReading] = &[
     },
 ];
 
-/// What to set before `MPI_T` is initialised, as the library would in `MPI_Init`. `lookup` gives a
-/// variable of the environment.
+/// What to set before `MPI_T` is initialised, as the library would do in `MPI_Init`. `lookup` reads an
+/// environment variable.
 pub(crate) fn settings_before_mpit(
     implementation: Implementation,
     version: Version,

@@ -1,4 +1,4 @@
-//! Which loaded libraries and components move messages, and what is each of them?
+//! Which loaded libraries and components move messages, and what does each of them do?
 
 #![forbid(unsafe_code)]
 
@@ -9,8 +9,7 @@ use gyan_results::Transport;
 
 use crate::sys::elf_objects;
 
-/// The name of a file without `lib` and `.so`, where `*` is anything, and what it is. The first that matches
-/// counts.
+/// File names without `lib` and `.so`, where `*` is anything, and what they are. The first match counts.
 const ROWS: &[(&str, &str)] = &[
     ("mca_pml_ob1", "Open MPI's own matching, over BTLs"),
     ("mca_pml_cm", "matching by the network library, over an MTL"),
@@ -79,7 +78,7 @@ pub(crate) fn loaded() -> Vec<Transport> {
 fn transport(file: &str) -> Option<Transport> {
     let name = Path::new(file).file_name()?.to_str()?;
     let (name, _) = name.split_once(".so")?;
-    // Wheels have a hash in the names of the libraries that they bring: `libucp-5e6b4b2a.so.0`.
+    // Python wheels add a hash to the names of their libraries: `libucp-5e6b4b2a.so.0`.
     let name = name.strip_prefix("lib").unwrap_or(name);
     let name = match name.rsplit_once('-') {
         Some((name, hash))
@@ -120,7 +119,7 @@ mod tests {
         }
     }
 
-    /// The first that matches counts, so a row after a wider one would say nothing.
+    /// The first match counts, so a row after a more general one would have no effect.
     #[test]
     fn no_row_is_hidden_by_one_before_it() {
         for (at, (pattern, what)) in ROWS.iter().enumerate() {

@@ -45,7 +45,7 @@ pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
     Err(Failure { call, error })
 }
 
-/// What a function that counts something says, as far as it can be true.
+/// The result of a counting function, if it is plausible.
 pub(super) fn number(
     call: impl FnOnce(*mut c_int) -> Result<(), Failure>,
 ) -> Result<usize, Failure> {
@@ -54,8 +54,8 @@ pub(super) fn number(
     Ok(number_of(number))
 }
 
-/// So many things of a kind, when a library claims `number`: more than [`NUMBER_AT_MOST`] are not
-/// asked for.
+/// The number of things of a kind, when a library claims `number`: more than [`NUMBER_AT_MOST`] are not asked
+/// for.
 pub(super) fn number_of(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(0).min(NUMBER_AT_MOST)
 }
@@ -64,7 +64,7 @@ macro_rules! functions {
     ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
         $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
 
-        /// The functions that the library has.
+        /// The functions of the library.
         pub(crate) struct Api {
             abi: &'static Abi,
             events: Option<EventApi>,
@@ -139,7 +139,7 @@ functions! {
     );
 }
 
-/// What `MPI_T_pvar_get_info` says, in the library's own constants.
+/// The answer of `MPI_T_pvar_get_info`, in the library's own constants.
 #[derive(Default)]
 pub(crate) struct PvarInfo {
     pub(crate) name: String,
@@ -152,9 +152,9 @@ pub(crate) struct PvarInfo {
     pub(crate) atomic: bool,
 }
 
-/// The text that a function gives in a buffer of the caller's. One that fills the buffer may have
-/// been cut, which cannot be told from the length that comes back, so then the length is asked for. One
-/// that is longer than [`TEXT_AT_MOST`] is cut there.
+/// The text that a function writes to the caller's buffer. A text that fills the buffer may have been cut,
+/// which the returned length does not reveal, so then the length is queried. A text longer than
+/// [`TEXT_AT_MOST`] is cut there.
 pub(super) fn sized_text(
     mut call: impl FnMut(*mut c_char, *mut c_int) -> Result<(), Failure>,
 ) -> Result<String, Failure> {
@@ -193,9 +193,9 @@ pub(super) fn index_of(index: usize) -> c_int {
     c_int::try_from(index).unwrap_or(c_int::MAX)
 }
 
-/// More elements than that no variable has.
+/// No variable has more elements than this.
 pub(super) const COUNT_AT_MOST: c_int = 1 << 24;
-/// More variables, categories or members of one no library has.
+/// No library has more variables, categories, or members of one.
 const NUMBER_AT_MOST: usize = 1 << 20;
 /// Longer than any name or description.
 const TEXT_AT_MOST: usize = 1 << 20;
@@ -216,14 +216,14 @@ impl Api {
         unsafe { ask(self.abi, call, about, function, arguments) }
     }
 
-    /// What tells of events; libraries before MPI 4.0 have none.
+    /// The functions for events; libraries before MPI 4.0 have none.
     pub(crate) fn events(&self) -> Result<&EventApi, Failure> {
         let lacking = || Failure { call: "MPI_T events", error: "not in this library".into() };
         self.events.as_ref().ok_or_else(lacking)
     }
 
     pub(super) fn init_thread(&self, level: c_int) -> Result<(), Failure> {
-        // Open MPI does not write it in a nested call, so it has a value before.
+        // Open MPI does not write it in a nested call, so it is initialised.
         let mut provided = level;
         let (call, about) = ("MPI_T_init_thread", About::Interface);
         // SAFETY: `provided` can be written.
@@ -242,21 +242,20 @@ impl Api {
         number(|n| unsafe { self.ask(call, about, self.t_pvar_get_num, (n,)) })
     }
 
-    /// What the library says about variable `index`, which is below the current number: beyond it
-    /// some libraries crash. The description is left out, see
-    /// [`pvar_description`](Self::pvar_description).
+    /// What the library says about variable `index`, which must be below the current number: beyond it some
+    /// libraries crash. Without the description, see [`pvar_description`](Self::pvar_description).
     pub(crate) fn pvar_get_info(&self, index: usize) -> Result<PvarInfo, Failure> {
         const CALL: &str = "MPI_T_pvar_get_info";
         let about = About::Pvar(index, None);
         let index = index_of(index);
         let null = ptr::null_mut::<c_int>();
         let mut info = PvarInfo::default();
-        // A word: libraries whose handles are ints write the lower half of it.
+        // A word: libraries with int handles write its lower half.
         let mut datatype: u64 = 0;
         let (mut readonly, mut continuous, mut atomic): (c_int, c_int, c_int) = (0, 0, 0);
         info.name = sized_text(|name, length| {
-            // SAFETY: every pointer is to a variable of its type or null, which stands for
-            // nothing wanted (MPI 4.1, 15.3.3), and `length` is that of `name`.
+            // SAFETY: every pointer is to a variable of its type, or null if the value is not wanted (MPI 4.1,
+            // 15.3.3), and `length` is that of `name`.
             unsafe {
                 self.ask(
                     CALL,
@@ -321,8 +320,8 @@ impl Api {
         let mut count: c_int = 1;
         let index = index_of(index);
         let arguments = (session, index, object, &raw mut handle, &raw mut count);
-        // On an error the handle is not to be looked at, even when it was written.
-        // SAFETY: the caller's promise; `handle` and `count` can be written.
+        // After an error the handle must not be used, even if it was written. SAFETY: the caller's
+        // promise; `handle` and `count` can be written.
         unsafe { self.ask(call, about, self.t_pvar_handle_alloc, arguments) }?;
         Ok((handle, usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0)))
     }
@@ -381,17 +380,17 @@ mod tests {
 
     use super::*;
 
-    /// What becomes of `text` when the library says that it has `claimed` bytes, and the largest buffer
-    /// that the library was given for it.
+    /// What happens to `text` when the library says that it has `claimed` bytes, and the largest buffer that
+    /// the library was given.
     fn claimed(text: &[u8], claimed: c_int) -> (String, c_int) {
         let mut largest = 0;
         let got = sized_text(|to, length| {
-            // SAFETY: `sized_text` gives the address of a length.
+            // SAFETY: `sized_text` passes the address of a length.
             let length = unsafe { &mut *length };
             largest = largest.max(*length);
             if !to.is_null() {
                 let room = usize::try_from(*length).unwrap_or(0);
-                // SAFETY: `sized_text` gives a buffer of so many bytes, all 0.
+                // SAFETY: `sized_text` passes a buffer of this many bytes, all 0.
                 let buffer = unsafe { slice::from_raw_parts_mut(to.cast::<u8>(), room) };
                 let copied = text.len().min(room - 1);
                 buffer[..copied].copy_from_slice(&text[..copied]);
@@ -419,7 +418,7 @@ mod tests {
     fn a_number_that_no_library_can_mean_is_not_believed() {
         let claimed = |claimed| {
             let write = |number: *mut c_int| {
-                // SAFETY: `number` gives the address of an int.
+                // SAFETY: `number` passes the address of an int.
                 unsafe { number.write(claimed) };
                 Ok(())
             };

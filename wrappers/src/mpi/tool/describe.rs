@@ -12,7 +12,7 @@ use super::api::{
 use super::handle::Lent;
 use crate::sys::guard::About;
 
-/// What `MPI_T_cvar_get_info` says, in the library's own constants.
+/// The answer of `MPI_T_cvar_get_info`, in the library's own constants.
 #[derive(Default)]
 pub(crate) struct CvarInfo {
     pub(crate) name: String,
@@ -28,7 +28,7 @@ pub(crate) struct CvarInfo {
 #[derive(Clone, Copy)]
 pub(crate) struct Enumeration(Raw);
 
-/// A category: its own words and the indices of what is in it.
+/// A category: its name and description, and the indices of its members.
 pub(crate) struct Category {
     pub(crate) name: String,
     pub(crate) description: String,
@@ -61,7 +61,7 @@ impl Api {
         number(|n| unsafe { self.ask(call, about, self.t_category_get_num, (n,)) })
     }
 
-    /// The name alone of control variable `index`, which is below the current number.
+    /// Only the name of control variable `index`, which is below the current number.
     pub(crate) fn cvar_name(&self, index: usize) -> Result<String, Failure> {
         let about = About::Cvar(index, None);
         let null = ptr::null_mut::<c_int>();
@@ -93,7 +93,7 @@ impl Api {
     pub(crate) fn cvar_get_info(&self, index: usize) -> Result<CvarInfo, Failure> {
         const CALL: &str = "MPI_T_cvar_get_info";
         let mut info = CvarInfo { name: self.cvar_name(index)?, ..CvarInfo::default() };
-        // A word: libraries whose handles are ints write the lower half of it.
+        // A word: libraries with int handles write its lower half.
         let mut datatype: u64 = 0;
         let name = info.name.clone();
         let about = About::Cvar(index, Some(&name));
@@ -196,8 +196,8 @@ impl Api {
         (0..items).map(item).collect()
     }
 
-    /// A handle on control variable `index`, which was enumerated just before, bound to the
-    /// communicator `object` where it binds to one.
+    /// A handle on control variable `index`, which was enumerated just before, bound to the communicator
+    /// `object` if it binds to one.
     pub(crate) fn cvar_handle(
         &self,
         index: usize,
@@ -221,14 +221,14 @@ impl Api {
         Ok(CvarHandle { raw, index, _object: object, count })
     }
 
-    /// The bytes of every element; of a text those before its first NUL, which may be more than its
-    /// number of elements says.
+    /// The bytes of every element; for a text, those before its first NUL, which may be more than its number of
+    /// elements.
     pub(crate) fn cvar_read(
         &self,
         handle: &CvarHandle,
         datatype: Datatype,
     ) -> Result<Vec<u8>, Failure> {
-        // Open MPI copies texts without asking how long they are: far more than any that was seen.
+        // Open MPI copies texts without checking their length, so the buffer is far larger than any text seen.
         const BYTES_OF_TEXT: usize = 64 * 1024;
         const WORDS_TO_SPARE: usize = 8;
         let is_text = datatype == Datatype::Char;
@@ -247,7 +247,7 @@ impl Api {
 
     /// Writes every element.
     pub(crate) fn cvar_write(&self, handle: &CvarHandle, bytes: &[u8]) -> Result<(), Failure> {
-        // Aligned, and longer than what any datatype takes for as many elements.
+        // Aligned, and large enough for this many elements of any datatype.
         let mut words = vec![0_u64; bytes.len() / 8 + handle.count.max(1) + 1];
         for (word, bytes) in words.iter_mut().zip(bytes.chunks(8)) {
             let mut whole = [0; 8];
@@ -262,7 +262,7 @@ impl Api {
         unsafe { self.ask("MPI_T_cvar_write", about, self.t_cvar_write, arguments) }
     }
 
-    /// Gives a handle back.
+    /// Frees a handle.
     pub(crate) fn cvar_free(&self, mut handle: CvarHandle) {
         let (call, about) = ("MPI_T_cvar_handle_free", About::Cvar(handle.index, None));
         // SAFETY: the handle was allocated and is gone.
@@ -310,7 +310,7 @@ impl Api {
         let members = |call: &'static str,
                        get: unsafe extern "C" fn(c_int, c_int, *mut c_int) -> c_int,
                        number: c_int| {
-            // What the library does not write is no index.
+            // Entries that the library does not write are not indices.
             let mut indices: Vec<c_int> = vec![-1; number_of(number)];
             let arguments = (index, index_of(indices.len()), indices.as_mut_ptr());
             // SAFETY: there is room for as many indices as are asked for.

@@ -12,7 +12,7 @@ use crate::sys::guard::{self, About};
 use crate::sys::peek::word;
 use crate::sys::symbols::Address;
 
-/// The functions of MPI 4.0 that tell what events there are.
+/// The functions of MPI 4.0 that list events.
 pub(crate) struct EventApi {
     abi: &'static Abi,
     event_get_num: GetNum,
@@ -21,7 +21,7 @@ pub(crate) struct EventApi {
     source_get_info: SourceGetInfo,
 }
 
-/// What `MPI_T_event_get_info` says, in the library's own constants.
+/// The answer of `MPI_T_event_get_info`, in the library's own constants.
 pub(crate) struct EventInfo {
     pub(crate) name: String,
     pub(crate) description: String,
@@ -30,14 +30,14 @@ pub(crate) struct EventInfo {
     pub(crate) elements: usize,
 }
 
-/// What `MPI_T_source_get_info` says.
+/// The answer of `MPI_T_source_get_info`.
 #[derive(Default)]
 pub(crate) struct SourceInfo {
     pub(crate) name: String,
     pub(crate) description: String,
     pub(crate) ordering: c_int,
     pub(crate) ticks_per_second: i64,
-    /// The time behind which its clock begins again.
+    /// The time after which its clock starts again.
     pub(crate) max_ticks: i64,
 }
 
@@ -131,8 +131,8 @@ impl EventApi {
             let (name, name_length) = one.text(name, name_length);
             let (description, description_length) = other.text(description, description_length);
             let mut enumeration: Raw = ptr::null_mut();
-            // SAFETY: every pointer is to a variable of its type or null; with no room for
-            // elements only their number is given (MPI 4.1, 15.3.8).
+            // SAFETY: every pointer is to a variable of its type or null; without room for elements only their
+            // number is returned (MPI 4.1, 15.3.8).
             unsafe {
                 self.ask(
                     "MPI_T_event_get_info",
@@ -161,15 +161,15 @@ impl EventApi {
         Ok(EventInfo { name, description, verbosity, bind, elements })
     }
 
-    /// The datatypes of the first `elements` of event type `index`, which has as many; none for one that
-    /// `MPI_T` does not allow.
+    /// The datatypes of the first `elements` elements of event type `index`, which has that many; none for one
+    /// that `MPI_T` does not allow.
     pub(crate) fn datatypes(
         &self,
         library: &Library,
         index: usize,
         elements: usize,
     ) -> Result<Vec<Option<Datatype>>, Failure> {
-        // Words: libraries whose handles are ints fill the first half of them.
+        // Words: libraries with int handles fill only the first half of the array.
         let mut handles: Vec<usize> = vec![0; elements];
         let mut displacements: Vec<isize> = vec![0; elements];
         let mut room = index_of(elements);
@@ -203,7 +203,7 @@ impl EventApi {
         }?;
         let at = handles.as_ptr() as usize;
         let datatypes = (0..elements).map(|element| {
-            // SAFETY: the array has room for so many words, which are handles or 0.
+            // SAFETY: the array has room for this many words, which are handles or 0.
             let handle = unsafe { word(at, self.abi.handle_bytes, element) };
             library.datatype(handle)
         });
@@ -244,7 +244,7 @@ impl EventApi {
     }
 }
 
-/// Where a function that tells of an event or a source writes what is not wanted: MPICH takes null for
+/// Scratch space for unwanted results of functions that describe an event or a source: MPICH accepts null for
 /// few of the pointers. No room for any text.
 #[derive(Default)]
 struct Unwanted {

@@ -1,8 +1,8 @@
-//! Events of `MPI_T` made safe: sources, event types, and registrations whose callbacks tell a listener
+//! Events of `MPI_T` made safe: sources, event types, and registrations whose callbacks notify a listener
 //! (MPI 4.1, 15.3.8). Raw pointers end here.
 //!
 //! A listener lives as long as the process: a library may call back while a registration is being freed,
-//! and from any thread, so nothing that a callback touches is ever given back.
+//! and from any thread, so nothing that a callback touches is ever freed.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -17,12 +17,12 @@ use crate::mpi::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
 use crate::sys::guard::{self, About};
 use crate::sys::symbols::Address;
 
-/// What is told of the instances of an event. Called by the library from any thread and any context: it
-/// must neither allocate nor wait nor panic, and call nothing of MPI but what [`Instance`] offers.
+/// Receives the instances of an event. Called by the library from any thread and any context: it must not
+/// allocate, wait or panic, and may call only the MPI functions that [`Instance`] offers.
 pub(crate) trait Listener: Sync + 'static {
     /// The event has occurred.
     fn happened(&self, instance: &Instance);
-    /// So many instances were lost since the last one.
+    /// This many instances were lost since the last one.
     fn lost(&self, number: u64);
     /// The library will never call back again for the registration.
     fn is_free(&self);
@@ -41,7 +41,7 @@ pub(crate) struct Element {
     pub(crate) datatype: Datatype,
 }
 
-/// What the library says of an event type.
+/// The library's description of an event type.
 #[derive(Clone, Debug)]
 pub(crate) struct EventType {
     pub(crate) index: usize,
@@ -58,7 +58,7 @@ pub(crate) struct Registration {
     _object: Lent,
     /// Index of the event type.
     index: usize,
-    /// The levels that the library took the callback for.
+    /// The levels for which the library accepted the callback.
     levels: [bool; CALLBACK_SAFETIES.len()],
 }
 
@@ -66,7 +66,7 @@ pub(crate) struct Registration {
 // is not tied to the thread that made it.
 unsafe impl Send for Registration {}
 
-/// `MPI_T_event_cb_function`; the level is an enum of C, which is an int.
+/// `MPI_T_event_cb_function`; the level is a C enum, which is an int.
 type Callback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
 /// `MPI_T_event_dropped_cb_function`.
 type DroppedCallback = unsafe extern "C" fn(i64, Raw, c_int, c_int, *mut c_void);
@@ -77,7 +77,7 @@ macro_rules! functions {
     ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
         $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
 
-        /// The functions of MPI 4.0 for registrations, with what tells of events and sources.
+        /// The functions of MPI 4.0 for registrations, and those that describe events and sources.
         pub(crate) struct EventFunctions {
             abi: &'static Abi,
             info_null: usize,
@@ -94,8 +94,8 @@ macro_rules! functions {
                     told: EventApi::find(library)?,
                     $($field: {
                         let address = library.function($name)?;
-                        // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3.8); handles of
-                        // MPI_T are pointers in every library, an MPI_Info travels as a word.
+                        // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3.8); handles of MPI_T are
+                        // pointers in every library, and an MPI_Info travels as a word.
                         unsafe { mem::transmute::<Address, $type>(address) }
                     },)*
                 })
@@ -121,11 +121,11 @@ functions! {
     source_get_timestamp: SourceGetTimestamp = c"PMPI_T_source_get_timestamp"(c_int, *mut i64);
 }
 
-/// The functions, as a callback finds them: it is given nothing but its listener.
+/// The functions, in a static for callbacks, which get only their listener.
 static FUNCTIONS: std::sync::OnceLock<EventFunctions> = std::sync::OnceLock::new();
 
 impl EventFunctions {
-    /// Those of `library`, for the rest of the process; none when it lacks one.
+    /// Those of `library`, for the rest of the process's life; none when it lacks one.
     pub(crate) fn of(library: &Library) -> Option<&'static EventFunctions> {
         if let Some(known) = FUNCTIONS.get() {
             return Some(known);
@@ -152,9 +152,8 @@ impl EventFunctions {
         asked.ok().map(|()| time)
     }
 
-    /// Lets `listener` be told of event type `index`, which is below the current number: of the object
-    /// with the handle `object`, which is of the kind that it binds to; none for one that binds to
-    /// nothing.
+    /// Registers `listener` for event type `index`, which is below the current number: for the object with the
+    /// handle `object`, which is of the kind that it binds to; none for an event that binds to nothing.
     pub(crate) fn register<L: Listener>(
         &self,
         index: usize,
@@ -171,15 +170,15 @@ impl EventFunctions {
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let mut registration = Registration { raw, _object: object, index, levels: [false; 4] };
         let mut refused = None;
-        // The callback is fit for the highest level, so for every one, and is registered for each: MPICH
-        // takes the callback of the lowest level that is enough for the instance, the development version
-        // of Open MPI that of the highest level that the instance needs. Either takes one of them.
+        // The callback is safe at the highest level, so at all levels, and is registered for each: MPICH calls
+        // that of the lowest sufficient level for the instance, the development version of Open MPI that of the
+        // highest level that the instance needs. Each calls exactly one.
         for (taken, level) in registration.levels.iter_mut().zip(self.abi.callback_safeties) {
             let call = "MPI_T_event_register_callback";
             let callback = happened::<L> as Callback as *const c_void;
             let arguments = (raw, level, self.info_null, user_data, callback);
-            // SAFETY: the registration is alive, the listener lives for ever, and the callback takes it for
-            // what it is.
+            // SAFETY: the registration is alive, the listener lives forever, and the callback casts it to its
+            // real type.
             match unsafe { self.told.ask(call, about, self.register_callback, arguments) } {
                 Ok(()) => *taken = true,
                 Err(failure) => refused = Some(failure),
@@ -191,7 +190,7 @@ impl EventFunctions {
             self.free(registration, listener);
             return Err(failure);
         }
-        // Without it the instances that are lost are not known; those that are not are counted all the same.
+        // Without it lost instances are not known; the others are still counted.
         let call = "MPI_T_event_set_dropped_handler";
         let arguments = (raw, dropped::<L> as DroppedCallback as *const c_void);
         // SAFETY: the registration is alive.
@@ -199,14 +198,14 @@ impl EventFunctions {
         Ok(registration)
     }
 
-    /// Ends a registration, while its object is still alive. The listener is told when it is not called
-    /// any more.
+    /// Ends a registration, while its object is still alive. The listener is notified when no more calls can
+    /// come.
     pub(crate) fn free<L: Listener>(&self, registration: Registration, listener: &'static L) {
         let Registration { raw, index, _object, .. } = registration;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
         let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);
-        // SAFETY: the registration is alive and used for the last time; the listener lives for ever.
+        // SAFETY: the registration is alive and used for the last time; the listener lives forever.
         _ = unsafe { self.told.ask(call, about, self.handle_free, arguments) };
     }
 }
@@ -237,9 +236,9 @@ impl Instance<'_> {
         if code == 0 { usize::try_from(source).ok() } else { None }
     }
 
-    /// The value of an element, as far as it fits; of an integer type.
+    /// The value of an element of integer type, if it fits.
     pub(crate) fn read(&self, element: Element) -> Option<i64> {
-        // Larger than any datatype: what an element is comes from the library.
+        // Larger than any datatype: the library decides the type of an element.
         let mut bytes = [0_u8; 32];
         // SAFETY: the instance is alive, and there is room for every datatype.
         let code =
@@ -273,7 +272,7 @@ unsafe extern "C-unwind" fn happened<L: Listener>(
     _level: c_int,
     user_data: *mut c_void,
 ) {
-    // SAFETY: the pointer is that of a listener, which lives for ever.
+    // SAFETY: the pointer is to a listener, which lives forever.
     let listener = unsafe { user_data.cast::<L>().as_ref() };
     if let (Some(listener), Some(events)) = (listener, FUNCTIONS.get()) {
         guard::uncovered(|| listener.happened(&Instance { raw: instance, events }));
@@ -281,7 +280,7 @@ unsafe extern "C-unwind" fn happened<L: Listener>(
 }
 
 /// # Safety
-/// Called by the library, with what the callback of the registration is called with.
+/// Called by the library, with the same user data as the callback of the registration.
 unsafe extern "C" fn dropped<L: Listener>(
     number: i64,
     _registration: Raw,

@@ -45,7 +45,7 @@ impl Session {
         self.raw
     }
 
-    /// Ends the session. The handles in it are freed before, one by one.
+    /// Ends the session. Its handles were freed before, one by one.
     pub(crate) fn free(self, api: &Api) {
         // SAFETY: the session was created and `self` is gone.
         unsafe { api.pvar_session_free(self.raw) };
@@ -114,7 +114,7 @@ impl PvarHandle {
         self.landed(api, session, |words| bytes_of(words, length))
     }
 
-    /// Reads every element into `words`, which grows at the first time and stays.
+    /// Reads every element into `words`, which grows the first time and then keeps its size.
     pub(crate) fn read_into(
         &self,
         api: &Api,
@@ -133,7 +133,7 @@ impl PvarHandle {
         session: &Session,
         then: impl FnOnce(&[u64]) -> T,
     ) -> Result<T, Failure> {
-        // Libraries have been seen to write 8 bytes an element whatever they say.
+        // Some libraries write 8 bytes per element whatever they say.
         let words = self.count.max(1);
         let read = |place: *mut u64| {
             // SAFETY: session, handle and object are alive, the variable was started or is
@@ -143,7 +143,7 @@ impl PvarHandle {
         read_buffer::land(words, read, then)
     }
 
-    /// Gives the handle back, while its object is still alive.
+    /// Frees the handle, while its object is still alive.
     pub(crate) fn free(self, api: &Api, session: &Session) {
         published::retract(self.raw);
         // SAFETY: the handle was allocated in this session and `self` is gone.
@@ -155,10 +155,9 @@ impl PvarHandle {
     }
 }
 
-/// The handle of an object, or none, whose address the library is given. MPICH keeps the address, so it
-/// lives in a box of its own as long as the handle on the variable does; for good when the library
-/// crashed, because then it may still look there. A machine word: libraries whose handles are ints read
-/// its lower half.
+/// The handle of an object, or none; the library gets its address. MPICH keeps the address, so it lives in its
+/// own box as long as the handle on the variable does, or forever if the library crashed, because it may still
+/// look there. A machine word: libraries with int handles read its lower half.
 pub(super) struct Lent(Option<Box<usize>>);
 
 impl Lent {

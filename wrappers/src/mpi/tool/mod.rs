@@ -1,9 +1,9 @@
 //! `MPI_T` made safe: one reference to the interface, its performance variables, and handles that
 //! are bound to objects.
 //!
-//! What real libraries crash on decides the order of things here. The interface is initialised
-//! before MPI; handles are allocated after; only indices below the current number are asked for;
-//! no error is provoked; nothing is reset. Never called from a signal handler or a helper thread.
+//! The order of operations avoids what real libraries crash on. The interface is initialised before MPI;
+//! handles are allocated after it; only indices below the current number are used; no error is provoked;
+//! nothing is reset. Never called from a signal handler or a helper thread.
 
 mod api;
 mod describe;
@@ -32,8 +32,7 @@ pub(crate) struct Mpit {
 }
 
 impl Mpit {
-    /// Initialises the interface; none when the library has none. To be called before `MPI_Init`
-    /// where that is possible.
+    /// Initialises the interface; none when the library has none. Call before `MPI_Init` if possible.
     ///
     /// `level` is the thread level to ask for: `MPI_THREAD_MULTIPLE` before `MPI_Init`, afterwards
     /// the level that MPI runs at, because Open MPI takes it for the whole process
@@ -44,7 +43,7 @@ impl Mpit {
         Ok(Some(Mpit { api }))
     }
 
-    /// Drops the reference, where that is safe before `MPI_Finalize`; else gives it back.
+    /// Drops the reference if that is safe before `MPI_Finalize`; otherwise returns it.
     pub(crate) fn drop_where_safe(self, library: &Library) -> Option<Mpit> {
         if !quirks::drops_mpit(library.implementation) {
             return Some(self);

@@ -1,5 +1,5 @@
-//! One variable, to be read at any call without a lock: its handles by the object that they are bound
-//! to. Published while they live, by those who hold the run.
+//! One variable that can be read at any call without a lock: its handles, by the object that they are bound to.
+//! They are published while they live, by holders of the run's lock.
 //!
 //! A receive that names its communicator needs no lock: its slot stays as it is, because the program may
 //! not free what it receives on. One that does not know its communicator (`MPI_Mrecv`) reads the handles
@@ -21,7 +21,7 @@ use crate::sys::guard;
 const SLOTS: usize = 256;
 /// Elements that are read onto the stack.
 const FEW: usize = 64;
-/// As in `handle`: some libraries write 8 bytes whatever they say.
+/// As in `handle`: some libraries write 8 bytes per element whatever they say.
 const SPARE: usize = 8;
 
 type Read = unsafe extern "C" fn(Raw, Raw, *mut c_void) -> std::ffi::c_int;
@@ -47,7 +47,7 @@ static TABLE: [Slot; SLOTS] = [const {
         datatype: AtomicU8::new(0),
     }
 }; SLOTS];
-/// No slot from here on is in use.
+/// Slots from this one on are unused.
 static USED: AtomicUsize = AtomicUsize::new(0);
 /// Held while a slot changes, and while all of them are read.
 static CHANGES: Mutex<()> = Mutex::new(());
@@ -61,7 +61,7 @@ pub(crate) fn can_read(datatype: Datatype) -> bool {
     datatype != Datatype::Char
 }
 
-/// Makes a handle known for `object`; none for one that binds to nothing.
+/// Publishes a handle for `object`; none for one that binds to nothing.
 pub(crate) fn publish(api: &Api, session: &Session, handle: &PvarHandle, object: Option<usize>) {
     SESSION.store(session.raw(), Ordering::Relaxed);
     READ.store(api.t_pvar_read as *mut c_void, Ordering::Relaxed);
@@ -72,7 +72,7 @@ fn put(handle: Raw, count: usize, datatype: Datatype, object: usize) {
     let _changes = lock(&CHANGES);
     let mut slots = TABLE.iter().enumerate();
     let free = slots.find(|(_, slot)| slot.object.load(Ordering::Relaxed) == 0);
-    // Beyond the table a communicator is one that cannot be compared.
+    // Communicators beyond the table cannot be compared.
     let (Some((at, slot)), true) = (free, can_read(datatype)) else { return };
     if count > FEW {
         let mut many = lock(&MANY);
@@ -90,7 +90,7 @@ fn put(handle: Raw, count: usize, datatype: Datatype, object: usize) {
     slot.object.store(object, Ordering::Release);
 }
 
-/// The handle is about to be freed: nobody reads it when this returns.
+/// The handle is about to be freed: nobody reads it after this returns.
 pub(super) fn retract(handle: Raw) {
     let _changes = lock(&CHANGES);
     for slot in TABLE.iter().take(USED.load(Ordering::Relaxed)) {
@@ -101,8 +101,8 @@ pub(super) fn retract(handle: Raw) {
     }
 }
 
-/// The value for `object`, the sum over the elements; where the object is not known the largest of all.
-/// None when there is no handle, or it cannot be read.
+/// The value for `object`, the sum over the elements; if the object is not known, the largest of all. None when
+/// there is no handle, or it cannot be read.
 #[inline]
 pub(crate) fn total(object: Option<usize>) -> Option<u64> {
     if let Some(object) = object {
@@ -112,7 +112,7 @@ pub(crate) fn total(object: Option<usize>) -> Option<u64> {
     slots().filter_map(Slot::sum).max()
 }
 
-/// Which element for `object` is the largest, of a variable that has several.
+/// The index of the largest element for `object`, for a variable with several.
 pub(crate) fn largest(object: Option<usize>) -> Option<u32> {
     let slot = slot_of(object?)?;
     let several = slot.count.load(Ordering::Relaxed) > 1;
@@ -150,14 +150,14 @@ impl Slot {
     #[inline]
     fn sum(&self) -> Option<u64> {
         let count = self.count.load(Ordering::Relaxed);
-        // What lengths mostly are.
+        // The usual type of lengths.
         let is_unsigned = self.datatype.load(Ordering::Relaxed) == Datatype::Unsigned as u8;
         if count > FEW || !is_unsigned {
             return self.read(sum);
         }
         let mut few = [const { MaybeUninit::<u64>::uninit() }; FEW + SPARE];
         let elements = few.as_mut_ptr().cast::<u32>();
-        // SAFETY: the array has room for as many.
+        // SAFETY: the array has room for this many.
         unsafe { elements.write_bytes(0, count) };
         if !self.read_to(few.as_mut_ptr().cast()) {
             return None;
@@ -179,7 +179,7 @@ impl Slot {
             return Some(work(Elements { words: &many, count, datatype }));
         }
         let mut few = [const { MaybeUninit::<u64>::uninit() }; FEW + SPARE];
-        // Of the last word, the library may write a part.
+        // The library may write only part of the last word.
         let words = (count * datatype.size()).div_ceil(size_of::<u64>());
         for word in few.iter_mut().take(words) {
             word.write(0);
@@ -188,7 +188,7 @@ impl Slot {
             return None;
         }
         let few = few.get(..words)?;
-        // SAFETY: so many words were written above.
+        // SAFETY: this many words were written above.
         let words = unsafe { slice::from_raw_parts(few.as_ptr().cast::<u64>(), few.len()) };
         Some(work(Elements { words, count, datatype }))
     }
@@ -205,9 +205,9 @@ impl Slot {
         // SAFETY: the address of MPI_T_pvar_read, which was stored as such.
         let read = unsafe { mem::transmute::<*mut c_void, Read>(read) };
         // SAFETY: the handle is published from its allocation until it is freed, and the room is for as many
-        // elements as were published with it. It is freed when its communicator is, on which the program
-        // then receives nothing any more, or at the end, when no thread calls MPI (MPI 4.1, 7.4.3 and
-        // 11.2.3); who reads the handles of other communicators holds CHANGES.
+        // elements as were published with it. It is freed together with its communicator, on which the program
+        // then no longer receives, or at the end, when no thread calls MPI (MPI 4.1, 7.4.3 and 11.2.3); a
+        // thread that reads the handles of other communicators holds CHANGES.
         let code = unsafe { read(session, handle, words.cast()) };
         code == 0
     }
@@ -218,7 +218,7 @@ impl Elements<'_> {
     fn each(self) -> impl Iterator<Item = u64> {
         let Elements { words, count, datatype } = self;
         let size = datatype.size();
-        // SAFETY: words are bytes, of which there are so many; every datatype is aligned in them.
+        // SAFETY: words consist of this many bytes; every datatype is aligned in them.
         let bytes =
             unsafe { slice::from_raw_parts(words.as_ptr().cast::<u8>(), size_of_val(words)) };
         let elements = bytes.chunks_exact(size.max(1)).take(count);
@@ -226,7 +226,7 @@ impl Elements<'_> {
     }
 }
 
-/// A length: nothing is shorter than 0.
+/// It is a length, so it is at least 0.
 #[inline]
 fn natural(number: Number) -> u64 {
     match number {
@@ -264,7 +264,7 @@ mod tests {
         let words = [0x0000_0002_0000_0001_u64, 0xffff_ffff_0000_0003];
         let of = |datatype, count| Elements { words: &words, count, datatype };
         assert_eq!(sum(of(Datatype::Unsigned, 3)), 6);
-        // Negative is no length.
+        // A negative number is not a length.
         assert_eq!(sum(of(Datatype::Int, 4)), 6);
         assert_eq!(sum(of(Datatype::UnsignedLong, 1)), 0x0000_0002_0000_0001);
         assert_eq!(place_of_largest(of(Datatype::Unsigned, 3)), 2);
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(total(Some(1)), None);
     }
 
-    /// How often the handle was read; and when it is read, another thread begins to retract it.
+    /// How often the handle was read; at a reading, another thread begins to retract it.
     unsafe extern "C" fn read(_: Raw, handle: Raw, to: *mut c_void) -> c_int {
         static READ_BEFORE: AtomicUsize = AtomicUsize::new(0);
         if READ_BEFORE.fetch_add(1, Ordering::Relaxed) == 0 {

@@ -1,6 +1,6 @@
-//! Where readings are written to: memory with room after it and then a page that nobody may touch, so
-//! that a library that writes more elements than it said harms nobody, and crashes in its own code when it
-//! goes too far. Without memory for that, nothing is read.
+//! The buffer for readings: memory followed by spare room and then a guard page, so that a library that writes
+//! more elements than announced does no harm, and crashes in its own code if it goes too far. Without memory
+//! for that, nothing is read.
 
 use std::io;
 use std::ptr;
@@ -9,7 +9,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::Failure;
 
-/// Words that a library may write beyond what it said.
+/// Words that a library may write beyond the announced size.
 const ROOM: usize = 8192;
 /// The size of a page, or several of them.
 const PAGES: usize = 64 * 1024;
@@ -19,7 +19,7 @@ static LANDING: Mutex<Landing> = Mutex::new(Landing { place: ptr::null_mut(), wo
 /// A mapping; of no words at first.
 struct Landing {
     place: *mut u64,
-    /// Before the page that nobody may touch.
+    /// The words before the guard page.
     words: usize,
 }
 
@@ -36,16 +36,16 @@ pub(super) fn land<T>(
     let with_room = wanted.saturating_add(ROOM);
     if landing.words < with_room
         && let Err(error) = landing.grow(with_room)
-        // Without as much room there is still the page.
+        // Even with less spare room there is still the guard page.
         && landing.words < wanted
     {
         let error = format!("no memory for {wanted} values: {error}");
         return Err(Failure { call: "MPI_T_pvar_read", error });
     }
-    // SAFETY: so many words can be written.
+    // SAFETY: this many words can be written.
     unsafe { landing.place.write_bytes(0, wanted) };
     read(landing.place)?;
-    // SAFETY: so many words can be read, and nobody writes to them while the lock is held.
+    // SAFETY: this many words can be read, and nobody writes to them while the lock is held.
     Ok(then(unsafe { slice::from_raw_parts(landing.place, wanted) }))
 }
 
@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(land(100_000, fill(100_000 + ROOM), <[u64]>::len).unwrap(), 100_000);
         let fails = |_| Err(Failure { call: "", error: "no".into() });
         assert_eq!(land(1, fails, |_| ()).unwrap_err().error, "no");
-        // What no address space has room for is not read.
+        // Sizes that exceed any address space are not read.
         for words in [1 << 58, usize::MAX] {
             let never = |_| -> Result<(), Failure> { unreachable!() };
             assert!(land(words, never, |_| ()).unwrap_err().error.starts_with("no memory for "));

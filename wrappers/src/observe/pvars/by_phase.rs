@@ -1,5 +1,5 @@
-//! What variables did in each phase of the program: what was read of them in it, and by how much those
-//! grew that accumulate.
+//! What variables did in each phase of the program: their readings in it, and how much the accumulating ones
+//! grew.
 //!
 //! A phase is made of stretches, each from one change of phase to the next. A stretch is read when
 //! the variables are read at both of its ends, which the budget may not allow for all of them.
@@ -17,11 +17,11 @@ use super::series::Key;
 /// The number of a phase.
 pub(crate) type Phase = usize;
 
-/// The stretch that the program is in, and what is known of the phases so far.
+/// The current stretch, and the data of the phases so far.
 pub(super) struct Phases {
     pub(super) stretch: Stretch,
     accounts: BTreeMap<(Phase, Key), Account>,
-    /// Ticks that the variables took to be read at the last change.
+    /// Ticks that reading the variables took at the last change.
     pub(super) cost: f64,
     /// The clock at the last change at which they were read.
     pub(super) last: u64,
@@ -32,7 +32,7 @@ pub(super) struct Phases {
 #[derive(Clone, Copy)]
 pub(super) struct Stretch {
     pub(super) phase: Phase,
-    /// Whether it is part of the whole: gyan is not switched off.
+    /// Whether it counts for the whole run: gyan is not switched off.
     pub(super) counts: bool,
     /// Whether the variables were read at its beginning.
     pub(super) read: bool,
@@ -48,7 +48,7 @@ struct Account {
 /// What a variable read when the stretch began.
 #[derive(Default)]
 pub(super) enum Mark {
-    /// Its first reading: it came in this stretch.
+    /// Its first reading: it appeared in this stretch.
     Start,
     At(Vec<u8>),
     #[default]
@@ -62,12 +62,12 @@ impl Phases {
         Phases { stretch, accounts: BTreeMap::new(), cost: 0.0, last: 0, elements }
     }
 
-    /// A stretch has ended in which this was read of a variable.
+    /// A stretch has ended with these readings of a variable.
     pub(super) fn add_samples(&mut self, key: Key, samples: &Accumulated) {
         self.account(key).samples.add(samples);
     }
 
-    /// A stretch has ended in which a variable grew by this.
+    /// A stretch has ended in which a variable grew by this much.
     pub(super) fn add_delta(&mut self, key: Key, delta: Vec<Number>) {
         add(&mut self.account(key).delta, delta);
     }
@@ -81,7 +81,7 @@ impl Phases {
         self.accounts.entry((self.stretch.phase, key)).or_default()
     }
 
-    /// What is known of the variables that were sampled or changed; `finished` is sorted.
+    /// The data of the variables that were sampled or changed; `finished` is sorted.
     pub(super) fn pvars(&self, finished: &[Finished]) -> Vec<(Phase, PhasePvar)> {
         let of = |((phase, key), account): (&(Phase, Key), &Account)| {
             let place = finished.binary_search_by_key(key, |known| known.key).ok()?;

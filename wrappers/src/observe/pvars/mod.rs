@@ -1,6 +1,6 @@
-//! What is read when: every variable at the start and at the end, what is bound to an object when that
-//! comes and before it goes, and in between, at calls and where phases begin and end, those whose
-//! value there matters.
+//! What is read when? Every variable at the start and at the end; variables bound to an object when it is
+//! created and just before it is freed; and in between, at calls and when phases begin and end, those whose
+//! value matters there.
 
 #![forbid(unsafe_code)]
 
@@ -41,8 +41,8 @@ use series::{Key, Series, key};
 pub(crate) struct Sampler {
     mpit: Mpit,
     session: Session,
-    /// Names of the variables before `MPI_Init`: some libraries close components in it, and no
-    /// longer tell the names of their variables.
+    /// Names of the variables before `MPI_Init`: some libraries close components there, and then no longer tell
+    /// the names of their variables.
     early_names: Vec<Option<String>>,
     exported: usize,
     objects: Registry,
@@ -50,15 +50,15 @@ pub(crate) struct Sampler {
     sampled: Vec<Sampled>,
     /// Variables of objects that are gone.
     finished: Vec<Finished>,
-    /// Both of them, to be found among many.
+    /// Indices of both, to find one among many.
     known: BTreeSet<Key>,
-    /// The objects in `finished`, by what they drew and their order: of all that were read and have gone,
-    /// those with the least lots, so that each had the same chance.
+    /// The objects in `finished`, by lot and order: of all that were read and freed, those with the lowest
+    /// lots, so that each had the same chance.
     kept: BTreeMap<(u64, usize), Like>,
     unread: BTreeMap<usize, Unread>,
     /// Elements of a variable that are kept one by one.
     elements: usize,
-    /// How many objects are followed at a time, and as many are kept that are gone.
+    /// How many objects are followed at a time; as many are kept after they are freed.
     limit: usize,
     phases: Phases,
     series: Option<Series>,
@@ -80,11 +80,11 @@ struct Sampled {
     /// None for a variable that is not sampled.
     watch: Option<Watch>,
     mark: Mark,
-    /// What it grew by while the program had gyan switched off.
+    /// How much it grew while the program had gyan switched off.
     excluded: Option<Vec<Number>>,
 }
 
-/// A variable that was read for the last time, or up to now.
+/// A variable with its last reading, or its latest.
 #[derive(Clone)]
 struct Finished {
     key: Key,
@@ -93,7 +93,7 @@ struct Finished {
     states: Vec<Item>,
 }
 
-/// What is known at an end.
+/// The results at an end.
 #[derive(Default)]
 pub(crate) struct Findings {
     pub(crate) pvars: Vec<Pvar>,
@@ -101,14 +101,14 @@ pub(crate) struct Findings {
     /// What variables did in the phases.
     pub(crate) phases: Vec<(Phase, PhasePvar)>,
     pub(crate) series: Option<gyan_results::Series>,
-    /// What callbacks told.
+    /// What callbacks reported.
     pub(crate) told: Told,
 }
 
-/// When a variable is met.
+/// When a variable is first seen.
 #[derive(Clone, Copy, Eq, PartialEq)]
 enum Moment {
-    /// At the start, or when the object that it is bound to came.
+    /// At the start, or when the object that it is bound to was created.
     Start,
     /// Later.
     Later,
@@ -129,12 +129,12 @@ pub(crate) fn early_names(
         .collect()
 }
 
-/// How much is looked at for what is known while the run goes on.
+/// How much to look up for a snapshot while the run goes on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Look {
-    /// As at the end: also what objects are called, and what belongs to the phase.
+    /// As at the end: also the names of objects, and the data of the phase.
     Whole,
-    /// What variables are now.
+    /// Only the current values of variables.
     Values,
     /// What was read before.
     Nothing,
@@ -145,7 +145,7 @@ pub(crate) fn exported(mpit: &Mpit) -> usize {
     mpit.api.pvar_get_num().unwrap_or(0)
 }
 
-/// What limits a profile.
+/// The limits of a profile.
 #[derive(Clone, Copy)]
 pub(crate) struct Limits {
     pub(crate) elements: usize,
@@ -154,19 +154,18 @@ pub(crate) struct Limits {
     pub(crate) series: Option<(u64, usize)>,
     /// When the run began, on the clock.
     pub(crate) begun: u64,
-    /// Who is to call back.
+    /// The interfaces that should call back.
     pub(crate) events: EventsFrom,
 }
 
 impl Sampler {
-    /// How many readings of variables there are to take and to keep.
+    /// How many readings of variables there are to take and keep.
     pub(crate) fn readings(&self) -> usize {
         self.sampled.len() + self.finished.len()
     }
 
-    /// Begins, after MPI was initialised: takes a handle on every variable that is wanted and
-    /// reads it. `world`: there are `MPI_COMM_WORLD` and `MPI_COMM_SELF`. When this fails, all that
-    /// was taken is given back.
+    /// Begins, after MPI was initialised: allocates a handle for every wanted variable and reads it. `world`:
+    /// `MPI_COMM_WORLD` and `MPI_COMM_SELF` exist. If this fails, everything allocated is freed.
     pub(crate) fn begin(
         mpit: Mpit,
         library: &Library,
@@ -226,7 +225,7 @@ impl Sampler {
         Ok(sampler)
     }
 
-    /// Looks at the variables from index `from` on. Also later, because the number grows while the
+    /// Examines the variables from index `from` on. Also called later, because the number grows while the
     /// program runs, and a variable can become valid.
     fn discover(
         &mut self,
@@ -245,14 +244,14 @@ impl Sampler {
 
     /// The names of the communicators that are alive, by handle.
     pub(crate) fn names_of_comms(&self) -> BTreeMap<usize, String> {
-        // The end will ask for them anew.
+        // The end will ask for them again.
         let mut objects = self.objects.clone();
         let alive: Vec<Object> = self.objects.alive(Kind::Comm).cloned().collect();
         let name = |object: Object| (object.handle, objects.name(inquiry(), &object));
         collected(alive.into_iter().map(name))
     }
 
-    /// Lets a variable be compared at receives, the first that the user means.
+    /// Sets the variable to compare at receives: the first that matches what the user named.
     pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) -> Result<(), String> {
         let patterns = receives::candidates(wanted);
         let named = |pattern: &WildMatch| {
@@ -286,7 +285,7 @@ impl Sampler {
                 format!("{} was not read: {why}", name.as_deref().unwrap_or_default())
             }
             None if wanted.variable == receives::UNEXPECTED_QUEUE => {
-                "this MPI exports no length of the queue of unexpected messages; gyan doctor tells \
+                "this MPI exports no length of the queue of unexpected messages; gyan doctor says \
                  what would give one"
                     .into()
             }
@@ -294,12 +293,12 @@ impl Sampler {
         }
     }
 
-    /// What the user asked for and the library lacks, in sentences.
+    /// Sentences about things that the user asked for and the library lacks.
     pub(crate) fn lacking(&self) -> &[String] {
         self.callbacks.as_ref().map(Callbacks::lacking).unwrap_or_default()
     }
 
-    /// Lets receives read a variable, when it is the one that is watched.
+    /// Publishes a variable to receives if it is the watched one.
     fn publish(&self, sampled: &Sampled) {
         if self.watched == Some(sampled.variable.index) {
             let object = sampled.object.as_ref().map(|object| object.handle);
@@ -307,8 +306,8 @@ impl Sampler {
         }
     }
 
-    /// Looks at variable `index`: takes a handle on it for `object`, or for every object that it can
-    /// be bound to, or notes why not.
+    /// Examines variable `index`: allocates a handle for `object`, or for every object that it can be bound to,
+    /// or records why not.
     fn look_at(
         &mut self,
         library: &Library,
@@ -364,7 +363,7 @@ impl Sampler {
         let mut reason = match Kind::of(variable.bind) {
             Some(kind) if self.kinds.get(&kind).is_some_and(|of| of.came > 0) => {
                 let noun = kind.noun();
-                format!("binds to a {noun}, and no {noun} that it could be read of is kept")
+                format!("binds to a {noun}, and no {noun} that it could be read from is kept")
             }
             Some(kind) => format!("binds to a {}, and there was none", kind.noun()),
             None => String::new(),
@@ -385,7 +384,7 @@ impl Sampler {
         self.skip(index, name, reason);
     }
 
-    /// Notes why variable `index` is not read, unless it is.
+    /// Records why variable `index` is not read, unless it is.
     fn skip(&mut self, index: usize, name: Option<String>, reason: String) {
         self.leave_unread(index, Unread { name, why: Why::Other(reason) });
     }
@@ -402,7 +401,7 @@ impl Sampler {
         self.known.range((index, 0)..=(index, usize::MAX)).next().is_some()
     }
 
-    /// Takes a handle on `variable` for `object`, or says why not.
+    /// Allocates a handle on `variable` for `object`, or says why not.
     fn take(
         &self,
         library: &Library,
@@ -417,7 +416,7 @@ impl Sampler {
                 return Err("would be bound to an intercommunicator".into());
             }
             if !object.is_world() && known.says(Remedy::WorldOnly) {
-                return Err("binds to MPI_COMM_WORLD, which there was not".into());
+                return Err("binds to MPI_COMM_WORLD, which did not exist".into());
             }
         }
         let api = &self.mpit.api;
@@ -437,7 +436,7 @@ impl Sampler {
         } else {
             match handle.read(api, &self.session) {
                 Ok(reading) => Some(reading),
-                // What cannot be read for one object is read for others.
+                // A variable that cannot be read for one object is still read for others.
                 Err(failure) if object.is_some_and(|object| !object.is_world()) => {
                     handle.free(api, &self.session);
                     return Err(failure.to_string());
@@ -464,8 +463,7 @@ impl Sampler {
         })
     }
 
-    /// What is to be sampled of a variable, when it is one whose value in between matters, or the user
-    /// wants it.
+    /// The sampling state of a variable, if its values in between matter or the user wants them.
     fn watch(&self, wanted: &mut Wanted, variable: &Variable, known: &Known) -> Option<Watch> {
         let class = known.effective(variable.class);
         let matters = !class.accumulates() && class != Class::Generic;

@@ -1,5 +1,5 @@
-//! What is read when communicators, windows and files come and go, and which of those that have gone are
-//! kept.
+//! What is read when communicators, windows and files are created and freed, and which of the freed ones are
+//! kept?
 
 #![forbid(unsafe_code)]
 
@@ -15,19 +15,19 @@ use crate::observe::objects::Object;
 use crate::observe::receives;
 use crate::sys::alloc;
 
-/// What is known of a kind of objects.
+/// The data on a kind of objects.
 pub(super) struct OfKind {
-    /// What stands for no object.
+    /// The handle that stands for no object.
     null: Option<usize>,
     /// The variables that bind to it, by index.
     pub(super) bound: BTreeSet<usize>,
-    /// How many came, to be read or not.
+    /// How many were created, read or not.
     pub(super) came: u64,
     cost: Cost,
 }
 
 impl Sampler {
-    /// `MPI_COMM_WORLD` has come, when sessions were there before.
+    /// `MPI_COMM_WORLD` was created after sessions existed.
     pub(crate) fn world_comes(&mut self, library: &Library, wanted: &mut Wanted) {
         self.objects.world_comes(library);
         let kind = Kind::Comm;
@@ -47,7 +47,7 @@ impl Sampler {
         }
     }
 
-    /// An object has come. Takes it in when there is something to read of it and the budget allows that.
+    /// An object was created. Adds it if there is something to read from it and the budget allows that.
     pub(crate) fn object_comes(
         &mut self,
         library: &Library,
@@ -62,14 +62,14 @@ impl Sampler {
             return None;
         }
         *came += 1;
-        // No kind is blind, however small the budget.
+        // Some objects of each kind are read, however small the budget.
         let is_sure = is_asked_for || *came == 1;
         let cost = *cost;
         let may = |lot: u64| is_sure || cost.is_allowed(now, reserved, lot.leading_zeros());
         self.objects.comes(inquiry()?, kind, handle, may)
     }
 
-    /// Reads an object that was taken in.
+    /// Reads an object that was added.
     pub(crate) fn read_object(&mut self, library: &Library, wanted: &mut Wanted, object: &Object) {
         if alloc::is_enough_for(self.exported) {
             self.bind(library, wanted, object);
@@ -91,7 +91,7 @@ impl Sampler {
         kind == Kind::Comm && (self.watched.is_some() || self.callbacks.is_some())
     }
 
-    /// What objects of a kind cost; none where the budget does not bound them.
+    /// The cost of objects of a kind; none when the budget does not bound them.
     pub(crate) fn cost_of(&mut self, kind: Kind) -> Option<&mut Cost> {
         if self.is_asked_for(kind) {
             return None;
@@ -99,7 +99,7 @@ impl Sampler {
         self.kinds.get_mut(&kind).map(|of| &mut of.cost)
     }
 
-    /// Takes a handle on every variable that binds to this kind of object.
+    /// Allocates a handle on every variable that binds to this kind of object.
     fn bind(&mut self, library: &Library, wanted: &mut Wanted, object: &Object) {
         let bound = self.kinds.get(&object.kind).map(|of| of.bound.iter().copied());
         let indices: Vec<usize> = bound.into_iter().flatten().collect();
@@ -122,7 +122,7 @@ impl Sampler {
         self.objects.follows(kind, handle)
     }
 
-    /// An object is about to go: its variables are read for the last time.
+    /// An object is about to be freed: its variables are read for the last time.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
         let Some(object) = self.objects.goes(kind, handle) else { return };
         let mut name = None;
@@ -158,8 +158,8 @@ impl Sampler {
         }
     }
 
-    /// Whether the readings of an object that goes are kept. Where one is too many, it takes the place of the
-    /// one that drew the highest lot, or has the highest itself.
+    /// Whether the readings of an object that is being freed are kept. At the limit, it replaces the kept one
+    /// with the highest lot, unless its own is the highest.
     fn keeps(&mut self, object: &Object) -> bool {
         self.kept.insert((object.lot, object.order), object.like);
         if self.kept.len() <= self.limit {
@@ -177,7 +177,7 @@ impl Sampler {
         true
     }
 
-    /// Nothing is kept of these variables of an object that has gone.
+    /// These variables of a freed object are not kept.
     fn forget(&mut self, keys: &[Key]) {
         for key in keys {
             self.known.remove(key);
@@ -188,7 +188,7 @@ impl Sampler {
         }
     }
 
-    /// `MPI_COMM_WORLD` goes, while sessions go on.
+    /// `MPI_COMM_WORLD` ends while sessions continue.
     pub(crate) fn world_goes(&mut self) {
         let going: Vec<Object> =
             self.objects.alive(Kind::Comm).filter(|o| o.is_world()).cloned().collect();

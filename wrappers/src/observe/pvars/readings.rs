@@ -1,4 +1,4 @@
-//! What was read of one variable while the program ran: extremes, means, a histogram, times in states.
+//! The readings of one variable while the program ran: extremes, means, a histogram, times in states.
 
 #![forbid(unsafe_code)]
 
@@ -12,48 +12,48 @@ use crate::sys::clock;
 
 /// Bars of a histogram: the last begins at 2^63.
 const BARS: usize = 65;
-/// A variable that cannot be read as often as this, one time after the other, is not tried again.
+/// After this many failed readings in a row a variable is not tried again.
 const FAILURES_AT_MOST: u8 = 3;
 
 /// A variable that is sampled.
 pub(super) struct Watch {
-    /// The clock at which it is to be read next.
+    /// The time at which it is read next.
     pub(super) due: u64,
     /// Ticks that a reading takes.
     pub(super) cost: f64,
     failures: u8,
     /// Since the last change of phase.
     current: Accumulated,
-    /// Before that, without what was while the program had gyan switched off.
+    /// Before that, excluding time with gyan switched off.
     total: Option<Box<Accumulated>>,
     /// Since the last record of the series.
     cell: Cell,
     /// Names of the states of a STATE variable.
     states: Option<Box<[Item]>>,
-    /// What the next reading goes into.
+    /// The buffer for the next reading.
     pub(super) words: Vec<u64>,
     last: Last,
 }
 
-/// What was read last, and is taken in only when something else is read: most readings are like the one
+/// The last reading, which is accounted for only when a different one comes: most readings equal the one
 /// before.
 #[derive(Default)]
 struct Last {
     words: Vec<u64>,
-    /// How often it was read and not taken in.
+    /// How often it was read but not accounted for.
     repeats: u64,
-    /// When it was first read, or taken in last, and when it was read last.
+    /// When it was first read or last accounted for, and when it was last read.
     since: u64,
     seen: u64,
 }
 
-/// What is kept of many readings.
+/// The digest of many readings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Accumulated {
     n: u64,
-    /// Of each element; empty for one, and for more than the limit.
+    /// For each element; empty for a single one, and for more than the limit.
     elements: Vec<Extent>,
-    /// Of the sum over the elements.
+    /// For the sum over the elements.
     sum: Option<Extent>,
     histogram: Option<Box<[u32; BARS]>>,
     /// Ticks in each state.
@@ -67,7 +67,7 @@ struct Extent {
     sum: f64,
 }
 
-/// The readings of one interval of a series: of the sum over the elements.
+/// The readings in one interval of a series, for the sum over the elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Cell {
     pub(super) n: u32,
@@ -77,7 +77,7 @@ pub(super) struct Cell {
 }
 
 impl Extent {
-    /// What was read so many times.
+    /// A value that was read several times.
     fn of(number: Number, times: u64) -> Extent {
         Extent { min: number, max: number, sum: number.as_f64() * times as f64 }
     }
@@ -122,7 +122,7 @@ impl Watch {
         }
     }
 
-    /// Takes in what was read into `words` at `now`; `limit`: elements that are kept one by one.
+    /// Processes the reading in `words` at `now`; `limit`: the most elements that are kept one by one.
     #[inline]
     pub(super) fn take(&mut self, datatype: Datatype, count: usize, limit: usize, now: u64) {
         self.failures = 0;
@@ -138,7 +138,7 @@ impl Watch {
         self.last.seen = now;
     }
 
-    /// Takes in what was read last, as often as it was. It stands for the time until `now`.
+    /// Accounts for the last value, as often as it was read. It stands for the time until `now`.
     pub(super) fn settle(&mut self, datatype: Datatype, count: usize, limit: usize, now: u64) {
         let Accumulated { n, elements, sum, histogram, states } = &mut self.current;
         let each = 1 < count && count <= limit.max(1);
@@ -181,7 +181,7 @@ impl Watch {
         self.cell.add(&Cell { n: times, min: value, max: value, sum: value * repeats as f64 });
     }
 
-    /// When it was read last.
+    /// When it was last read.
     pub(super) fn seen(&self) -> u64 {
         self.last.seen
     }
@@ -198,7 +198,7 @@ impl Watch {
         }
     }
 
-    /// A reading failed. Whether that is for good.
+    /// A reading failed. Returns whether to give up.
     pub(super) fn failed(&mut self) -> bool {
         self.failures = self.failures.saturating_add(1);
         if self.failures < FAILURES_AT_MOST {
@@ -208,13 +208,13 @@ impl Watch {
         true
     }
 
-    /// The readings since the last time, behind [`settle`](Self::settle).
+    /// The readings since the last time. Call after [`settle`](Self::settle).
     pub(super) fn take_cell(&mut self) -> Cell {
         mem::take(&mut self.cell)
     }
 
-    /// A phase ends: what was read in it, when there was anything, behind [`settle`](Self::settle).
-    /// `counts`: it is part of the whole.
+    /// A phase ends: its readings, if there were any. Call after [`settle`](Self::settle). `counts`: it counts
+    /// for the whole run.
     pub(super) fn end_phase(&mut self, counts: bool) -> Option<Accumulated> {
         if self.current.n == 0 {
             return None;
@@ -226,7 +226,7 @@ impl Watch {
         Some(current)
     }
 
-    /// What is known of the whole run up to the last [`end_phase`](Self::end_phase).
+    /// The readings of the whole run up to the last [`end_phase`](Self::end_phase).
     pub(super) fn samples(&self) -> Option<Samples> {
         self.total.as_ref()?.samples(self.names())
     }
@@ -237,7 +237,7 @@ impl Watch {
 }
 
 fn element(datatype: Datatype, words: &[u64], index: usize) -> Option<Number> {
-    // Sizes divide a word.
+    // The sizes divide that of a word.
     let offset = index * datatype.size();
     let bytes = words.get(offset / 8)?.to_ne_bytes();
     datatype.decode(bytes.get(offset % 8..)?)
@@ -284,7 +284,7 @@ impl Accumulated {
         bars.iter().take(len).map(|bar| u64::from(*bar)).collect()
     }
 
-    /// As the profile has it; none when there is no reading.
+    /// In the form of the profile; none when there is no reading.
     pub(super) fn samples(&self, names: &[Item]) -> Option<Samples> {
         let sum = self.sum?;
         let n = self.n as f64;

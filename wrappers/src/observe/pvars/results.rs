@@ -1,4 +1,4 @@
-//! What was found, at the end or up to now, as the profile has it.
+//! The results, at the end or up to now, in the form of the profile.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use crate::sys::clock;
 use crate::sys::guard;
 
 impl Sampler {
-    /// Reads a variable for the last time and gives its handle back.
+    /// Reads a variable for the last time and frees its handle.
     pub(super) fn finish(&mut self, mut sampled: Sampled, object: Option<String>) {
         sampled.settle(&self.mpit.api, &self.session, &mut self.phases, false);
         let api = &self.mpit.api;
@@ -38,8 +38,8 @@ impl Sampler {
         sampled.handle.free(api, &self.session);
     }
 
-    /// Ends, before MPI does: reads every variable once more and gives everything back; also the
-    /// reference to `MPI_T`, unless it had to be dropped.
+    /// Ends, before MPI does: reads every variable once more and frees everything; returns the reference to
+    /// `MPI_T`, unless it had to be dropped.
     pub(crate) fn end(
         mut self,
         library: &Library,
@@ -94,7 +94,7 @@ impl Sampler {
             }
         }
         let mut all = self.finished.clone();
-        // The end will ask for the names anew.
+        // The end will ask for the names again.
         let mut objects = (look == Look::Whole).then(|| self.objects.clone());
         let mut names = BTreeMap::new();
         for sampled in &self.sampled {
@@ -173,7 +173,7 @@ fn described(series: &Series, finished: &[Finished], begun: u64) -> gyan_results
 }
 
 impl Sampled {
-    /// What is known of it when `end` was read last.
+    /// Its results, given the last reading `end`.
     fn finished(&self, end: Option<&[u8]>, object: Option<String>, limit: usize) -> Finished {
         let Sampled { variable, known, .. } = self;
         let class = known.effective(variable.class);
@@ -204,7 +204,7 @@ impl Sampled {
         Finished { key: self.key(), pvar, states }
     }
 
-    /// What it grew by, but for what it did while the program had gyan switched off.
+    /// How much it grew, except while the program had gyan switched off.
     fn delta(&self, start: &[u8], end: &[u8], limit: usize) -> Values {
         let datatype = self.variable.datatype;
         let Some(excluded) = &self.excluded else {

@@ -1,5 +1,5 @@
-//! What is read while the program runs: sampled variables at calls, and what accumulates where a phase
-//! begins or ends.
+//! What is read while the program runs? Sampled variables at calls, and accumulating ones when a phase begins
+//! or ends.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ impl Sampler {
         budget().set_variables(watched.count());
     }
 
-    /// Reads the sampled variables that are due at `now`. When the next is.
+    /// Reads the sampled variables that are due at `now`. Returns when the next one is due.
     pub(crate) fn sample(&mut self, now: u64) -> u64 {
         let cost = self.read_cost();
         let over = |series: &Series| series.next <= now && budget().allows(now, series.last, cost);
@@ -44,7 +44,7 @@ impl Sampler {
         self.next_due()
     }
 
-    /// Ticks that it takes to read every sampled variable.
+    /// Ticks needed to read every sampled variable.
     fn read_cost(&self) -> f64 {
         self.watches().map(|watch| watch.cost).sum()
     }
@@ -81,9 +81,9 @@ impl Sampler {
         series.record(now, cells);
     }
 
-    /// The program goes on in another phase, which `counts` unless gyan is switched off in it. `must`:
-    /// variables that accumulate are read here whatever it costs. Whether they were at both ends of
-    /// the stretch that ended.
+    /// The program continues in another phase, which `counts` unless gyan is switched off in it. `must`:
+    /// accumulating variables are read here at any cost. Returns whether they were read at both ends of the
+    /// stretch that ended.
     pub(crate) fn change_phase(
         &mut self,
         now: u64,
@@ -92,7 +92,7 @@ impl Sampler {
         must: bool,
     ) -> bool {
         let was_read = self.phases.stretch.read;
-        // The other end of the stretch has to be read as well.
+        // The other end of the stretch must be read as well.
         let read = must || budget().allows(now, self.phases.last, 2.0 * self.phases.cost);
         for sampled in &mut self.sampled {
             sampled.settle(&self.mpit.api, &self.session, &mut self.phases, read);
@@ -112,7 +112,7 @@ impl Sampled {
         key(self.variable.index, self.object.as_ref())
     }
 
-    /// Reads it, when it is sampled.
+    /// Reads it if it is sampled.
     fn sample(&mut self, api: &Api, session: &Session, limit: usize, now: u64) {
         let Some(watch) = &mut self.watch else { return };
         match self.handle.read_into(api, session, &mut watch.words) {
@@ -125,11 +125,11 @@ impl Sampled {
         }
     }
 
-    /// Takes in what was sampled.
+    /// Processes the sample.
     pub(super) fn settle_samples(&mut self, phases: &mut Phases) {
         let key = self.key();
         if let Some(watch) = &mut self.watch {
-            // Nothing is known of the time since.
+            // The time since then is not known.
             let seen = watch.seen();
             watch.settle(self.variable.datatype, self.handle.count, phases.elements, seen);
             if let Some(samples) = watch.end_phase(phases.stretch.counts) {
@@ -138,8 +138,7 @@ impl Sampled {
         }
     }
 
-    /// A stretch ends: takes in what was read in it, and what it grew by. `next`: whether the next is
-    /// to be read.
+    /// A stretch ends: processes the readings in it and the growth. `next`: whether to read in the next one.
     pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
         let key = self.key();
         self.settle_samples(phases);

@@ -1,6 +1,6 @@
-//! How sampled variables go over the run: a record for each interval, within a bound of memory. When
-//! there is no more room, the older half of the records is merged into half as many, which stand for
-//! equal parts of the time: the whole run stays covered, what is long ago more coarsely.
+//! Sampled variables over the run: a record per interval, in bounded memory. When memory is full, the older
+//! half of the records is merged into half as many, which cover equal parts of the time: the whole run stays
+//! covered, older parts more coarsely.
 
 #![forbid(unsafe_code)]
 
@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use super::readings::Cell;
 use crate::observe::objects::Object;
 
-/// Records are not merged into fewer than these, however little room there is.
+/// Records are not merged into fewer than this, however little room there is.
 const RECORDS_AT_LEAST: usize = 8;
 
 /// The records so far.
 pub(super) struct Series {
     /// Ticks.
     pub(super) interval: u64,
-    /// The clock at which the interval is over.
+    /// The time at which the interval is over.
     pub(super) next: u64,
-    /// That at the last record.
+    /// The time of the last record.
     pub(super) last: u64,
     begun: u64,
     room: usize,
@@ -26,7 +26,7 @@ pub(super) struct Series {
     columns: BTreeMap<Key, Vec<Cell>>,
 }
 
-/// A variable, by its index, and an object, by its order.
+/// A variable by index, and an object by order.
 pub(super) type Key = (usize, usize);
 
 /// The key of a variable that binds to `object`, or to nothing.
@@ -35,7 +35,7 @@ pub(super) fn key(index: usize, object: Option<&Object>) -> Key {
 }
 
 impl Series {
-    /// A record for each `interval` from `now` on, in `room` bytes.
+    /// Starts a series with a record for each `interval` from `now` on, in `room` bytes.
     pub(super) fn new(interval: u64, room: usize, now: u64) -> Series {
         Series {
             interval,
@@ -48,7 +48,7 @@ impl Series {
         }
     }
 
-    /// Ends an interval at `now`: what was read of each variable in it.
+    /// Ends an interval at `now`, with the readings of each variable in it.
     pub(super) fn record(&mut self, now: u64, cells: impl Iterator<Item = (Key, Cell)>) {
         self.next = now.saturating_add(self.interval);
         self.last = now;
@@ -85,7 +85,7 @@ impl Series {
         let Some(until) = self.ends.get(older.saturating_sub(1)) else { return };
         let part = until.wrapping_sub(self.begun) / (older as u64 / 2).max(1);
         let mut begun = self.begun;
-        // Which of the records is the last of a new one.
+        // Which records are the last of a new one.
         let mut last = Vec::with_capacity(older);
         for (at, end) in self.ends.iter().take(older).enumerate() {
             let is_last = at + 1 == older || end.wrapping_sub(begun) >= part;
@@ -100,13 +100,13 @@ impl Series {
         }
     }
 
-    /// The ends of the intervals, and the columns, each as long.
+    /// The ends of the intervals, and the columns, all of the same length.
     pub(super) fn columns(&self) -> (&[u64], impl Iterator<Item = (Key, &[Cell])>) {
         (&self.ends, self.columns.iter().map(|(key, column)| (*key, column.as_slice())))
     }
 }
 
-/// Merges records up to each that is a last one.
+/// Merges the records up to each last one.
 fn merge<T: Copy>(records: &mut Vec<T>, last: &[bool], add: impl Fn(&mut T, &T)) {
     let mut merged = Vec::with_capacity(last.len());
     let mut current: Option<T> = None;
@@ -145,7 +145,7 @@ mod tests {
             assert_eq!(column.len(), ends.len());
             assert_eq!(column.iter().map(|cell| cell.n).sum::<u32>(), 10_000);
         }
-        // The first half of the run has its part of the records, and the end is fine.
+        // The first half of the run has its share of the records, and the end has fine resolution.
         let half = ends.iter().filter(|end| **end <= 50_000).count();
         assert!(half >= ends.len() / 16, "{half} of {}", ends.len());
         assert!(ends[0] <= 25_000, "{}", ends[0]);

@@ -1,8 +1,8 @@
-//! What callbacks of the library tell about messages: how long they and their receives wait, and how
-//! long the queues get.
+//! What do callbacks of the library tell about messages: how long do they and their receives wait, and how long
+//! do the queues get?
 //!
-//! Callbacks come from inside the library, on any thread, some while it holds a lock. So nothing here
-//! allocates once it is there, and nothing calls MPI.
+//! Callbacks come from inside the library, on any thread, some while it holds a lock. So nothing here allocates
+//! after it is set up, and nothing calls MPI.
 
 mod events;
 mod peers;
@@ -23,14 +23,14 @@ use waiting::Waiting;
 
 const TRAFFICS: [Traffic; 2] = [Traffic::Program, Traffic::Collectives];
 
-/// What one source told.
+/// The results of one source.
 pub(crate) struct Queues {
     tallies: [[Tally; TRAFFICS.len()]; Metric::ALL.len()],
     waiting: Waiting,
-    /// How long the queues are, of each traffic.
+    /// The lengths of the queues, for each kind of traffic.
     unexpected: [u64; TRAFFICS.len()],
     posted: [u64; TRAFFICS.len()],
-    /// Of the program's messages.
+    /// For the program's messages.
     peers: Peers,
     lost: u64,
 }
@@ -65,7 +65,7 @@ impl Queues {
         }
     }
 
-    /// A message came that no receive waited for.
+    /// A message arrived that no receive waited for.
     pub(crate) fn came(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
         if !self.waiting.came(stream, now) {
             self.lost += 1;
@@ -78,7 +78,7 @@ impl Queues {
         }
     }
 
-    /// Such a message was received. One that came before anybody listened changes nothing.
+    /// Such a message was received. One that arrived before gyan listened changes nothing.
     pub(crate) fn went(&mut self, stream: Stream, peer: Peer, traffic: Traffic, now: u64) {
         let Some(since) = self.waiting.went(stream) else { return };
         shrink(&mut self.unexpected, traffic);
@@ -98,7 +98,7 @@ impl Queues {
         }
     }
 
-    /// Such a receive has its message, or was cancelled, after `ticks`.
+    /// Such a receive got its message, or was cancelled, after `ticks`.
     pub(crate) fn unposted(&mut self, peer: Peer, traffic: Traffic, ticks: u64) {
         shrink(&mut self.posted, traffic);
         self.time(Metric::TInPostedQ, traffic, ticks);
@@ -112,7 +112,7 @@ impl Queues {
         self.lost += number;
     }
 
-    /// As the profile has it; times are in ticks here and in seconds there.
+    /// In the form of the profile; times are in ticks here and in seconds there.
     pub(crate) fn described(&self, source: MessageSource) -> Messages {
         let rows = Metric::ALL.iter().zip(&self.tallies);
         let metrics = rows.flat_map(|(&metric, tallies)| {
@@ -138,7 +138,7 @@ impl Queues {
     }
 }
 
-/// One more; how many that makes.
+/// Adds one; returns the new number.
 fn grown(lengths: &mut [u64; TRAFFICS.len()], traffic: Traffic) -> u64 {
     let Some(length) = lengths.get_mut(traffic as usize) else { return 0 };
     *length += 1;
@@ -164,7 +164,7 @@ mod tests {
     fn lengths_are_those_after_each_that_came() {
         let mut queues = Queues::new();
         let stream = Stream { comm: 1, source: 2, tag: 3 };
-        // It came before anybody listened.
+        // It arrived before gyan listened.
         queues.went(stream, Peer::Rank(2), Traffic::Program, 5);
         for now in 10..15 {
             queues.came(stream, Peer::Rank(2), Traffic::Program, now);

@@ -17,13 +17,13 @@ pub(crate) enum Peer {
     Rank(u32),
     /// `MPI_ANY_SOURCE`.
     Any,
-    /// A process that is not in `MPI_COMM_WORLD`, or of which the rank there is not known.
+    /// A process that is not in `MPI_COMM_WORLD`, or whose rank there is not known.
     Unknown,
 }
 
 pub(super) struct Peers {
     rows: FixedMap<Peer, OfPeer>,
-    /// What is in no row.
+    /// Messages and receives that are in no row.
     others: u64,
 }
 
@@ -35,7 +35,7 @@ struct OfPeer {
     posted: Lengths,
 }
 
-/// The length of a queue, after each that came.
+/// The length of a queue, after each arrival.
 #[derive(Default)]
 struct Lengths {
     now: u64,

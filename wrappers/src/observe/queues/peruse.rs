@@ -1,9 +1,9 @@
-//! PERUSE 2.0: an MPI library that has it calls back where it activates, matches, transfers and
-//! completes requests, and where messages wait. What is measured of that is what the specification's
-//! example profiler measures (9.2), for every communicator.
+//! PERUSE 2.0: an MPI library that has it calls back when it activates, matches, transfers and completes
+//! requests, and when messages wait. gyan measures what the example profiler of the specification measures
+//! (9.2), for every communicator.
 //!
-//! A callback runs inside the library, some of them while it holds a communicator's lock. So it allocates
-//! nothing and calls no MPI (5.1.2), and the one lock that it takes is held by nobody who does.
+//! A callback runs inside the library, in some cases while that holds a communicator's lock. So it allocates
+//! nothing and calls no MPI (5.1.2), and the one lock that it takes is never held by code that does.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::mem;
@@ -24,7 +24,7 @@ use crate::sys::weak_symbols;
 
 /// Requests that are followed at a time.
 const REQUESTS_AT_MOST: usize = 8 * 1024;
-/// Of so many callbacks one is measured.
+/// One in this many callbacks is measured.
 const MEASURED_EVERY: u64 = 64;
 /// `PERUSE_SUCCESS` and `MPI_SUCCESS`.
 const SUCCESS: c_int = 0;
@@ -38,7 +38,7 @@ macro_rules! events {
         #[repr(usize)]
         enum Event { $($event),* }
 
-        /// The events with their names, of which the first is that of the specification.
+        /// The events with their names; the first name is that of the specification.
         const EVENTS: &[(Event, &[&CStr])] = &[$((Event::$event, &[$($name),+])),*];
     };
 }
@@ -104,7 +104,7 @@ struct Registered {
 // SAFETY: handles are used by those who hold the run, one at a time; PERUSE knows no threads (5.3).
 unsafe impl Send for Peruse {}
 
-/// What was told so far; none before somebody asked for it.
+/// The results so far; none before anybody asked for them.
 static TOLD: Mutex<Option<Box<Told>>> = Mutex::new(None);
 
 struct Told {
@@ -122,29 +122,29 @@ struct Told {
 #[derive(Default)]
 struct Comm {
     in_use: bool,
-    /// The ranks of its (remote) group in `MPI_COMM_WORLD`; empty where they are the same, none where
-    /// they are not known.
+    /// The ranks of its (remote) group in `MPI_COMM_WORLD`; empty if they are the same, none if they are not
+    /// known.
     ranks: Option<Vec<u32>>,
-    /// Since when each queue is being searched; 0 for not. Searches hold the communicator's lock.
+    /// When the current search of each queue began; 0 for none. Searches hold the communicator's lock.
     search_posted: u64,
     search_unexpected: u64,
 }
 
-/// When what happened to a request; 0 for not yet.
+/// The times of the events of a request; 0 for not yet.
 struct Request {
-    /// 0 for a probe that waited among the posted receives, and may become a receive.
+    /// 0 for a probe that waited among the posted receives and may become a receive.
     activated: u64,
-    /// Its message was told to be found, or it to be posted.
+    /// The library reported that its message was found, or that it was posted.
     found: bool,
     posted: u64,
-    /// Whom the posted receive is for.
+    /// The sender of the posted receive.
     peer: Peer,
     transfer_began: u64,
     completed: u64,
 }
 
 impl Peruse {
-    /// Initialises it; none when the library has none.
+    /// Initialises PERUSE; none when the library lacks it.
     pub(crate) fn begin(library: &Library) -> Option<Peruse> {
         let init = library.function(c"PERUSE_Init")?;
         let query = library.function(c"PERUSE_Query_event")?;
@@ -164,7 +164,7 @@ impl Peruse {
         };
         if weak_symbols::is_needed(c"PERUSE_Event_comm_register") {
             // A library may keep one callback for an event, whatever the specification says.
-            peruse.skipped.push("PERUSE is left alone: the program uses it itself".into());
+            peruse.skipped.push("PERUSE is not used: the program uses it itself".into());
             return Some(peruse);
         }
         // SAFETY: the prototype in 5.2.1.
@@ -199,8 +199,8 @@ impl Peruse {
         Some(peruse)
     }
 
-    /// A communicator has come, of whose (remote) group the ranks in `MPI_COMM_WORLD` are these; empty
-    /// when they are the same, none when they are not known.
+    /// A communicator was created, whose (remote) group has these ranks in `MPI_COMM_WORLD`; empty if they are
+    /// the same, none if they are not known.
     pub(crate) fn comm_comes(&mut self, comm: usize, ranks: Option<Vec<u32>>) {
         if self.supported.is_empty() {
             return;
@@ -227,7 +227,7 @@ impl Peruse {
         self.comms.push(Registered { comm, slot, handles });
     }
 
-    /// A communicator is about to go.
+    /// A communicator is about to be freed.
     pub(crate) fn comm_goes(&mut self, comm: usize) {
         if let Some(at) = self.comms.iter().position(|known| known.comm == comm) {
             let registered = self.comms.swap_remove(at);
@@ -235,7 +235,7 @@ impl Peruse {
         }
     }
 
-    /// Nothing is called back any more.
+    /// There are no more callbacks.
     pub(crate) fn end(&mut self) {
         for registered in mem::take(&mut self.comms) {
             self.deactivate(&registered);
@@ -278,8 +278,8 @@ fn with_told<T>(work: impl FnOnce(&mut Option<Box<Told>>) -> T) -> T {
     work(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Which event of which communicator this is, as a callback gets it: a number and no address, so that
-/// there is nothing that could be gone.
+/// The event and communicator, in the form passed to a callback: a number instead of an address, so that
+/// nothing can dangle.
 fn parameter(slot: usize, event: Event) -> *mut c_void {
     ptr::without_provenance_mut(slot * EVENTS.len() + event as usize)
 }
@@ -303,7 +303,7 @@ unsafe extern "C-unwind" fn callback(
             });
         });
     }
-    // Anything else would end the program.
+    // Any other return value would end the program.
     SUCCESS
 }
 
@@ -320,7 +320,7 @@ impl Told {
         }
     }
 
-    /// The slot of a communicator that comes.
+    /// The slot for a new communicator.
     fn comm_comes(&mut self, ranks: Option<Vec<u32>>) -> usize {
         let comm = Comm { in_use: true, ranks, ..Comm::default() };
         let free = self.comms.iter().position(|known| !known.in_use);
@@ -333,7 +333,7 @@ impl Told {
     }
 
     fn take_in(&mut self, event: Event, slot: usize, id: usize, spec: &Spec, now: u64) {
-        // What is internal to the library has tags that no program can use.
+        // Messages internal to the library have tags that no program can use.
         let is_of_program = spec.tag >= 0 || spec.tag == self.any_tag;
         let traffic = if is_of_program { Traffic::Program } else { Traffic::Collectives };
         self.callbacks += 1;
@@ -359,7 +359,7 @@ impl Told {
         }
     }
 
-    /// A rank in a communicator as that in `MPI_COMM_WORLD`.
+    /// Converts a rank in a communicator to that in `MPI_COMM_WORLD`.
     fn peer(&self, slot: usize, rank: c_int) -> Peer {
         if rank == self.any_source {
             return Peer::Any;
@@ -382,7 +382,7 @@ impl Told {
         let metric = match event {
             Event::SearchPostedEnds => Metric::TSearchPostedQ,
             Event::SearchUnexpectedEnds => Metric::TSearchUnexQ,
-            // A search of which the end was not told is left out.
+            // A search whose end was not reported is left out.
             _ => return *since = now,
         };
         let since = mem::take(since);
@@ -404,21 +404,21 @@ impl Told {
         let queues = &mut self.queues;
         let known = self.requests.get(&id);
         let request = match (event, known) {
-            // What a probe that waited has become: its message never was in the queue.
+            // A probe that waited became this: its message was never in the queue.
             (Event::Activate, Some(Request { activated: 0, .. })) => Request::new(now, true),
             (Event::Activate, _) => Request::new(now, false),
-            // A probe is not told to be activated, nor to be posted.
+            // The library reports neither the activation nor the posting of a probe.
             (Event::Unposted, None) => Request::new(0, true),
             (_, None) => return,
             (_, Some(request)) => {
                 request.goes_on(event, traffic, peer, now, queues);
                 let begins = matches!(event, Event::TransferBegins | Event::Complete);
-                // A probe took its message out of the queue, which is not told.
+                // A probe took its message out of the queue, which is not reported.
                 if begins && !mem::replace(&mut request.found, true) && spec.operation == RECEIVE {
                     let stream = Stream { comm: slot, source: spec.peer, tag: spec.tag };
                     queues.went(stream, peer, traffic, now);
                 }
-                // One that is freed may be noticed before it has its message.
+                // A freed request may be reported before it has its message.
                 if event == Event::Notify && request.posted == 0 {
                     self.requests.take(&id);
                 }
@@ -443,7 +443,7 @@ impl Request {
         }
     }
 
-    /// Something happens to it.
+    /// An event of this request occurs.
     fn goes_on(
         &mut self,
         event: Event,
@@ -528,7 +528,7 @@ mod tests {
             (25, Event::TransferEnds),
             (26, Event::Complete),
             (30, Event::Notify),
-            // Of a request that is no longer known.
+            // For a request that is no longer known.
             (31, Event::Complete),
             (32, Event::SearchUnexpectedEnds),
         ] {
@@ -563,15 +563,15 @@ mod tests {
         for now in [10, 11, 12] {
             told.take_in(Event::Came, slot, 0, &message, now);
         }
-        // Found by a matched probe: nothing tells that it left.
+        // Found by a matched probe: nothing reports that it left.
         told.take_in(Event::Activate, slot, 0x100, &message, 20);
         told.take_in(Event::TransferBegins, slot, 0x100, &message, 21);
         told.take_in(Event::Complete, slot, 0x100, &message, 22);
-        // The probe waited, and the message went to it at once.
+        // The probe waited, and got the message at once.
         told.take_in(Event::Unposted, slot, 0x200, &message, 30);
         told.take_in(Event::Activate, slot, 0x200, &message, 31);
         told.take_in(Event::Complete, slot, 0x200, &message, 32);
-        // A send is no receive.
+        // A send is not a receive.
         let send = Spec { operation: 0, ..spec(1, 5) };
         told.take_in(Event::Activate, slot, 0x300, &send, 40);
         told.take_in(Event::TransferBegins, slot, 0x300, &send, 41);

@@ -1,4 +1,4 @@
-//! Everybody who calls back, as one.
+//! All sources of callbacks, as one.
 
 #![forbid(unsafe_code)]
 
@@ -10,7 +10,7 @@ use crate::config::EventsFrom;
 use crate::mpi::abi::{Library, inquiry};
 use crate::mpi::tool::Mpit;
 
-/// Who was asked to call back.
+/// The sources that were asked to call back.
 pub(crate) struct Callbacks {
     peruse: Option<Peruse>,
     events: Option<Events>,
@@ -18,7 +18,7 @@ pub(crate) struct Callbacks {
     world: Option<usize>,
 }
 
-/// What was told so far.
+/// The results so far.
 #[derive(Default)]
 pub(crate) struct Told {
     pub(crate) messages: Vec<Messages>,
@@ -30,7 +30,7 @@ pub(crate) struct Told {
 }
 
 impl Callbacks {
-    /// Asks those that the user wants; the run began at `begun`.
+    /// Registers with the sources that the user wants; the run began at `begun`.
     pub(crate) fn begin(
         wanted: EventsFrom,
         mpit: &Mpit,
@@ -51,7 +51,7 @@ impl Callbacks {
                  --enable-mpit-events and Open MPI from version 6 on have)",
             );
         }
-        // When both are asked for, one is enough.
+        // If both are asked for, one is enough.
         if peruse.is_some() || events.is_some() {
             lacking.clear();
         }
@@ -63,12 +63,12 @@ impl Callbacks {
         }
     }
 
-    /// What the user asked for and the library lacks altogether, in sentences.
+    /// Sentences about things that the user asked for and the library lacks entirely.
     pub(crate) fn lacking(&self) -> &[String] {
         &self.lacking
     }
 
-    /// A communicator has come, `MPI_COMM_WORLD` among them.
+    /// A communicator was created, `MPI_COMM_WORLD` included.
     pub(crate) fn comm_comes(&mut self, mpit: &Mpit, handle: usize, name: &str) {
         if let Some(peruse) = &mut self.peruse {
             let ranks = match self.world {
@@ -91,7 +91,7 @@ impl Callbacks {
         }
     }
 
-    /// A communicator is about to go.
+    /// A communicator is about to be freed.
     pub(crate) fn comm_goes(&mut self, mpit: &Mpit, handle: usize) {
         if let Some(peruse) = &mut self.peruse {
             peruse.comm_goes(handle);
@@ -101,7 +101,7 @@ impl Callbacks {
         }
     }
 
-    /// Nobody calls back any more.
+    /// There are no more callbacks.
     pub(crate) fn end(&mut self, mpit: &Mpit) {
         if let Some(peruse) = &mut self.peruse {
             peruse.end();

@@ -1,4 +1,4 @@
-//! Number, sum, largest and histogram of what was measured.
+//! Number, sum, maximum and histogram of measurements.
 
 #![forbid(unsafe_code)]
 
@@ -20,7 +20,7 @@ impl Tally {
         Tally { n: 0, sum: 0.0, max: 0.0, histogram: [0; BARS] }
     }
 
-    /// Takes `value` in, which counts in the histogram as `in_bars`.
+    /// Adds `value`, which counts as `in_bars` in the histogram.
     pub(super) fn add(&mut self, value: f64, in_bars: f64) {
         self.n += 1;
         self.sum += value;

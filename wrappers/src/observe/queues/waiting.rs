@@ -1,8 +1,8 @@
-//! The unexpected messages that wait for their receives, and since when.
+//! Which unexpected messages wait for their receives, and since when?
 //!
-//! Libraries tell of a message its communicator, its source and its tag, and not which one it is. They
-//! need not: of messages that agree in these the first that came is the first that is received (MPI 4.1,
-//! 3.5). So each such stream is a queue.
+//! Libraries tell the communicator, source and tag of a message, but not which message it is. They need not:
+//! among messages that agree in these, the first to arrive is the first to be received (MPI 4.1, 3.5). So each
+//! such stream is a queue.
 
 #![forbid(unsafe_code)]
 
@@ -15,9 +15,9 @@ const STREAMS_AT_MOST: usize = 4 * 1024;
 /// Messages that cannot overtake each other.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(crate) struct Stream {
-    /// Whatever tells communicators apart.
+    /// Anything that identifies a communicator.
     pub(crate) comm: usize,
-    /// The rank in it that sends.
+    /// The sender's rank in it.
     pub(crate) source: i32,
     pub(crate) tag: i32,
 }
@@ -29,7 +29,7 @@ pub(super) struct Waiting {
     free: Option<u32>,
 }
 
-/// A stream of which messages wait.
+/// A stream with waiting messages.
 struct Line {
     first: u32,
     last: u32,
@@ -54,7 +54,7 @@ impl Waiting {
         }
     }
 
-    /// A message has come; false when it is one too many.
+    /// A message has arrived; false when there is no room for it.
     pub(super) fn came(&mut self, stream: Stream, now: u64) -> bool {
         let Some(at) = self.free else { return false };
         let Some(next) = self.message(at).map(|message| message.next) else { return false };
@@ -73,7 +73,7 @@ impl Waiting {
         true
     }
 
-    /// The first message of a stream goes: since when it waited.
+    /// The first message of a stream leaves: returns since when it waited.
     pub(super) fn went(&mut self, stream: Stream) -> Option<u64> {
         let at = self.streams.get(&stream)?.first;
         let free = self.free;

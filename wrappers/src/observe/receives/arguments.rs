@@ -1,5 +1,5 @@
-//! The receives in a call: which message does each wait for, and on which communicator? Also those that
-//! were prepared long before and are started now.
+//! The receives in a call: which message does each wait for, and on which communicator? Includes persistent
+//! ones that are started now.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,7 +12,7 @@ use crate::sys::fixed_map::FixedMap;
 /// Persistent receives that are known at a time.
 const PREPARED_AT_MOST: usize = 4096;
 
-/// One receive; none for what is not known or is a wildcard.
+/// One receive; fields are none if not known or a wildcard.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Receive {
     pub(super) comm: Option<usize>,
@@ -20,12 +20,12 @@ pub(super) struct Receive {
     pub(super) tag: Option<i32>,
 }
 
-/// What there is to do when the call succeeded.
+/// What to do once the call has succeeded.
 pub(super) enum Then {
     Nothing,
-    /// The status tells what was received.
+    /// The status says what was received.
     Status(u8),
-    /// The request at a place stands for a receive.
+    /// The request at an argument position stands for a receive.
     Prepared(u8, Receive),
 }
 
@@ -46,15 +46,15 @@ fn with_prepared<T>(work: impl FnOnce(&mut Option<Prepared>) -> T) -> T {
     work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Shows each receive in a call of another function than one that posts a receive. What there is to do
-/// when it succeeds.
+/// Shows each receive in a call of a function other than one that posts a receive. Returns what to do once it
+/// succeeds.
 pub(super) fn other(
     receives: Receives,
     arguments: Arguments,
     show: &mut dyn FnMut(Receive),
 ) -> Option<Then> {
     match receives {
-        // Not here.
+        // Not handled here.
         Receives::Posts(_) => {}
         Receives::Matched => show(Receive::default()),
         Receives::Prepares { posted, request } => {
@@ -78,7 +78,7 @@ pub(super) fn other(
 }
 
 impl Then {
-    /// The call succeeded: source and tag of what was received, when that is known now.
+    /// The call succeeded: source and tag of what was received, if known now.
     pub(super) fn happened(self, arguments: Arguments) -> Option<(i32, i32)> {
         match self {
             Then::Nothing => None,
@@ -87,7 +87,7 @@ impl Then {
                 let at = arguments.at(at);
                 let (language, request) = (at.language, at.request(0)?);
                 with_prepared(|prepared| {
-                    // One too many is not watched.
+                    // A receive beyond the limit is not watched.
                     prepared.as_mut()?.put((language, request), receive);
                     None
                 })
@@ -96,7 +96,7 @@ impl Then {
     }
 }
 
-/// The communicator, as `objects` knows it.
+/// The communicator, in the form that `objects` uses.
 #[inline]
 pub(super) fn comm(argument: Passed) -> Option<usize> {
     Some(argument.comm()? & COMM_BITS.load(Ordering::Relaxed))

@@ -1,10 +1,9 @@
-//! Receives that are called while a variable is above a threshold, such as the length of the queue of
-//! unexpected messages: how many, and where in the program. After the example tool of the standard (MPI
-//! 4.1, 15.3.7).
+//! Receives that are called while a variable, such as the length of the queue of unexpected messages, is above
+//! a threshold: how many, and where in the program? Modelled on the example tool of the standard (MPI 4.1,
+//! 15.3.7).
 //!
-//! Every receive of the program goes by here, so what is not a hit takes a reading of the variable and
-//! little else. A hit is counted by where its call returns to; the stack is looked at as the budget
-//! allows.
+//! Every receive of the program passes through here, so one that is not a hit costs a reading of the variable
+//! and little else. Hits are counted by return address; stacks are recorded as the budget allows.
 
 mod arguments;
 mod sites;
@@ -32,37 +31,37 @@ use sites::{Call, Noted, Sites, Worst};
 
 /// The name of the queue of unexpected messages whatever the library calls it.
 pub(crate) const UNEXPECTED_QUEUE: &str = "umq";
-/// What that stands for: the first of these names that the library has.
+/// What it stands for: the first of these names that the library has.
 const UNEXPECTED: &[&str] = &[
-    // MPICH and Intel MPI: all of the process.
+    // MPICH and Intel MPI: all messages of the process.
     "unexpected_recvq_length",
-    // Open MPI, pml ob1: of a communicator, by rank.
+    // Open MPI, pml ob1: those of a communicator, by rank.
     "pml_ob1_unexpected_msgq_length",
-    // Open MPI's software counters: all of the process.
+    // Open MPI's software counters: all messages of the process.
     "*SPC_UNEXPECTED_IN_QUEUE",
     // The example in the standard.
     "MPI_T_UMQ_LENGTH",
 ];
 
-/// One receive in so many is measured.
+/// One receive in this many is measured.
 const MEASURED_EVERY: u64 = 64;
 
-/// Entry points look at it by themselves.
+/// Entry points read it directly.
 pub(crate) use crate::calls::gate::WATCHES_RECEIVES as ON;
 
 static THRESHOLD: Whole = Whole::new(0);
 static RECEIVES: Whole = Whole::new(0);
 static NOT_COMPARED: Whole = Whole::new(0);
 static MAX: Whole = Whole::new(0);
-/// Ticks that a look takes that is no hit, and that looking at a stack takes.
+/// Ticks taken by a comparison that is not a hit, and by recording a stack.
 static LOOK: Real = Real::new(0.0);
 static STACK: Real = Real::new(0.0);
-/// When a stack was looked at last.
+/// When a stack was last recorded.
 static LAST_STACK: Whole = Whole::new(0);
-/// Held while a hit is noted, and never while MPI is called.
+/// Held while a hit is recorded, but never while MPI is called.
 static SITES: Mutex<Option<Sites>> = Mutex::new(None);
 
-/// The names of the variables that a user means.
+/// The names of the variables that the user may mean.
 pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
     match wanted.variable.as_str() {
         UNEXPECTED_QUEUE => UNEXPECTED.iter().map(|name| WildMatch::new(name)).collect(),
@@ -70,7 +69,7 @@ pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
     }
 }
 
-/// Watches from now on, the variable that the library calls `variable`.
+/// Starts watching the variable that the library calls `variable`.
 pub(crate) fn begin(variable: &str, wanted: &WatchFor) {
     addresses::prepare();
     with_sites(|sites| _ = sites.get_or_insert_with(|| Sites::new(variable)));
@@ -79,7 +78,7 @@ pub(crate) fn begin(variable: &str, wanted: &WatchFor) {
     ON.store(true, Ordering::Relaxed);
 }
 
-/// Watches no longer.
+/// Stops watching.
 pub(crate) fn end() {
     ON.store(false, Ordering::Relaxed);
 }
@@ -93,14 +92,14 @@ fn with_sites<T>(work: impl FnOnce(&mut Option<Sites>) -> T) -> T {
     work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A hit: what is left to be seen when the receive has returned.
+/// A hit: what remains to be recorded after the receive has returned.
 pub(crate) struct Watched {
     noted: Option<Noted>,
     then: Then,
 }
 
-/// The program is about to call a function that has to do with receives, while these are watched.
-/// `alone`: no other thread calls MPI.
+/// The program is about to call a function that deals with receives, while these are watched. `alone`: no other
+/// thread calls MPI.
 #[inline]
 pub(crate) fn before(
     alone: bool,
@@ -109,7 +108,7 @@ pub(crate) fn before(
     arguments: Arguments,
 ) -> Option<Watched> {
     match receives {
-        // What is no hit looks at the communicator alone.
+        // A receive that is not a hit only needs the communicator.
         Receives::Posts(posted) => {
             let comm = arguments::comm(arguments.at(posted.comm));
             let value = compare(alone, comm)?;
@@ -123,7 +122,7 @@ fn contain<T>(piece: impl FnOnce() -> Option<T>) -> Option<T> {
     containment::contain("watching receives", piece).flatten()
 }
 
-/// Compares the variable for one receive. Its value when that is a hit.
+/// Compares the variable for one receive. Returns its value if that is a hit.
 #[inline]
 fn compare(alone: bool, comm: Option<usize>) -> Option<u64> {
     let number = RECEIVES.get();
@@ -180,7 +179,7 @@ fn posts(
     Watched { noted, then }
 }
 
-/// What is not a receive by itself, or not one alone.
+/// Calls that are not a receive themselves, or are more than one.
 #[inline(never)]
 fn other(
     alone: bool,
@@ -225,7 +224,7 @@ fn happened(Watched { noted, then }: Watched, arguments: Arguments) {
 #[inline(never)]
 fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
     let begun = clock::now();
-    // As its entry point has noted it.
+    // The return address recorded by its entry point.
     let address = stacks::place_of(thread::here().caller.get());
     let mut looked = false;
     let may_look = || {
@@ -249,12 +248,12 @@ fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
     noted
 }
 
-/// Whether a hit that is kept was on this communicator, so that its name has to be known.
+/// Whether a recorded hit was on this communicator, so that its name is needed.
 pub(crate) fn mentions(comm: usize) -> bool {
     with_sites(|sites| sites.as_ref().is_some_and(|sites| sites.mention(comm)))
 }
 
-/// A communicator goes, which was called so.
+/// A communicator of this name is about to be freed.
 pub(crate) fn comm_goes(comm: usize, name: &str) {
     with_sites(|sites| {
         if let Some(sites) = sites {
@@ -263,7 +262,7 @@ pub(crate) fn comm_goes(comm: usize, name: &str) {
     });
 }
 
-/// As the profile has it; none when nothing was watched. `names` of the communicators that are alive.
+/// In the form of the profile; none when nothing was watched. `names`: of the communicators that are alive.
 pub(crate) fn described(names: &dyn Fn(usize) -> Option<String>) -> Option<Watch> {
     let watch = Watch {
         threshold: THRESHOLD.get(),

@@ -1,5 +1,5 @@
-//! The places in the program whose receives were hits, and the stacks that led there. All of it is there
-//! from the beginning: a hit allocates nothing.
+//! The places in the program whose receives were hits, and the stacks that led there. All memory is allocated
+//! at the start: a hit allocates nothing.
 
 #![forbid(unsafe_code)]
 
@@ -15,13 +15,13 @@ const SITES_AT_MOST: usize = 256;
 
 pub(super) struct Sites {
     variable: String,
-    /// The place of a call in `known`.
+    /// The index of a call's site in `known`.
     places: FixedMap<Call, usize>,
     known: Vec<Site>,
     elsewhere: u64,
 }
 
-/// Where a call returns to.
+/// The return address of a call.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) struct Call {
     pub(super) function: Function,
@@ -45,11 +45,11 @@ pub(super) struct Worst {
     pub(super) tag: Option<i32>,
     pub(super) comm: Option<usize>,
     pub(super) longest_from: Option<u32>,
-    /// The name of the communicator, once that is gone.
+    /// The name of the communicator, once that is freed.
     pub(super) name: Option<String>,
 }
 
-/// The hit that was the worst of its site when it was noted.
+/// The hit that was the worst of its site when it was recorded.
 #[derive(Clone, Copy)]
 pub(super) struct Noted {
     site: usize,
@@ -57,7 +57,7 @@ pub(super) struct Noted {
 }
 
 impl Sites {
-    /// Of hits of the variable with this name.
+    /// For hits of the variable with this name.
     pub(super) fn new(variable: &str) -> Sites {
         Sites {
             variable: variable.into(),
@@ -67,8 +67,8 @@ impl Sites {
         }
     }
 
-    /// Notes a hit of a call. `may_look` tells whether the stack may be looked at, and is not asked at
-    /// the first hit of a site. When no hit of the site was as large, what is to be told of it:
+    /// Records a hit of a call. `may_look` says whether the stack may be recorded, and is not asked at the
+    /// first hit of a site. If it is the site's largest hit so far, returns a token to add details:
     /// [`Sites::is_worst`].
     pub(super) fn hit(
         &mut self,
@@ -102,7 +102,7 @@ impl Sites {
         })
     }
 
-    /// Tells more of the hit that was noted, unless another thread's was larger in between.
+    /// Adds details to the recorded hit, unless another thread's was larger in the meantime.
     pub(super) fn is_worst(&mut self, noted: Noted, worst: Worst) {
         if let Some(site) = self.known.get_mut(noted.site)
             && site.worst.value == worst.value
@@ -111,10 +111,10 @@ impl Sites {
         }
     }
 
-    /// What a receive that was noted turned out to receive.
+    /// Adds what the recorded receive actually received.
     pub(super) fn received(&mut self, noted: Noted, source: i32, tag: i32) {
         if let Some(site) = self.known.get_mut(noted.site) {
-            // Not when another thread's hit has come in between.
+            // Not if another thread's hit replaced it in the meantime.
             if site.hits == noted.hits {
                 site.worst.source = Some(source);
                 site.worst.tag = Some(tag);
@@ -122,12 +122,12 @@ impl Sites {
         }
     }
 
-    /// Whether a hit that is kept was on this communicator.
+    /// Whether a recorded hit was on this communicator.
     pub(super) fn mention(&self, comm: usize) -> bool {
         self.known.iter().any(|site| site.worst.is_on(comm))
     }
 
-    /// A communicator is called so, and goes.
+    /// A communicator of this name is about to be freed.
     pub(super) fn goes(&mut self, comm: usize, name: &str) {
         for site in &mut self.known {
             if site.worst.is_on(comm) {
@@ -136,7 +136,7 @@ impl Sites {
         }
     }
 
-    /// What is known of the rest, with the sites; `names` of the communicators that are alive.
+    /// Completes the watch with the sites; `names`: of the communicators that are alive.
     pub(super) fn described(
         &self,
         mut watch: Watch,
@@ -223,7 +223,7 @@ mod tests {
         assert_eq!((site.function.as_str(), site.hits, site.sum), ("MPI_Recv", 3, 16));
         assert_eq!((site.worst.value, site.worst.tag), (9, Some(1)));
         assert_eq!(site.worst.communicator.as_deref(), Some("comm 7"));
-        // Only the first hit was looked at.
+        // Only the first hit's stack was recorded.
         assert_eq!((site.stacks_taken, site.stacks.len()), (1, 1));
     }
 

@@ -1,5 +1,5 @@
-//! What a rank and the keeper of its host say to each other, over a local socket on which messages stay whole
-//! (`SOCK_SEQPACKET`). It never waits longer than it is told to.
+//! The messages between a rank and the keeper of its host, over a local socket that preserves message
+//! boundaries (`SOCK_SEQPACKET`). Waits are always bounded.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::profile::output::Place;
 
-/// No message is longer; longer texts are several.
+/// No message is longer; longer texts take several messages.
 const MESSAGE: usize = 32 << 10;
 const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
@@ -31,7 +31,7 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 pub(super) enum Request {
     /// Who it is: the first message.
     Hello(Hello),
-    /// Its records come with it, in the place of earlier ones.
+    /// Its records come with it, replacing earlier ones.
     Records,
     /// Write the profile whose text follows; `ends`: it is the last one. There is an answer.
     Profile { place: Place, ends: bool },
@@ -39,8 +39,8 @@ pub(super) enum Request {
     Summary { place: Place, directory: Bytes },
     /// No profile will come: the ranks reduced them themselves.
     Done,
-    /// The rank no longer waits, and has written its profile to this file, which can go once the profile is
-    /// where it is to be.
+    /// The rank no longer waits, and has written its profile to this file, which can be removed once the
+    /// profile is in its place.
     Elsewhere(Bytes),
 }
 
@@ -56,9 +56,9 @@ pub(super) struct Hello {
 /// What the keeper answers.
 #[derive(Deserialize, Serialize)]
 pub(super) enum Answer {
-    /// It is in this directory; what else is to be said.
+    /// It is in this directory; and a remark, if any.
     Written { directory: Bytes, why: Option<String> },
-    /// It cannot be written: the system's number of the error, if it has one, and the error in words.
+    /// It cannot be written: the system's error number, if any, and the error in words.
     Failed { errno: Option<i32>, text: String },
 }
 
@@ -112,8 +112,8 @@ impl Socket {
         }
     }
 
-    /// Receives something, and a file if one came with it; none when the other end is closed, or the process
-    /// of `other` has ended and nothing is left to be read.
+    /// Receives something, and a file if one came with it; none when the other end is closed, or the process of
+    /// `other` has ended and nothing is left to read.
     pub(super) fn receive<T: DeserializeOwned>(
         &self,
         other: Option<BorrowedFd>,
@@ -164,7 +164,7 @@ impl Socket {
                 Err(rustix::io::Errno::AGAIN) if is_over => return Ok(None),
                 Err(rustix::io::Errno::AGAIN) => {
                     self.wait(PollFlags::IN, other, until)?;
-                    // What it sent before it ended is still to be read.
+                    // Data that it sent before it ended must still be read.
                     is_over = other.is_some_and(|other| is_ready(other, PollFlags::IN));
                 }
                 Err(rustix::io::Errno::CONNRESET) => return Ok(None),
@@ -173,7 +173,7 @@ impl Socket {
         }
     }
 
-    /// Waits until something can be done, or `other` can be read.
+    /// Waits until an operation is possible, or `other` can be read.
     fn wait(
         &self,
         what: PollFlags,
@@ -191,7 +191,7 @@ impl Socket {
             match rustix::event::poll(&mut ends, left.as_ref()) {
                 Ok(0) | Err(rustix::io::Errno::INTR) => {}
                 Ok(_) => return Ok(()),
-                // The program's limit of files is below the number of those that are waited for.
+                // The program's limit of open files is below the number of descriptors to wait for.
                 Err(rustix::io::Errno::INVAL) => {
                     thread::sleep(BETWEEN_TRIES);
                     return Ok(());

@@ -1,8 +1,8 @@
-//! What stands between a rank and file systems: one process a host, the keeper, which writes what its ranks know
-//! and what they made of it in the end.
+//! The keeper stands between ranks and file systems: one process per host, which writes what its ranks know and
+//! their final profiles.
 //!
-//! A rank itself waits for no file system while the program runs, and for the keeper no longer than
-//! `GYAN_WRITE_TIMEOUT`. Where there is no keeper (`GYAN_KEEPER=off`, or it cannot be started) the rank writes its
+//! A rank never waits for a file system while the program runs, and for the keeper no longer than
+//! `GYAN_WRITE_TIMEOUT`. Without a keeper (`GYAN_KEEPER=off`, or it cannot be started) the rank writes its
 //! profile itself, and nothing is known of it before.
 
 mod messages;
@@ -23,32 +23,32 @@ use crate::sys::sigmask;
 use messages::{Answer, Bytes, Hello, Request, Socket};
 use records::Records;
 
-/// How long it may take to tell the keeper something that it need not answer.
+/// The time limit for telling the keeper something that it need not answer.
 const TELLING: Duration = Duration::from_secs(1);
 
 /// The keeper, for one rank.
 pub(crate) struct Keeper {
     /// None without a keeper.
     socket: Option<Socket>,
-    /// Whether there is to be one.
+    /// Whether to use one.
     wanted: bool,
     hello: Hello,
-    /// What tells others which keeper it is.
+    /// What identifies the keeper to others.
     directory: PathBuf,
     records: Option<Records>,
     timeout: Duration,
-    /// Where a profile goes that cannot be written where it is to be: the first that can.
+    /// Alternatives for a profile that cannot be written to its place: the first that works.
     elsewhere: Vec<Elsewhere>,
 }
 
 /// A place on this machine.
 struct Elsewhere {
     place: Place,
-    /// It is on another device than the run directory.
+    /// It is on a different device from the run directory.
     is_apart: bool,
 }
 
-/// A profile that is not where it was to be.
+/// A profile that is not in its place.
 pub(crate) struct NotWritten {
     pub(crate) error: io::Error,
     /// The file in which it is instead.
@@ -56,7 +56,7 @@ pub(crate) struct NotWritten {
 }
 
 impl Keeper {
-    /// For a rank that is about to run. `wanted`: whether there is to be a process of its own.
+    /// For a rank that is about to run. `wanted`: whether to use a separate process.
     pub(crate) fn begin(job: &Job, rank: u32, wanted: bool, timeout: Duration) -> Keeper {
         let hello = Hello { rank, job: job.id.clone(), live: job.live.clone() };
         let directory = job.place.directory.clone();
@@ -77,7 +77,7 @@ impl Keeper {
         self.socket.is_some() && self.hello.live.is_some()
     }
 
-    /// Connects to the keeper, which is started if need be. Without one the rank goes on alone.
+    /// Connects to the keeper, which is started if necessary. Without one the rank continues alone.
     fn reach(&mut self) {
         self.socket = None;
         if !self.wanted {
@@ -91,7 +91,7 @@ impl Keeper {
         }
     }
 
-    /// Keeps a profile, in the place of the one before, in case the process is killed.
+    /// Keeps a profile, replacing the previous one, in case the process is killed.
     pub(crate) fn keep(&mut self, profile: &RankProfile) -> io::Result<()> {
         if !self.keeps() {
             return Ok(());
@@ -100,7 +100,7 @@ impl Keeper {
         if self.records.as_mut().is_some_and(|records| records.write(&text)) {
             return Ok(());
         }
-        // A limit of the size of files is one for memory files, too.
+        // A limit on the size of files applies to memory files, too.
         let records = sigmask::without_signals(|| Records::begin(&text))?;
         if let Some(socket) = &self.socket {
             socket.send(&Request::Records, Some(records.file()), Instant::now() + TELLING)?;
@@ -109,8 +109,8 @@ impl Keeper {
         Ok(())
     }
 
-    /// Writes the profile. `measure` fills in the overhead after the writing of all else; `ends`: nothing comes
-    /// after it.
+    /// Writes the profile. `measure` fills in the overhead after everything else is written; `ends`: nothing
+    /// comes after it.
     pub(crate) fn write(
         &mut self,
         place: &Place,
@@ -132,7 +132,7 @@ impl Keeper {
         })
     }
 
-    /// Writes the summary beside the profile that is in `directory`.
+    /// Writes the summary next to the profile in `directory`.
     pub(crate) fn write_summary(
         &mut self,
         place: &Place,
@@ -149,7 +149,7 @@ impl Keeper {
         }
     }
 
-    /// The rank needs no keeper any more: its profile is written, or is not to be.
+    /// The rank no longer needs the keeper: its profile is written, or will not be.
     pub(crate) fn end(&mut self) {
         if let Some(socket) = self.socket.take() {
             let _ = socket.send(&Request::Done, None, Instant::now() + TELLING);
@@ -157,7 +157,7 @@ impl Keeper {
         self.records = None;
     }
 
-    /// What the keeper says to a request with a text; none when there is no keeper.
+    /// The keeper's answer to a request with a text; none when there is no keeper.
     fn ask(&mut self, request: &Request, text: &[u8]) -> Option<io::Result<Written>> {
         let until = Instant::now() + self.timeout;
         for _ in 0..2 {
@@ -183,7 +183,7 @@ impl Keeper {
         None
     }
 
-    /// Writes a profile where this machine has room for it, in the rank itself; not where that might hang, too.
+    /// Writes a profile to a place on this machine, in the rank itself, avoiding places that might also hang.
     fn write_elsewhere(
         &mut self,
         profile: &RankProfile,
@@ -194,12 +194,12 @@ impl Keeper {
         let mut places = self.elsewhere.iter().filter(|elsewhere| elsewhere.is_apart || !hangs);
         let written = places.find_map(|to| {
             let written = output::write(&to.place, &profile.into(), text);
-            // What was made for nothing, unless something is in it.
+            // Removes a directory that was created in vain, unless it is not empty.
             written.inspect_err(|_| drop(fs::remove_dir(&to.place.directory))).ok()
         })?;
         let file = written.directory.join(rank_file_name(profile.rank));
         match &self.socket {
-            // The keeper may still write it where it is to be.
+            // The keeper may still write it to its place.
             Some(socket) if hangs => {
                 let request = Request::Elsewhere(Bytes(file.clone()));
                 let _ = socket.send(&request, None, Instant::now() + TELLING);

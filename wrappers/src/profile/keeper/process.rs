@@ -1,9 +1,9 @@
 //! The keeper: a process that waits for file systems so that no rank has to.
 //!
-//! A thread for each rank takes what it says and writes its profile. One more writes the live file of the host
-//! now and then, when a rank has gone without a profile, and when the keeper is told to end (Slurm sends SIGTERM
-//! before it kills). The keeper ends when no rank is left and everything is written. Where a file system hangs, so
-//! do threads of the keeper, and the ranks go on.
+//! A thread for each rank receives its messages and writes its profile. Another thread writes the live file of
+//! the host: now and then, when a rank has ended without a profile, and when the keeper is told to end (Slurm
+//! sends SIGTERM before it kills). The keeper ends when no rank is left and everything is written. If a file
+//! system hangs, so do threads of the keeper, but the ranks continue.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int};
@@ -30,22 +30,22 @@ use crate::profile::output::{self, Place, Written};
 use crate::sys::file_system;
 use crate::sys::sigmask;
 
-/// What the process is called.
+/// The name of the process.
 pub(crate) const NAME: &str = "gyan-keeper";
-/// A keeper that nobody ever talks to ends.
+/// A keeper that no rank contacts ends after this time.
 const ALONE: Duration = Duration::from_secs(60);
-/// The live file is written no more often than this, on a disk of this machine and on one that is served by
-/// others, and no more than so many bytes a second of it.
+/// Limits of the live file: how often it is written to a local disk and to one served by others, and how many
+/// bytes per second.
 const LOCALLY: (Duration, f64) = (Duration::from_secs(1), 2e6);
 const REMOTELY: (Duration, f64) = (Duration::from_secs(10), 20e3);
-/// How long an answer may take that nobody may be waiting for.
+/// The time limit for sending an answer that nobody may be waiting for.
 const ANSWERS: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
 /// Of a thread.
 const STACK: usize = 512 << 10;
 
-/// The entry point of libgyan.so as a program, which the dynamic loader jumps to: the words of the command line lie
-/// on the stack.
+/// The entry point of libgyan.so as a program, which the dynamic loader jumps to: the words of the command line
+/// are on the stack.
 #[unsafe(naked)]
 #[unsafe(no_mangle)]
 pub(crate) extern "C" fn gyan_keeper() -> ! {
@@ -74,7 +74,7 @@ extern "C" fn main(stack: *const usize) -> ! {
     // SAFETY: the loader left the words of the command line there.
     let count = unsafe { stack.read() };
     let words = (1..count).map(|at| {
-        // SAFETY: there are so many.
+        // SAFETY: there are this many.
         let place = unsafe { stack.add(1 + at) };
         // SAFETY: as above, the address of a string.
         let word = unsafe { place.cast::<*const c_char>().read() };
@@ -102,13 +102,13 @@ extern "C" fn main(stack: *const usize) -> ! {
     end(0)
 }
 
-/// Ends the process at once: nothing of a C program is to be run.
+/// Ends the process at once: none of a C program's exit code may run.
 fn end(code: c_int) -> ! {
     // SAFETY: _exit(2).
     unsafe { libc::_exit(code) }
 }
 
-/// Has nothing of the rank's but the socket.
+/// Keeps nothing of the rank's except the socket.
 fn leave_the_rank(listening: RawFd) {
     let name = c"gyan-keeper";
     // SAFETY: prctl(2) with a string.
@@ -120,7 +120,7 @@ fn leave_the_rank(listening: RawFd) {
         // SAFETY: nothing in this process has any of them: they are the rank's.
         unsafe { libc::close(number) };
     }
-    // Whoever waits for the end of what the program prints does not wait for the keeper.
+    // Anyone who waits for the end of the program's output must not wait for the keeper.
     if let Ok(nothing) = File::options().read(true).write(true).open("/dev/null") {
         for number in 0..=2 {
             // SAFETY: dup2(2) of an open descriptor.
@@ -128,8 +128,8 @@ fn leave_the_rank(listening: RawFd) {
         }
     }
     let _ = rustix::process::chdir("/");
-    // The rank may be bound to a processor and be limited; what is written is not part of the program.
-    // SAFETY: a set is plain bytes.
+    // The rank may be bound to a processor; writing files is not part of the program. SAFETY: a set
+    // is plain bytes.
     let mut all: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     // SAFETY: all bits of a set that lives.
     unsafe { ptr::from_mut(&mut all).write_bytes(0xff, 1) };
@@ -142,10 +142,10 @@ fn leave_the_rank(listening: RawFd) {
     }
 }
 
-/// What a rank has come to.
+/// The state of a rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Stage {
-    /// It is there.
+    /// It is running.
     Here,
     /// Its process ended without a profile.
     Gone,
@@ -160,25 +160,25 @@ struct Rank {
     stage: Mutex<Stage>,
 }
 
-/// All that the threads share.
+/// Everything that the threads share.
 #[derive(Default)]
 struct Keeper {
     /// The name of this host.
     host: String,
     state: Mutex<State>,
     changed: Condvar,
-    /// Locked while a live file is written, which may take for ever.
+    /// Locked while a live file is written, which may take forever.
     files: Mutex<BTreeMap<Place, Live>>,
 }
 
 #[derive(Default)]
 struct State {
     ranks: Vec<Arc<Rank>>,
-    /// Ranks that may still say something, or whose profiles are being written.
+    /// Ranks that may still send messages, or whose profiles are being written.
     connections: usize,
     /// Whether there ever was a rank.
     begun: bool,
-    /// Whether the live files are to be written at once.
+    /// Whether to write the live files at once.
     news: bool,
 }
 
@@ -193,9 +193,9 @@ impl State {
 /// The live file of this host in one place.
 struct Live {
     name: String,
-    /// Where it is, once it is.
+    /// Its directory, once it exists.
     path: Option<PathBuf>,
-    /// What earlier jobs left in that directory.
+    /// Files that earlier jobs left in that directory.
     earlier: Vec<PathBuf>,
 }
 
@@ -203,7 +203,7 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
     lock.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets ranks in, until there are none any more.
+/// Accepts ranks, until there are none left.
 fn serve_all(listening: &OwnedFd) {
     let keeper = Arc::new(Keeper { host: job::host(), ..Keeper::default() });
     let began = Instant::now();
@@ -218,7 +218,7 @@ fn serve_all(listening: &OwnedFd) {
         let ends = &mut [rustix::event::PollFd::new(listening, PollFlags::IN)];
         let _ = rustix::event::poll(ends, None);
         let Ok(socket) = rustix::net::accept_with(listening, SocketFlags::CLOEXEC) else {
-            // No descriptor is free: who waits is let in later.
+            // No descriptor is free: waiting ranks are accepted later.
             thread::sleep(BETWEEN_TRIES);
             continue;
         };
@@ -241,7 +241,7 @@ fn start(work: impl FnOnce() + Send + 'static) -> bool {
 impl Keeper {
     /// Serves one rank until its end.
     fn serve(&self, socket: &Socket, pid: Pid) {
-        // A copy of the rank that it forked has its socket, too: the end of the process is what counts.
+        // A forked copy of the rank has its socket, too: only the end of the process counts.
         let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((Request::Hello(hello), file))) = socket.receive::<Request>(other, None) {
@@ -262,7 +262,7 @@ impl Keeper {
         self.lets_go();
     }
 
-    /// A rank is served no longer.
+    /// A rank is no longer served.
     fn lets_go(&self) {
         let mut state = held(&self.state);
         state.connections = state.connections.saturating_sub(1);
@@ -270,7 +270,7 @@ impl Keeper {
         self.changed.notify_all();
     }
 
-    /// Does what a rank asks for; none when it can ask for nothing more.
+    /// Does what a rank asks for; none when it can no longer ask for anything.
     fn answer(
         &self,
         socket: &Socket,
@@ -290,7 +290,7 @@ impl Keeper {
                 return Some(());
             }
             Request::Elsewhere(file) => {
-                // It is written where it is to be by now.
+                // It has been written to its place by now.
                 if *held(&rank.stage) == Stage::Done {
                     let _ = fs::remove_file(&file.0);
                     let _ = file.0.parent().map(fs::remove_dir);
@@ -315,13 +315,13 @@ impl Keeper {
                 answer_of(written.map(|()| Written { directory, why: None }))
             }
         };
-        // Who no longer waits may still say where it left its profile.
+        // A rank that no longer waits may still say where it left its profile.
         let _ = socket.send(&answer, None, Instant::now() + ANSWERS);
         Some(())
     }
 
-    /// The live file has nothing of a rank that has a profile. With the last of them it goes, before that rank is
-    /// told that all is written.
+    /// The live file has nothing about a rank with a profile. After the last one it is removed, before that
+    /// rank is told that everything is written.
     fn is_done(&self, rank: &Rank) {
         *held(&rank.stage) = Stage::Done;
         *held(&rank.records) = None;
@@ -332,14 +332,14 @@ impl Keeper {
         }
     }
 
-    /// The ranks whose live file is in a place, and that have no profile.
+    /// The ranks without a profile whose live file is in a place.
     fn ranks_in(&self, place: &Place) -> Vec<Arc<Rank>> {
         let state = held(&self.state);
         let here = state.ranks.iter().filter(|rank| rank.hello.live.as_ref() == Some(place));
         here.filter(|rank| *held(&rank.stage) != Stage::Done).map(Arc::clone).collect()
     }
 
-    /// Writes the live file in a place, or removes it when there is nothing for it. How long it is.
+    /// Writes the live file in a place, or removes it when it would be empty. Returns its length.
     fn write_live(&self, place: &Place) -> usize {
         let mut files = held(&self.files);
         let ranks = self.ranks_in(place);
@@ -370,13 +370,12 @@ impl Keeper {
         text.len()
     }
 
-    /// What earlier jobs left of their ranks goes when a profile of this one is there.
+    /// Files that earlier jobs left are removed once a profile of this job is there.
     fn forget_earlier(&self, place: &Place, job: &str) {
         self.live_in(&mut held(&self.files), place, job).forget_earlier();
     }
 
-    /// What there is of the live file in a place, for the ranks of a job. The first time it is seen what earlier
-    /// jobs left there.
+    /// The live file in a place, for the ranks of a job. The first time, lists what earlier jobs left there.
     fn live_in<'a>(
         &self,
         files: &'a mut BTreeMap<Place, Live>,
@@ -386,7 +385,7 @@ impl Keeper {
         files.entry(place.clone()).or_insert_with(|| Live::in_(place, job, &self.host))
     }
 
-    /// Writes the live files, until there is nothing more to be written.
+    /// Writes the live files, until nothing more needs writing.
     fn write_now_and_then(&self, listening: &OwnedFd, began: Instant) {
         let mut due = began + LOCALLY.0;
         loop {
@@ -397,7 +396,7 @@ impl Keeper {
                     places = state.places();
                     drop(state);
                     for (place, job) in &places {
-                        // While there is little in the directory.
+                        // While the directory has few files.
                         self.live_in(&mut held(&self.files), place, job);
                         due = due.max(began + rate_in(place).0);
                     }
@@ -427,13 +426,13 @@ impl Keeper {
         }
     }
 
-    /// Whatever would end the process says that time is short.
+    /// Any signal that would end the process means that time is short.
     fn listen_to_signals(&self) {
         let signals = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGUSR1];
         let Some(signals) = sigmask::set_of(&signals) else { return };
         loop {
             let mut signal: c_int = 0;
-            // SAFETY: sigwait(3) for signals that all threads hold back since the process began.
+            // SAFETY: sigwait(3) for signals that all threads have blocked since the process began.
             unsafe { libc::sigwait(&raw const signals, &raw mut signal) };
             held(&self.state).news = true;
             self.changed.notify_all();
@@ -449,7 +448,7 @@ impl Live {
             entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
         let is_earlier = |path: &PathBuf| LiveFile::open(path).is_ok_and(|live| live.job != job);
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
-        // What tells it from those of other hosts of the same name.
+        // What tells it from those of other hosts with the same name.
         let number = u32::try_from(output::random() >> 32).unwrap_or_default();
         Live { name: live_file_name(host, number), path: None, earlier }
     }
@@ -463,12 +462,12 @@ impl Live {
     fn remove(&mut self) {
         let Some(path) = self.path.take() else { return };
         let _ = fs::remove_file(&path);
-        // With `GYAN_LIVE` it is a directory that nothing else is in.
+        // With `GYAN_LIVE` it is a directory that contains nothing else.
         let _ = path.parent().map(fs::remove_dir);
     }
 }
 
-/// How often a live file is written in a place, and how many bytes a second.
+/// How often a live file is written in a place, and how many bytes per second.
 fn rate_in(place: &Place) -> (Duration, f64) {
     if file_system::is_local(&place.directory) { LOCALLY } else { REMOTELY }
 }

@@ -1,9 +1,9 @@
-//! What is known of a rank so far, in memory that its host's keeper sees too. Two records are written in turn, so
-//! that one of them is whole at any moment, also when the process is killed in the middle of the other.
+//! What is known of a rank so far, in memory shared with its host's keeper. Two records are written in turn, so
+//! that one of them is complete at any moment, even if the process is killed in the middle of the other.
 //!
-//! For each record the memory begins with its sequence, from 1, its length and a checksum (CRC-32) of both and of
-//! the text, little-endian; then there is room for the two texts. It is a file in memory (`memfd_create(2)`) that
-//! cannot be made smaller, so that no access to it ever waits for a disk or fails.
+//! The memory begins with a header for each record: its sequence number, from 1, its length, and a checksum
+//! (CRC-32) of both and of the text, little-endian. Then there is room for the two texts. It is a file in
+//! memory (`memfd_create(2)`) that cannot shrink, so that no access to it ever waits for a disk or fails.
 
 use std::fs::File;
 use std::io;
@@ -13,12 +13,12 @@ use std::os::unix::fs::FileExt;
 use memmap2::MmapMut;
 use rustix::fs::{FallocateFlags, MemfdFlags, SealFlags};
 
-/// How many bytes describe a record, of which the last 4 are not used.
+/// The size of a record's header in bytes, of which the last 4 are unused.
 const ABOUT: usize = 24;
 const HEADER: usize = 2 * ABOUT;
-/// A profile grows while the program runs: there is room for so many times as much as the first one takes.
+/// A profile grows while the program runs: there is room for this many times the size of the first one.
 const TIMES: usize = 2;
-/// And so much more.
+/// Plus this much.
 const MORE: usize = 16 << 10;
 
 /// The records, for the rank that writes them.
@@ -37,8 +37,8 @@ impl Records {
         let file = File::from(rustix::fs::memfd_create("gyan-records", flags)?);
         rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, size as u64)?;
         rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW | SealFlags::SEAL)?;
-        // SAFETY: the file has so many bytes and keeps them: it is sealed. Another process reads them while they
-        // are written, and finds that out by the checksum; this one never reads them.
+        // SAFETY: the file has this many bytes and keeps them: it is sealed. Another process may read them
+        // while they are written, and detects that with the checksum; this one never reads them.
         let memory = unsafe { MmapMut::map_mut(&file) }?;
         let mut records = Records { memory, file, sequence: 0 };
         records.write(text);
@@ -56,7 +56,7 @@ impl Records {
         if text.len() > room {
             return false;
         }
-        // The text first, then what says that it is there.
+        // The text first, then the header.
         for (at, bytes) in [(at, text), (about_at, about.as_slice())] {
             if let Some(place) = self.memory.get_mut(at..at + bytes.len()) {
                 place.copy_from_slice(bytes);
@@ -66,13 +66,13 @@ impl Records {
         true
     }
 
-    /// What the keeper is given.
+    /// The file for the keeper.
     pub(super) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
     }
 }
 
-/// The latest record in the memory of a rank, which may be writing; none when there is none that is whole.
+/// The latest record in the memory of a rank, which may be writing; none when no record is complete.
 pub(super) fn latest(file: &File) -> io::Result<Option<Vec<u8>>> {
     let size = usize::try_from(file.metadata()?.len()).unwrap_or(0);
     let mut bytes = vec![0; size];
@@ -81,7 +81,7 @@ pub(super) fn latest(file: &File) -> io::Result<Option<Vec<u8>>> {
     Ok(whole.max_by_key(|(sequence, _)| *sequence).map(|(_, text)| text.to_vec()))
 }
 
-/// The sequence and the text of the record in the place of the first or the second one.
+/// The sequence number and text of the first or second record.
 fn whole(bytes: &[u8], place: u64) -> Option<(u64, &[u8])> {
     let (about_at, at) = places(bytes.len(), place);
     let about = bytes.get(about_at..)?.get(..ABOUT)?;
@@ -93,7 +93,7 @@ fn whole(bytes: &[u8], place: u64) -> Option<(u64, &[u8])> {
     is_whole.then_some((sequence, text))
 }
 
-/// Where a record is described in a file of so many bytes, and where its text is.
+/// The offsets of a record's header and text in a file of this many bytes.
 fn places(size: usize, sequence: u64) -> (usize, usize) {
     let place = usize::from(sequence % 2 == 1);
     (place * ABOUT, HEADER + place * (size.saturating_sub(HEADER) / 2))

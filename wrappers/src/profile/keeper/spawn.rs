@@ -1,10 +1,10 @@
 //! How does a rank find the keeper of its host, or start it?
 //!
-//! All ranks of a job on a host know the same name of a socket. Whoever can bind to it starts the keeper, which
-//! gets the listening end; the others, and itself, connect. Nothing is left of it in any file system.
+//! All ranks of a job on a host know the same socket name. The one that can bind to it starts the keeper, which
+//! gets the listening end; then all of them connect. Nothing remains in any file system.
 //!
 //! The keeper is libgyan.so itself, as a program: the dynamic loader runs it from its own entry point. It has
-//! nothing of the rank's: no memory, no file but the socket, no terminal, and it is no child of the rank's, so
+//! nothing of the rank's: no memory, no file except the socket, no terminal. It is not a child of the rank, so
 //! that a program which waits for its children never sees it.
 
 use std::ffi::{CString, c_char, c_int, c_void};
@@ -25,17 +25,17 @@ use super::messages::Socket;
 use super::process;
 use crate::config::launcher;
 
-/// How long a rank tries to reach the keeper that another one is starting.
+/// How long a rank tries to reach a keeper that another rank is starting.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// So many ranks can wait to be let in; the system may allow fewer.
+/// How many ranks can wait to be accepted; the system may allow fewer.
 const WAITING: i32 = 4096;
-/// What the processes need that start it.
+/// Data for the processes that start it.
 const STACK: usize = 64 << 10;
-/// Of the id, so that the name is not longer than the system allows.
+/// Limit on the id, so that the name is not longer than the system allows.
 const ID_BYTES: usize = 64;
 
-/// A connection to the keeper of the ranks of `job` here, which is started if there is none. `directory`: what
-/// tells others which keeper it is.
+/// A connection to the keeper for the ranks of `job` on this host, which is started if there is none.
+/// `directory` identifies the keeper to others.
 pub(super) fn reach(job: &str, directory: &Path) -> io::Result<Socket> {
     let name = name_of(job)?;
     let until = Instant::now() + PATIENCE;
@@ -72,7 +72,7 @@ fn name_of(job: &str) -> io::Result<SocketAddrUnix> {
     Ok(SocketAddrUnix::new_abstract_name(name.as_bytes())?)
 }
 
-/// Anybody can bind to a name: what a rank knows is for nobody but its own user.
+/// Anybody can bind to a name, but a rank's data is only for its own user.
 fn is_ours(socket: &OwnedFd) -> io::Result<()> {
     let other = rustix::net::sockopt::socket_peercred(socket)?;
     if other.uid == geteuid() { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
@@ -87,7 +87,7 @@ fn start(name: &SocketAddrUnix, directory: &Path) -> io::Result<()> {
     run(&files, &listening, directory)
 }
 
-/// The files that the keeper is made of.
+/// The files that make up the keeper.
 struct Files {
     loader: PathBuf,
     library: PathBuf,
@@ -100,10 +100,10 @@ impl Files {
         // SAFETY: getauxval(3) has no preconditions.
         let [base, entry] =
             [libc::AT_BASE, libc::AT_ENTRY].map(|what| unsafe { libc::getauxval(what) });
-        // A program that the loader was told to run has no loader of its own.
+        // In a program that was started through the loader, the loader has no separate mapping to find.
         let loader = if base == 0 { entry } else { base };
         let library = file(process::gyan_keeper as *const () as usize)?;
-        // A program that contains gyan (`static`) is none that can be run as a keeper.
+        // A program that contains gyan (`static`) cannot be run as a keeper.
         if fs::read_link("/proc/self/exe").is_ok_and(|program| program == library) {
             return Err(ErrorKind::Unsupported.into());
         }
@@ -126,7 +126,7 @@ fn file_at(maps: &[u8], address: usize) -> Option<PathBuf> {
     path.is_file().then(|| path.to_owned())
 }
 
-/// What the two processes need between this one and the keeper.
+/// Data for the two processes between this one and the keeper.
 struct Command {
     path: CString,
     arguments: Vec<*const c_char>,
@@ -135,7 +135,7 @@ struct Command {
     stack: Vec<u8>,
 }
 
-/// Runs the keeper as a process that is nobody's child, and returns when it has begun.
+/// Runs the keeper as a process that is nobody's child, and returns once it has started.
 fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
     let text =
         |bytes: &[u8]| CString::new(bytes).map_err(|_| io::Error::from(ErrorKind::InvalidInput));
@@ -145,7 +145,7 @@ fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
         text(listening.as_raw_fd().to_string().as_bytes())?,
         text(directory.as_os_str().as_bytes())?,
     ];
-    // It may be what the C library is found by.
+    // The C library may be found through it.
     let path = launcher("LD_LIBRARY_PATH").map(|path| format!("LD_LIBRARY_PATH={path}"));
     let path = path.map(|path| text(path.as_bytes())).transpose()?;
     let mut command = Command {
@@ -157,9 +157,9 @@ fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
     };
     let mut stack = vec![0; STACK];
     let held = AllSignals::hold();
-    // SAFETY: the process runs `between` on a stack of its own, in this one's memory, while this thread stands
-    // still until it has ended (CLONE_VFORK). No handler runs there, since all signals are held back. It makes
-    // no signal when it ends, and no wait of the program's but one for such processes sees it (clone(2)).
+    // SAFETY: the process runs `between` on its own stack, in this process's memory, while this thread is
+    // suspended until it has ended (CLONE_VFORK). No handler runs there, since all signals are blocked. It
+    // sends no signal when it ends, and only a wait for such processes would see it (clone(2)).
     let child = unsafe {
         libc::clone(
             between,
@@ -180,16 +180,16 @@ fn run(files: &Files, listening: &OwnedFd, directory: &Path) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::other("a process cannot be started")) }
 }
 
-/// The highest address of a stack, aligned as the processors want it.
+/// The highest address of a stack, aligned as the processors require.
 fn top_of(stack: &mut [u8]) -> *mut c_void {
     let end = stack.as_mut_ptr_range().end;
     // SAFETY: at most 15 bytes before the end of it.
     unsafe { end.sub(end.addr() % 16) }.cast()
 }
 
-/// Starts the keeper's process and ends: so it is nobody's child.
+/// Starts the keeper's process and ends, so that the keeper is nobody's child.
 extern "C" fn between(command: *mut c_void) -> c_int {
-    // SAFETY: of `run`, which stands still.
+    // SAFETY: it belongs to `run`, which is suspended.
     let of = unsafe { &mut *command.cast::<Command>() };
     let stack = top_of(&mut of.stack);
     // SAFETY: as for the process that this is.
@@ -205,9 +205,9 @@ extern "C" fn between(command: *mut c_void) -> c_int {
 }
 
 extern "C" fn become_keeper(command: *mut c_void) -> c_int {
-    // SAFETY: of `run`, which stands still.
+    // SAFETY: it belongs to `run`, which is suspended.
     let command = unsafe { &*command.cast::<Command>() };
-    // SAFETY: setsid(2): what is sent to the job's process group is not for it.
+    // SAFETY: setsid(2): signals to the job's process group must not reach it.
     unsafe { libc::setsid() };
     // SAFETY: fcntl(2) of a descriptor that is open; this process has a table of its own.
     unsafe { libc::fcntl(command.listening, libc::F_SETFD, 0) };
@@ -222,7 +222,7 @@ extern "C" fn become_keeper(command: *mut c_void) -> c_int {
     127
 }
 
-/// While this lives, all signals wait for this thread.
+/// While this lives, all signals are blocked in this thread.
 struct AllSignals(libc::sigset_t);
 
 impl AllSignals {

@@ -1,4 +1,4 @@
-//! Which directory is the run's? Its name, who made it, and who may look into it.
+//! Which directory belongs to the run? Its name, its owner, and its permissions.
 
 use std::env;
 use std::ffi::{OsStr, OsString};
@@ -22,9 +22,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(crate) struct Place {
     #[serde(with = "crate::profile::path_bytes")]
     pub(crate) directory: PathBuf,
-    /// The permissions of what is made, before the process's umask.
+    /// The permissions of what is created, before the process's umask.
     pub(super) mode: u32,
-    /// When the program's name is part of the directory's.
+    /// Set when the program's name is part of the directory's.
     family: Option<Family>,
 }
 
@@ -68,9 +68,9 @@ impl Place {
         }
     }
 
-    /// The directory of the whole job. A job of several programs (MPMD) has one, and whoever comes
-    /// first names it after its program; the names after the other programs are links to it. Without
-    /// communication that takes a lock: the making of a directory is one on every file system.
+    /// The directory of the whole job. A job of several programs (MPMD) has one, and the first rank names it
+    /// after its program; the names after the other programs are links to it. Without communication that needs
+    /// a lock: creating a directory works as one on every file system.
     pub(super) fn settle(&self, job: &str) -> io::Result<(PathBuf, Option<Naming>)> {
         let Some(family) = &self.family else {
             return Ok((self.directory.clone(), None));
@@ -84,25 +84,25 @@ impl Place {
                     let naming = Naming(lock);
                     return Ok(match family.named_by_another(self.parent(), &naming, job) {
                         Some(other) => {
-                            // The other ranks of this program find it without a search. Where there
-                            // are no links they search too.
+                            // The other ranks of this program find it without a search. Without links they
+                            // search too.
                             let _ = std::os::unix::fs::symlink(&other, &self.directory);
                             (self.directory.with_file_name(other), None)
                         }
-                        // Locked until the first profile is there, which says whose it is.
+                        // Locked until the first profile is there, which identifies the job.
                         None => (self.directory.clone(), Some(naming)),
                     });
                 }
                 Err(error) if error.kind() != ErrorKind::AlreadyExists => return Err(error),
                 Err(_) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(1)),
-                // Left by a process that was killed in there.
+                // Left by a process that was killed while it held the lock.
                 Err(_) => {
                     let _ = fs::remove_dir(&lock);
                     break;
                 }
             }
         }
-        // Behind a link, the name that the others use.
+        // If it is a link, the name that the others use.
         let directory = match fs::read_link(&self.directory) {
             Ok(name) if family.has(name.as_os_str()) => self.directory.with_file_name(name),
             Ok(_) => return Err(io::Error::other("it is a link that gyan did not make")),
@@ -111,15 +111,15 @@ impl Place {
         Ok((directory, None))
     }
 
-    /// What has the name that gyan would give may have been put there by somebody else, who could
-    /// read and change what is written. `owner`: whom what this process writes there belongs to,
-    /// which is not this process's user on every file system. Where the user says is not looked at.
+    /// Something with the name that gyan would choose may have been put there by somebody else, who could read
+    /// and change what is written. `owner`: the owner of files that this process writes there, which is not
+    /// this process's user on every file system. A directory that the user named is not checked.
     pub(super) fn check_owner(&self, directory: &Path, owner: u32) -> io::Result<()> {
         if self.family.is_none() {
             return Ok(());
         }
         for path in [&self.directory, directory] {
-            // There is no link where the file system has none.
+            // There is no link if the file system does not support them.
             if path.symlink_metadata().is_ok_and(|metadata| metadata.uid() != owner) {
                 return Err(io::Error::other("it belongs to another user"));
             }
@@ -131,14 +131,14 @@ impl Place {
     }
 }
 
-/// `path` as a user who is where the program is names it.
+/// `path` as seen from the program's current directory.
 pub(crate) fn shown(path: &Path) -> Display<'_> {
     let here = env::current_dir().ok();
     let inside = here.and_then(|here| path.strip_prefix(here).ok());
     inside.filter(|inside| !inside.as_os_str().is_empty()).unwrap_or(path).display()
 }
 
-/// Makes `directory` unless it is there. What it is in is as `mkdir -p` makes it.
+/// Creates `directory` unless it exists. Its parents are created as by `mkdir -p`.
 pub(super) fn make(directory: &Path, mode: u32) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.mode(mode);
@@ -149,7 +149,7 @@ pub(super) fn make(directory: &Path, mode: u32) -> io::Result<()> {
         }
         (result, _) => result,
     };
-    // Others of the job make it at the same time, and not every file system says so.
+    // Others of the job create it at the same time, and not every file system reports that.
     if directory.is_dir() { Ok(()) } else { result }
 }
 
@@ -163,7 +163,7 @@ impl Drop for Naming {
 }
 
 impl Family {
-    /// Whether `name` is that of a directory of this family.
+    /// Whether `name` is a directory name of this family.
     fn has(&self, name: &OsStr) -> bool {
         let (beginning, ending) = (format!("{}-", self.kind), format!("-{}", self.id));
         name.to_str().is_some_and(|name| {
@@ -171,7 +171,7 @@ impl Family {
         })
     }
 
-    /// The name of the directory that another program of the job made, of the same user.
+    /// The name of the directory that another program of the job created, with the same owner.
     fn named_by_another(&self, parent: &Path, own: &Naming, job: &str) -> Option<OsString> {
         let owner = own.0.symlink_metadata().ok()?.uid();
         let is_ours = |entry: &fs::DirEntry| {
@@ -188,7 +188,7 @@ impl Family {
     }
 }
 
-/// Whether what is in `directory` is of `job`.
+/// Whether the content of `directory` is from `job`.
 fn holds(directory: &Path, job: &str) -> bool {
     let Ok(entries) = fs::read_dir(directory) else { return false };
     let job_of = |entry: fs::DirEntry| {

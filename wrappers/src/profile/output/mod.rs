@@ -1,6 +1,6 @@
-//! Where the profile of a rank goes, and the live file of a host: a file of its own in the run directory, complete
-//! or not there at all. Nothing is written through a link, and nothing is replaced but what an earlier job
-//! of the same user left.
+//! Where the profile of a rank goes, and the live file of a host: each is its own file in the run directory,
+//! complete or absent. Nothing is written through a link, and only files that an earlier job of the same user
+//! left are replaced.
 
 mod directory;
 
@@ -18,7 +18,7 @@ use gyan_results::{SUMMARY_FILE, Whose, rank_file_name};
 
 use crate::sys::sigmask;
 
-/// More processes than this never have one rank of one job.
+/// No rank of a job ever has more processes than this.
 const PLACES: u32 = 10_000;
 /// Nobody guesses that many names.
 const NAMES: u32 = 8;
@@ -26,9 +26,9 @@ const NAMES: u32 = 8;
 /// A profile that was written.
 #[derive(Debug)]
 pub(crate) struct Written {
-    /// In which it is.
+    /// The directory that holds it.
     pub(crate) directory: PathBuf,
-    /// Why it is not where it would be, in a sentence.
+    /// Why it is not in its usual place, in a sentence.
     pub(crate) why: Option<String>,
 }
 
@@ -40,8 +40,7 @@ pub(crate) fn write(place: &Place, profile: &Whose, text: &[u8]) -> io::Result<W
     })
 }
 
-/// Writes the summary into `directory`, in which the profile of rank 0 is, in the place of one of an
-/// earlier run.
+/// Writes the summary into `directory`, which holds the profile of rank 0, replacing that of an earlier run.
 pub(crate) fn write_summary(place: &Place, directory: &Path, text: &[u8]) -> io::Result<()> {
     let temporary = filled(directory, SUMMARY_FILE, place.mode, text)?;
     let renamed = fs::rename(&temporary, directory.join(SUMMARY_FILE));
@@ -51,15 +50,15 @@ pub(crate) fn write_summary(place: &Place, directory: &Path, text: &[u8]) -> io:
     renamed
 }
 
-/// Writes the live file of a host of a job, in the place of the earlier one. The directory in which it is.
+/// Writes the live file of a host of a job, replacing the earlier one. Returns its directory.
 pub(crate) fn write_live(place: &Place, job: &str, name: &str, text: &[u8]) -> io::Result<PathBuf> {
     make(place, job, name, text, |temporary, directory| {
         fs::rename(temporary, directory.join(name)).map(|()| directory.to_owned())
     })
 }
 
-/// Has a file made in the directory of the place, complete and under a temporary name, and `publish` give it
-/// its own, in that directory.
+/// Creates a complete file under a temporary name in the directory of the place, and has `publish` give it its
+/// final name there.
 fn make<T>(
     place: &Place,
     job: &str,
@@ -74,7 +73,7 @@ fn make<T>(
     let published = owner
         .and_then(|owner| place.check_owner(&directory, owner))
         .and_then(|()| publish(&temporary, &directory));
-    // It has another name now, or failed.
+    // It has its final name now, or failed.
     let _ = fs::remove_file(&temporary);
     published
 }
@@ -91,8 +90,7 @@ fn filled(directory: &Path, name: &str, mode: u32, text: &[u8]) -> io::Result<Pa
     })
 }
 
-/// A new file in `directory`, under a name that nobody could prepare: the directory may be one that
-/// others write to.
+/// A new file in `directory`, under an unpredictable name: others may be able to write to the directory.
 fn create(directory: &Path, name: &str, mode: u32) -> io::Result<(File, PathBuf)> {
     let mut options = OpenOptions::new();
     options
@@ -113,38 +111,38 @@ fn create(directory: &Path, name: &str, mode: u32) -> io::Result<(File, PathBuf)
     }
 }
 
-/// A number that nobody could know.
+/// An unpredictable number.
 pub(crate) fn random() -> u64 {
     // The keys of std's hash maps come from the kernel's random numbers.
     RandomState::new().hash_one(0)
 }
 
-/// Network file systems tell at the closing that a disk is full or a quota used up.
+/// Network file systems report a full disk or an exceeded quota on close.
 fn close(file: File) -> io::Result<()> {
     // SAFETY: close(2) of a descriptor that was `file`'s and is nobody's now.
     match unsafe { libc::close(file.into_raw_fd()) } {
         0 => Ok(()),
         _ => match io::Error::last_os_error() {
-            // It is closed all the same.
+            // It is closed anyway.
             error if error.kind() == ErrorKind::Interrupted => Ok(()),
             error => Err(error),
         },
     }
 }
 
-/// A profile that is to have its name.
+/// A profile that is about to get its final name.
 struct Publication<'a> {
     temporary: &'a Path,
     directory: &'a Path,
     profile: &'a Whose,
-    /// Whom what this process writes there belongs to.
+    /// The owner of files that this process writes there.
     owner: u32,
 }
 
 impl Publication<'_> {
-    /// Whether `other`, of another job, had ended when this one began. By the clock of their host, or, where the
-    /// hosts differ, by that of the file system, which has the time of both files. A clock that went back says that
-    /// it had not, and then nothing is replaced.
+    /// Whether `other`, of another job, had ended when this one began. By the clock of their host or, if the
+    /// hosts differ, by that of the file system, which has the times of both files. If a clock went back, the
+    /// answer is no, and nothing is replaced.
     fn is_earlier(&self, other: &Whose, other_file: &Metadata) -> bool {
         let own = self.profile;
         let seconds = |seconds| Duration::try_from_secs_f64(seconds).ok();
@@ -166,16 +164,16 @@ impl Publication<'_> {
     }
 }
 
-/// What has the name of a profile already.
+/// What already has the name of a profile.
 enum Found {
     /// Nothing, or a profile that is replaced.
     Free,
-    /// What stays, in words.
+    /// Something that stays, in words.
     Kept(String),
 }
 
 impl Publication<'_> {
-    /// Gives the file its name in `directory`, or in `directory/again-<n>` when it is taken there.
+    /// Gives the file its name in `directory`, or in `directory/again-<n>` if it is taken there.
     fn publish(&self, mode: u32) -> io::Result<Written> {
         let mut why = None;
         for number in 1..PLACES {
@@ -211,28 +209,28 @@ impl Publication<'_> {
         if fs::hard_link(self.temporary, &path).is_ok() {
             return Ok(Ok(()));
         }
-        // Another was quicker, or it is of an earlier job, or this file system has no links.
+        // Another process was quicker, or it is from an earlier job, or this file system has no links.
         if let Found::Kept(what) = self.found_at(&path) {
             return Ok(Err(what));
         }
         fs::rename(self.temporary, path).map(Ok)
     }
 
-    /// A job script may give one id to several runs, and what Open MPI 5 starts as one rank may run
-    /// several programs. A profile of this process is of an earlier end of MPI, and all of it is in
-    /// the later one.
+    /// A job script may give one id to several runs, and a process that Open MPI 5 starts as one rank may run
+    /// several programs. A profile of this same process is from an earlier end of MPI, and the later one
+    /// contains all of it.
     fn found_at(&self, path: &Path) -> Found {
         let Ok(metadata) = path.symlink_metadata() else { return Found::Free };
         let kept = |what: &str| Found::Kept(what.into());
-        // Nothing is read but files: a pipe would wait for a writer.
+        // Only regular files are read: a pipe would wait for a writer.
         if !metadata.is_file() {
-            return kept("is no file of gyan's");
+            return kept("is not one of gyan's files");
         }
         if metadata.uid() != self.owner {
             return kept("belongs to another user");
         }
         let (Ok(other), own) = (Whose::read(path), self.profile) else {
-            return kept("is no profile that this gyan can read");
+            return kept("is not a profile that this gyan can read");
         };
         let is_same_process = (other.pid, &other.host) == (own.pid, &own.host);
         match other.job.id == own.job.id {
@@ -244,7 +242,7 @@ impl Publication<'_> {
     }
 }
 
-/// Whether `path` is a directory, and no link to one, or nothing yet.
+/// Whether `path` is a directory, and not a link to one, or does not exist yet.
 fn is_directory_or_free(path: &Path) -> bool {
     path.symlink_metadata().map_or(true, |metadata| metadata.is_dir())
 }
@@ -271,7 +269,7 @@ mod tests {
         write(place, &profile.into(), &serde_json::to_vec(profile).unwrap())
     }
 
-    /// Where a profile of `program` went below `parent`.
+    /// The place of a profile of `program` below `parent`.
     fn written(parent: &Path, program: &str, profile: &RankProfile) -> String {
         let place = Place::named(parent, 0o700, "gyan", program, &profile.job.id);
         let directory = put(&place, profile).unwrap().directory;
@@ -286,7 +284,7 @@ mod tests {
         let place = Place::chosen(here.path(), 0o700);
         let write = |job, pid| {
             let mut profile = profile(job, 0, pid);
-            // Each job on a day of its own.
+            // Each job is on a different day.
             profile.job.started = format!("2026-01-0{job}T00:00:00Z");
             put(&place, &profile).unwrap();
             let read = |path: &str| read_rank(&here.path().join(path)).ok().map(|read| read.pid);
@@ -296,7 +294,7 @@ mod tests {
         assert_eq!(write("1", 11), [Some(10), Some(11)]);
         assert_eq!(write("2", 12), [Some(12), Some(11)]);
         assert_eq!(write("2", 13), [Some(12), Some(13)]);
-        // A job at the same time, or an earlier one, and the clock went back since.
+        // A job at the same time, or an earlier one after which the clock went back.
         assert_eq!(write("1", 14), [Some(12), Some(13)]);
         assert_eq!(read_rank(&here.path().join("again-3/rank-000000.json")).unwrap().pid, 14);
     }
@@ -372,7 +370,7 @@ mod tests {
         }
         let error = put(&place("2"), &profile("2", 0, 10)).unwrap_err();
         assert_eq!(error.to_string(), "it belongs to another user");
-        // Nor is one taken for that of another program of the job.
+        // Nor is one mistaken for that of another program of the job.
         fs::create_dir(here.path().join("gyan-b-3")).unwrap();
         let text = serde_json::to_vec(&profile("3", 1, 11)).unwrap();
         fs::write(here.path().join("gyan-b-3/rank-000001.json"), text).unwrap();

@@ -1,4 +1,4 @@
-//! Which ranks write their profiles beside the summary.
+//! Which ranks write their profiles besides the summary?
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use wildmatch::WildMatch;
 use super::tree::KEPT;
 
 /// Rank 0, the ranks with the smallest and the largest value of what is `wanted`, and the one in the
-/// `middle` of the times in MPI; at most as many as can be named.
+/// `middle` of the times in MPI; at most as many as a message can name.
 pub(super) fn ranks(summary: &Summary, wanted: &[String], middle: Option<u32>) -> Vec<u32> {
     let mut ranks = vec![0];
     for name in wanted {
@@ -40,7 +40,7 @@ fn extremes(statistic: &Statistic) -> [u32; 2] {
     [statistic.max_rank, statistic.min_rank]
 }
 
-/// The rank whose queue of unexpected messages was longest, by the best source that tells.
+/// The rank whose queue of unexpected messages was longest, according to the best source.
 fn longest_queue(summary: &Summary) -> Option<u32> {
     let rows = summary.queues();
     let row =

@@ -1,8 +1,8 @@
-//! The communicator on which the ranks merge what they know: a duplicate of `MPI_COMM_WORLD` that nobody
-//! else has, so that no message of gyan's meets one of the program's.
+//! The communicator on which the ranks merge what they know: a private duplicate of `MPI_COMM_WORLD`, so that
+//! gyan's messages never match the program's.
 //!
-//! All calls are nonblocking and by the profiling names (MPI 4.1, 3.7, 7.4.2 and 9.3). What was begun and
-//! does not end is let go with its memory, which MPI may still write to.
+//! All calls are nonblocking and by the profiling names (MPI 4.1, 3.7, 7.4.2 and 9.3). An operation that does
+//! not end is abandoned with its memory, which MPI may still write to.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
@@ -20,46 +20,46 @@ type Handler = extern "C" fn(*mut usize, *mut c_int);
 type CreateHandler = extern "C" fn(Handler, *mut usize) -> c_int;
 type SetHandler = extern "C" fn(usize, usize) -> c_int;
 
-/// What a message is sent and received under.
+/// The tags of messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tag {
-    /// From child to parent: how many bytes it has.
+    /// From child to parent: its number of bytes.
     Length,
-    /// From parent to child: they can come.
+    /// From parent to child: ready to receive them.
     Go,
     /// From child to parent: the bytes.
     Bytes,
-    /// From parent to child: how it ended.
+    /// From parent to child: the outcome.
     End,
-    /// On which hosts some ranks are.
+    /// The hosts of some ranks.
     Hosts,
-    /// To who sends that, and has much of it: it can come.
+    /// To a sender of a large amount of that: ready to receive it.
     HostsGo,
 }
 
-/// An error of MPI, or what is not there.
+/// An MPI error, or what is missing.
 #[derive(Debug)]
 pub(super) struct Failure;
 
-/// Room for a handle that MPI writes to, also when nobody waits for that any more.
+/// Room for a handle that MPI writes to, even after the wait was given up.
 fn room() -> NonNull<usize> {
     NonNull::from(Box::leak(Box::new(0)))
 }
 
-/// What is under way: a message, or the making of a communicator.
+/// A pending operation: a message, or the creation of a communicator.
 pub(super) struct Pending {
     request: NonNull<usize>,
-    /// What is written, or read, until it ends.
+    /// The memory that is written or read until it ends.
     buffer: Vec<u8>,
     test: Test,
     ignore: *mut c_void,
-    /// What ends it when nobody waits for it any more; nothing ends a collective operation.
+    /// What cancels it when the wait is given up; nothing can cancel a collective operation.
     ends: Vec<OfRequest>,
     is_done: bool,
 }
 
 pub(super) struct Communicator {
-    /// Never given back: its making may end when nobody waits for it any more.
+    /// Never freed: its creation may complete after the wait was given up.
     handle: NonNull<usize>,
     /// The datatype of a byte.
     byte: usize,
@@ -71,11 +71,11 @@ pub(super) struct Communicator {
     free: OfRequest,
 }
 
-/// An error on gyan's own communicator is gyan's to see, whatever the program wants done with its own.
+/// Errors on gyan's own communicator are returned to gyan, whatever error handler the program sets.
 extern "C" fn goes_on(_communicator: *mut usize, _code: *mut c_int) {}
 
 impl Communicator {
-    /// Begins to make one. It is there when what is pending is done, on all ranks.
+    /// Begins to create one. It exists once the pending operation is done on all ranks.
     pub(super) fn begin(library: &Library) -> Result<(Communicator, Pending), Failure> {
         macro_rules! function {
             ($name:literal as $type:ty) => {{
@@ -102,7 +102,7 @@ impl Communicator {
         if code == 0 { Ok((communicator, pending)) } else { Err(Failure) }
     }
 
-    /// Has errors on it come back as codes. To be called once it is there.
+    /// Makes errors on it come back as codes. Call once it exists.
     pub(super) fn returns_errors(&self, library: &Library) -> Result<(), Failure> {
         let function = |name| library.function(name).ok_or(Failure);
         let create = function(c"PMPI_Comm_create_errhandler")?;
@@ -125,8 +125,8 @@ impl Communicator {
     }
 
     fn handle(&self) -> usize {
-        // SAFETY: the room is never given back. Only `begin` has MPI write to it, and before that was done
-        // nobody sends or receives here.
+        // SAFETY: the room is never freed. Only `begin` has MPI write to it, and nothing is sent or received
+        // here before that is done.
         unsafe { self.handle.read() }
     }
 
@@ -140,7 +140,7 @@ impl Communicator {
         self.transfer(self.isend, to, tag, self.pending(bytes, vec![self.free]))
     }
 
-    /// Begins to receive up to so many bytes from a rank.
+    /// Begins to receive up to this many bytes from a rank.
     pub(super) fn receive(&self, from: u32, tag: Tag, bytes: usize) -> Result<Pending, Failure> {
         self.transfer(
             self.irecv,
@@ -192,7 +192,7 @@ impl Pending {
         if self.is_done { mem::take(&mut self.buffer) } else { Vec::new() }
     }
 
-    /// Lets what did not end go; what MPI may still write to stays where it is.
+    /// Abandons an operation that did not end; memory that MPI may still write to is leaked.
     fn let_go(&mut self) {
         if self.is_done {
             // SAFETY: it is from `room`, and MPI is done with it.

@@ -1,9 +1,10 @@
-//! On which host is each rank? What the ranks tell each other once all have come, before they send on what
-//! they know: up the tree over all ranks, and down again, one message each way.
+//! On which host is each rank? The ranks tell each other once all have come, before they send what they know:
+//! up the tree over all ranks and down again, one message each way.
 //!
-//! It is no `MPI_Iallgather`: in that Open MPI up to 5.0 has each rank send to all others (libnbc's linear algorithm), MPICH
-//! sends what is long around a ring of all ranks, and nobody could end it. Who sends here has mostly sent to the same
-//! rank while the communicator was made: to make a connection takes longer than a message.
+//! It does not use `MPI_Iallgather`: there Open MPI up to 5.0 has each rank send to all others (libnbc's linear
+//! algorithm), MPICH sends long data around a ring of all ranks, and it could not be cancelled. Here a rank
+//! usually sends to a rank that it already sent to while the communicator was created: setting up a connection
+//! takes longer than a message.
 
 #![forbid(unsafe_code)]
 
@@ -14,12 +15,12 @@ use super::communicator::{Communicator, Pending, Tag};
 use super::place::Place;
 use super::tree::{Merging, Wait, Why};
 
-/// Of more ranks nobody asks: that is 8 bytes a rank in each of them, 1 MiB.
+/// With more ranks this is skipped: it takes 8 bytes per rank on each of them, 1 MiB.
 pub(super) const RANKS_AT_MOST: u32 = 1 << 17;
-/// What has more bytes than this waits until there is room for it: see `tree`.
+/// Longer data waits until the receiver is ready: see `tree`.
 const FEW_BYTES: usize = 256;
 
-/// What is to come from a rank, and what says that something may go to it.
+/// Data expected from a rank, and the message that says that data may be sent to it.
 struct Peer {
     rank: u32,
     comes: Pending,
@@ -27,7 +28,7 @@ struct Peer {
 }
 
 impl Peer {
-    /// Makes room for so many numbers from a rank, and says so; as many may go to it.
+    /// Makes room for this many numbers from a rank, and says so; equally many may be sent to it.
     fn new(
         communicator: &Communicator,
         rank: u32,
@@ -44,7 +45,7 @@ impl Peer {
     }
 }
 
-/// A number for the host that each rank is on, by rank: equal numbers for equal names.
+/// A number for the host of each rank, by rank: equal numbers for equal names.
 pub(super) fn learn(
     communicator: &Communicator,
     (rank, size): (u32, u32),
@@ -65,7 +66,7 @@ pub(super) fn learn(
     let mut children = Vec::new();
     let mut below = 1;
     for &child in &place.children {
-        // Those that it knows, from itself on, are as many as there are from this rank to it, or as are left.
+        // It knows as many ranks, from itself on, as there are from this rank to it, or as are left.
         let coming = ((child - rank).min(size - child)) as usize;
         children.push(Peer::new(communicator, child, (coming, all), &mut sent)?);
         below += coming;

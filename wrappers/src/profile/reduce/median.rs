@@ -1,20 +1,20 @@
-//! Which rank is the one in the middle, found while parts of a run are merged: a bounded number of ranks with
-//! their value, each of which stands for some others that have nearly the same.
+//! Which rank is the median? Found while parts of a run are merged: a bounded number of ranks is kept with
+//! their values, each of which stands for others with nearly the same value.
 
 #![forbid(unsafe_code)]
 
 use gyan_results::sort_by;
 use serde::{Deserialize, Serialize};
 
-/// So many are kept: with fewer ranks the one in the middle is exact, with any number it is among the middle
-/// few hundredths.
+/// How many are kept: with fewer ranks the median is exact, with any number it is within a few hundredths of
+/// the middle.
 const KEPT: usize = 64;
 
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 struct Value {
     of: f64,
     rank: u32,
-    /// For how many ranks it stands.
+    /// How many ranks it stands for.
     weight: u64,
 }
 
@@ -63,7 +63,7 @@ impl Middle {
 mod tests {
     use super::*;
 
-    /// As a tree merges them: neighbours first.
+    /// Merged like a tree: neighbours first.
     fn merged(mut parts: Vec<Middle>) -> Middle {
         while parts.len() > 1 {
             let mut next = Vec::new();

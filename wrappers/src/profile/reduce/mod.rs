@@ -3,7 +3,7 @@
 //! profiles: the first, the extreme ones and the median.
 //!
 //! All ranks must take part, so nothing is started if gyan may be missing from some of them. Nobody waits
-//! for ever: a rank that has waited too long gives up and tells the others, and all write their files.
+//! forever: a rank that has waited too long gives up and tells the others, and all write their files.
 
 mod choice;
 mod communicator;
@@ -53,8 +53,8 @@ pub(crate) fn is_to_be(config: &Config, size: u32) -> Result<bool, String> {
     }
 }
 
-/// Merges the profiles of all ranks, provided that gyan is in all of them when they end. `wanted`: what
-/// makes a rank extreme; `timeout`: how long one rank waits for another.
+/// Merges the profiles of all ranks, provided that gyan is in all of them when they end. `wanted`: what makes a
+/// rank extreme; `timeout`: how long one rank waits for another.
 pub(crate) fn reduce(
     library: &Library,
     mut profile: RankProfile,
@@ -64,11 +64,11 @@ pub(crate) fn reduce(
 ) -> Outcome {
     let (rank, size) = (profile.rank, profile.size);
     let begun = Instant::now();
-    // Not every launcher gives an id that the nodes share, and here all ranks are of one job.
+    // Not every launcher sets an id that the nodes share, but here all ranks belong to one job.
     let job = mem::take(&mut profile.job.id);
     let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
     let middle = time_s.map(|time_s| Middle::of(time_s, rank)).unwrap_or_default();
-    // Rows are taken in fastest in their order.
+    // Rows are merged fastest in order.
     sort_by(&mut profile.pvars, |one, other| one.identity().cmp(&other.identity()));
     for phase in &mut profile.phases {
         sort_by(&mut phase.pvars, |one, other| one.identity().cmp(&other.identity()));
@@ -115,8 +115,8 @@ fn said(why: Why, timeout: Duration) -> String {
     let timeout = humantime::format_duration(timeout);
     match why {
         Why::NotAllHere => format!(
-            "not all ranks came to their end within {timeout} (GYAN_REDUCE_TIMEOUT), or not all of \
-                 them with gyan"
+            "not all ranks reached their end within {timeout} (GYAN_REDUCE_TIMEOUT), or not all of \
+             them with gyan"
         ),
         Why::Late(rank) => {
             format!("no word from rank {rank} within {timeout} (GYAN_REDUCE_TIMEOUT)")
@@ -139,7 +139,7 @@ pub(crate) trait Home {
 /// What the ranks of a part know.
 enum Known {
     Merged(Box<(Middle, Reduction)>),
-    /// As it was sent: who only passes it on does not read it.
+    /// In the form in which it was sent: a rank that only passes it on does not parse it.
     Sent(Vec<u8>),
 }
 
@@ -182,14 +182,15 @@ struct Run<'a, H> {
     home: &'a mut H,
     /// Seconds until all ranks had come.
     waited_s: f64,
-    /// Whether the run has been told that it takes long.
+    /// Whether the run was told that it takes long.
     waited: bool,
 }
 
 /// What ranks must have in common to understand each other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// What a message begins with: the version, and of each part the start, the level and how many bytes follow.
+/// The header of a message: the version, and for each part the start, the level and the number of bytes that
+/// follow.
 type Head<'a> = (&'a str, Vec<(u32, u32, u32)>);
 
 impl<H: Home> Merging for Run<'_, H> {

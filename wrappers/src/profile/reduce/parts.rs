@@ -1,6 +1,6 @@
-//! What is known of some ranks, in parts: nodes of the one binary tree over all ranks by which `gyan reduce` merges
-//! them, too. Two parts become one as soon as both are here, the left with the right, and no others are merged. So
-//! sums of doubles are grouped alike, whoever merges, in whatever order parts come.
+//! The data of some ranks, in parts: nodes of the same binary tree over all ranks that `gyan reduce` uses. Two
+//! parts are merged as soon as both are here, the left with the right, and no others are. So sums of doubles
+//! are grouped alike, wherever parts are merged and in whatever order they come.
 
 #![forbid(unsafe_code)]
 
@@ -8,25 +8,25 @@ use std::collections::BTreeMap;
 
 use super::tree::Why;
 
-/// What is known of the ranks below a node of the tree.
+/// The data of the ranks below a node of the tree.
 pub(super) trait Share: Sized {
-    /// With what is known of the ranks that follow.
+    /// Merges the data of the ranks that follow.
     fn merge(self, right: Self) -> Result<Self, Why>;
 }
 
-/// Where a part is in the tree over the ranks.
+/// The position of a part in the tree over the ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Node {
     /// Its lowest rank.
     pub(super) start: u32,
-    /// It has the ranks that `start` is followed by, 2 to the power of this together, as far as there are so many.
+    /// It has the ranks from `start` on, 2 to the power of this, or as many as there are.
     pub(super) level: u32,
 }
 
 pub(super) struct Parts<S> {
     /// The number of ranks in the whole tree.
     size: u32,
-    /// By start: the level, and what is known.
+    /// By start: the level, and the data.
     parts: BTreeMap<u32, (u32, S)>,
 }
 
@@ -43,7 +43,7 @@ impl<S: Share> Parts<S> {
         self.parts.iter().map(|(&start, (level, share))| (Node { start, level: *level }, share))
     }
 
-    /// Takes in one more part, and merges what it makes whole.
+    /// Adds a part, and merges everything that it completes.
     pub(super) fn add(&mut self, node: Node, mut share: S) -> Result<(), Why> {
         let Node { mut start, mut level } = node;
         if start >= self.size || start.trailing_zeros() < level {
@@ -61,7 +61,7 @@ impl<S: Share> Parts<S> {
         }
         match self.parts.insert(start, (level, share)) {
             None => Ok(()),
-            // Of the same ranks, twice.
+            // The same ranks came twice.
             Some(_) => Err(Why::NotUnderstood),
         }
     }
@@ -81,7 +81,7 @@ impl<S: Share> Parts<S> {
         parts.try_for_each(|(start, (level, share))| others.add(Node { start, level }, share))
     }
 
-    /// What is known of all ranks; none while some are missing.
+    /// The data of all ranks; none while some are missing.
     pub(super) fn take_whole(&mut self) -> Option<S> {
         let (level, _) = self.parts.get(&0)?;
         if !self.is_whole(*level) {
@@ -91,7 +91,7 @@ impl<S: Share> Parts<S> {
     }
 }
 
-/// Where there is only to be known how many parts there are.
+/// Used when only the number of parts matters.
 impl Share for () {
     fn merge(self, _right: ()) -> Result<(), Why> {
         Ok(())
@@ -102,7 +102,7 @@ impl Share for () {
 mod tests {
     use super::*;
 
-    /// How it was grouped.
+    /// Records the grouping.
     impl Share for String {
         fn merge(self, right: String) -> Result<String, Why> {
             Ok(format!("({self} {right})"))

@@ -1,10 +1,10 @@
-//! From whom does a rank get parts, and to whom does it send what it has then?
+//! From which ranks does a rank get parts, and to which does it send the result?
 //!
-//! The ranks of a host send to the lowest of them, and only that one sends to another host. Among the ranks of a host,
-//! and among those that send for theirs, it is the tree by which parts are merged (`parts`), without the ranks that do
-//! not take part: the lowest rank of a node's right half sends to the lowest of its left half. If that is all
-//! ranks, it is a binomial tree: rank r gets what r + 1 knows, then r + 2, r + 4 and so on, as long as
-//! its bits are 0.
+//! The ranks of a host send to the lowest of them, and only that one sends to another host. Among the ranks of
+//! a host, and among the hosts' lowest ranks, messages follow the tree by which parts are merged (`parts`),
+//! without the ranks that do not take part: the lowest rank of a node's right half sends to the lowest of its
+//! left half. With all ranks, that is a binomial tree: rank r receives from r + 1, then r + 2, r + 4 and so on,
+//! as long as its bits are 0.
 
 #![forbid(unsafe_code)]
 
@@ -13,24 +13,24 @@ use std::collections::HashMap;
 use super::parts::{Node, Parts};
 use super::tree::Why;
 
-/// A message between hosts has no more parts than this, or the tree is that over all ranks, whatever host
-/// they are on. Where the ranks of each host follow each other there are never more: those of a node of the
-/// tree without a few of its first ranks, and a few behind its last, are log2 of all ranks and log2 of those of a host.
-/// Where ranks are dealt to hosts in turn there is one for each rank of a host. Then all hosts merge
-/// as many parts one after the other, instead of all ranks a part each.
+/// If a message between hosts would have more parts than this, the tree over all ranks is used, whatever host
+/// they are on. If the ranks of each host are consecutive, there are never more: a node of the tree without a
+/// few of its first ranks, plus a few after its last, has at most log2 of all ranks plus log2 of those of a
+/// host. If ranks are dealt to hosts in turn, there is one part for each rank of a host. Then every host would
+/// merge that many parts one after the other, instead of each rank merging one.
 const PARTS_AT_MOST: usize = 32;
 
 /// A rank's place in the tree.
 #[derive(Debug, Eq, PartialEq)]
 pub(super) struct Place {
-    /// Whom it sends to; the root to none.
+    /// The rank that it sends to; none for the root.
     pub(super) parent: Option<u32>,
-    /// Who sends to it, those with the least to merge first.
+    /// The ranks that send to it, those with the least to merge first.
     pub(super) children: Vec<u32>,
 }
 
 impl Place {
-    /// By the host that each rank is on: all ranks decide the same.
+    /// From the host of each rank: all ranks decide the same.
     pub(super) fn over_hosts(rank: u32, size: u32, hosts: &[u64]) -> Place {
         let hosts = by_host(hosts);
         let leaders: Vec<u32> = hosts.iter().filter_map(|ranks| ranks.first().copied()).collect();
@@ -68,7 +68,7 @@ fn by_host(hosts: &[u64]) -> Vec<Vec<u32>> {
     ranks
 }
 
-/// The place of a rank among ranks that grow.
+/// The place of a rank among ranks in ascending order.
 fn among(rank: u32, ranks: &[u32]) -> Place {
     relatives(rank, |first, last| {
         let at = ranks.partition_point(|rank| *rank < first);
@@ -76,7 +76,7 @@ fn among(rank: u32, ranks: &[u32]) -> Place {
     })
 }
 
-/// `lowest` gives the lowest rank that takes part, from the first to the last.
+/// `lowest` returns the lowest rank that takes part between the first and the last.
 fn relatives(rank: u32, lowest: impl Fn(u32, u32) -> Option<u32>) -> Place {
     let mut children = Vec::new();
     for level in 0..u32::BITS {
@@ -91,10 +91,10 @@ fn relatives(rank: u32, lowest: impl Fn(u32, u32) -> Option<u32>) -> Place {
     Place { parent: None, children }
 }
 
-/// Whether no message has too many parts. Those on a host have no more than its lowest rank has in the end.
+/// Whether no message has too many parts. Messages on a host have no more than its lowest rank has in the end.
 fn are_few(hosts: &[Vec<u32>], leaders: &[u32], size: u32) -> Result<bool, Why> {
     let mut parts: Vec<Parts<()>> = hosts.iter().map(|_| Parts::of(size)).collect();
-    // Who sends is higher than who gets it.
+    // The sender is always higher than the receiver.
     for (ranks, &leader) in hosts.iter().zip(leaders).rev() {
         let mut own = Parts::of(size);
         for &rank in ranks {
@@ -157,7 +157,7 @@ mod tests {
         (0..size).map(|rank| Place::over_hosts(rank, size, hosts)).collect()
     }
 
-    /// What a rank sends, and the most parts of a message on the way there.
+    /// What a rank sends, and the most parts of any message on the way there.
     fn sent(rank: u32, places: &[Place]) -> (Parts<String>, usize) {
         let mut parts = Parts::of(number(places));
         parts.add(Node { start: rank, level: 0 }, rank.to_string()).unwrap();

@@ -1,8 +1,8 @@
-//! How the ranks of `MPI_COMM_WORLD` merge what they know over a tree (`place`), and learn how that ended.
+//! How the ranks of `MPI_COMM_WORLD` merge what they know over a tree (`place`), and learn the outcome.
 //!
-//! A child says how many bytes it has to send, and the parent says that it has room for them: only a few
-//! bytes are ever on their way to a process that may have given up. What several children know comes at the same
-//! time. Who gives up tells parent and children.
+//! A child says how many bytes it has to send, and the parent says that it has room for them: only a few bytes
+//! are ever on their way to a process that may have given up. Data of several children comes at the same time.
+//! A rank that gives up tells its parent and children.
 
 #![forbid(unsafe_code)]
 
@@ -18,13 +18,13 @@ const PATIENCE: Duration = Duration::from_millis(100);
 const AWAKE: Duration = Duration::from_millis(200);
 /// The longest sleep of a waiting rank.
 const SLEEP: Duration = Duration::from_millis(1);
-/// At most so many ranks are named in the message that says how it ended.
+/// The most ranks that are named in the message about the outcome.
 pub(super) const KEPT: usize = 62;
-/// Room for that message: each rank takes 5 bytes at most, whether there are any and how many 2.
+/// Room for that message: each rank takes at most 5 bytes; whether there are any, and how many, takes 2.
 const END_BYTES: usize = 2 + 5 * KEPT;
-/// A length; as the length of a part 0: none will come.
+/// A length; 0 as the length of a part means that none will come.
 const LENGTH_BYTES: usize = size_of::<u64>();
-/// In the place of a part, whose first byte is never this: none will come.
+/// Sent instead of a part, whose first byte is never this: none will come.
 const NOTHING: u8 = 0;
 
 /// Why there is no reduction.
@@ -52,14 +52,14 @@ impl From<Failure> for Why {
 
 /// What is merged on the way up the tree.
 pub(super) trait Merging {
-    /// Takes in what a child sent.
+    /// Merges what a child sent.
     fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why>;
-    /// What is sent to the parent; the first byte is not 0.
+    /// The data for the parent; its first byte is not 0.
     fn bytes(&self) -> Result<Vec<u8>, Why>;
-    /// Called on the root once it has everything: writes the summary and names the ranks that are to write
-    /// their profiles.
+    /// Called on the root once it has everything: writes the summary and names the ranks that must write their
+    /// profiles.
     fn finish(&mut self) -> Result<Vec<u32>, Why>;
-    /// Called again and again while it takes long.
+    /// Called repeatedly while it takes long.
     fn wait(&mut self);
 }
 
@@ -68,13 +68,13 @@ pub(super) struct Tree<'a> {
     communicator: &'a Communicator,
     place: Place,
     timeout: Duration,
-    /// The message from the parent that says how it ended.
+    /// The message from the parent about the outcome.
     end: Option<Pending>,
-    /// What the parent still waits for from this rank.
+    /// What the parent is still waiting for from this rank.
     owed: Option<Tag>,
 }
 
-/// What is still to come from a child.
+/// What a child has not sent yet.
 struct Coming {
     child: u32,
     /// The length, and then the bytes; none once they are here.
@@ -87,7 +87,7 @@ impl<'a> Tree<'a> {
         Tree { communicator, place, timeout, end: None, owed: Some(Tag::Length) }
     }
 
-    /// Merges the parts of all ranks, and returns the ranks that are to write their profiles.
+    /// Merges the parts of all ranks, and returns the ranks that must write their profiles.
     pub(super) fn reduce(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
         let named = self.up_and_down(merging);
         let end = end_bytes(named.as_deref().ok());
@@ -118,14 +118,15 @@ impl<'a> Tree<'a> {
         self.owed = None;
         let mut bytes = communicator.send(parent, Tag::Bytes, bytes)?;
         let Some(mut end) = self.end.take() else { return Err(Why::Mpi) };
-        // Before MPI says that the bytes have gone: the parent may have them, and tell the end, by then.
+        // Do not wait until MPI says that the bytes were sent: the parent may already have them and report the
+        // outcome.
         self.wait_for(&mut end, parent, merging)?;
         let named = named(&end.bytes()).ok_or(Why::GivenUp)?;
         self.wait_for(&mut bytes, parent, merging)?;
         Ok(named)
     }
 
-    /// Takes in what the children know, as it comes.
+    /// Merges the children's data as it arrives.
     fn take_in(&mut self, merging: &mut impl Merging) -> Result<(), Why> {
         let communicator = self.communicator;
         let mut coming = Vec::new();
@@ -171,7 +172,7 @@ impl<'a> Tree<'a> {
         }
     }
 
-    /// Waits until it is done, but not beyond the timeout, nor once the parent has given up.
+    /// Waits until it is done, up to the timeout, and no longer once the parent has given up.
     fn wait_for(
         &mut self,
         pending: &mut Pending,
@@ -200,7 +201,7 @@ impl<'a> Tree<'a> {
     }
 }
 
-/// A wait for what may come at once or take long.
+/// A wait for something that may come at once or take long.
 pub(super) struct Wait {
     begun: Instant,
     no_longer_than: Duration,
@@ -214,7 +215,7 @@ impl Wait {
         Wait { begun: Instant::now(), no_longer_than }
     }
 
-    /// Waits a little, and longer the longer it has taken.
+    /// Waits a little; the longer it has taken, the longer.
     pub(super) fn a_little(&self, merging: &mut impl Merging) -> Result<(), TooLong> {
         let waited = self.begun.elapsed();
         if waited > self.no_longer_than {
@@ -232,7 +233,7 @@ impl Wait {
     }
 }
 
-/// The length that such bytes tell.
+/// Decodes a length.
 fn length(bytes: &[u8]) -> Result<usize, Why> {
     let length = bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     match length.map(usize::try_from) {
@@ -246,7 +247,7 @@ fn end_bytes(named: Option<&[u32]>) -> Vec<u8> {
     postcard::to_allocvec(&named).unwrap_or_default()
 }
 
-/// The ranks that such bytes name; none when it did not end well.
+/// Decodes the ranks that must write; none when the reduction failed.
 fn named(bytes: &[u8]) -> Option<Vec<u32>> {
     postcard::from_bytes(bytes).ok()?
 }
@@ -259,7 +260,7 @@ mod tests {
     fn how_it_ended_is_understood() {
         let ranks: Vec<u32> = (0..62).map(|rank| u32::MAX - rank).collect();
         for ranks in [&ranks[..], &ranks[..1], &[]] {
-            // What is received is as long as the room for it.
+            // The received data always fills its buffer.
             let mut bytes = end_bytes(Some(ranks));
             assert!(bytes.len() <= END_BYTES);
             bytes.resize(END_BYTES, 0);

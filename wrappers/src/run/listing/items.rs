@@ -1,4 +1,4 @@
-//! The items of a listing, one by one: what each is and holds, or what it did to the process that
+//! The items of a listing, one by one: the description and value of each, or what it did to the process that
 //! asked.
 
 use std::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(crate) enum Kind {
     Source,
 }
 
-/// What is known of an item.
+/// The data on an item.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) enum Record {
     Cvar(Cvar),
@@ -34,7 +34,7 @@ pub(crate) enum Record {
     Source(Source),
 }
 
-/// What may kill, in the order in which [`Progress`] numbers it.
+/// The steps that may kill, in the order in which [`Progress`] numbers them.
 #[derive(Clone, Copy)]
 enum Step {
     GetInfo,
@@ -72,12 +72,12 @@ impl Step {
     }
 }
 
-/// What is known of each item.
+/// The data on each item.
 pub(crate) struct Items(BTreeMap<(Kind, usize), Record>);
 
 impl Items {
-    /// Fills in from what was known before `MPI_Init` where the library no longer tells: it closes
-    /// components that are not in use.
+    /// Fills in data from before `MPI_Init` that the library no longer tells, because it closes components that
+    /// are not in use.
     pub(super) fn complete(&mut self, earlier: Items) {
         for (key, earlier) in earlier.0 {
             match self.0.get_mut(&key) {
@@ -103,8 +103,8 @@ impl Items {
     }
 }
 
-/// Everything that the library tells at this moment. Without `handles` no handle on a performance
-/// variable is taken, so that only what it is comes back.
+/// Everything that the library tells at this moment. Without `handles`, no handle on a performance variable is
+/// allocated, so only descriptions are returned.
 pub(super) fn list(
     library: &Library,
     mpit: &Mpit,
@@ -161,7 +161,7 @@ impl Kind {
 }
 
 impl Record {
-    /// An item of which nothing could be learnt.
+    /// An item about which nothing could be learnt.
     fn unknown(kind: Kind, index: usize) -> Record {
         match kind {
             Kind::Cvar => Record::Cvar(Cvar { index, ..Cvar::default() }),
@@ -182,7 +182,7 @@ impl Record {
         }
     }
 
-    /// Takes over what `earlier` knows and this does not.
+    /// Copies what `earlier` knows and this does not.
     fn complete(&mut self, earlier: Record) {
         match (self, earlier) {
             (Record::Cvar(cvar), Record::Cvar(earlier)) if cvar.value.is_none() => {
@@ -219,7 +219,7 @@ struct Asker<'a> {
     mpit: &'a Mpit,
     moment: Moment,
     handles: bool,
-    /// Also what does not run by itself is started, which can have effects, and so read.
+    /// Variables that do not run by themselves are also started, which can have side effects, and read.
     tries: bool,
     session: Option<Session>,
 }
@@ -328,7 +328,7 @@ impl Asker<'_> {
             Ok(variable) => variable,
             Err(why) => return problem(pvar, why),
         };
-        // What crashes here costs no more than a fork.
+        // A crash here costs no more than a fork.
         if let Some(reason) = quirks::known(self.library, &variable).reason_to_skip(true) {
             return problem(pvar, format!("not touched: {reason}"));
         }
@@ -337,7 +337,7 @@ impl Asker<'_> {
             Err(why) => return problem(pvar, why),
         };
         let Some(session) = &self.session else {
-            return problem(pvar, "the library gives no session".into());
+            return problem(pvar, "the library creates no session".into());
         };
         progress.step(Step::HandleAlloc as usize);
         let mut handle = match session.handle(api, &variable, object) {
@@ -428,7 +428,7 @@ impl Asker<'_> {
         match bind {
             Some(Bind::NoObject) => Ok(None),
             Some(Bind::Comm) if self.moment == Moment::BeforeInit => {
-                Err("binds to an MPI_COMM, of which there is none before MPI_Init".into())
+                Err("binds to an MPI_COMM, and there is none before MPI_Init".into())
             }
             Some(Bind::Comm) => {
                 let world = self.library.handle(self.library.abi.comm_world);

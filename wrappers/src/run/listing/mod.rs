@@ -31,7 +31,7 @@ use crate::sys::symbols::Address;
 
 /// The listing was written.
 const DONE: c_int = 0;
-/// The listing was not written; why stands on stderr.
+/// The listing was not written; the reason is on stderr.
 const FAILED: c_int = 2;
 
 /// Lists the MPI library in this process into the file `path` and finalises it; before `MPI_Init`
@@ -51,7 +51,7 @@ pub(crate) unsafe extern "C" fn gyan_list(path: *const c_char, before_init: c_in
     code_of(listed)
 }
 
-/// The exit code of a listing; why one failed is said here, unless a panic was contained.
+/// The exit code of a listing. Prints why one failed, unless a panic was contained.
 fn code_of(listed: Option<Result<(), String>>) -> c_int {
     match listed {
         Some(Ok(())) => DONE,
@@ -66,7 +66,7 @@ fn code_of(listed: Option<Result<(), String>>) -> c_int {
 fn list_library(path: &Path, before_init: bool) -> Result<(), String> {
     type Init = extern "C-unwind" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
     let library = Library::find()
-        .map_err(|what| format!("{what}; it is no MPI library, or none that gyan knows"))?;
+        .map_err(|what| format!("{what}; it is not an MPI library, or not one that gyan knows"))?;
     let mpit = init_mpit(&library)?;
     let mut earlier = None;
     if !before_init {
@@ -90,20 +90,20 @@ fn init_mpit(library: &Library) -> Result<Mpit, String> {
         .ok_or_else(|| format!("{path}: has no MPI_T interface (MPI 3.0); use a newer MPI"))
 }
 
-/// Ends a process that was to be listed and cannot be: the program itself is not to run.
+/// Ends a process whose library cannot be listed: the program itself must not run.
 pub(crate) fn give_up() -> ! {
-    // SAFETY: what the user asked for by `gyan varlist`; why it failed was said.
+    // SAFETY: the user asked for it with `gyan varlist`; the failure was reported.
     unsafe { libc::_exit(FAILED) }
 }
 
-/// What the library tells before `MPI_Init`, for a listing after it; nothing when it cannot be asked.
-/// No handle on a performance variable then: what is to be read is read after.
+/// What the library tells before `MPI_Init`, for a listing after it; empty when it cannot be asked. Without
+/// handles on performance variables, which are read afterwards.
 pub(crate) fn early(library: &Library, mpit: &Mpit) -> Option<Items> {
     items::list(library, mpit, Moment::BeforeInit, false).ok()
 }
 
-/// Takes the place of the program: lists, ends MPI, and ends the process with code 0. To be called
-/// where the program called its initialisation. `earlier` is what [`early`] gave before it.
+/// Takes the place of the program: lists, ends MPI, and ends the process with code 0. Called where the program
+/// initialised MPI. `earlier` is what [`early`] returned before that.
 pub(crate) fn take_over(
     library: &Library,
     mpit: &Mpit,
@@ -113,11 +113,11 @@ pub(crate) fn take_over(
 ) -> ! {
     let listed = contain("listing", || write_and_end(library, mpit, moment, earlier, path));
     let code = code_of(listed);
-    // SAFETY: what the user asked for by `gyan varlist`: the program itself is not to run.
+    // SAFETY: the user asked for it with `gyan varlist`: the program itself must not run.
     unsafe { libc::_exit(code) }
 }
 
-/// Writes the listing, on the first rank alone, and ends MPI where it had begun.
+/// Writes the listing, only on the first rank, and ends MPI if it was initialised.
 fn write_and_end(
     library: &Library,
     mpit: &Mpit,
@@ -151,7 +151,7 @@ fn write_and_end(
 }
 
 fn write(path: &Path, variables: &Variables) -> Result<(), String> {
-    // Under another name first: with several processes each puts a whole file in place.
+    // Under a temporary name first: if there are several processes, each puts a complete file in place.
     let mut temporary = path.as_os_str().to_owned();
     temporary.push(format!(".{}", std::process::id()));
     let temporary = PathBuf::from(temporary);

@@ -5,10 +5,10 @@ use std::ffi::{c_int, c_void};
 /// Arguments that a function has at most.
 pub(super) const ARGUMENTS: usize = 14;
 
-/// The arguments of a call, each as a word of the machine; 0 for those that it has not.
+/// The arguments of a call, each as a machine word; 0 for missing ones.
 pub(super) type Words = [usize; ARGUMENTS];
 
-/// A function of the C library that returns an `int` and takes integers and pointers alone.
+/// A C function that returns an `int` and takes only integers and pointers.
 pub(crate) trait Function<Arguments>: Copy {
     fn address(self) -> *const c_void;
     fn words(arguments: Arguments) -> [usize; ARGUMENTS];
@@ -19,14 +19,14 @@ pub(crate) trait Function<Arguments>: Copy {
     unsafe fn direct(self, arguments: Arguments) -> c_int;
 }
 
-/// What fits into a register for integers.
+/// A type that fits into an integer register.
 pub(crate) trait Word: Copy {
     fn word(self) -> usize;
 }
 
 impl Word for c_int {
     fn word(self) -> usize {
-        // Of an int the callee looks at the lower half alone.
+        // The callee reads only the lower half of an int.
         self.cast_unsigned() as usize
     }
 }

@@ -1,11 +1,10 @@
 //! What if the MPI library crashes while gyan asks it something? Then gyan says in which call and at
 //! which variable, never calls `MPI_T` again in this process, and the program goes on.
 //!
-//! Only calls of the library that gyan makes itself, inside a [`Scope`], are guarded, and what it writes to a
-//! file that is mapped: handlers of signals
-//! are there from the first such call in a scope to its end. What the program does is never touched, and
-//! neither is a signal that has another cause ([`signals`]). Nor does the guard protect from a call that
-//! hangs, or from a library that writes where it may not.
+//! Only library calls that gyan itself makes inside a [`Scope`] are guarded, and its writes to mapped files:
+//! signal handlers are installed from the first such call in a scope to its end. Nothing that the program does
+//! is affected, nor are signals with another cause ([`signals`]). The guard does not protect against a call
+//! that hangs, or a library that corrupts memory.
 
 mod function;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
@@ -41,7 +40,7 @@ pub(crate) enum About<'a> {
     Source(usize),
 }
 
-/// The one crash: there is no call after it.
+/// The one crash: no call is made after it.
 static CRASH: OnceLock<Crash> = OnceLock::new();
 static OFF: AtomicBool = AtomicBool::new(false);
 
@@ -57,27 +56,27 @@ pub(crate) fn is_off() -> bool {
     OFF.load(Ordering::Relaxed)
 }
 
-/// What crashed, what became of it and what the user can do; none when nothing did.
+/// What crashed, the consequence and what the user can do; none when nothing crashed.
 pub(crate) fn crash() -> Option<String> {
     CRASH.get().map(|Crash { what, consequence }| format!("{what}; {consequence}"))
 }
 
-/// While this lives, calls of the library that this thread makes by [`call`] are guarded.
+/// While this lives, library calls that this thread makes with [`call`] are guarded.
 pub(crate) struct Scope {
     is_outermost: bool,
-    /// It is this thread's.
+    /// It belongs to this thread.
     _here: PhantomData<*const ()>,
 }
 
-/// How far a thread is with its scope.
+/// The progress of a thread in its scope.
 #[derive(Clone, Copy, Eq, PartialEq)]
 #[repr(u8)]
 pub(crate) enum Stage {
-    /// The value of a thread that starts.
+    /// The value in a new thread.
     None = 0,
     /// It is in a scope and has called nothing yet.
     Wanted,
-    /// The handlers are there.
+    /// The handlers are installed.
     Guarded,
 }
 
@@ -102,9 +101,9 @@ impl Drop for Scope {
 
 thread_cells! {
     "gyan_guard"
-    /// What the guard knows of a thread.
+    /// The guard's state for a thread.
     struct Guarding {
-        /// How far it is with its scope.
+        /// Its progress in its scope.
         stage: Cell<Stage>,
         /// The guarded call of the library that it is in; null for none.
         call: Cell<*mut Record>,
@@ -167,8 +166,8 @@ pub(crate) unsafe fn call<Arguments, F: Function<Arguments>>(
     }
 }
 
-/// Calls a function, guarded in a scope. The signal by which it crashed. For what is no call of the library:
-/// nothing follows from a crash.
+/// Calls a function, guarded in a scope; returns the signal by which it crashed. For functions outside the
+/// library: a crash has no consequences.
 ///
 /// # Safety
 /// As for `function` itself with these arguments; after a crash its frames are gone.

@@ -1,10 +1,10 @@
-//! For processors that the guard has no trampoline for: calls are made as they are.
+//! For processors without a trampoline for the guard: calls are made directly.
 
 use std::ffi::c_int;
 
 use super::Function;
 
-/// There is nothing to note.
+/// There is nothing to record.
 pub(crate) struct Record;
 
 pub(super) fn install() -> bool {

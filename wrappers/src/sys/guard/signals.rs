@@ -1,7 +1,7 @@
-//! The handlers of signals: which crash is one of the library in a call of gyan's, and where does every
-//! other signal go?
+//! The signal handlers: which crash happened in the library during a call by gyan, and where does every other
+//! signal go?
 //!
-//! A handler runs in any thread and allocates nothing, takes no lock and calls nothing but system calls.
+//! A handler runs in any thread, allocates nothing, takes no lock and makes only system calls.
 
 use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_void};
@@ -14,11 +14,11 @@ use super::function::Function;
 use super::trampoline::{gyan_guarded, gyan_guarded_crashed};
 use super::{Here, Stage, here};
 
-/// Signals by which a crash shows, `abort` among them.
+/// Signals that mean a crash, including `abort`.
 const CRASHES: [c_int; 5] =
     [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 
-/// A call of the library that is under way.
+/// A library call in progress.
 #[derive(Default)]
 #[repr(C)]
 pub(crate) struct Record {
@@ -28,23 +28,23 @@ pub(crate) struct Record {
     signal: c_int,
 }
 
-/// Bytes of a set of signals, to the kernel.
+/// Size of a signal set for the kernel, in bytes.
 const SET_BYTES: i64 = 8;
 
-/// How often what is there for a signal may change from one scope to another.
+/// How often the action for a signal may change from one scope to another.
 const CHANGES: usize = 8;
 
-/// What was there for a signal before, the last of those that are set. A handler in another thread may be
-/// reading one for as long as it likes, so that each is written once.
+/// The previous actions for a signal; the last one set is current. A handler in another thread may take any
+/// time to read one, so each is written only once.
 struct Former([OnceLock<libc::sigaction>; CHANGES]);
 
 impl Former {
-    /// What was there last.
+    /// The current previous action.
     fn last(&self) -> Option<&libc::sigaction> {
         self.0.iter().rev().find_map(OnceLock::get)
     }
 
-    /// Notes what is there now; false when it has changed too often. Only for the thread that has `OWNED`.
+    /// Records the present action; false when it has changed too often. Only for the thread that has `OWNED`.
     fn note(&self, signal: c_int) -> bool {
         // SAFETY: an action of zeros is a valid one.
         let mut now: libc::sigaction = unsafe { mem::zeroed() };
@@ -69,17 +69,18 @@ static OWNED: AtomicBool = AtomicBool::new(false);
 /// For each of the signals.
 static FORMER: [Former; CRASHES.len()] =
     [const { Former([const { OnceLock::new() }; CHANGES]) }; CRASHES.len()];
-/// The program has put a handler of its own in the place of gyan's meanwhile, and may have kept gyan's
-/// to go on to: it is never installed again, and leads where it led then.
+/// The program has replaced gyan's handler with its own in the meantime, and may chain to gyan's: that is never
+/// installed again, and forwards where it did then.
 static SPOILED: [AtomicBool; CRASHES.len()] = [const { AtomicBool::new(false) }; CRASHES.len()];
 /// The signals that were blocked before.
 static MASK: AtomicU64 = AtomicU64::new(0);
-/// A crash can be that the stack is at its end; large enough for all registers of any processor, too.
+/// A crash can be a stack overflow, so handlers need their own stack, large enough for all registers of any
+/// processor.
 static STACK: Stack = Stack(UnsafeCell::new([0; 4096]));
-/// It is in use: the thread had none of its own.
+/// It is in use: the thread did not have its own.
 static STACK_USED: AtomicBool = AtomicBool::new(false);
 
-/// Installs the handlers; not when another thread has them.
+/// Installs the handlers, unless another thread has them installed.
 pub(super) fn install() -> bool {
     if OWNED.swap(true, Ordering::Acquire) {
         return false;
@@ -90,7 +91,7 @@ pub(super) fn install() -> bool {
         if spoiled.load(Ordering::Relaxed) {
             continue;
         }
-        // What was there first: another thread may need it at once.
+        // Record the previous action first: another thread may need it at once.
         if !former.note(signal) {
             spoiled.store(true, Ordering::Relaxed);
             continue;
@@ -105,7 +106,7 @@ pub(super) fn install() -> bool {
     true
 }
 
-/// Takes the handlers away again.
+/// Removes the handlers again.
 pub(super) fn restore() {
     for ((signal, former), spoiled) in CRASHES.into_iter().zip(&FORMER).zip(&SPOILED) {
         let Some(former) = former.last().filter(|_| !spoiled.load(Ordering::Relaxed)) else {
@@ -143,7 +144,7 @@ fn take_stack() {
         ss_flags: 0,
         ss_size: size_of::<[u128; 4096]>(),
     };
-    // SAFETY: the memory is there for ever, and the one thread that has `OWNED` uses it.
+    // SAFETY: the memory lives forever, and only the thread that has `OWNED` uses it.
     let taken = unsafe { libc::sigaltstack(&raw const stack, ptr::null_mut()) } == 0;
     STACK_USED.store(taken, Ordering::Relaxed);
 }
@@ -152,7 +153,7 @@ fn our_handler() -> usize {
     handle as extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void) as usize
 }
 
-/// The call that a thread is in, until this goes, also when a cancellation unwinds the stack.
+/// Marks the call that a thread is in, until this is dropped, even when a cancellation unwinds the stack.
 struct Covered {
     here: Here,
     before: *mut Record,
@@ -164,7 +165,7 @@ impl Drop for Covered {
     }
 }
 
-/// Calls a function; the signal by which it crashed, when this thread has the handlers.
+/// Calls a function; returns the signal by which it crashed, if this thread has the handlers.
 ///
 /// # Safety
 /// As for `function` itself.
@@ -200,8 +201,7 @@ fn name(signal: c_int) -> &'static str {
     }
 }
 
-/// Does `work`, which the library calls back for: a crash in it is not one of a frame that may be
-/// skipped.
+/// Does `work` in a callback from the library: a crash in it is not in frames that may be skipped.
 pub(crate) fn uncovered<T>(work: impl FnOnce() -> T) -> T {
     let here = here();
     let _covered = Covered { here, before: here.call.replace(ptr::null_mut()) };
@@ -221,7 +221,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     };
     if !record.is_null() && is_own() {
         here.call.set(ptr::null_mut());
-        // SAFETY: the record lives on the stack of `guarded`, which is below nothing that is skipped.
+        // SAFETY: the record lives in the frame of `guarded`, which is not skipped.
         let record = unsafe { &mut *record };
         record.signal = signal;
         // SAFETY: the kernel gives a context, which it takes up again when the handler returns.
@@ -232,20 +232,20 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
     unsafe { forward(signal, info, context) };
 }
 
-/// Whether the thread itself has raised the signal: by a fault, or by `abort` or `raise`.
+/// Whether the thread itself raised the signal: by a fault, or by `abort` or `raise`.
 fn is_of_this_thread(signal: c_int, info: &libc::siginfo_t, context: &libc::ucontext_t) -> bool {
     is_fault(info) || (info.si_code == libc::SI_TKILL && raises(signal, context))
 }
 
-/// Whether the thread comes back from the system call by which it sent the signal to itself, or, as in the
-/// C library before its version 2.34, from the one that let in what it had sent before. `pthread_kill` of
-/// another thread gives the same `siginfo_t` as `raise`. What comes from there is taken for the thread's own
-/// only where the thread is just letting signals in.
+/// Whether the thread is returning from the system call with which it sent itself the signal or, in C libraries
+/// before 2.34, from the one that unblocked a signal sent before. `pthread_kill` from another thread produces
+/// the same `siginfo_t` as `raise`; such a signal is mistaken for the thread's own only if the thread is just
+/// unblocking signals.
 fn raises(signal: c_int, context: &libc::ucontext_t) -> bool {
     // SAFETY: gettid(2) takes nothing.
     let thread = unsafe { libc::syscall(libc::SYS_gettid) };
     let machine = &context.uc_mcontext;
-    // The kernel leaves the arguments in their registers, but for what it puts the result into.
+    // The kernel leaves the arguments in their registers, except the one for the result.
     #[cfg(target_arch = "x86_64")]
     {
         let register = |name: c_int| {
@@ -253,7 +253,7 @@ fn raises(signal: c_int, context: &libc::ucontext_t) -> bool {
         };
         let is = |name, value: i64| register(name) == Some(value);
         let process = i64::from(std::process::id());
-        // The instruction for system calls leaves there where it returns to.
+        // The system call instruction leaves the return address there.
         let returns = is(libc::REG_RAX, 0) && register(libc::REG_RCX) == register(libc::REG_RIP);
         let sent = is(libc::REG_RDI, process)
             && is(libc::REG_RSI, thread)
@@ -278,7 +278,7 @@ fn is_fault(info: &libc::siginfo_t) -> bool {
     info.si_code > 0
 }
 
-/// Lets the thread go on behind the call of the function, with the signals blocked that were before.
+/// Resumes the thread after the call of the function, with the same signals blocked as before.
 ///
 /// # Safety
 /// `context` is the one that the kernel gave to the handler that runs, `stack` was noted by the trampoline
@@ -288,7 +288,7 @@ unsafe fn go_on_behind_the_call(context: *mut libc::ucontext_t, stack: usize) {
     // SAFETY: the caller's promise.
     let context = unsafe { &mut *context };
     let mask = MASK.load(Ordering::Relaxed);
-    // SAFETY: of the mask the kernel has only the first 64 bits, whatever the type says.
+    // SAFETY: the kernel's mask has only 64 bits, whatever the type says.
     unsafe { (&raw mut context.uc_sigmask).cast::<u64>().write(mask) };
     let machine = &mut context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
@@ -305,7 +305,7 @@ unsafe fn go_on_behind_the_call(context: *mut libc::ucontext_t, stack: usize) {
     }
 }
 
-/// The part of a set that the kernel has.
+/// The part of a set that the kernel uses.
 fn kernels_part(set: &libc::sigset_t) -> u64 {
     // SAFETY: the set is longer; the kernel has 64 signals.
     unsafe { ptr::from_ref(set).cast::<u64>().read() }
@@ -345,7 +345,7 @@ unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
             // SAFETY: the default action is always allowed.
             unsafe { libc::signal(signal, libc::SIG_DFL) };
             if !is_fault {
-                // It is blocked until the handler returns. A fault happens again by itself.
+                // The signal is blocked until the handler returns. A fault recurs by itself.
                 // SAFETY: sends a signal to this thread.
                 unsafe { libc::raise(signal) };
             }
@@ -357,8 +357,8 @@ unsafe fn forward(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_voi
         // SAFETY: as above.
         unsafe { libc::signal(signal, libc::SIG_DFL) };
     }
-    // As the kernel would have: what is blocked now is as before when the handler returns.
-    // SAFETY: changes the mask of this thread; the set is valid.
+    // As the kernel would do: when the handler returns, the mask is as before. SAFETY: changes the
+    // mask of this thread; the set is valid.
     unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const former.sa_mask, ptr::null_mut()) };
     if former.sa_flags & libc::SA_NODEFER != 0 {
         let own = set_of(signal);
@@ -383,7 +383,7 @@ mod tests {
 
     use super::*;
 
-    /// What comes of its arguments, which all matter.
+    /// The result depends on all of its arguments.
     #[allow(clippy::many_single_char_names)]
     unsafe extern "C" fn digits(
         a: c_int,
@@ -408,16 +408,16 @@ mod tests {
     }
 
     unsafe extern "C" fn write_to_null() -> c_int {
-        // SAFETY: that it cannot be written is what is tried.
+        // SAFETY: the test is that it cannot be written.
         unsafe { black_box(ptr::null_mut::<c_int>()).write_volatile(1) };
         0
     }
 
     unsafe extern "C" fn block_and_abort() -> c_int {
         let set = set_of(libc::SIGUSR1);
-        // SAFETY: the set is valid. What is blocked is to be as before.
+        // SAFETY: the set is valid. The mask must be the same afterwards.
         unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, ptr::null_mut()) };
-        // SAFETY: that it does not come back is what is tried.
+        // SAFETY: the test is that it does not return.
         unsafe { libc::abort() }
     }
 
@@ -448,7 +448,8 @@ mod tests {
         7
     }
 
-    /// In frames of less than a page: instrumented ones would step over the end of the stack, into another.
+    /// With frames smaller than a page: larger, instrumented ones could jump over the guard page into another
+    /// stack.
     fn fill_the_stack(depth: c_int) -> c_int {
         let frame = black_box([depth; 256]);
         if depth < 0 { 0 } else { fill_the_stack(black_box(depth + 1)) + frame[7] }
@@ -480,7 +481,7 @@ mod tests {
         stack
     }
 
-    /// The stack for handlers that there was before.
+    /// The previous stack for handlers.
     fn change_stack(to: libc::stack_t) -> libc::stack_t {
         let before = stack();
         // SAFETY: none, or one that there was before.
@@ -513,14 +514,14 @@ mod tests {
 
     type Plain = unsafe extern "C" fn() -> c_int;
 
-    // One test: the handlers are the whole process's.
+    // A single test: the handlers are process-wide.
     #[test]
     fn a_crash_comes_back_and_all_else_is_as_before() {
         // The program has a handler of its own for one of the signals.
         let handler = hears as extern "C" fn(c_int) as usize;
         // SAFETY: the handler does what a handler may do.
         let own = unsafe { libc::signal(libc::SIGFPE, handler) };
-        // A thread without a stack for handlers: Rust gives one to its own.
+        // A thread without a stack for handlers: Rust sets one up in its own threads.
         let none = libc::stack_t { ss_sp: ptr::null_mut(), ss_flags: libc::SS_DISABLE, ss_size: 0 };
         let of_rust = change_stack(none);
         let (actions_before, blocked_before) = (actions(), blocked());
@@ -545,13 +546,12 @@ mod tests {
         ];
         // Again and again: nothing is used up.
         for (crash, signal) in crashes.into_iter().chain(crashes) {
-            // SAFETY: that they crash is what is tried.
+            // SAFETY: the test is that they crash.
             assert_eq!(unsafe { guarded(crash, ()) }.err(), Some(signal));
             assert_eq!(blocked(), blocked_before);
         }
-        // What another thread sends here or raises is the program's, and so is what this one does outside of
-        // a call.
-        // SAFETY: pthread_self(3) takes nothing.
+        // Signals that another thread sends here or raises belong to the program, and so do this thread's
+        // outside a call. SAFETY: pthread_self(3) takes nothing.
         let this = unsafe { libc::pthread_self() };
         let other = std::thread::spawn(move || {
             while !WAITS.load(Ordering::Relaxed) {
@@ -575,7 +575,7 @@ mod tests {
         assert_eq!(actions(), actions_before);
         assert_eq!(stack().ss_flags, libc::SS_DISABLE);
         change_stack(of_rust);
-        // A program that changes its handler again and again between gyan's scopes is let alone.
+        // A program that keeps changing its handler between gyan's scopes is left alone.
         for number in 0..=CHANGES {
             let to = if number % 2 == 0 { libc::SIG_IGN } else { libc::SIG_DFL };
             // SAFETY: both are always allowed.
@@ -588,7 +588,7 @@ mod tests {
         }
         // SAFETY: the default action is always allowed.
         unsafe { libc::signal(libc::SIGILL, libc::SIG_DFL) };
-        // A handler that the program sets meanwhile stays, and gyan's comes no more.
+        // A handler that the program sets meanwhile stays, and gyan's is not installed again.
         assert!(install());
         // SAFETY: the default action is always allowed.
         unsafe { libc::signal(libc::SIGFPE, libc::SIG_DFL) };

@@ -1,8 +1,8 @@
-//! The few instructions through which a function of the library is called, and to which a thread comes
-//! back that crashed in it.
+//! The few instructions through which a library function is called, and to which a thread returns after a crash
+//! in it.
 //!
-//! All that a caller relies on lies on the stack when the function is called, so it is enough to set the
-//! stack pointer and to go on behind the call: what is skipped are frames of the library alone.
+//! Everything that a caller relies on is on the stack when the function is called, so it is enough to reset the
+//! stack pointer and continue after the call: only library frames are skipped.
 
 use std::arch::global_asm;
 use std::ffi::{c_int, c_void};
@@ -11,20 +11,20 @@ use super::function::Words;
 use super::signals::Record;
 
 unsafe extern "C-unwind" {
-    /// Calls `function` with `words`, and notes in `record` where the stack is then. Its result, or
-    /// anything after a crash.
+    /// Calls `function` with `words`, and stores the stack pointer in `record`. Returns its result, or anything
+    /// after a crash.
     pub(super) fn gyan_guarded(
         function: *const c_void,
         words: *const Words,
         record: *mut Record,
     ) -> c_int;
-    /// Where a thread goes on after a crash, with the stack pointer of the record.
+    /// Where a thread continues after a crash, with the stack pointer of the record.
     pub(super) fn gyan_guarded_crashed();
 }
 
-// System V ABI for x86-64, 3.2: rbx, rbp, r12 to r15 and the control words of the two units for floating
-// point are the caller's; integers travel in six registers and then on the stack, which is aligned to 16
-// bytes at a call. The tables for unwinding are for a cancellation that passes through.
+// System V ABI for x86-64, 3.2: rbx, rbp, r12 to r15 and the control words of both floating-point units belong
+// to the caller; integers travel in six registers and then on the stack, which is aligned to 16 bytes at a
+// call. The unwind tables are for a cancellation that passes through.
 #[cfg(target_arch = "x86_64")]
 global_asm!(
     ".pushsection .text.gyan_guarded,\"ax\",@progbits",
@@ -95,8 +95,8 @@ global_asm!(
     stack = const std::mem::offset_of!(Record, stack),
 );
 
-// Procedure Call Standard for the Arm 64-bit Architecture, 6.1: x19 to x30 and the lower halves of v8 to
-// v15 are the caller's; integers travel in eight registers and then on the stack.
+// Procedure Call Standard for the Arm 64-bit Architecture, 6.1: x19 to x30 and the lower halves of v8 to v15
+// belong to the caller; integers travel in eight registers and then on the stack.
 #[cfg(target_arch = "aarch64")]
 global_asm!(
     ".pushsection .text.gyan_guarded,\"ax\",@progbits",

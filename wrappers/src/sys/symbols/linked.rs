@@ -1,8 +1,8 @@
 //! Definitions in a program that contains its MPI library.
 //!
-//! There is no next object to look in, and a fully static program has no loader to ask. Gyan has
-//! the plain name of each function there, so the next definition is the one under the profiling
-//! name (MPI 4.1, 15.2.1), and the linker puts the addresses of all that `mpi.h` declares here.
+//! There is no next object to search, and a fully static program has no loader to ask. gyan defines the plain
+//! name of each function there, so the next definition is the one under the profiling name (MPI 4.1, 15.2.1),
+//! and the linker fills in the addresses of everything that `mpi.h` declares.
 
 use std::ffi::{CStr, CString, c_void};
 use std::ptr::NonNull;
@@ -15,7 +15,7 @@ include!(concat!(env!("OUT_DIR"), "/profiling_names.rs"));
 /// A function by its name.
 struct Defined(&'static str, unsafe extern "C" fn());
 
-/// The definition of `name`, which may be without the `P` in front.
+/// The definition of `name`, with or without the leading `P`.
 pub(crate) fn next(name: &CStr) -> Option<Address> {
     let name = name.to_str().ok()?;
     let pmpi = if name.starts_with('P') { name.to_owned() } else { format!("P{name}") };
@@ -43,7 +43,7 @@ impl Object {
         Some(Object { path: CString::new(path.into_os_string().into_encoded_bytes()).ok()? })
     }
 
-    /// What `name` is defined as in it.
+    /// The definition of `name` in it.
     #[allow(clippy::unused_self, reason = "as in an object that is loaded")]
     pub(crate) fn find(&self, name: &CStr) -> Option<Address> {
         next(name)

@@ -1,8 +1,8 @@
 //! Definitions in the objects that are loaded.
 //!
-//! Mostly behind `dlsym(RTLD_NEXT)`, so that a second preloaded tool behind gyan still sees the
-//! call. A host that opens its libmpi with `RTLD_LOCAL` (mpi4py) hides it from there; then the
-//! loaded objects are searched one by one. By symbol, not by file name, and never at load time.
+//! Usually found with `dlsym(RTLD_NEXT)`, so that a second preloaded tool after gyan still sees the call. A
+//! program that opens libmpi with `RTLD_LOCAL` (mpi4py) hides it from that; then the loaded objects are
+//! searched one by one: by symbol, not by file name, and never at load time.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
@@ -10,11 +10,11 @@ use std::ptr::NonNull;
 
 use super::Address;
 
-/// The next definition of `name` behind this object, or the one in any other loaded object.
+/// The next definition of `name` after this object, or the one in any other loaded object.
 #[inline(never)]
 pub(crate) fn next(name: &CStr) -> Option<Address> {
-    // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address,
-    // which lies in this one.
+    // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address, which is in
+    // this one.
     let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
     NonNull::new(found).or_else(|| in_any_object(name))
 }
@@ -48,10 +48,10 @@ impl Object {
         Some(Object { path: path.to_owned() })
     }
 
-    /// What `name` is defined as in this object or in what it depends on.
+    /// The definition of `name` in this object or in its dependencies.
     pub(crate) fn find(&self, name: &CStr) -> Option<Address> {
         // SAFETY: with RTLD_NOLOAD nothing is loaded and no initialiser runs; the path is a C
-        // string. The handle is kept for ever: closing it could unload the library early.
+        // string. The handle is never closed: that could unload the library early.
         let handle =
             unsafe { libc::dlopen(self.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
         let handle = NonNull::new(handle)?;
@@ -69,7 +69,7 @@ fn in_any_object(name: &CStr) -> Option<Address> {
     unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
     paths.into_iter().filter(|path| *path != here.path).find_map(|path| {
         let address = Object { path: path.clone() }.find(name)?;
-        // A handle also finds what the object depends on; that object's turn comes.
+        // A handle also searches the object's dependencies; their turn comes later.
         (Object::holding(address)?.path == path).then_some(address)
     })
 }

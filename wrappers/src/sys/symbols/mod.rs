@@ -1,7 +1,7 @@
 //! Where is the next definition of a symbol, the one that would have been called without gyan?
 //!
-//! In a program that loads its MPI the loader is asked ([`loaded`]); in one that contains it the
-//! linker has answered (`linked`).
+//! In a program that loads its MPI the loader is asked ([`loaded`]); in one that contains it, the linker has
+//! filled in the answer (`linked`).
 
 #[cfg(feature = "static")]
 mod linked;
@@ -23,19 +23,20 @@ use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
 /// The address of a function or of a data symbol.
 pub(crate) type Address = NonNull<c_void>;
 
-/// The C string that `name` is, when it ends with its only NUL.
+/// `name` as a C string, if it ends with its only NUL.
 pub(crate) const fn c_name(name: &'static str) -> &'static CStr {
     match CStr::from_bytes_with_nul(name.as_bytes()) {
         Ok(name) => name,
-        // No symbol has this name: nothing is found.
+        // No symbol has this name, so nothing is found.
         Err(_) => c"",
     }
 }
 
-/// Who is told the name of each definition that is looked up at its first use.
+/// The callback that gets the name of each definition at its first use.
 pub(crate) static AT_FIRST_USE: OnceLock<fn(&CStr)> = OnceLock::new();
 
-/// The next definition of one symbol, looked up at its first use. Without the name, which most never need.
+/// The next definition of one symbol, looked up at its first use. It does not store the name, which most never
+/// need.
 pub(crate) struct Next {
     is_found: AtomicBool,
     address: AtomicPtr<c_void>,
@@ -46,26 +47,26 @@ impl Next {
         Next::instead(ptr::null_mut())
     }
 
-    /// `instead`: what [`Next::callable`] says until the definition was looked up.
+    /// `instead`: what [`Next::callable`] returns until the definition has been looked up.
     pub(crate) const fn instead(instead: *mut c_void) -> Next {
         Next { is_found: AtomicBool::new(false), address: AtomicPtr::new(instead) }
     }
 
-    /// Where [`Next::callable`] lies in here, for entry points that call it by themselves.
+    /// The offset of [`Next::callable`], for entry points that call it directly.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const CALLABLE: usize = offset_of!(Next, address);
 
-    /// The definition when it was looked up before, else what is to be called instead.
+    /// The definition if it was looked up before, otherwise the function to call instead.
     #[inline]
     pub(crate) fn callable(&self) -> *mut c_void {
         // Relaxed is enough: the code behind the address was mapped before any thread got here.
         self.address.load(Ordering::Relaxed)
     }
 
-    /// Tells where it is.
+    /// Sets the definition.
     pub(crate) fn is_at(&self, address: Address) {
         self.address.store(address.as_ptr(), Ordering::Relaxed);
-        // Pairs with the Acquire in `get`: who sees it sees the address.
+        // Pairs with the Acquire in `get`: a thread that sees it sees the address.
         self.is_found.store(true, Ordering::Release);
     }
 
@@ -75,7 +76,7 @@ impl Next {
         self.found().or_else(|| self.look_up(name))
     }
 
-    /// The definition, when it was looked up before.
+    /// The definition, if it was looked up before.
     #[inline]
     pub(crate) fn found(&self) -> Option<Address> {
         if self.is_found.load(Ordering::Acquire) { NonNull::new(self.callable()) } else { None }

@@ -1,4 +1,4 @@
-//! When did an instance occur? The clocks of sources beside gyan's.
+//! When did an instance occur? Relates the clocks of sources to gyan's.
 
 #![forbid(unsafe_code)]
 
@@ -8,16 +8,16 @@ use crate::mpi::tool::{EventFunctions, SourceInfo};
 use crate::sys::cells::Real;
 use crate::sys::clock;
 
-/// The clock of each source that has one; of those beyond, gyan's is used.
+/// The clock of each source that has one; further sources use gyan's.
 static SOURCES: [SourceClock; 32] = [const { SourceClock::new() }; 32];
 
-/// How a source's clock goes beside gyan's.
+/// How a source's clock relates to gyan's.
 pub(super) struct SourceClock {
     is_good: AtomicBool,
-    /// One moment on both.
+    /// One moment on both clocks.
     time: AtomicI64,
     ticks: AtomicU64,
-    /// The time behind which it begins again.
+    /// The time after which it starts again.
     max: AtomicI64,
     /// Seconds in one of its ticks.
     tick_s: Real,
@@ -34,7 +34,7 @@ impl SourceClock {
         }
     }
 
-    /// Compares it with gyan's; not when it cannot be asked for the time.
+    /// Compares it with gyan's, unless it cannot be asked for the time.
     fn compare(&self, events: &EventFunctions, index: usize, source: &SourceInfo) {
         let before = clock::now();
         let Some(time) = events.source_time(index) else { return };
@@ -47,11 +47,12 @@ impl SourceClock {
         self.ticks.store(middle, Ordering::Relaxed);
         self.max.store(source.max_ticks, Ordering::Relaxed);
         self.tick_s.set(1.0 / source.ticks_per_second as f64);
-        // What a callback that sees it reads was stored before.
+        // Everything that a callback reads after seeing this was stored before.
         self.is_good.store(true, Ordering::Release);
     }
 
-    /// How far its clock has gone since it was compared, for what is on gyan's `now` or a little before.
+    /// How far its clock has advanced since it was compared, for an instance at gyan's `now` or slightly
+    /// before.
     pub(super) fn since(&self, time: i64, now: impl FnOnce() -> u64) -> i64 {
         let since = time.wrapping_sub(self.time.load(Ordering::Relaxed));
         let max = self.max.load(Ordering::Relaxed);
@@ -59,7 +60,7 @@ impl SourceClock {
         if max <= 0 || max > i64::MAX / 2 {
             return since;
         }
-        // How often it began again can only be told by another clock.
+        // How often it wrapped can only be told with another clock.
         let passed = self.passed(now());
         let turns = passed.saturating_sub(since) as f64 / (max as f64 + 1.0);
         #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
@@ -67,7 +68,7 @@ impl SourceClock {
         since.wrapping_add(turns.wrapping_mul(max + 1))
     }
 
-    /// So many of its ticks have passed since it was compared, by gyan's clock.
+    /// How many of its ticks have passed since it was compared, by gyan's clock.
     pub(super) fn passed(&self, now: u64) -> i64 {
         let passed = now.wrapping_sub(self.compared()).cast_signed();
         #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
@@ -75,7 +76,7 @@ impl SourceClock {
         ticks
     }
 
-    /// So many of its ticks in seconds.
+    /// Converts its ticks to seconds.
     pub(super) fn seconds(&self, ticks: i64) -> f64 {
         ticks as f64 * self.tick_s.get()
     }
@@ -85,7 +86,7 @@ impl SourceClock {
         self.ticks.load(Ordering::Relaxed)
     }
 
-    /// The moment so many of its ticks after that, on gyan's clock.
+    /// The moment this many of its ticks after that, on gyan's clock.
     pub(super) fn on_gyans(&self, since: i64) -> u64 {
         #[allow(clippy::cast_possible_truncation, reason = "what is beyond is no time")]
         let ticks = clock::ticks(self.seconds(since)) as i64;
@@ -93,17 +94,17 @@ impl SourceClock {
     }
 }
 
-/// The place of the clock of source `index`.
+/// The slot of the clock of source `index`.
 fn place(index: usize) -> Option<&'static SourceClock> {
     SOURCES.get(index)
 }
 
-/// The clock of source `index`, when it has one that was compared.
+/// The clock of source `index`, if it has one that was compared.
 pub(super) fn clock_of(index: usize) -> Option<&'static SourceClock> {
     place(index).filter(|clock| clock.is_good.load(Ordering::Acquire))
 }
 
-/// Compares the clock of source `index` with gyan's; not when it cannot be asked for the time.
+/// Compares the clock of source `index` with gyan's, unless it cannot be asked for the time.
 pub(super) fn compare(events: &EventFunctions, index: usize, source: &SourceInfo) {
     if let Some(clock) = place(index) {
         clock.compare(events, index, source);
@@ -120,7 +121,7 @@ mod tests {
         source.time.store(9990, Ordering::Relaxed);
         source.ticks.store(1000, Ordering::Relaxed);
         source.tick_s.set(0.001);
-        // Without an end.
+        // It never wraps.
         source.max.store(i64::MAX, Ordering::Relaxed);
         assert_eq!(source.since(9995, || panic!("not needed")), 5);
         assert_eq!(source.since(9890, || panic!("not needed")), -100);

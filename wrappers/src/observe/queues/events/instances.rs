@@ -1,7 +1,7 @@
-//! What a callback does: the numbers of an event's instances, and what they tell the queues.
+//! The work of a callback: the numbers of an event's instances, and what they tell the queues.
 //!
-//! It comes from any thread and any context, so it works with atomic numbers alone, and never waits for the
-//! queues: when a thread is at them, the message is lost, and counted as that.
+//! It may run in any thread and any context, so it uses only atomic numbers and never waits for the queues: if
+//! another thread holds them, the message is dropped and counted as lost.
 
 #![forbid(unsafe_code)]
 
@@ -18,33 +18,33 @@ use crate::observe::queues::{Peer, Queues, Stream};
 use crate::sys::clock;
 use crate::sys::locks::lock_soon;
 
-/// Callbacks so far, and of some of them the ticks that they took.
+/// Callbacks so far, and the ticks that some of them took.
 static CALLBACKS: AtomicU64 = AtomicU64::new(0);
 static MEASURED: AtomicU64 = AtomicU64::new(0);
 static MEASURED_TICKS: AtomicU64 = AtomicU64::new(0);
-/// Of so many callbacks one is measured.
+/// One in this many callbacks is measured.
 const MEASURED_EVERY: u64 = 64;
 
-/// What was told of messages; none before there is an event for it.
+/// What events said about messages; none before there is such an event.
 static HEARD: Mutex<Option<Box<Heard>>> = Mutex::new(None);
-/// Messages that were not taken in, because a thread was at the queues.
+/// Messages that were dropped because another thread held the queues.
 static LOST: AtomicU64 = AtomicU64::new(0);
 
-/// The instances of one event, of one object where it binds to one. Lives as long as the process.
+/// The instances of one event, for one object if it binds to one. Lives as long as the process.
 pub(super) struct Instances {
     meaning: Option<Reading>,
     /// The handle of the communicator; 0 for an event that binds to nothing.
     pub(super) comm: AtomicUsize,
     number: AtomicU64,
     lost: AtomicU64,
-    /// The index of its source and 1; 0 while there was no instance.
+    /// The index of its source plus 1; 0 before the first instance.
     pub(super) source: AtomicUsize,
     /// When the first, the last and the latest instance occurred, on the clock of the source since it was
     /// compared, or on gyan's.
     first: AtomicI64,
     last: AtomicI64,
     previous: AtomicI64,
-    /// The longest time between two that came after each other.
+    /// The longest time between two consecutive ones.
     gap: AtomicI64,
     /// Whether the library may still call back.
     pub(super) is_listening: AtomicBool,
@@ -68,7 +68,7 @@ impl Instances {
         }
     }
 
-    /// Makes it ready for another object.
+    /// Resets it for another object.
     pub(super) fn clear(&self) {
         self.number.store(0, Ordering::Relaxed);
         self.lost.store(0, Ordering::Relaxed);
@@ -83,7 +83,7 @@ impl Instances {
         clock_of(index)
     }
 
-    /// When an instance occurred: on the clock that `first` and `last` are of, and on gyan's.
+    /// When an instance occurred: on the clock of `first` and `last`, and on gyan's.
     fn moment(&self, instance: &Instance) -> (i64, u64) {
         if self.source.load(Ordering::Relaxed) == 0
             && let Some(source) = instance.source()
@@ -101,7 +101,7 @@ impl Instances {
         (since, clock.on_gyans(since))
     }
 
-    /// A message came or went.
+    /// A message entered or left the queue.
     fn tell(&self, reading: Reading, instance: &Instance, now: u64) {
         let told = reading.elements.and_then(|(source, tag)| {
             let source = i32::try_from(instance.read(source)?).ok()?;
@@ -114,8 +114,8 @@ impl Instances {
         let Some(heard) = heard.as_mut() else { return };
         let comm = self.comm.load(Ordering::Relaxed);
         let peer = told.map_or(Peer::Unknown, |(source, _)| heard.peer(comm, source));
-        // Where the library does not say which message left, all are one stream: the first that came is
-        // taken for it.
+        // If the library does not say which message left, all form one stream, and the first that came is
+        // assumed to have left.
         let (source, tag) = told.unwrap_or((0, 0));
         let stream = Stream { comm, source, tag };
         let queues = &mut heard.queues;
@@ -173,7 +173,7 @@ impl Listener for Instances {
     }
 
     fn is_free(&self) {
-        // What a callback still wrote is there for who sees this.
+        // Whoever sees this also sees everything that callbacks wrote.
         self.is_listening.store(false, Ordering::Release);
     }
 }
@@ -187,7 +187,7 @@ impl Instances {
         self.first.fetch_min(time, Ordering::Relaxed);
         self.last.fetch_max(time, Ordering::Relaxed);
         let previous = self.previous.swap(time, Ordering::Relaxed);
-        // What another thread told of first may be later.
+        // Another thread may report a later instance first.
         if previous != NEVER && time >= previous {
             self.gap.fetch_max(time.saturating_sub(previous), Ordering::Relaxed);
         }
@@ -201,14 +201,14 @@ impl Instances {
     }
 }
 
-/// The handle that stands for whatever communicator a message is of, for events that do not tell it.
+/// The handle that stands for any communicator, for events that do not tell it.
 pub(super) const ANY_COMM: usize = 0;
 
-/// What is known of messages.
+/// The data on messages.
 struct Heard {
     queues: Queues,
-    /// By the handle of a communicator: the ranks in `MPI_COMM_WORLD` of its (remote) group, `u32::MAX` for
-    /// those that are not in there; empty where they are the same.
+    /// By communicator handle: the ranks in `MPI_COMM_WORLD` of its (remote) group, `u32::MAX` for those that
+    /// are not in there; empty if they are the same.
     ranks: Vec<(usize, Vec<u32>)>,
 }
 
@@ -230,19 +230,19 @@ fn with_heard<T>(work: impl FnOnce(&mut Heard) -> T) -> Option<T> {
     lock_soon(&HEARD)?.as_deref_mut().map(work)
 }
 
-/// From now on what comes is taken in.
+/// Starts recording messages.
 pub(super) fn begin_queues() {
     let heard = Heard { queues: Queues::new(), ranks: vec![(ANY_COMM, Vec::new())] };
     *HEARD.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(heard));
 }
 
-/// A communicator has come, of whose (remote) group the ranks in `MPI_COMM_WORLD` are these; empty where
-/// they are the same, none where they are not known.
+/// A communicator was created, whose (remote) group has these ranks in `MPI_COMM_WORLD`; empty if they are the
+/// same, none if they are not known.
 pub(super) fn comm_comes(comm: usize, ranks: Option<Vec<u32>>) {
     with_heard(|heard| {
         heard.ranks.retain(|(known, _)| *known != comm);
         if ranks.as_ref().is_none_or(|ranks| !ranks.is_empty()) {
-            // A rank alone does not tell the process any more.
+            // A rank no longer identifies the process.
             heard.ranks.retain(|(known, _)| *known != ANY_COMM);
         }
         heard.ranks.extend(ranks.map(|ranks| (comm, ranks)));
@@ -253,7 +253,7 @@ pub(super) fn comm_goes(comm: usize) {
     with_heard(|heard| heard.ranks.retain(|(known, _)| *known != comm));
 }
 
-/// What was told of messages.
+/// The results on messages.
 pub(super) fn messages() -> Option<Messages> {
     with_heard(|heard| {
         heard.queues.lose(LOST.swap(0, Ordering::Relaxed));
@@ -261,7 +261,7 @@ pub(super) fn messages() -> Option<Messages> {
     })
 }
 
-/// Ticks that all callbacks took: their number times what those that were measured took.
+/// Ticks that all callbacks took: their number times the average of those that were measured.
 pub(super) fn measured_ticks() -> u64 {
     let measured = MEASURED.load(Ordering::Relaxed);
     let mean = MEASURED_TICKS.load(Ordering::Relaxed) as f64 / measured.max(1) as f64;

@@ -1,4 +1,4 @@
-//! What do the events of receive queues tell? Data, and how their elements are read.
+//! What do the events of receive queues mean? A table, and how to read their elements.
 
 #![forbid(unsafe_code)]
 
@@ -8,7 +8,7 @@ use crate::mpi::abi::Implementation;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::{Element, EventType};
 
-/// What the events of receive queues mean: libraries name them as they like.
+/// The meaning of the events of receive queues: libraries name them as they like.
 struct Meaning {
     /// Pattern of the name.
     name: &'static str,
@@ -20,17 +20,17 @@ struct Meaning {
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum What {
-    /// A message came that no receive waited for.
+    /// A message arrived that no receive waited for.
     Came,
     /// Such a message was received.
     Went,
 }
 
-/// The events that Open MPI has from version 6 on are of its life (`mpi.initialization`,
-/// `mpi.communicator_created` and others): they are counted, and tell nothing of messages.
+/// The events in Open MPI from version 6 on are about its life cycle (`mpi.initialization`,
+/// `mpi.communicator_created` and others): they are counted, but say nothing about messages.
 const MEANINGS: &[Meaning] = &[
     // MPICH, ch4, configured with --enable-mpit-events: source and tag, bound to nothing, so for all
-    // communicators alike.
+    // communicators together.
     Meaning { name: "unexp_message_enqueued", what: What::Came, source: 0, tag: 1 },
     Meaning { name: "unexp_message_dequeued", what: What::Went, source: 0, tag: 1 },
 ];
@@ -48,7 +48,7 @@ impl Meaning {
         MEANINGS.iter().find(|meaning| WildMatch::new(meaning.name).matches(&event.name))
     }
 
-    /// The elements that are sender and tag, when the event has them.
+    /// The elements that hold sender and tag, if the event has them.
     fn elements(&self, event: &EventType) -> Option<(Element, Element)> {
         let element = |index: usize| {
             let datatype = (*event.elements.get(index)?)?;
@@ -58,7 +58,7 @@ impl Meaning {
     }
 }
 
-/// How each event is read that tells of messages, and a sentence about what cannot be told.
+/// How to read each event about messages, and a sentence about what cannot be told.
 pub(super) fn understood(
     events: &[EventType],
     implementation: Implementation,
@@ -66,12 +66,12 @@ pub(super) fn understood(
     let known: Vec<Option<&Meaning>> = events.iter().map(Meaning::of).collect();
     let tells = |what| known.iter().flatten().any(|meaning| meaning.what == what);
     if !tells(What::Came) || !tells(What::Went) {
-        // The length of a queue cannot be known from one of its ends.
+        // The length of a queue cannot be known from only one of its ends.
         return (vec![None; events.len()], None);
     }
-    // When it cannot be read which message left, it is no use to know which one came.
+    // If it cannot be read which message left, knowing which one came is useless.
     let unreadable = events.iter().zip(&known).find_map(|(event, meaning)| {
-        let missing = (*meaning)?.elements(event).is_none().then_some("it has other elements");
+        let missing = (*meaning)?.elements(event).is_none().then_some("its elements are different");
         let why = quirks::reason_not_to_read_event(implementation, &event.name).or(missing)?;
         Some(format!(
             "event {}: {why}: messages are taken to leave the queue in the order in which they came, so \
@@ -112,10 +112,10 @@ mod tests {
         let [Some(came_is), None, Some(went_is)] = readings.as_slice() else { panic!("readings") };
         assert_eq!((came_is.what, went_is.what), (What::Came, What::Went));
         assert!(came_is.elements.is_some() && went_is.elements.is_some() && sentence.is_none());
-        // Of other elements than are known nothing is read, of neither.
+        // If the elements are not the known ones, nothing is read from either event.
         let events = [came, event("unexp_message_dequeued", &[Some(Datatype::Int)])];
         let (readings, sentence) = understood(&events, Implementation::Other);
         assert!(readings.iter().all(|one| one.is_some_and(|reading| reading.elements.is_none())));
-        assert!(sentence.is_some_and(|text| text.contains("it has other elements")));
+        assert!(sentence.is_some_and(|text| text.contains("its elements are different")));
     }
 }

@@ -1,8 +1,8 @@
-//! Events of `MPI_T`: which there are, how often each occurs and when, and what those of the receive
-//! queues tell about messages (MPI 4.1, 15.3.8).
+//! Events of `MPI_T`: which exist, how often and when each occurs, and what those of the receive queues tell
+//! about messages (MPI 4.1, 15.3.8).
 //!
-//! What there is, is asked for; nothing is known beforehand but what the events of receive queues mean
-//! ([`meaning`]). What a callback works with ([`instances`]) lives as long as the process: a library may
+//! The library is asked which events it has; only the meaning of the events of receive queues is known
+//! beforehand ([`meaning`]). The data of a callback ([`instances`]) lives as long as the process: a library may
 //! call back while a registration is being freed.
 
 #![forbid(unsafe_code)]
@@ -31,14 +31,14 @@ pub(crate) struct Events {
     meanings: Vec<Option<Reading>>,
     sources: Vec<SourceInfo>,
     listening: Vec<Listening>,
-    /// Counts of communicators that are gone, one row for each name.
+    /// Counts of freed communicators, one row for each name.
     finished: Vec<EventCount>,
-    /// What is not in use any more, by event type, for the next communicator.
+    /// Data that is no longer in use, by event type, for the next communicator.
     unused: Vec<(usize, &'static Instances)>,
-    /// The communicators that came, by handle.
+    /// The communicators that were created, by handle.
     comms: Vec<(usize, String)>,
     skipped: Vec<String>,
-    /// What had been measured before.
+    /// The measurements from before.
     cost_before: u64,
 }
 
@@ -51,8 +51,8 @@ struct Listening {
 }
 
 impl Events {
-    /// Begins to count every event that binds to nothing. The run began at `begun` on gyan's clock. None
-    /// when the library has no events.
+    /// Starts counting every event that binds to nothing. The run began at `begun` on gyan's clock. None when
+    /// the library has no events.
     pub(crate) fn begin(_: &Mpit, library: &Library, begun: u64) -> Option<Events> {
         let functions = EventFunctions::of(library)?;
         let number = functions.told.event_get_num().unwrap_or(0);
@@ -112,8 +112,8 @@ impl Events {
         }
     }
 
-    /// A communicator has come, `MPI_COMM_WORLD` among them: events that bind to communicators are counted
-    /// for it.
+    /// A communicator was created, `MPI_COMM_WORLD` included: events that bind to communicators are counted for
+    /// it.
     pub(crate) fn comm_comes(&mut self, _: &Mpit, handle: usize, name: &str) {
         if self.comms.iter().any(|(known, _)| *known == handle) {
             return;
@@ -140,7 +140,7 @@ impl Events {
         }
     }
 
-    /// A communicator is about to go.
+    /// A communicator is about to be freed.
     pub(crate) fn comm_goes(&mut self, _: &Mpit, handle: usize) {
         self.comms.retain(|(known, _)| *known != handle);
         let is_going =
@@ -151,20 +151,23 @@ impl Events {
         instances::comm_goes(handle);
     }
 
-    /// The end: nobody is called back any more. What was counted stays.
+    /// The end: there are no more callbacks. The counts stay.
     pub(crate) fn end(&mut self, _: &Mpit) {
         if let Ok(number) = self.functions.told.event_get_num()
             && number > self.types.len()
             && !self.types.is_empty()
         {
             let later = number - self.types.len();
-            self.skip(format!("{later} events that came while the program ran are not counted"));
+            self.skip(format!(
+                "{later} events that appeared while the program ran are not \
+                counted"
+            ));
         }
         let all = std::mem::take(&mut self.listening);
         self.stop(all);
     }
 
-    /// What was counted, a row for each event and communicator.
+    /// The counts, a row for each event and communicator.
     pub(crate) fn counts(&self) -> Vec<EventCount> {
         let mut rows = self.finished.clone();
         for listening in &self.listening {
@@ -176,7 +179,7 @@ impl Events {
         rows
     }
 
-    /// What the events of receive queues told; none when the library has none.
+    /// The results of the events of receive queues; none when the library has none.
     pub(crate) fn messages(&self) -> Option<Messages> {
         if self.meanings.iter().all(Option::is_none) { None } else { instances::messages() }
     }
@@ -186,8 +189,8 @@ impl Events {
         self.skipped.clone()
     }
 
-    /// Ticks that the callbacks took, over all threads: their number times what those that were measured
-    /// took.
+    /// Ticks that the callbacks took, over all threads: their number times the average of those that were
+    /// measured.
     pub(crate) fn cost_ticks(&self) -> u64 {
         measured_ticks().saturating_sub(self.cost_before)
     }
@@ -238,7 +241,7 @@ impl Events {
         }
     }
 
-    /// Numbers for the instances of an event: some that are not in use, or new ones, for ever.
+    /// Counters for the instances of an event: unused ones, or new ones, which are never freed.
     fn instances(&mut self, of: usize) -> &'static Instances {
         let is_unused = |(known, instances): &(usize, &'static Instances)| {
             *known == of && !instances.is_listening.load(Ordering::Acquire)
@@ -269,7 +272,7 @@ impl Events {
 
     fn row(&self, of: usize, comm: Option<(usize, String)>, instances: &Instances) -> EventCount {
         let name = self.types.get(of).map(|of| of.name.clone()).unwrap_or_default();
-        // Only an instance tells its source; with one source there is no doubt.
+        // Only an instance tells its source; with a single source there is no doubt.
         let source = match (self.sources.as_slice(), instances.source.load(Ordering::Relaxed)) {
             ([only], 0) => Some(only),
             (all, source) => source.checked_sub(1).and_then(|index| all.get(index)),
@@ -278,7 +281,7 @@ impl Events {
         instances.counted(self.begun, name, source, comm.map(|(_, name)| name))
     }
 
-    /// Notes what is missing, once.
+    /// Records what is missing, once.
     fn skip(&mut self, what: String) {
         if !self.skipped.contains(&what) {
             self.skipped.push(what);
@@ -286,7 +289,7 @@ impl Events {
     }
 }
 
-/// Adds a row to that with its name, of communicators that have the same, or puts it there.
+/// Adds a row to the one of the same name, for communicators with equal names, or inserts it.
 fn add(rows: &mut Vec<EventCount>, row: EventCount) {
     let is_same =
         |known: &&mut EventCount| (&known.name, &known.object) == (&row.name, &row.object);
