@@ -10,8 +10,8 @@ use tempfile::TempDir;
 use crate::common::{command, root, run};
 use crate::manual::{BEGIN, END, Example, examples, pages, read};
 
-/// What stands above such a block, with the group whose commands run in one directory.
-const MARK: &str = "<!-- scripts/docs: ";
+/// The line above such a block begins with this; the name of the group whose commands run in one directory follows.
+const MARK: &str = "\n<!-- scripts/docs: ";
 /// What the blocks call that directory.
 const HOME: &str = "/home/me";
 
