@@ -30,7 +30,7 @@ struct Case {
 
 const TCP: &[(&str, &str)] = &[("OMPI_MCA_btl", "tcp,self")];
 
-/// Algorithms for MPI_Allreduce that are bad for long messages between two ranks.
+/// Algorithms for `MPI_Allreduce` that are bad for long messages between two ranks.
 const RECURSIVE_DOUBLING: &[(&str, &str)] = &[
     ("OMPI_MCA_coll_tuned_use_dynamic_rules", "1"),
     ("OMPI_MCA_coll_tuned_allreduce_algorithm", "3"),
