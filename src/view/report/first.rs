@@ -12,6 +12,8 @@ use crate::symbols::sites::CallSites;
 const FUNCTIONS_AT_MOST: usize = 6;
 /// A smaller share of the run is not worth a row, unless it is the first.
 const SHARE_AT_LEAST: f64 = 0.001;
+/// The part of the run that starting MPI_T must take to be mentioned.
+const MPIT_AT_LEAST: f64 = 0.01;
 /// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
 /// A function with this share of the time in MPI has nearly all of it.
@@ -129,10 +131,19 @@ pub(super) fn average_rank<'a>(
             && call.time_error_s != Some(0.0)
     };
     let vague = shown.iter().copied().filter(is_vague).count();
-    let notes = match vague {
-        0 => Vec::new(),
-        _ => vec!["without ± too few calls were timed to tell how wrong an estimate is".into()],
-    };
+    let mut notes = Vec::new();
+    if vague > 0 {
+        notes.push("without ± too few calls were timed to tell how wrong an estimate is".into());
+    }
+    let start_s = summary.overhead.mpit_init_s.avg;
+    if start_s >= MPIT_AT_LEAST * run_s {
+        let start = seconds(start_s);
+        notes.push(line![
+            "own code includes ",
+            start,
+            " in which gyan starts MPI_T; without gyan, MPI_Init does much of that work"
+        ]);
+    }
     Some(Section { title: "".into(), columns, rows, notes })
 }
 
