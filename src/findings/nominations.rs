@@ -9,17 +9,17 @@ use super::knobs::{COMPONENTS, DYNAMIC_RULES, NOMINEES, Nominee, Purpose, is_uns
 use super::rules::{SENDS, eager};
 use super::run::{Family, Run, is_true};
 
-/// Values for one variable, at most; of an algorithm, whose values cannot be ordered, all.
+/// Values for one variable, at most. Algorithms have no order, so all of them are tried.
 const VALUES: usize = 2;
 
-/// The part of the messages that has to ask before an eager limit is nominated.
+/// An eager limit is nominated if at least this share of the messages is above it.
 const MOST: f64 = 0.3;
-/// Messages larger than this take too much memory at the receiver where nobody asks, in bytes.
+/// In bytes. Larger messages take too much memory at the receiver if they are sent eagerly.
 const LARGEST: f64 = 1_048_576.0;
 /// Room for the header of a message, in bytes.
 const HEADER: f64 = 1024.0;
 
-/// Control variables to be set together, because of a finding.
+/// Control variables that a finding nominates, to be set together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Nomination {
     pub(crate) finding: String,
@@ -42,7 +42,7 @@ pub(crate) fn nominate(summary: &Summary, listing: Option<&Variables>) -> Vec<No
             "without-dynamic-rules" => dynamic_rules(&run, &finding),
             _ => by_knob(&run, &finding),
         };
-        // What can break a program is only tried when it is named.
+        // Settings that can break a program are tried only if the user names them.
         let is_safe = |of: &Nomination| of.settings.iter().all(|(name, _)| !is_unsafe(name));
         let is_new = |of: &Nomination| {
             is_safe(of) && nominations.iter().all(|old| old.settings != of.settings)
@@ -70,7 +70,7 @@ fn by_knob(run: &Run, finding: &Finding) -> Vec<Nomination> {
     let Some(nominee) = NOMINEES.iter().find(is_one) else { return Vec::new() };
     let knobs = nominee.purposes.iter().filter_map(|purpose| {
         let (knob, value) = run.knob_for(*purpose)?;
-        // Of eager limits one counts, and the finding says which.
+        // Only one of the eager limits matters, and the finding says which.
         let is_eager = matches!(purpose, Purpose::EagerWithinHost | Purpose::EagerBetweenHosts);
         let is_meant = !is_eager || advised(finding, knob.name).is_some();
         is_meant.then_some((knob, value))
@@ -89,7 +89,7 @@ fn by_knob(run: &Run, finding: &Finding) -> Vec<Nomination> {
     knobs.flat_map(values).collect()
 }
 
-/// Where communication costs, and most messages are above the eager limit, however far.
+/// Where communication costs time and most messages are above the eager limit.
 fn eager_limit(run: &Run, finding: &Finding) -> Vec<Nomination> {
     let is_asking = eager(run).is_some_and(|eager| eager.above >= MOST);
     let purposes = [Purpose::EagerWithinHost, Purpose::EagerBetweenHosts];
@@ -109,7 +109,7 @@ fn larger(value: &str) -> Vec<String> {
     values.take(VALUES).map(|value| value.to_string()).collect()
 }
 
-/// Every other algorithm of the function, the library's own choice first.
+/// All other algorithms of the function, the library's own choice first.
 fn algorithms(run: &Run, finding: &Finding, listing: Option<&Variables>) -> Vec<Nomination> {
     let Some((name, value)) = finding.functions.first().and_then(|of| run.algorithm(of)) else {
         return Vec::new();
@@ -129,7 +129,7 @@ fn algorithms(run: &Run, finding: &Finding, listing: Option<&Variables>) -> Vec<
     others.map(one).collect()
 }
 
-/// Without the component that waits for a network that is not there.
+/// All components except the one that waits for a network that does not exist.
 fn components(run: &Run, finding: &Finding) -> Vec<Nomination> {
     let advised = advised(finding, COMPONENTS);
     let is_new = |value: &&str| run.knob(COMPONENTS) != Some(*value);

@@ -1,5 +1,5 @@
-//! Which settings make a program faster, and how sure is that? Decides what is run next, and what the runs so far say: from
-//! numbers only. Who runs them, and where settings come from, are the business of other rooms.
+//! Which settings make a program faster, and how sure is that? Decides from numbers only what runs next and what the runs so
+//! far say. Other rooms start the runs and know where settings come from.
 
 #![forbid(unsafe_code)]
 
@@ -15,19 +15,19 @@ pub(crate) use verdicts::{Outcome, Told, noise, together, verdicts};
 
 use gyan_results::{Assignment, Figure};
 
-/// A setting to be tried, or several that belong together.
+/// A setting to try, or several that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Candidate {
     pub(crate) settings: Vec<Assignment>,
-    /// The finding that it is for; none when the user named it.
+    /// The finding that nominated it; none when the user named it.
     pub(crate) nominated_by: Option<String>,
-    /// What moves when it does anything.
+    /// The number that moves if the setting does anything.
     pub(crate) witness: Option<Figure>,
     /// What can go wrong with it.
     pub(crate) hazard: Option<String>,
 }
 
-/// `NAME=VALUE`, several with a blank between them; `default` for none.
+/// `NAME=VALUE`, separated by blanks; `default` for no setting.
 pub(crate) fn label(settings: &[Assignment]) -> String {
     if settings.is_empty() {
         return "default".into();

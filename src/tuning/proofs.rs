@@ -1,16 +1,16 @@
-//! Did the library take a setting? Only what each rank read back says so: libraries ignore settings in silence (Open MPI
-//! issues 7519, 7737 and 12682).
+//! Did the library take a setting? Only the value that each rank reads back proves it: libraries ignore settings silently
+//! (Open MPI issues 7519, 7737 and 12682).
 
 use gyan_results::{Assignment, CvarSetting, Took};
 
-/// What gyan sets control variables by, as profiles have it.
+/// The source of a value that gyan set, as profiles name it.
 const OWN_SOURCE: &str = "GYAN_CVARS";
 
 /// What a rank read back.
 pub(crate) struct Reading<'a> {
     pub(crate) rank: u32,
     pub(crate) cvars: &'a [CvarSetting],
-    /// What the library said against it, among other things.
+    /// Warnings of the rank; some say why a setting was refused.
     pub(crate) warnings: &'a [String],
 }
 
@@ -54,7 +54,7 @@ fn on_rank(setting: &Assignment, reading: &Reading) -> Result<(), String> {
         }
     }
     match &cvar.value {
-        // Whether another spelling of a value is the same the library's own types decide, and a difference is a warning.
+        // libgyan.so compares values by the type of the variable, and warns where they differ.
         Some(_) => Ok(()),
         None => Err(format!("rank {rank} could not read {name} back")),
     }

@@ -1,9 +1,8 @@
-//! What is run next? Candidates are raced in turn, each pass with a run of the default before it; after each round the slower
-//! half is out (successive halving: Jamieson and Talwalkar 2016). The one that is left is compared with the default once
-//! more, in runs that were not used to choose it: the best of many is partly the luckiest, and its own runs would say too
-//! much for it.
+//! What runs next? Candidates race in turn, with a run of the default before each pass. After each round the slower half is
+//! out (successive halving: Jamieson and Talwalkar 2016). New runs then compare the last candidate with the default: the best
+//! of many is partly the luckiest, so the runs that chose it would flatter it.
 //!
-//! All of it follows from the runs that there are, so a race that was stopped goes on where it was.
+//! The next step follows from the runs so far, so a race that was stopped continues where it was.
 
 use std::cmp::Ordering;
 
@@ -13,11 +12,11 @@ use crate::comparison::statistics::median;
 
 /// Runs of the default before anything else.
 const FIRST_DEFAULTS: usize = 2;
-/// Runs of each candidate in a round, but for the first one, which shows what it does at all.
+/// Runs of each candidate in a round. The first round has one, which shows whether the candidate works at all.
 const PASSES: usize = 2;
-/// So many of the first round go on, at most.
+/// Candidates that leave the first round, at most.
 const GO_ON: usize = 8;
-/// Runs of the default and of the best one in the end.
+/// Confirming runs of the default, and as many of the best candidate.
 pub(crate) const CONFIRMING: usize = 6;
 
 /// What a run is for.
@@ -26,7 +25,7 @@ pub(crate) const CONFIRMING: usize = 6;
 pub(crate) enum Stage {
     /// The round of the race, from 0.
     Race(usize),
-    /// It was chosen before.
+    /// To confirm the candidate that the race chose.
     Confirm,
 }
 
@@ -39,11 +38,11 @@ pub(crate) struct Done {
     /// Which candidate; none for the default.
     pub(crate) candidate: Option<usize>,
     pub(crate) stage: Stage,
-    /// None when it is not to be run again.
+    /// None if the candidate failed and must not run again.
     pub(crate) value: Option<f64>,
 }
 
-/// What is to be done.
+/// What to do next.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Step {
     Run {
@@ -51,22 +50,22 @@ pub(crate) enum Step {
         candidate: Option<usize>,
         stage: Stage,
     },
-    /// All is known: the one that was confirmed or not, if any was left.
+    /// The race is over. The candidate that was left, if any; it was confirmed or not.
     Decided(Option<usize>),
 }
 
 /// A race.
 #[derive(Clone, Debug)]
 pub(crate) struct Race {
-    /// What each candidate is a value of: of candidates of the same number only one can be set.
+    /// The variable of each candidate, as a number: only one candidate of a variable can be set.
     pub(crate) variables: Vec<usize>,
     pub(crate) higher_is_better: bool,
-    /// Whether those that are better than the default are tried together, too, as one candidate more.
+    /// Whether the candidates that beat the default are also tried together, as one more candidate.
     pub(crate) combines: bool,
 }
 
 impl Race {
-    /// What is to be done after these runs. With `hurries` the race is cut short, and the best so far is confirmed.
+    /// What to do after these runs. `hurries` cuts the race short and confirms the best candidate so far.
     pub(crate) fn next(&self, done: &[Done], hurries: bool) -> Step {
         if let Some(chosen) = chosen(done) {
             return Self::confirm(done, chosen);
@@ -94,7 +93,7 @@ impl Race {
                 number(candidate, stage) < due
             };
             let mut due = schedule.iter().enumerate();
-            // One that is out by now is run no more.
+            // A candidate that is out by now does not run again.
             if let Some((_, candidate)) = due.find(|(at, candidate)| is_missing(*at, **candidate)) {
                 return Step::Run { candidate: *candidate, stage };
             }
@@ -110,7 +109,7 @@ impl Race {
         let together = self.together(done);
         if !together.is_empty() {
             let all = self.variables.len();
-            // As often as what has been in each round so far.
+            // As often as a candidate that was in each round so far.
             if number(Some(all), TOGETHER) < 1 + PASSES && !is_out(done, all) {
                 let is_due = number(None, TOGETHER) <= number(Some(all), TOGETHER);
                 return Step::Run { candidate: (!is_due).then_some(all), stage: TOGETHER };
@@ -125,8 +124,8 @@ impl Race {
         }
     }
 
-    /// Those that make up the candidate after the last one, the best first: the best value of each variable with which the
-    /// middle of the runs is better than with the default. None of fewer than two.
+    /// The candidates that are tried together, the best first: the best value of each variable whose median beats that of the
+    /// default. Empty if there are fewer than two.
     pub(crate) fn together(&self, done: &[Done]) -> Vec<usize> {
         let Some(default) = median(&raced(done, None)).filter(|_| self.combines) else {
             return Vec::new();
@@ -149,7 +148,7 @@ impl Race {
     pub(crate) fn runs_left(&self, done: &[Done]) -> usize {
         let mut all = done.to_vec();
         while let Step::Run { candidate, stage } = self.next(&all, false) {
-            // Made up, so that the race has an end.
+            // Made-up values, so that the race ends.
             all.push(Done { candidate, stage, value: Some(candidate.map_or(1.0, |_| 0.5)) });
         }
         all.len() - done.len()
@@ -167,8 +166,8 @@ impl Race {
         if default >= CONFIRMING && winner >= CONFIRMING {
             return Step::Decided(Some(chosen));
         }
-        // In pairs, each in the other order than the one before: a machine that gets slower is fair to both. The chosen one
-        // comes first of all, so that the runs tell which it was.
+        // In pairs of alternating order: a machine that gets slower is fair to both. The chosen candidate comes first, so that
+        // the runs tell which it was.
         let is_chosen = match winner.cmp(&default) {
             Ordering::Less => true,
             Ordering::Equal => default.is_multiple_of(2),
@@ -192,7 +191,7 @@ impl Race {
         if self.higher_is_better { other.total_cmp(&one) } else { one.total_cmp(&other) }
     }
 
-    /// Not when each of its runs was worse than the middle of the default's.
+    /// Whether any of its runs beat the median of the default.
     fn may_be_better(&self, done: &[Done], candidate: usize) -> bool {
         let Some(default) = median(&raced(done, None)) else { return true };
         let mut values = raced(done, Some(candidate)).into_iter();
@@ -209,10 +208,10 @@ fn is_out(done: &[Done], candidate: usize) -> bool {
     done.iter().any(|run| run.candidate == Some(candidate) && run.value.is_none())
 }
 
-/// The values of the race; the default's of the confirming runs are not among them.
+/// The values of the race, without those of the confirming runs.
 fn raced(done: &[Done], candidate: Option<usize>) -> Vec<f64> {
     let is_one = |run: &&Done| {
-        // Which are tried together must not change while they are.
+        // The choice of what is tried together must not change while it runs.
         let is_early = candidate.is_some() || run.stage != TOGETHER;
         run.candidate == candidate && run.stage != Stage::Confirm && is_early
     };
@@ -223,7 +222,7 @@ fn raced(done: &[Done], candidate: Option<usize>) -> Vec<f64> {
 fn schedule(round: usize, left: &[usize]) -> Vec<Option<usize>> {
     let passes = if round == 0 { 1 } else { PASSES };
     let mut order = Vec::new();
-    // In the first round the default was run before.
+    // In the first round the default ran before.
     let before = if round == 0 { FIRST_DEFAULTS } else { 1 };
     order.extend(std::iter::repeat_n(None, before));
     for pass in 0..passes {

@@ -2,7 +2,7 @@
 
 use std::num::IntErrorKind;
 
-/// Values of one range, at most: more cannot be raced.
+/// Values of one range, at most: a race of more takes too long.
 const AT_MOST: usize = 64;
 
 /// The name and the values of `NAME=V1,V2,...`: each V is a value, a range `FROM..TO*FACTOR` or `FROM..TO+STEP` with both
@@ -35,7 +35,7 @@ pub(crate) fn sweep(
     Ok((name.to_owned(), values))
 }
 
-/// What commas part, but for those after a backslash.
+/// Splits at commas, except those after a backslash.
 fn parts(list: &str) -> Vec<String> {
     let mut parts = vec![String::new()];
     let mut signs = list.chars().peekable();

@@ -1,4 +1,4 @@
-//! What do the runs say of each candidate?
+//! What do the runs say about each candidate?
 
 use gyan_results::{Assignment, Figure, Gain, Summary, Took, Trial, TrialVerdict, Witnessed};
 
@@ -29,11 +29,11 @@ impl Told<'_> {
 /// How a race came out.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Outcome {
-    /// It is not at its end.
+    /// It is not over.
     Open,
     /// No candidate was left.
     NobodyLeft,
-    /// This one was left, and run again to confirm it.
+    /// This one was left, and new runs confirmed it or did not.
     Left(usize),
 }
 
@@ -94,7 +94,7 @@ pub(crate) fn verdicts(
     candidates.iter().enumerate().map(of).collect()
 }
 
-/// Whether all of the interval is on the good side, and the interval is as sure as it has to be.
+/// Whether the whole interval is on the good side, with the confidence that a gain needs.
 fn is_gain(gain: &Gain) -> bool {
     gain.low > 0.0 && gain.confidence >= 1.0 - ALPHA
 }
@@ -117,7 +117,7 @@ fn gain(default: &[f64], with: &[f64], higher_is_better: bool) -> Option<Gain> {
     })
 }
 
-/// How far runs with the same settings differ: half of the range of the middle half of them, as a part of their median.
+/// How much runs with the same settings differ: half the interquartile range, as a share of the median.
 pub(crate) fn noise(values: &[f64]) -> Option<f64> {
     let middle = median(values).filter(|middle| *middle > 0.0)?;
     let mut sorted = values.to_vec();
@@ -138,7 +138,7 @@ fn witnessed(figure: &Figure, default: &[f64], with: &[f64]) -> Option<Witnessed
 
 /// Whether numbers of runs differ by more than chance; none when there are too few to tell.
 fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
-    // What is the same in each run is counted, and there is no chance in it.
+    // A number that is the same in each run is a count: chance has no part in it.
     if let ([first, _, ..], [one, ..]) = (default, with)
         && default.iter().all(|value| value.total_cmp(first).is_eq())
         && with.iter().all(|value| value.total_cmp(one).is_eq())
@@ -149,7 +149,7 @@ fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
     if p <= ALPHA {
         return Some(true);
     }
-    // The least that it can be with so many runs.
+    // The smallest p that so many runs can have.
     let apart = |from: usize, number: usize| (from..from + number).map(|at| at as f64).collect();
     let (low, high): (Vec<f64>, Vec<f64>) =
         (apart(0, default.len()), apart(default.len(), with.len()));
@@ -157,7 +157,7 @@ fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
     could.then_some(false)
 }
 
-/// All settings of several, without one of a variable that an earlier one sets.
+/// The settings of several candidates together. Of a variable that two of them set, the first value counts.
 pub(crate) fn together<'a>(all: impl IntoIterator<Item = &'a Candidate>) -> Option<Candidate> {
     let mut settings: Vec<Assignment> = Vec::new();
     let mut number = 0;

@@ -1,4 +1,4 @@
-//! What `gyan tune` shows: which setting is worth keeping, and what each that was tried did.
+//! What `gyan tune` shows: which setting is worth keeping, and what each setting did.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ use super::value::{Amount, Unit, Value, line, row, share};
 use super::{Kind, Section, View, column, cut, numbers, texts};
 use crate::comparison::statistics::median;
 
-/// A command line is cut here.
+/// Characters of a command line that are shown.
 const COMMAND: usize = 90;
 
-/// `directory`: where all is. `files`: what was written there to be used from now on.
+/// `directory`: the directory of the tune. `files`: the files with settings that it wrote there.
 pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> View<'a> {
     let mut subtitle = vec![
         Value::Fact("command", Box::new(cut(&tuning.command.join(" "), COMMAND).into())),
@@ -188,7 +188,7 @@ fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> Vec<Value
     if matches!(tuning.end, TuneEnd::Interrupted | TuneEnd::OutOfBudget) {
         notes.push("the same command goes on here".into());
     }
-    // Once for all values of a variable.
+    // Each hazard once, for all values of a variable.
     let mut said: Vec<&str> = Vec::new();
     for trial in &tuning.trials {
         let Some(hazard) = trial.hazard.as_deref().filter(|hazard| !said.contains(hazard)) else {

@@ -1,4 +1,4 @@
-//! What a tune leaves for the runs to come: the settings that are worth keeping, as the library itself reads them.
+//! What a tune leaves for later runs: the settings that are worth keeping, in the form that the library itself reads.
 
 use gyan_results::{Assignment, Cvar, Tuning, Variables};
 
@@ -16,7 +16,7 @@ pub(super) struct Files {
 const PARAMETER_FILES: &str = "OMPI_MCA_mca_base_param_files";
 const OPEN_MPI: &str = "OMPI_MCA_";
 
-/// The files with these settings; none of a setting that the library reads from no environment.
+/// The files with these settings; none if the library reads one of them from no environment variable.
 pub(super) fn files(
     tuning: &Tuning,
     settings: &[Assignment],
@@ -60,7 +60,7 @@ fn one_line(text: &str) -> String {
     text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
 }
 
-/// As a shell takes it for one word.
+/// Quoted as one word for a shell.
 fn quoted(value: &str) -> String {
     let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "_-./:,+^".contains(sign);
     if !value.is_empty() && value.chars().all(is_plain) {

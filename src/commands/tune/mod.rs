@@ -1,5 +1,5 @@
-//! `gyan tune`: runs a program again and again, with other settings of its MPI library, and says which of them are worth
-//! keeping. What is run next and what the runs say is decided in `tuning`.
+//! `gyan tune`: runs a program several times with other settings of its MPI library, and says which are worth keeping.
+//! `tuning` decides what runs next and what the runs say.
 
 mod asked;
 mod files;
@@ -42,13 +42,13 @@ use state::{Asked, Record, State};
 const RUNS: &str = "runs";
 /// The page of it.
 pub(crate) const PAGE_FILE: &str = "tune.html";
-/// A run may take so many times what the longest with default settings took.
+/// A run may take this many times as long as the longest run with default settings,
 const LIMIT: u32 = 3;
-/// And so long in any case.
+/// and this long in any case.
 const LIMIT_AT_LEAST: Duration = Duration::from_secs(10);
 /// Variables that findings nominate, at most.
 const NOMINATED: usize = 6;
-/// The end of what a program says, where that is shown.
+/// Lines of a program's stderr that an error quotes.
 const LAST_LINES: usize = 5;
 
 pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
@@ -104,14 +104,14 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
     Ok(if is_whole { DONE } else { INCOMPLETE })
 }
 
-/// As short as it can be.
+/// Relative to the current directory where possible.
 fn shown(directory: &Path) -> String {
     let here = std::env::current_dir().ok();
     let short = here.and_then(|here| directory.strip_prefix(here).ok().map(Path::to_owned));
     short.as_deref().unwrap_or(directory).display().to_string()
 }
 
-/// Writes a file that is whole, or is the one of before.
+/// Replaces a file at once: it is never half-written.
 fn write(
     file: &Path,
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
@@ -129,7 +129,7 @@ struct Tune {
     launcher: Option<Launcher>,
     command: Vec<OsString>,
     state: State,
-    /// Of each run of `state`, where one was left.
+    /// The summary of each run of `state`, where there is one.
     summaries: Vec<Option<Summary>>,
     candidates: Vec<Candidate>,
     listing: Option<Variables>,
@@ -140,7 +140,7 @@ struct Tune {
 }
 
 impl Tune {
-    /// Runs what is to be run. What is known, and the names of the files that were written.
+    /// Runs the race. Returns the result and the names of the files with settings.
     fn run_to_its_end(mut self) -> Result<(Tuning, Vec<String>), Error> {
         for record in &self.state.records {
             let summary = summary(&self.directory.join(&record.directory)).ok();
@@ -161,7 +161,7 @@ impl Tune {
         Ok((tuning, names))
     }
 
-    /// The first run with default settings, which says what could be set. Whether it came to its end.
+    /// The first run with default settings, whose findings nominate settings. Returns whether it finished.
     fn first_run(&mut self) -> Result<bool, Error> {
         if self.state.records.is_empty() {
             let progress = Progress::new();
@@ -177,7 +177,7 @@ impl Tune {
             let why = format!("the run with default settings is of no use: {why}");
             let said = self.last_words(&first.directory);
             let file = self.directory.join("tune.jsonl");
-            // It is to be done again.
+            // The next tune does it again.
             let _ = fs::remove_file(file);
             let remedy = if said.is_empty() {
                 "see what gyan doctor -- COMMAND says".to_owned()
@@ -201,7 +201,7 @@ impl Tune {
     fn choose_candidates(&mut self) -> Result<(), Error> {
         let Some(Some(first)) = self.summaries.first() else { return Ok(()) };
         let first = first.clone();
-        // Without it there are no names of values, and no variables of the environment for the files.
+        // Without a listing the names of values and the environment variables for the files are not known.
         let library = Path::new(&first.mpi.library_path);
         let asked =
             listing::ask(Whose::Library(library), When::BeforeInit, Surroundings::AsTheyAre);
@@ -226,7 +226,7 @@ impl Tune {
     fn nominate(&mut self, first: &Summary) {
         let mut names: Vec<String> = Vec::new();
         for nomination in findings::nominate(first, self.listing.as_ref()) {
-            // What is set last is what the others are for.
+            // The last setting is the point; the others enable it.
             let Some((name, _)) = nomination.settings.last() else { continue };
             if !names.contains(name) {
                 if names.len() == NOMINATED {
@@ -301,7 +301,7 @@ impl Tune {
         }
     }
 
-    /// The candidates, and after them the one of several, as soon as it is known.
+    /// The candidates; the last one is that of several settings together, once it is known.
     fn all_candidates(&self, race: &Race) -> Vec<Candidate> {
         let mut all = self.candidates.clone();
         let done: Vec<_> = self.told(&all).iter().map(Told::done).collect();
@@ -362,17 +362,17 @@ impl Tune {
             Some(longest) => {
                 Some((Duration::from_secs_f64(longest.max(0.0)) * LIMIT).max(LIMIT_AT_LEAST))
             }
-            // How long it takes is what it is to tell.
+            // The first run shows how long a run takes.
             None => self.budget.map(|budget| budget.max(LIMIT_AT_LEAST)),
         }
     }
 
-    /// Runs the program with these settings, and notes what came of it. Whether it was not interrupted.
+    /// Runs the program with these settings and records the outcome. Returns false if it was interrupted.
     fn run(&mut self, settings: &[Assignment], stage: Stage) -> Result<bool, Error> {
         let number = self.state.records.len() + 1;
         let place = Path::new(RUNS).join(file_name(settings)).join(format!("run-{number}"));
         let directory = self.directory.join(&place);
-        // Of a run that was interrupted.
+        // It may be left from a run that was interrupted.
         let _ = fs::remove_dir_all(&directory);
         let stopped = Arc::clone(&self.is_stopped);
         let (ended, wall) = one_run::run(
@@ -383,7 +383,7 @@ impl Tune {
             self.limit(),
             &stopped,
         )?;
-        // A launcher ends on a signal that reaches it too.
+        // The signal may have reached the launcher, too.
         let is_interrupted = matches!(ended, Ended::Interrupted)
             || stopped.load(Ordering::Relaxed) && !matches!(ended, Ended::Well);
         if is_interrupted {
@@ -414,7 +414,7 @@ impl Tune {
         Ok(true)
     }
 
-    /// The metric of a run that ended well, or why its result is none.
+    /// The metric of a run that succeeded, or why the run does not count.
     fn measured(&self, summary: &Summary, directory: &Path) -> Result<f64, String> {
         if let Some(bad) = summary.ranks.ended_badly.first() {
             return Err(format!("rank {} did not end by MPI_Finalize", bad.rank));
@@ -499,7 +499,7 @@ impl Tune {
         }
     }
 
-    /// The files with the settings that are worth keeping; those of an earlier result go.
+    /// Writes the files with the settings that are worth keeping, and removes those of an earlier result.
     fn write_settings(&self, tuning: &Tuning) -> Result<Vec<String>, Error> {
         let settings = tuning.winner.map(|winner| &tuning.trials[winner].settings);
         let files = settings.and_then(|of| files::files(tuning, of, self.listing.as_ref()));
@@ -523,7 +523,7 @@ fn view_tool() -> gyan_results::Tool {
     gyan_results::Tool { name: "gyan".into(), version: env!("CARGO_PKG_VERSION").into() }
 }
 
-/// What a run left, and what its ranks say of settings.
+/// The summary of a run, and a function that says whether its ranks took settings.
 fn summary(directory: &Path) -> Result<(Summary, impl Fn(&[Assignment]) -> Took + use<>), String> {
     let source = Source::open(directory).map_err(|error| error.to_string())?;
     let summary = source.summarize().map_err(|error| error.to_string())?;

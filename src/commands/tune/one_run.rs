@@ -1,4 +1,4 @@
-//! One run of the program: started in a process group of its own, with a time limit, and nothing of it is left behind.
+//! One run of the program, in a process group of its own and with a time limit. No process of it survives.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -17,11 +17,11 @@ use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
 use crate::launch::{keepers, wait::ending};
 
-/// How often it is looked whether a run has ended.
+/// How often gyan checks whether a run has ended.
 const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
-/// How long a launcher has to end its ranks before it is killed itself.
+/// How long a launcher may take to end its ranks before gyan kills it.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long the profiles of a run are waited for.
+/// How long gyan waits for the profiles of a run.
 const KEEPERS: Duration = Duration::from_secs(20);
 
 /// How a run ended.
@@ -30,7 +30,7 @@ pub(super) enum Ended {
     Well,
     /// In words.
     Badly(String),
-    /// The user wants no more.
+    /// The user interrupted the tune.
     Interrupted,
 }
 
@@ -42,7 +42,7 @@ pub(super) fn output_of(directory: &Path, stream: &str) -> PathBuf {
 /// Runs the command with these settings; its profiles go to `directory`.
 ///
 /// # Errors
-/// Where it cannot be started at all.
+/// If the command cannot be started at all.
 pub(super) fn run(
     launcher: Option<Launcher>,
     words: &[OsString],
@@ -74,7 +74,8 @@ pub(super) fn run(
     let stream = |name| File::create(output_of(directory, name)).map_err(|error| failed(&error));
     let program = command.get_program().to_owned();
     command.process_group(0).stdin(input()).stdout(stream("stdout")?).stderr(stream("stderr")?);
-    // What a launcher leaves behind becomes this process's, which ends it. Where that cannot be had, only the group is ended.
+    // Processes that outlive the launcher become children of this process, which ends them. If the kernel refuses that, only
+    // the process group is ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
     let begun = Instant::now();
     let mut child = command
@@ -89,7 +90,7 @@ pub(super) fn run(
     Ok((ended, took))
 }
 
-/// The same for each run: a file from its beginning, or nothing. A process group of its own may not read a terminal.
+/// The same input for each run: a file from its beginning, or nothing. A background process group may not read a terminal.
 fn input() -> Stdio {
     let is_file = fs::metadata("/dev/stdin").is_ok_and(|input| input.is_file());
     let file = is_file.then(|| File::open("/dev/stdin").ok()).flatten();
@@ -123,7 +124,7 @@ fn how(status: ExitStatus) -> Ended {
     if status.success() { Ended::Well } else { Ended::Badly(ending(status)) }
 }
 
-/// Ends a launcher so that it ends its ranks, or else its whole process group.
+/// Asks the launcher to end its ranks, then kills its whole process group.
 fn end(child: &mut Child) -> std::io::Result<()> {
     let group = Pid::from_child(child);
     let _ = rustix::process::kill_process_group(group, Signal::TERM);
@@ -134,12 +135,12 @@ fn end(child: &mut Child) -> std::io::Result<()> {
         }
         thread::sleep(BETWEEN_LOOKS);
     }
-    // Ranks may have ignored the signal, also when the launcher has ended.
+    // Ranks may have ignored the signal even if the launcher has ended.
     let _ = rustix::process::kill_process_group(group, Signal::KILL);
     child.wait().map(drop)
 }
 
-/// Ends processes of the run that outlived it: they are children of this process now, which has no others.
+/// Kills the processes that outlived the run. They are children of this process now, which has no others.
 fn end_what_is_left() {
     loop {
         let mut is_any = false;
@@ -158,7 +159,7 @@ fn children() -> Vec<Pid> {
     let own = std::process::id().to_string();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
     let is_child = |stat: &str| {
-        // Behind the name, which may hold anything: state, parent.
+        // After the name, which may contain anything: state, parent.
         let fields = stat.rsplit_once(") ").map(|(_, fields)| fields);
         fields.is_some_and(|fields| {
             let mut fields = fields.split(' ');

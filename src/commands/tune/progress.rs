@@ -1,4 +1,4 @@
-//! What runs, and how long will it take? A line that is overwritten in front of a terminal, else one for each run.
+//! What runs, and how long will it take? On a terminal one line that is overwritten, otherwise a line for each run.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -22,7 +22,7 @@ impl Progress {
         Progress { bar }
     }
 
-    /// The run with this number starts, of about so many, which take about so long each.
+    /// Run `number` of about `of` starts; each takes about `each`.
     pub(super) fn says(
         &self,
         number: usize,

@@ -1,4 +1,4 @@
-//! What was asked and what was run, a line of JSON each, so that a tune that was stopped goes on where it was.
+//! What the user asked for and what ran, as JSON Lines, so that a tune that was stopped continues where it was.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write;
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::{Error, reason};
 use crate::tuning::Stage;
 
-/// The file of it in the directory of a tune.
+/// Its file in the directory of a tune.
 const FILE: &str = "tune.jsonl";
 const SCHEMA: &str = "gyan.tune-runs/1";
 
@@ -39,7 +39,7 @@ struct Header {
     asked: Asked,
 }
 
-/// A run that came to its end, or to that of its time.
+/// A run that ended, or reached its time limit.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub(super) struct Record {
     /// None for the default.
@@ -63,10 +63,10 @@ pub(super) struct State {
 }
 
 impl State {
-    /// Those that an earlier tune of the same left in `directory`, or none.
+    /// The runs that an earlier tune of the same command left in `directory`, or none.
     ///
     /// # Errors
-    /// Where it holds another tune, or something else.
+    /// If the directory holds another tune, or something else.
     pub(super) fn open(directory: &Path, asked: &Asked, force: bool) -> Result<State, Error> {
         let path = directory.join(FILE);
         let failed = |error: &std::io::Error| Error::io(&path, error, "name another with -o");
@@ -91,11 +91,11 @@ impl State {
             let why = "is not empty, and holds no tune";
             return Err(Error::new(directory.display(), why, "name another directory with -o"));
         }
-        // A last line that is cut off is of a run that is to be done again.
+        // The run of a last line that is cut off is repeated.
         let records: Vec<Record> =
             lines.map_while(|line| serde_json::from_str(line).ok()).collect();
         fs::create_dir_all(directory).map_err(|error| failed(&error))?;
-        // Written anew: what follows a line that is cut off would be on the same line.
+        // Written anew, so that no line is appended to one that is cut off.
         let mut file = OpenOptions::new()
             .create(true)
             .write(true)
