@@ -252,7 +252,7 @@ fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
         for profile in with.profiles() {
             let [warning] = &profile.warnings[..] else { panic!("{:?}", profile.warnings) };
             let (left, rest) =
-                warning.split_once(" calls of MPI were left by longjmp; of ").unwrap();
+                warning.split_once(" calls of MPI were left by longjmp; of the ").unwrap();
             let doubtful: u64 = rest.split_once(' ').unwrap().0.parse().unwrap();
             assert_eq!(left, "1");
             let counts = counts(&profile);
