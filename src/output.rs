@@ -83,6 +83,15 @@ pub(crate) fn may_write(file: &Path, force: bool) -> Result<(), Error> {
     Ok(())
 }
 
+/// As one word for a shell.
+pub(crate) fn shell_word(text: &str) -> String {
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "/._-=+:,@%^".contains(sign);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', "'\\''"))
+}
+
 /// A file that only its user may read. It is deleted unless [`put`] moves it into place.
 pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());

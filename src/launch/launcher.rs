@@ -82,6 +82,17 @@ pub(crate) fn rank() -> Option<u32> {
         .or_else(|| number("SLURM_PROCID").filter(|_| step))
 }
 
+/// The program that `words` begin with, which can be found; `command` is what needs it.
+pub(crate) fn program<'w>(command: &str, words: &'w [OsString]) -> Result<&'w OsString, Error> {
+    let Some(program) = words.first() else {
+        return Err(Error::new(command, "no program", "name it after --"));
+    };
+    if find_executable(program).is_none() {
+        return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
+    }
+    Ok(program)
+}
+
 /// What runs `words` with `variables` in the environment of the ranks.
 ///
 /// # Errors

@@ -141,12 +141,7 @@ fn in_own_process(mpi: &Path, when: When, output: &Path) -> Result<(String, Comm
 
 /// Runs a program; the listing takes its place at `MPI_Init`.
 fn in_program(words: &[OsString], when: When, output: &Path) -> Result<(String, Command), Error> {
-    let Some(program) = words.first() else {
-        return Err(Error::new("gyan varlist", "no program", "name it after --"));
-    };
-    if launcher::find_executable(program).is_none() {
-        return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
-    }
+    let program = launcher::program("gyan varlist", words)?;
     let launcher = launcher::launcher(program);
     let mut variables = vec![
         ("LD_PRELOAD".to_owned(), preload(&library()?)),

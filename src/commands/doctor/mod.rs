@@ -243,10 +243,7 @@ fn of_program(
     output: &Path,
     checks: &mut Vec<Check>,
 ) -> Result<Option<Variables>, Error> {
-    let first = &options.command[0];
-    if launcher::find_executable(first).is_none() {
-        return Err(Error::new(first.display(), "no such program", "check its name and PATH"));
-    }
+    let first = launcher::program("gyan doctor", &options.command)?;
     let launcher = launcher::launcher(first);
     if let Some(launcher) = launcher {
         let how = match launcher {

@@ -35,12 +35,7 @@ const OTHER_HOSTS: Duration = Duration::from_secs(2);
 type Variables = Vec<(String, OsString)>;
 
 pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
-    let Some(program) = options.command.first() else {
-        return Err(Error::new("gyan run", "no program", "name it after --"));
-    };
-    if launcher::find_executable(program).is_none() {
-        return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
-    }
+    let program = launcher::program("gyan run", &options.command)?;
     let launcher = launcher::launcher(program);
     let is_rank = launcher.is_none() && launcher::rank().is_some();
     if let Some(page) = &options.html {

@@ -11,7 +11,7 @@ use super::{InFront, exit_code, relative};
 use crate::error::Error;
 use crate::input::runs;
 use crate::view::{self, Repeats};
-use crate::{DONE, render};
+use crate::{DONE, output, render};
 
 /// The name of the runs without a setting, when other runs have one.
 const DEFAULT: &str = "default";
@@ -108,15 +108,9 @@ fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
     let _ = render::table(&mut anstream::stderr().lock(), &view::repeats(&repeats));
     anstream::eprintln!("\nruns in {}", relative(output).display());
     if let [default, other, ..] = groups {
-        let [default, other] = [default, other].map(|group| quoted(relative(&group.directory)));
+        let word = |of: &Group| output::shell_word(&relative(&of.directory).display().to_string());
+        let [default, other] = [default, other].map(word);
         anstream::eprintln!("compare them: gyan diff {default} {other}");
     }
     Ok(())
-}
-
-/// As a word of a shell.
-fn quoted(path: &Path) -> String {
-    let text = path.display().to_string();
-    let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-=+:,@%".contains(c);
-    if text.chars().all(is_plain) { text } else { format!("'{}'", text.replace('\'', "'\\''")) }
 }

@@ -2,7 +2,7 @@
 
 use gyan_results::{Assignment, Cvar, Tuning, Variables};
 
-use crate::view;
+use crate::{output, view};
 
 /// A variable of the environment, or a line of a parameter file.
 pub(super) struct Files {
@@ -39,7 +39,7 @@ pub(super) fn files(
     );
     let mut environment = format!("{head}# Before a run: . ./settings.env\n");
     for (name, setting) in &variables {
-        environment.extend(["export ", name, "=", &quoted(&setting.value), "\n"]);
+        environment.extend(["export ", name, "=", &output::shell_word(&setting.value), "\n"]);
     }
     let is_parameter = |(name, setting): &(String, &Assignment)| {
         !setting.is_environment && name.starts_with(OPEN_MPI)
@@ -58,15 +58,6 @@ pub(super) fn files(
 
 fn one_line(text: &str) -> String {
     text.chars().map(|sign| if sign.is_control() { ' ' } else { sign }).collect()
-}
-
-/// Quoted as one word for a shell.
-fn quoted(value: &str) -> String {
-    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "_-./:,+^".contains(sign);
-    if !value.is_empty() && value.chars().all(is_plain) {
-        return value.to_owned();
-    }
-    format!("'{}'", value.replace('\'', "'\\''"))
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Assignment, Summary, TUNE_SCHEMA, Took, TrialVerdict, TuneEnd, Tuning, Variables, write_json,
+    Assignment, RankProfile, Summary, TUNE_SCHEMA, Took, TrialVerdict, TuneEnd, Tuning, Variables,
+    write_json,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -54,12 +55,7 @@ const LAST_LINES: usize = 5;
 pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
     let (asked, metric) = asked::asked(options)?;
     let format = options.format.clone()?;
-    let Some(program) = options.command.first() else {
-        return Err(Error::new("gyan tune", "no program", "name it after --"));
-    };
-    if launcher::find_executable(program).is_none() {
-        return Err(Error::new(program.display(), "no such program", "check its name and PATH"));
-    }
+    let program = launcher::program("gyan tune", &options.command)?;
     if launcher::rank().is_some() && launcher::launcher(program).is_none() {
         let why = "a rank that a launcher started cannot start the program again";
         return Err(Error::new("gyan tune", why, "put it in front: gyan tune -- mpirun ..."));
@@ -143,8 +139,8 @@ impl Tune {
     /// Runs the race. Returns the result and the names of the files with settings.
     fn run_to_its_end(mut self) -> Result<(Tuning, Vec<String>), Error> {
         for record in &self.state.records {
-            let summary = summary(&self.directory.join(&record.directory)).ok();
-            self.summaries.push(summary.map(|(summary, _)| summary));
+            let run = open(&self.directory.join(&record.directory)).ok();
+            self.summaries.push(run.map(|(_, summary)| summary));
         }
         if !self.state.records.is_empty() {
             say::warn(format!("{} runs of before are taken over", self.state.records.len()));
@@ -390,12 +386,12 @@ impl Tune {
             let _ = fs::remove_dir_all(&directory);
             return Ok(false);
         }
-        let known = summary(&directory);
-        let took = match &known {
-            Ok((_, took)) => took(settings),
+        let run = open(&directory);
+        let took = match &run {
+            Ok((source, summary)) => took(source, summary, settings),
             Err(_) => Took::Unproven("the run left no profiles".into()),
         };
-        let summary = known.map(|(summary, _)| summary);
+        let summary = run.map(|(_, summary)| summary);
         let value = match (&ended, &summary) {
             (Ended::Badly(how), _) => Err(how.clone()),
             (_, Err(why)) => Err(why.clone()),
@@ -523,23 +519,21 @@ fn view_tool() -> gyan_results::Tool {
     gyan_results::Tool { name: "gyan".into(), version: env!("CARGO_PKG_VERSION").into() }
 }
 
-/// The summary of a run, and a function that says whether its ranks took settings.
-fn summary(directory: &Path) -> Result<(Summary, impl Fn(&[Assignment]) -> Took + use<>), String> {
+/// A run and its summary, or why there is none.
+fn open(directory: &Path) -> Result<(Source, Summary), String> {
     let source = Source::open(directory).map_err(|error| error.to_string())?;
     let summary = source.summarize().map_err(|error| error.to_string())?;
-    let profiles: Vec<(u32, Vec<gyan_results::CvarSetting>, Vec<String>)> = source
-        .one_by_one(&summary.job.id)
-        .map(|profile| (profile.rank, profile.cvars, profile.warnings))
+    Ok((source, summary))
+}
+
+/// Whether the ranks of a run took settings.
+fn took(source: &Source, summary: &Summary, settings: &[Assignment]) -> Took {
+    let profiles: Vec<RankProfile> = source.one_by_one(&summary.job.id).collect();
+    let readings: Vec<Reading> = profiles
+        .iter()
+        .map(|of| Reading { rank: of.rank, cvars: &of.cvars, warnings: &of.warnings })
         .collect();
-    let size = summary.ranks.expected as usize;
-    let took = move |settings: &[Assignment]| {
-        let readings: Vec<Reading> = profiles
-            .iter()
-            .map(|(rank, cvars, warnings)| Reading { rank: *rank, cvars, warnings })
-            .collect();
-        tuning::took(settings, &readings, size)
-    };
-    Ok((summary, took))
+    tuning::took(settings, &readings, summary.ranks.expected as usize)
 }
 
 /// A directory for runs with these settings.

@@ -146,7 +146,7 @@ fn end_what_is_left() {
         let mut is_any = false;
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
         for child in children() {
-            is_any = rustix::process::kill_process(child, Signal::KILL).is_ok();
+            is_any |= rustix::process::kill_process(child, Signal::KILL).is_ok();
         }
         if !is_any {
             return;
