@@ -141,7 +141,7 @@ pub(super) fn average_rank<'a>(
         notes.push(line![
             "own code includes ",
             start,
-            " in which gyan starts MPI_T; without gyan, MPI_Init does much of that work"
+            " to start MPI_T, not in the cost of gyan below: MPI_Init then has less to do"
         ]);
     }
     Some(Section { title: "".into(), columns, rows, notes })
