@@ -19,6 +19,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
 
+/// The part of the budget that is planned with: what work costs is known only after it.
+const PLANNED: f64 = 0.9;
 /// The budget of this time may be spent freely at the beginning.
 const CREDIT_S: f64 = 0.2;
 /// Whatever is left over is spent within this time.
@@ -30,8 +32,11 @@ const CALLS: f64 = 0.7;
 const BESIDE: f64 = 0.3;
 /// For work other than calls, a young program may spend this part of the credit.
 const BESIDE_AT_FIRST: f64 = 0.5;
-/// Work that the user asked for may take this part of the budget.
+/// Work that the user asked for may take this part of the budget, and the second one when no more than `RESERVE` of
+/// the budget is left.
 const ASKED_FOR: f64 = 0.5;
+const ASKED_FOR_AT_LEAST: f64 = 0.25;
+const RESERVE: f64 = 0.1;
 /// When too much was spent, calls and readings still get these parts of the budget: gyan is never blind.
 const LEAST_FOR_CALLS: f64 = 1.0 / 4.0;
 const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
@@ -107,7 +112,7 @@ impl Budget {
     /// earlier end, at `started`.
     pub(crate) fn begin(&self, share: Option<f64>, started: u64) {
         self.unlimited.store(share.is_none(), Ordering::Relaxed);
-        self.share.set(share.unwrap_or(0.0));
+        self.share.set(PLANNED * share.unwrap_or(0.0));
         // Earlier expenses count against the time since the first start.
         if self.started.get() == 0 {
             self.started.set(started);
@@ -177,15 +182,21 @@ impl Budget {
         self.after.set(learned(self.after.get(), ticks));
     }
 
-    /// Reading variables at a call took `ticks`. Without a limit all of it counts, otherwise only as much as
-    /// can be gyan's cost.
+    /// Work that is done again and again took `ticks`. Without a limit all of it counts, otherwise only as much as
+    /// can be gyan's cost, after the `known` one, which is updated. Returns what counts.
+    pub(crate) fn charge(&self, known: &mut f64, ticks: u64) -> f64 {
+        let measured = ticks as f64;
+        let cost = if self.is_unlimited() { measured } else { plausible(*known, measured) };
+        *known = learned(*known, measured);
+        self.spent(clock::whole(cost));
+        cost
+    }
+
+    /// Reading variables at a call took `ticks`.
     pub(crate) fn sampled(&self, ticks: u64) {
-        if self.is_unlimited() {
-            return self.spent(ticks);
-        }
-        let known = self.sampling.get();
-        self.sampling.set(learned(known, ticks as f64));
-        self.spent(clock::whole(plausible(known, ticks as f64)));
+        let mut known = self.sampling.get();
+        self.charge(&mut known, ticks);
+        self.sampling.set(known);
     }
 
     /// Ticks that timing a call takes.
@@ -219,10 +230,10 @@ impl Budget {
         (share * CALLS + self.left(now) / clock::ticks(HORIZON_S)).max(share * LEAST_FOR_CALLS)
     }
 
-    /// If calls of a function take at least this many ticks on average, all may be timed: timing then takes at
-    /// most the budget's share of the time in them.
+    /// If calls of a function take `mean` ticks on average, whether all may be timed: timing then takes no more of
+    /// the time in them than the part of the budget that is for calls.
     pub(crate) fn pays_for_itself(&self, mean: f64) -> bool {
-        self.timed_ticks() < self.share.get() * mean
+        self.timed_ticks() < self.share.get() * CALLS * mean
     }
 
     /// The share of the time from `now` on that reading variables may take.
@@ -240,8 +251,10 @@ impl Budget {
     /// Whether something that the user asked for may be done now. It costs `ticks` and was last done at `last`:
     /// a part of the budget since then is reserved for it, whatever was spent on the rest.
     pub(crate) fn allows(&self, now: u64, last: u64, ticks: f64) -> bool {
+        let is_short = self.left(now) < self.allowed(now, RESERVE);
+        let part = if is_short { ASKED_FOR_AT_LEAST } else { ASKED_FOR };
         self.for_readings(now).is_infinite()
-            || ticks <= self.share.get() * ASKED_FOR * now.wrapping_sub(last) as f64
+            || ticks <= self.share.get() * part * now.wrapping_sub(last) as f64
     }
 
     /// The least number of ticks between two readings of a variable that takes `cost` to read.

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeMap;
+use std::iter;
 #[cfg(target_arch = "x86_64")]
 use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -207,8 +208,12 @@ impl Ledger {
     /// The functions that were called.
     fn called(&self) -> impl Iterator<Item = Function> {
         self.called.iter().enumerate().flat_map(|(at, word)| {
-            let word = word.get();
-            (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| Function(at * 64 + bit))
+            let mut left = word.get();
+            iter::from_fn(move || {
+                let bit = (left != 0).then(|| left.trailing_zeros())?;
+                left &= left - 1;
+                Some(Function(at * 64 + bit as usize))
+            })
         })
     }
 
@@ -494,27 +499,40 @@ pub(crate) struct Calls {
     pub(crate) max: f64,
 }
 
-/// The data on the functions that were called, each over all threads.
-pub(crate) fn calls() -> Vec<(Function, Calls)> {
-    let mut all: Vec<(Function, Calls)> = Vec::new();
-    let now = clock::now();
+/// The functions that were called, and for each the numbers of its calls and of the timed ones, over all threads.
+pub(crate) fn numbers() -> Vec<(Function, u64, u64)> {
+    let mut all: Vec<(Function, u64, u64)> = Vec::new();
     each(|ledger| {
-        let unseen = now.saturating_sub(ledger.looked.get()) as f64;
         for function in ledger.called().filter(|function| *function != NO_FUNCTION) {
-            let Some(account) = ledger.accounts.get(function.0) else { continue };
-            let count = account.calls.get();
-            let timing = ledger.known_timing(function);
-            let calls = Calls {
-                count,
-                bytes: account.sizes.get().map_or(0, Sizes::bytes),
-                times: timing.map(|timing| timing.times(count, unseen)).unwrap_or_default(),
-                max: timing.map_or(0.0, Timing::take_max),
-            };
-            match all.iter_mut().find(|(known, _)| *known == function) {
-                Some((_, known)) => known.add(&calls),
-                None => all.push((function, calls)),
+            let calls = ledger.calls(function);
+            let timed = ledger.known_timing(function).map_or(0, Timing::timed);
+            match all.iter_mut().find(|(known, ..)| *known == function) {
+                Some((_, all_calls, all_timed)) => {
+                    *all_calls += calls;
+                    *all_timed += timed;
+                }
+                None => all.push((function, calls, timed)),
             }
         }
+    });
+    all
+}
+
+/// The data on a function, over all threads.
+pub(crate) fn calls(function: Function) -> Calls {
+    let mut all = Calls::default();
+    let now = clock::now();
+    each(|ledger| {
+        let Some(account) = ledger.accounts.get(function.0) else { return };
+        let unseen = now.saturating_sub(ledger.looked.get()) as f64;
+        let count = account.calls.get();
+        let timing = ledger.known_timing(function);
+        all.add(&Calls {
+            count,
+            bytes: account.sizes.get().map_or(0, Sizes::bytes),
+            times: timing.map(|timing| timing.times(count, unseen)).unwrap_or_default(),
+            max: timing.map_or(0.0, Timing::take_max),
+        });
     });
     all
 }
@@ -622,7 +640,7 @@ mod tests {
     use crate::sys::fork::in_a_copy;
 
     fn of(function: Function) -> Calls {
-        calls().into_iter().find(|(known, _)| *known == function).unwrap().1
+        super::calls(function)
     }
 
     /// In a forked copy: the number of threads decides how often calls are timed, which would disturb other

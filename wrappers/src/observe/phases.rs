@@ -154,7 +154,8 @@ impl Phases {
     /// The program continues in `next`: the counts belong to the phase that it was in. `read`: whether
     /// variables were read at both ends of the stretch.
     pub(crate) fn go_on(&mut self, next: usize, now: u64, read: bool) {
-        self.settle(now);
+        // Phases may change often. What is not called in one takes no time at its end.
+        self.credit(now, |known, count, timed| (known.count, known.times.timed) == (count, timed));
         if let Some(account) = self.all.get_mut(self.current) {
             account.stretches += 1;
             account.stretches_read += u64::from(read);
@@ -165,17 +166,27 @@ impl Phases {
 
     /// Credits the counts since the last time.
     pub(crate) fn settle(&mut self, now: u64) {
+        self.credit(now, |_, _, _| false);
+    }
+
+    /// Credits the counts since the last time, except those of functions that are `passed_over`: by what was known
+    /// of them, and the numbers of their calls and of the timed ones.
+    fn credit(&mut self, now: u64, passed_over: fn(&Calls, u64, u64) -> bool) {
         let Some(account) = self.all.get_mut(self.current) else { return };
         // A profile that is written in between ends at a time converted to ticks, which can be slightly later
         // than the next change.
         let now = now.max(self.since);
         account.ticks += now - self.since;
         self.since = now;
-        for (Function(function), calls) in ledger::calls() {
-            let counted = self.counted.entry(function).or_default();
+        for (function, count, timed) in ledger::numbers() {
+            let counted = self.counted.entry(function.0).or_default();
+            if passed_over(counted, count, timed) {
+                continue;
+            }
+            let calls = ledger::calls(function);
             let since = calls.since(counted);
             if since.count > 0 || since.max > 0.0 {
-                account.calls.entry(function).or_default().add(&since);
+                account.calls.entry(function.0).or_default().add(&since);
             }
             *counted = calls;
         }

@@ -11,7 +11,7 @@ use super::ending::watch_exit;
 use super::in_front;
 use super::snapshot::Snapshots;
 use super::surroundings::Surroundings;
-use super::{Earlier, RUN, Run, SAMPLE_DUE, thread_level};
+use super::{Change, Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
@@ -255,6 +255,7 @@ impl Beginning {
                 snapshots: Snapshots::default(),
                 reduces,
                 samples: 0,
+                change: Change::default(),
                 told: false,
                 overhead,
             },

@@ -82,9 +82,17 @@ pub(crate) struct Run {
     reduces: bool,
     /// How many samples and phase changes there were since variables appeared, up to [`GUARDED_AT_FIRST`].
     samples: u32,
+    change: Change,
     /// Whether the user was told where the profiles are.
     told: bool,
     overhead: Overhead,
+}
+
+/// The known cost of a change of phase, in ticks: without reading variables and with it.
+#[derive(Default)]
+struct Change {
+    without: f64,
+    with_readings: f64,
 }
 
 /// Applies a closure to the run, if there is one and this thread does not already hold it.
@@ -255,10 +263,11 @@ impl Run {
             return;
         }
         let now = clock::now();
-        let flushes = matches!(change, phases::Change::Level(2));
-        if flushes {
+        if matches!(change, phases::Change::Level(2)) {
             self.write_so_far(End { how: Ending::Running, code: 0 }, Look::Whole);
-        } else if let Some(next) = self.phases.change(change) {
+            return budget().spent(clock::now().wrapping_sub(now));
+        }
+        if let Some(next) = self.phases.change(change) {
             let guards = self.guards();
             let read = self.sampler.as_mut().is_some_and(|sampler| {
                 let change = || sampler.change_phase(now, next.phase, next.counts, next.must_read);
@@ -270,6 +279,8 @@ impl Run {
                 SAMPLE_DUE.set(if next.counts { 0 } else { u64::MAX });
             }
         }
-        budget().spent(clock::now().wrapping_sub(now));
+        let reads = self.sampler.as_ref().is_some_and(|sampler| sampler.read_phase_at(now));
+        let known = if reads { &mut self.change.with_readings } else { &mut self.change.without };
+        budget().charge(known, clock::now().wrapping_sub(now));
     }
 }

@@ -4,7 +4,7 @@
 //! The ranks of a job should read the same objects without communicating. So objects draw lots, the same on
 //! every rank, and when the pot runs low, the rest goes to the rare ones.
 
-use super::{BUDGET, learned, plausible};
+use super::BUDGET;
 use crate::sys::cells::Real;
 use crate::sys::clock;
 
@@ -44,19 +44,19 @@ impl Cost {
     /// An object was read, and that took `ticks`.
     pub(crate) fn came(&mut self, ticks: u64) {
         self.alive += 1;
-        SPENT.add(charge(&mut self.coming, ticks));
+        SPENT.add(BUDGET.charge(&mut self.coming, ticks));
     }
 
     /// An object that was read was freed, and that took `ticks`.
     pub(crate) fn went(&mut self, ticks: u64) {
         self.alive = self.alive.saturating_sub(1);
-        SPENT.add(charge(&mut self.going, ticks));
+        SPENT.add(BUDGET.charge(&mut self.going, ticks));
     }
 
     /// An object was created but is not read, and deciding that took `ticks`. The pot is for objects that are
     /// read: if many were created it would stay empty forever.
     pub(crate) fn passed_over(&mut self, ticks: u64) {
-        charge(&mut self.passed_over, ticks);
+        BUDGET.charge(&mut self.passed_over, ticks);
     }
 
     /// The future cost of freeing those that were read and are alive.
@@ -74,15 +74,6 @@ impl Cost {
         let times = (LEFT_BY_THE_COMMON - LESS_BY_RARITY * f64::from(rarity)).max(0.0) + 1.0;
         left >= times * (self.coming + self.going)
     }
-}
-
-/// Takes `ticks` from the budget, without what cannot be gyan's cost, and updates the known cost.
-fn charge(known: &mut f64, ticks: u64) -> f64 {
-    let measured = ticks as f64;
-    let cost = if BUDGET.is_unlimited() { measured } else { plausible(*known, measured) };
-    *known = learned(*known, measured);
-    BUDGET.spent(clock::whole(cost));
-    cost
 }
 
 #[cfg(test)]

@@ -105,6 +105,11 @@ impl Sampler {
         }
         was_read
     }
+
+    /// Whether variables were read at the change of phase at `now`.
+    pub(crate) fn read_phase_at(&self, now: u64) -> bool {
+        self.phases.last == now
+    }
 }
 
 impl Sampled {
