@@ -92,6 +92,13 @@ pub(crate) fn shell_word(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
+/// As the name of a directory: signs that mean something elsewhere become `_`.
+pub(crate) fn directory_name(text: &str) -> String {
+    const AT_MOST: usize = 200;
+    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "._-=+,:".contains(sign);
+    text.chars().map(|sign| if is_plain(sign) { sign } else { '_' }).take(AT_MOST).collect()
+}
+
 /// A file that only its user may read. It is deleted unless [`put`] moves it into place.
 pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());

@@ -28,6 +28,12 @@ struct Group {
 
 /// Runs the command `number` times without settings and with each of the alternating settings, in turn.
 pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Error> {
+    for setting in run.options.alternate.iter().filter(|setting| is_of_open_mpi(setting)) {
+        anstream::eprintln!(
+            "gyan: --alternate {setting} sets an environment variable of that name; for a control variable \
+             of Open MPI: --alternate OMPI_MCA_{setting}"
+        );
+    }
     let groups = groups(run, output);
     let width = number.to_string().len();
     let all = number as usize * groups.len();
@@ -56,6 +62,13 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
     Ok(code)
 }
 
+/// Whether `NAME=VALUE` looks like a control variable of Open MPI: environment variables are in capital letters.
+fn is_of_open_mpi(setting: &str) -> bool {
+    let name = setting.split('=').next().unwrap_or_default();
+    let is_lower = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    name.contains('_') && !name.ends_with("_proxy") && name.chars().all(is_lower)
+}
+
 fn groups(run: &InFront, output: &Path) -> Vec<Group> {
     if run.options.alternate.is_empty() {
         let directory = output.to_owned();
@@ -69,9 +82,7 @@ fn groups(run: &InFront, output: &Path) -> Vec<Group> {
         labels.push(setting.clone());
         let settings =
             vec![(name.to_owned(), value.to_owned()), ("GYAN_LABELS".to_owned(), labels.join(";"))];
-        let safe =
-            |c: char| if c.is_ascii_alphanumeric() || "._-=+,:".contains(c) { c } else { '_' };
-        let directory = output.join(setting.chars().map(safe).collect::<String>());
+        let directory = output.join(output::directory_name(setting));
         Group { name: setting.clone(), directory, settings }
     });
     [default].into_iter().chain(others).collect()
@@ -113,4 +124,17 @@ fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
         anstream::eprintln!("compare them: gyan diff {default} {other}");
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_control_variable_of_open_mpi_is_told_from_an_environment_variable() {
+        assert!(is_of_open_mpi("btl_vader_eager_limit=256"));
+        for setting in ["OMPI_MCA_btl=tcp", "MPIR_CVAR_BCAST_MIN_PROCS=3", "http_proxy=x", "n=3"] {
+            assert!(!is_of_open_mpi(setting), "{setting}");
+        }
+    }
 }

@@ -366,7 +366,8 @@ impl Tune {
     /// Runs the program with these settings and records the outcome. Returns false if it was interrupted.
     fn run(&mut self, settings: &[Assignment], stage: Stage) -> Result<bool, Error> {
         let number = self.state.records.len() + 1;
-        let place = Path::new(RUNS).join(file_name(settings)).join(format!("run-{number}"));
+        let group = output::directory_name(&tuning::label(settings));
+        let place = Path::new(RUNS).join(group).join(format!("run-{number}"));
         let directory = self.directory.join(&place);
         // It may be left from a run that was interrupted.
         let _ = fs::remove_dir_all(&directory);
@@ -534,12 +535,4 @@ fn took(source: &Source, summary: &Summary, settings: &[Assignment]) -> Took {
         .map(|of| Reading { rank: of.rank, cvars: &of.cvars, warnings: &of.warnings })
         .collect();
     tuning::took(settings, &readings, summary.ranks.expected as usize)
-}
-
-/// A directory for runs with these settings.
-fn file_name(settings: &[Assignment]) -> String {
-    const AT_MOST: usize = 100;
-    let is_plain = |sign: char| sign.is_ascii_alphanumeric() || "_-.=,+".contains(sign);
-    let label = tuning::label(settings);
-    label.chars().map(|sign| if is_plain(sign) { sign } else { '_' }).take(AT_MOST).collect()
 }

@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use gyan_results::{
     CallSummary, Element, NumberDifference, NumberGroup, NumberKind, PvarSummary, QueueRow,
-    QueueSource, QueueUnit, Summary, Traffic, TrafficKind,
+    QueueSource, QueueUnit, ScaleUnit, Summary, Traffic, TrafficKind,
 };
 
 use super::verdict::{OfRun, change, judge, side};
+use crate::comparison::resources::resources;
 use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 use crate::findings::rules::POLLS;
 
@@ -183,17 +184,12 @@ impl Gathered {
     }
 
     fn resources(&mut self, summary: &Summary) {
-        let Some(of) = &summary.resources else { return };
-        let numbers = [
-            ("peak memory of a process", "bytes", Some(&of.peak_memory_bytes)),
-            ("processor time in the program", "s", Some(&of.user_s)),
-            ("processor time in the kernel", "s", Some(&of.system_s)),
-            ("waiting for a processor", "s", of.processor_wait_s.as_ref()),
-            ("times that a processor was taken away", "", Some(&of.involuntary_switches)),
-            ("page faults that had to read", "", Some(&of.major_faults)),
-        ];
-        for (name, unit, statistic) in numbers {
-            let Some(statistic) = statistic else { continue };
+        for (name, unit, statistic) in resources(summary) {
+            let unit = match unit {
+                ScaleUnit::Seconds => "s",
+                ScaleUnit::Bytes => "bytes",
+                ScaleUnit::Count => "",
+            };
             let kind = NumberKind::Measurement;
             self.put(NumberGroup::Resources, name, unit, kind, statistic.avg);
         }

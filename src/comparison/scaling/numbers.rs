@@ -7,6 +7,7 @@ use gyan_results::{
     Summary, TrafficKind,
 };
 
+use crate::comparison::resources::resources;
 use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 
 /// For what the program does: the same each time.
@@ -62,7 +63,10 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
     for row in summary.queues().iter().filter(|row| row.source != QueueSource::Pvar) {
         queue(row, &mut put);
     }
-    resources(summary, &mut put);
+    for (name, unit, statistic) in resources(summary) {
+        let noise = if unit == ScaleUnit::Bytes { OF_MEMORY } else { NOISE };
+        put(ScaleKind::Resource, name, Spread::of(statistic, unit, noise));
+    }
     peers(summary, &mut put);
     numbers
 }
@@ -137,20 +141,6 @@ fn queue(row: &QueueRow, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
     let quantity = serde_json::to_value(row.quantity).unwrap_or_default();
     let quantity = quantity.as_str().unwrap_or_default().replace('_', " ");
     put(ScaleKind::Queue, &format!("{quantity} ({})", row.name), spread);
-}
-
-fn resources(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
-    let Some(of) = &summary.resources else { return };
-    let of = [
-        ("peak memory of a process", &of.peak_memory_bytes, ScaleUnit::Bytes),
-        ("processor time in the program", &of.user_s, ScaleUnit::Seconds),
-        ("processor time in the kernel", &of.system_s, ScaleUnit::Seconds),
-        ("processor taken away", &of.involuntary_switches, ScaleUnit::Count),
-    ];
-    for (name, statistic, unit) in of {
-        let noise = if unit == ScaleUnit::Bytes { OF_MEMORY } else { NOISE };
-        put(ScaleKind::Resource, name, Spread::of(statistic, unit, noise));
-    }
 }
 
 fn peers(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
