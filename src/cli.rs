@@ -260,7 +260,7 @@ Examples:
   gyan report --format json gyan-app-1234 | jq '.calls[] | {name, max: .count.max}'"
 )]
 pub(crate) struct ReportOptions {
-    /// The run directory, or a pack of it; several directories with profiles of one job
+    /// The run directory, a pack of it, or the directory of a tune; several directories with profiles of one job
     #[arg(value_name = "DIR", required_unless_present = "phase")]
     pub(crate) directories: Vec<PathBuf>,
     /// How to print it

@@ -30,6 +30,7 @@ pub mod input;
 mod launch;
 mod manual;
 mod output;
+mod print;
 mod render;
 mod say;
 mod symbols;

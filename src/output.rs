@@ -10,6 +10,7 @@ use std::process::Command;
 
 use tempfile::NamedTempFile;
 
+use crate::cli::PageOptions;
 use crate::error::{Error, reason};
 
 /// Writes to standard output.
@@ -117,6 +118,17 @@ pub(crate) fn to_file(
     put(temporary, file, force).map_err(failed)
 }
 
+/// Writes a page to the file that the options name, and prints its name, or else to standard output.
+pub(crate) fn write_page(
+    options: &PageOptions,
+    write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
+) -> Result<(), Error> {
+    let Some(file) = &options.output else { return print(write) };
+    to_file(file, options.force, write)?;
+    anstream::println!("{}", file.display());
+    Ok(())
+}
+
 /// Gives a complete file its name.
 pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
     let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
@@ -126,17 +138,16 @@ pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<(
 /// Refuses an output file for anything but a page, or a file that exists, before any run is read.
 pub(crate) fn may_be_page(
     command: &str,
-    file: Option<&Path>,
+    options: &PageOptions,
     is_page: bool,
-    force: bool,
 ) -> Result<(), Error> {
-    match file {
+    match &options.output {
         Some(file) if !is_page => Err(Error::new(
             format!("-o {}", file.display()),
             "is for --format html only",
             format!("redirect the output instead: {command} ... > FILE"),
         )),
-        Some(file) => may_write(file, force),
+        Some(file) => may_write(file, options.force),
         None => Ok(()),
     }
 }

@@ -84,7 +84,8 @@ pub use rank::{
     Pvar, RankProfile, Skipped, Tool,
 };
 pub use read::{
-    ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_variables,
+    ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_tuning,
+    read_variables,
 };
 pub use readings::{Measure, Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};

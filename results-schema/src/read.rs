@@ -8,7 +8,10 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::{Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, VARIABLES_SCHEMA, Variables};
+use crate::{
+    Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning, VARIABLES_SCHEMA,
+    Variables,
+};
 
 /// Why a file cannot be used; the message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -155,6 +158,14 @@ pub fn parse_summary(bytes: &[u8]) -> Result<Summary, ReadError> {
 /// When the file cannot be read, is not a listing, is damaged, or is newer than this version.
 pub fn read_variables(path: &Path) -> Result<Variables, ReadError> {
     parse(&fs::read(path)?, VARIABLES_SCHEMA)
+}
+
+/// Reads what a tune found.
+///
+/// # Errors
+/// When the file cannot be read, is not the result of a tune, is damaged, or is newer than this version.
+pub fn read_tuning(path: &Path) -> Result<Tuning, ReadError> {
+    parse(&fs::read(path)?, TUNE_SCHEMA)
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(

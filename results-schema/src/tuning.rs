@@ -18,37 +18,37 @@ pub struct Tuning {
     pub library: String,
     /// Size of `MPI_COMM_WORLD`.
     pub ranks: u32,
-    /// What is to get better.
+    /// What is to improve.
     pub metric: TuneMetric,
-    /// What it was in each run with the default settings, in the order of the runs.
+    /// The metric in each run with the default settings, in the order of the runs.
     pub default: Vec<f64>,
-    /// The median of these; none without a run.
+    /// The median of `default`; none without a run.
     pub default_median: Option<f64>,
     /// How far runs with the same settings differ: half of the range of the middle half of `default`, as a part of the
-    /// median. None of fewer than four runs.
+    /// median. None with fewer than four runs.
     pub noise: Option<f64>,
     /// Each setting that was to be tried, in the order in which they were named or nominated.
     pub trials: Vec<Trial>,
-    /// Which of `trials` is worth keeping; none when nothing beats the default, or it is not known yet.
+    /// Which of `trials` is worth keeping; none when nothing beats the default, or when this is not known yet.
     pub winner: Option<usize>,
-    /// Whether it came to its end.
+    /// How the tune ended.
     pub end: TuneEnd,
-    /// What else is to be known.
+    /// Remarks on the whole.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
 }
 
-/// What is to get better.
+/// What is to improve.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct TuneMetric {
     /// In a few words, or the pattern whose first group is the number in the output of the program.
     pub name: String,
-    /// What it is in: `s`, or empty.
+    /// Its unit: `s`, or empty.
     pub unit: String,
-    /// Whether more is better.
+    /// Whether a larger number is better.
     pub higher_is_better: bool,
-    /// The number of a run that it is; none when it is in the output of the program.
+    /// Which number of a run's profiles this is; none when it is read from the program's output.
     pub figure: Option<Figure>,
 }
 
@@ -57,7 +57,7 @@ pub struct TuneMetric {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TuneEnd {
-    /// All was tried.
+    /// Everything was tried.
     Decided,
     /// Stopped by a signal; the same command goes on.
     Interrupted,
@@ -89,25 +89,25 @@ pub struct Trial {
     /// The finding that nominated it; none when the user named it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nominated_by: Option<String>,
-    /// What can go wrong with it, where that is known.
+    /// What can go wrong with these settings, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hazard: Option<String>,
     /// Whether the library took it.
     pub took: Took,
-    /// The number that has to move when it does anything.
+    /// The number that must move if the settings do anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub witness: Option<Witnessed>,
     /// The metric in the runs of the race.
     pub raced: Vec<f64>,
-    /// The metric in the runs that were not used to choose it.
+    /// The metric in the confirming runs, which were not used to choose these settings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub confirmed: Vec<f64>,
-    /// What it gains over the default: from the confirming runs where there are any, else from the race.
+    /// The gain over the default: from the confirming runs where there are any, else from the race.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gain: Option<Gain>,
     /// What became of it.
     pub verdict: TrialVerdict,
-    /// Why, where that is not all.
+    /// The reason for the verdict, where the verdict does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
 }
@@ -117,9 +117,9 @@ pub struct Trial {
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Took {
-    /// It was not run yet.
+    /// No run with it yet.
     NotRun,
-    /// Each rank read the value back, and gyan set it.
+    /// Each rank read the value back, and its source is what gyan set.
     OnEveryRank,
     /// Nothing can read it back: the reason.
     Unproven(String),
@@ -127,17 +127,17 @@ pub enum Took {
     Ignored(String),
 }
 
-/// A number that has to move when a setting does anything.
+/// A number that must move if a setting does anything.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Witnessed {
     /// In a few words.
     pub name: String,
-    /// What it is in: `s`, or empty for a number.
+    /// Its unit: `s`, or empty for a count.
     pub unit: String,
     /// The median of the runs with default settings.
     pub default: f64,
-    /// The median of those with this one.
+    /// The median of the runs with this setting.
     pub with: f64,
     /// Whether they differ by more than chance; none when there are too few runs to tell.
     pub moved: Option<bool>,
@@ -153,11 +153,11 @@ pub struct Gain {
     pub low: f64,
     /// The upper end.
     pub high: f64,
-    /// How sure the interval is: 0.95 or more where there are runs enough.
+    /// The confidence level of the interval: 0.95 or more where there are enough runs.
     pub confidence: f64,
-    /// With how many runs of the default it was compared.
+    /// The number of runs of the default that it was compared with.
     pub default_runs: usize,
-    /// How many runs it had itself.
+    /// The number of its own runs.
     pub runs: usize,
 }
 
@@ -168,15 +168,15 @@ pub struct Gain {
 pub enum TrialVerdict {
     /// Better than the default in runs that were not used to choose it.
     Better,
-    /// The best of the race, and not better in the confirming runs by more than chance.
+    /// The best of the race, but the confirming runs do not show that it is better than the default.
     NotConfirmed,
-    /// Another was better.
+    /// Another setting was better.
     Dropped,
     /// The library did not take it.
     Ignored,
     /// A run with it failed, took too long, or gave another result.
     Disqualified,
-    /// It was not run to the end of the race.
+    /// The race was stopped before it was decided.
     Open,
 }
 

@@ -1,10 +1,9 @@
 //! `gyan diff`: what changed from some runs to others.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::path::PathBuf;
 
-use gyan_results::{Difference, write_json};
+use gyan_results::Difference;
 
 use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
@@ -12,14 +11,14 @@ use crate::error::Error;
 use crate::findings;
 use crate::format::ReportFormat as Format;
 use crate::input::runs::{self, Run};
-use crate::output::{may_be_page, print, to_file};
+use crate::output::{may_be_page, write_page};
 use crate::view::{self, data};
-use crate::{DONE, INCOMPLETE, render};
+use crate::{DONE, INCOMPLETE, print, render};
 
 pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
     let is_page = matches!(format, Format::Html);
-    may_be_page("gyan diff", options.page.output.as_deref(), is_page, options.page.force)?;
+    may_be_page("gyan diff", &options.page, is_page)?;
     let (a, b) = sides(options)?;
     let (a, b) = (runs::open(a)?, runs::open(b)?);
     let mut difference = difference(&of_side(&a), &of_side(&b));
@@ -58,20 +57,10 @@ fn with_findings(run: &Run) -> difference::Run<'_> {
 }
 
 fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
-    let page = || view::page_of_comparison(difference);
-    if let Some(file) = &options.page.output {
-        to_file(file, options.page.force, |out| render::html(out, &page(), ""))?;
-        anstream::println!("{}", file.display());
-        return Ok(());
+    if matches!(format, Format::Html) {
+        let page = view::page_of_comparison(difference);
+        return write_page(&options.page, |out| render::html(out, &page, ""));
     }
     let view = view::comparison(difference, options.all);
-    print(|out: &mut dyn Write| match format {
-        Format::Table => render::table(out, &view),
-        Format::Markdown => render::markdown(out, &view),
-        Format::Csv => {
-            render::all_rows(data::comparison(difference), |columns| render::Csv::new(out, columns))
-        }
-        Format::Json => write_json(out, difference),
-        Format::Html => render::html(out, &page(), ""),
-    })
+    print::report(format, &view, data::comparison(difference), difference)
 }

@@ -1,8 +1,6 @@
 //! `gyan scale`: how the numbers of a program grow over runs of several sizes.
 
-use std::io::Write;
-
-use gyan_results::{Scaling, write_json};
+use gyan_results::Scaling;
 use wildmatch::WildMatch;
 
 use crate::cli::ScaleOptions;
@@ -10,10 +8,9 @@ use crate::comparison::scaling::{Question, scaling};
 use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
-use crate::output::{may_be_page, print, to_file};
-use crate::view::page::Page;
+use crate::output::{may_be_page, write_page};
 use crate::view::{self, data};
-use crate::{DONE, INCOMPLETE, render, say};
+use crate::{DONE, INCOMPLETE, print, render, say};
 
 pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -28,15 +25,7 @@ pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
     if !options.vars.is_empty() {
         keep(&mut scaling, &options.vars)?;
     }
-    match (&options.page.output, format) {
-        (Some(file), _) => {
-            to_file(file, options.page.force, |page| {
-                render::html(page, &page_of(&scaling, options), "")
-            })?;
-            anstream::println!("{}", file.display());
-        }
-        (None, format) => show(&scaling, options, format)?,
-    }
+    show(&scaling, options, format)?;
     Ok(if is_whole { DONE } else { INCOMPLETE })
 }
 
@@ -49,24 +38,17 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
         return Err(Error::new(format!("--target {target}"), "sizes must be above 0", remedy));
     }
     let is_page = matches!(format, Format::Html);
-    may_be_page("gyan scale", options.page.output.as_deref(), is_page, options.page.force)
+    may_be_page("gyan scale", &options.page, is_page)
 }
 
 fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(), Error> {
-    let view = view::scaling(scaling, !options.vars.is_empty(), options.all);
-    print(|mut out: &mut dyn Write| match format {
-        Format::Table => render::table(out, &view),
-        Format::Markdown => render::markdown(out, &view),
-        Format::Csv => {
-            render::all_rows(data::scaling(scaling), |columns| render::Csv::new(out, columns))
-        }
-        Format::Json => write_json(out, scaling),
-        Format::Html => render::html(&mut out, &page_of(scaling, options), ""),
-    })
-}
-
-fn page_of<'a>(scaling: &'a Scaling, options: &ScaleOptions) -> Page<'a> {
-    view::page_of_scaling(scaling, !options.vars.is_empty())
+    let has_names = !options.vars.is_empty();
+    if matches!(format, Format::Html) {
+        let page = view::page_of_scaling(scaling, has_names);
+        return write_page(&options.page, |out| render::html(out, &page, ""));
+    }
+    let view = view::scaling(scaling, has_names, options.all);
+    print::report(format, &view, data::scaling(scaling), scaling)
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.

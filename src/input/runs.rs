@@ -40,7 +40,7 @@ pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Run>, Error> {
 }
 
 /// The run at `path`, or the runs in it and in the directories in it.
-fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
+pub(super) fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }

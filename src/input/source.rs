@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::input::directory::{self, Directory};
 use crate::input::packed::Packed;
 use crate::input::page;
+use crate::input::runs;
 use crate::say;
 
 /// Profiles that are compressed together in a pack. More make it smaller; fewer make a single one faster to
@@ -314,9 +315,19 @@ impl Source {
         }
         let summary = self.summary_file();
         if !summary.exists() {
+            let path = self.path().display();
+            let runs = runs::runs_in(self.path()).unwrap_or_default();
+            if let [first, others @ ..] = &runs[..] {
+                let why = format!("holds {} runs", others.len() + 1);
+                let remedy = format!(
+                    "name one, such as {}; gyan diff and gyan scale compare them",
+                    first.display()
+                );
+                return Err(Error::new(path, why, remedy));
+            }
             let why = "holds no rank profiles (rank-NNNNNN.json)";
             let remedy = "name the run directory of a program that ran under gyan";
-            return Err(Error::new(self.path().display(), why, remedy));
+            return Err(Error::new(path, why, remedy));
         }
         read(&summary)
     }

@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stack_of_libraries_alone_is_shown_as_it_is() {
+    fn a_stack_of_libraries_only_is_shown_as_it_is() {
         let expected = vec!["libmpi_mpifh.so.40+0x1".to_owned()];
         assert_eq!(names(vec![address(1, 1)]), (expected[0].clone(), expected));
         let outside = vec![Address { object: None, address: 7 }];

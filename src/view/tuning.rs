@@ -14,7 +14,7 @@ use crate::comparison::statistics::median;
 const COMMAND: usize = 90;
 
 /// `directory`: the directory of the tune. `files`: the files with settings that it wrote there.
-pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> View<'a> {
+pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> View<'a> {
     let mut subtitle = vec![
         Value::Fact("command", Box::new(cut(&tuning.command.join(" "), COMMAND).into())),
         Value::Fact("library", Box::new(short_library(&tuning.library).into())),
@@ -35,13 +35,13 @@ pub(crate) fn tuning<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) 
 }
 
 /// The same as a page.
-pub(crate) fn tuning_page<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> Page<'a> {
+pub(crate) fn tuning_page<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> Page<'a> {
     let view = self::tuning(tuning, directory, files);
     let tables = view.sections.into_iter().map(|section| Table { section, is_open: true });
     let settings = Block {
         id: "settings",
         title: "Settings",
-        behind: "",
+        details: "",
         says: view.subtitle,
         cards: Vec::new(),
         charts: Vec::new(),
@@ -146,18 +146,18 @@ fn verdict(trial: &Trial) -> Value<'_> {
     }
 }
 
-fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[String]) -> Vec<Value<'a>> {
+fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> Vec<Value<'a>> {
     let mut notes: Vec<Value> = Vec::new();
     if let Some(winner) = tuning.winner.and_then(|winner| tuning.trials.get(winner)) {
         if let Some(gain) = winner.gain {
-            let confidence = share(gain.confidence);
-            let runs = line![gain.runs, " and ", gain.default_runs, " runs"];
             notes.push(line![
                 "the gain is from ",
-                runs,
-                " that were not used to choose the setting; the interval is ",
-                confidence,
-                " sure"
+                gain.runs,
+                " runs with the setting and ",
+                gain.default_runs,
+                " without, made after the choice (",
+                share(gain.confidence),
+                " confidence)"
             ]);
         }
         if winner.witness.as_ref().is_some_and(|witness| witness.moved == Some(false)) {

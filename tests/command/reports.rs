@@ -283,7 +283,54 @@ fn what_is_not_in_a_run_is_said_with_the_way_to_get_it() {
 }
 
 #[test]
-fn a_directory_behind_phase_is_the_run_directory() {
+fn a_directory_of_runs_is_refused_with_their_names() {
+    let directory = TempDir::new().unwrap();
+    for name in ["run-1", "run-2"] {
+        let run = directory.path().join(name);
+        fs::create_dir(&run).unwrap();
+        fs::copy(root().join(OLD).join("rank-000000.json"), run.join("rank-000000.json")).unwrap();
+    }
+    let outcome = report(directory.path(), &[]);
+    assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""));
+    assert_eq!(outcome.stderr.lines().count(), 1, "{}", outcome.stderr);
+    for part in ["holds 2 runs", "/run-1;", "gyan diff"] {
+        assert!(outcome.stderr.contains(part), "{part}: {}", outcome.stderr);
+    }
+}
+
+/// The example of a tune, in the directory of one.
+pub(crate) fn tune() -> TempDir {
+    let directory = TempDir::new().unwrap();
+    let example = root().join("results-schema/examples/tune.json");
+    fs::copy(example, directory.path().join("tune.json")).unwrap();
+    fs::write(directory.path().join("settings.conf"), "btl_tcp_eager_limit = 131072\n").unwrap();
+    directory
+}
+
+#[test]
+fn what_a_tune_found_is_reported_from_its_directory() {
+    let tune = tune();
+    let name = tune.path().to_str().unwrap();
+    for (golden, options) in [("tune.txt", &[][..]), ("tune.md", &["--format", "markdown"])] {
+        let outcome = report(tune.path(), options);
+        assert_eq!((outcome.code, outcome.stderr.as_str()), (0, ""), "{golden}");
+        is_golden(golden, &outcome.stdout.replace(name, "gyan-tune-app"));
+    }
+    let of = |text: &str| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let json = report(tune.path(), &["--format", "json"]).stdout;
+    assert_eq!(of(&json), of(&fs::read_to_string(tune.path().join("tune.json")).unwrap()));
+    for options in [&["--format", "csv"][..], &["--findings"], &["--vars", "*"]] {
+        let outcome = report(tune.path(), options);
+        assert_eq!((outcome.code, outcome.stdout.as_str()), (2, ""), "{options:?}");
+        assert!(outcome.stderr.contains("/runs\n"), "{}", outcome.stderr);
+    }
+    fs::write(tune.path().join("tune.json"), "{").unwrap();
+    let outcome = report(tune.path(), &[]);
+    assert_eq!((outcome.code, outcome.stderr.lines().count()), (2, 1), "{}", outcome.stderr);
+}
+
+#[test]
+fn a_directory_after_phase_is_the_run_directory() {
     let outcome = run(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
     assert!(outcome.stdout.contains("Phases of the program"), "{}", outcome.stdout);

@@ -74,11 +74,11 @@ pub(crate) fn bag_of(text: &str) -> Vec<char> {
 impl Mpi {
     /// `mpirun -n <ranks>`, with any number of ranks on this machine.
     pub(crate) fn mpirun(self, ranks: usize) -> Vec<String> {
-        self.mpirun_behind(&[], ranks)
+        self.mpirun_after(&[], ranks)
     }
 
     /// `<front> mpirun -n <ranks>`, in the environment of this MPI.
-    pub(crate) fn mpirun_behind(self, front: &[String], ranks: usize) -> Vec<String> {
+    pub(crate) fn mpirun_after(self, front: &[String], ranks: usize) -> Vec<String> {
         self.launched(front, "mpirun", ranks)
     }
 

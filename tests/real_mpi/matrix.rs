@@ -22,14 +22,14 @@ pub(crate) enum Column {
     Mpiexec,
     Srun,
     NoLauncher,
-    InFront,
-    Behind,
+    Before,
+    After,
     Mpmd,
     Spawn,
 }
 
 use Column::{
-    Behind, C, Cxx, InFront, Mpi4py, Mpiexec, MpifH, Mpirun, Mpmd, NoLauncher, Rust, Spawn, Srun,
+    After, Before, C, Cxx, Mpi4py, Mpiexec, MpifH, Mpirun, Mpmd, NoLauncher, Rust, Spawn, Srun,
     UseMpi, UseMpiF08,
 };
 
@@ -48,8 +48,8 @@ pub(crate) const LAUNCHERS: [(Column, &str); 8] = [
     (Mpiexec, "mpiexec"),
     (Srun, "srun"),
     (NoLauncher, "none"),
-    (InFront, "gyan run -- mpirun"),
-    (Behind, "mpirun gyan run"),
+    (Before, "gyan run -- mpirun"),
+    (After, "mpirun gyan run"),
     (Mpmd, "MPMD"),
     (Spawn, "spawn"),
 ];

@@ -12,13 +12,12 @@ use std::path::{Path, PathBuf};
 use gyan_results::{Check, DOCTOR_SCHEMA, Diagnosis, Exports, PvarInfo, Tool, Variables, Verdict};
 
 use crate::cli::DoctorOptions;
-use crate::commands::varlist::print;
 use crate::error::{Error, reason};
 use crate::format::ListFormat;
 use crate::launch::executable::{self, Executable, Kind};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::{listing, mpi, preload};
-use crate::{DONE, INCOMPLETE, symbols, view};
+use crate::{DONE, INCOMPLETE, print, symbols, view};
 
 /// The value of `GYAN` that turns gyan off.
 const OFF: [&str; 4] = ["off", "0", "no", "false"];
@@ -46,7 +45,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     }
     let diagnosis = diagnosis(options, checks, listing);
     let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
-    print(format, &view::doctor(&diagnosis), &diagnosis)?;
+    print::listing(format, &view::doctor(&diagnosis), &diagnosis)?;
     Ok(code)
 }
 

@@ -6,22 +6,23 @@ mod series;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use gyan_results::{Efficiencies, Finding, QueueRow, Summary, write_json, write_summary};
+use gyan_results::{Efficiencies, Finding, QueueRow, Summary, Tuning, write_summary};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
 use crate::cli::{PartOptions, ReportOptions};
+use crate::commands::tune;
 use crate::error::Error;
 use crate::findings::{self, Answers};
-use crate::format::ReportFormat as Format;
+use crate::format::{ListFormat, ReportFormat as Format};
 use crate::input::source::Source;
 use crate::input::{packed, page as from_page};
 use crate::launch::keepers;
 use crate::symbols::sites::{self, CallSites};
 use crate::symbols::stacks::{self, Watched};
-use crate::view::data::{self, Data, Machines, Queues};
-use crate::view::{self, Known, Part, View};
-use crate::{DONE, INCOMPLETE, output, render};
+use crate::view::data::{self, Machines, Queues};
+use crate::view::{self, Known, Part};
+use crate::{DONE, INCOMPLETE, output, print, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -29,6 +30,11 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     page::check(options, is_page)?;
     let asked = options.part.clone().unwrap_or_default();
     let (directories, phase) = directories_and_phase(options)?;
+    if let [directory] = &directories[..]
+        && let Some(tuning) = tune::found(directory)?
+    {
+        return of_tune(directory, &tuning, options, format);
+    }
     for directory in &directories {
         keepers::write_now(directory);
     }
@@ -44,9 +50,9 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         page::write(&source, &summary, options)?;
     } else if asked.environment {
         let (view, data) = (view::environment(&summary), data::environment(&summary.cvars));
-        print(format, &view, data, |out| write_json(out, &summary.cvars))?;
+        print::report(format, &view, data, &summary.cvars)?;
     } else if let Some(name) = &asked.series {
-        series::print(&source, &summary, name, format, all)?;
+        series::show(&source, &summary, name, format, all)?;
     } else if let Some(name) = &asked.histogram {
         let histograms = view::histograms(&summary, &WildMatch::new(name));
         if histograms.is_empty() {
@@ -57,7 +63,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             ));
         }
         let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
-        print(format, &view, data, |out| write_json(out, &histograms))?;
+        print::report(format, &view, data, &histograms)?;
     } else if asked.sizes {
         let sizes = view::sizes(&summary);
         if sizes.is_empty() {
@@ -68,7 +74,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             ));
         }
         let (view, data) = (view::histogram(&summary, &sizes), data::histograms(&sizes));
-        print(format, &view, data, |out| write_json(out, &sizes))?;
+        print::report(format, &view, data, &sizes)?;
     } else if asked.peers {
         if summary.peers.is_empty() {
             return Err(Error::new(
@@ -78,12 +84,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             ));
         }
         let (view, data) = (view::peers(&summary, all), data::peers(&summary));
-        print(format, &view, data, |out| write_json(out, &summary.peers))?;
+        print::report(format, &view, data, &summary.peers)?;
     } else if let Some(name) = phase {
         keep_phases(directory, &mut summary, name)?;
         let view = view::phases(&summary, !name.is_empty(), all);
         let data = data::phases(&summary.phases);
-        print(format, &view, data, |out| write_json(out, &summary.phases))?;
+        print::report(format, &view, data, &summary.phases)?;
     } else if asked.sites {
         let Some(found) = sites::call_sites(&summary) else {
             return Err(Error::new(
@@ -93,7 +99,7 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             ));
         };
         let view = view::sites(&summary, &found, all);
-        print(format, &view, data::sites(&found), |out| write_json(out, &found))?;
+        print::report(format, &view, data::sites(&found), &found)?;
     } else if asked.queues {
         queues(directory, &summary, format, all)?;
     } else if asked.machine {
@@ -108,11 +114,40 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
             ));
         }
         let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
-        print(format, &view, data, |out| write_json(out, &summary.waiting))?;
+        print::report(format, &view, data, &summary.waiting)?;
     } else {
         whole(directory, summary, options, &asked, format)?;
     }
     Ok(if complete { DONE } else { INCOMPLETE })
+}
+
+/// What a tune found, shown again.
+fn of_tune(
+    directory: &Path,
+    tuning: &Tuning,
+    options: &ReportOptions,
+    format: Format,
+) -> Result<u8, Error> {
+    let refused = options.part.is_some() || options.vars.is_some();
+    let (shown, files) = (directory.display().to_string(), tune::files_in(directory));
+    let view = || view::tuning(tuning, &shown, &files);
+    match format {
+        Format::Html => {
+            let page = view::tuning_page(tuning, &shown, &files);
+            output::write_page(&options.page, |out| render::html(out, &page, ""))?;
+        }
+        Format::Table if !refused => print::listing(ListFormat::Table, &view(), tuning)?,
+        Format::Markdown if !refused => print::listing(ListFormat::Markdown, &view(), tuning)?,
+        Format::Json if !refused => print::listing(ListFormat::Json, &view(), tuning)?,
+        _ => {
+            return Err(Error::new(
+                &shown,
+                "is the directory of a tune, which has neither parts nor rows",
+                format!("name one of its runs, in {}", tune::runs(directory).display()),
+            ));
+        }
+    }
+    Ok(tune::code(tuning))
 }
 
 /// The run as a whole, or a part of its report.
@@ -129,7 +164,7 @@ fn whole(
         let view = view::findings(&summary, efficiencies.as_ref(), findings, &concluded.directory);
         let data = data::findings(findings);
         let whole = Findings { efficiencies, findings };
-        print(format, &view, data, |out| write_json(out, &whole))?;
+        print::report(format, &view, data, &whole)?;
     } else if matches!(format, Format::Json) {
         let Answers { efficiencies, findings, .. } = concluded.answers;
         (summary.efficiencies, summary.findings) = (efficiencies, findings);
@@ -143,7 +178,7 @@ fn whole(
             _ => Part::First,
         };
         let view = view::report(&summary, concluded.known(), part, options.all);
-        print(format, &view, data::summary(&summary, &concluded.watched), |_| Ok(()))?;
+        print::report(format, &view, data::summary(&summary, &concluded.watched), &summary)?;
     }
     Ok(())
 }
@@ -204,23 +239,6 @@ pub(crate) fn first_screen(
     render::table(out, &view::report(summary, concluded.known(), Part::First, false))
 }
 
-/// Prints `view` for people; for programs, the rows of `data` or what `json` writes.
-fn print(
-    format: Format,
-    view: &View,
-    data: Data,
-    json: impl FnOnce(&mut dyn Write) -> io::Result<()>,
-) -> Result<(), Error> {
-    output::print(|out| match format {
-        Format::Table => render::table(out, view),
-        Format::Markdown => render::markdown(out, view),
-        Format::Csv => render::all_rows(data, |columns| render::Csv::new(out, columns)),
-        Format::Json => json(out),
-        // A page always has the whole report, so it is written before parts are considered.
-        Format::Html => Ok(()),
-    })
-}
-
 /// The run directories, and the name of the requested phase, which is empty for all phases: in `--phase DIR`
 /// the directory stands where a name could.
 fn directories_and_phase(options: &ReportOptions) -> Result<(Vec<PathBuf>, Option<&str>), Error> {
@@ -258,7 +276,7 @@ fn queues(directory: &Path, summary: &Summary, format: Format, all: bool) -> Res
         watches: &watched,
     };
     let view = view::queues(summary, &metrics, (&watched, &remarks), all);
-    print(format, &view, data::queues(&queues), |out| write_json(out, &queues))
+    print::report(format, &view, data::queues(&queues), &queues)
 }
 
 /// What the ranks ran on.
@@ -271,7 +289,7 @@ fn machine(directory: &Path, summary: &Summary, format: Format, all: bool) -> Re
         ));
     };
     let view = view::machine(summary, all);
-    print(format, &view, data::machine(&machines), |out| write_json(out, &machines))
+    print::report(format, &view, data::machine(&machines), &machines)
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.

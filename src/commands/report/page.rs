@@ -10,7 +10,7 @@ use crate::cli::ReportOptions;
 use crate::error::Error;
 use crate::input::page::element;
 use crate::input::source::Source;
-use crate::output::{self, may_be_page, print};
+use crate::output::{self, may_be_page, write_page};
 use crate::render;
 use crate::view::{self, More, OfRanks, page_of_run};
 
@@ -24,7 +24,7 @@ pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error>
             "leave out the option that names one",
         ));
     }
-    may_be_page("gyan report", options.page.output.as_deref(), is_page, options.page.force)
+    may_be_page("gyan report", &options.page, is_page)
 }
 
 /// To a file, or to standard output.
@@ -33,12 +33,7 @@ pub(super) fn write(
     summary: &Summary,
     options: &ReportOptions,
 ) -> Result<(), Error> {
-    let Some(file) = &options.page.output else {
-        return print(|out| made(out, source, summary));
-    };
-    to_file(source, summary, file, options.page.force)?;
-    anstream::println!("{}", file.display());
-    Ok(())
+    write_page(&options.page, |out| made(out, source, summary))
 }
 
 /// The page as a file.

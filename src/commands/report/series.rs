@@ -10,14 +10,14 @@ use super::Format;
 use crate::error::Error;
 use crate::input::source::Source;
 use crate::view::data;
-use crate::{render, view};
+use crate::{output, print, render, view};
 
 /// Number of parts of a line when there is no terminal width to fill.
 const WIDTH: usize = 60;
 /// Characters next to the bars in a terminal.
 const BESIDE: usize = 40;
 
-pub(super) fn print(
+pub(super) fn show(
     source: &Source,
     summary: &Summary,
     glob: &str,
@@ -64,10 +64,13 @@ pub(super) fn print(
         return Err(Error::new(format!("--series {glob}"), "no sampled variable matches", remedy));
     }
     let view = view::series(summary, courses, width, all);
-    let data = || data::series(source.one_by_one(&summary.job.id), &pattern);
-    super::print(format, &view, data(), |out| {
-        render::all_rows(data(), |columns| Ok(render::Json::array(out, columns)))
-    })
+    let data = data::series(source.one_by_one(&summary.job.id), &pattern);
+    if matches!(format, Format::Json) {
+        return output::print(|out| {
+            render::all_rows(data, |columns| Ok(render::Json::array(out, columns)))
+        });
+    }
+    print::report(format, &view, data, &())
 }
 
 fn width() -> usize {

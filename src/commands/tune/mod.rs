@@ -18,12 +18,11 @@ use std::time::{Duration, Instant};
 
 use gyan_results::{
     Assignment, RankProfile, Summary, TUNE_SCHEMA, Took, TrialVerdict, TuneEnd, Tuning, Variables,
-    write_json,
+    read_tuning, write_json,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::TuneOptions;
-use crate::commands::varlist::print;
 use crate::comparison::statistics::median;
 use crate::error::{Error, reason};
 use crate::findings;
@@ -33,7 +32,7 @@ use crate::launch::listing::{self, Surroundings, When, Whose};
 use crate::say;
 use crate::tuning::{self, Candidate, Outcome, Race, Reading, Stage, Step, Told};
 use crate::view;
-use crate::{DONE, INCOMPLETE, output, render};
+use crate::{DONE, INCOMPLETE, output, print, render};
 use asked::Metric;
 use one_run::Ended;
 use progress::Progress;
@@ -41,6 +40,10 @@ use state::{Asked, Record, State};
 
 /// Where the runs are in the directory of a tune: a directory for each setting, so that `gyan diff` compares two.
 const RUNS: &str = "runs";
+/// What it found.
+const RESULT_FILE: &str = "tune.json";
+/// Its settings that are worth keeping: as parameters of Open MPI, and for a shell.
+const SETTINGS: [&str; 2] = ["settings.conf", "settings.env"];
 /// The page of it.
 pub(crate) const PAGE_FILE: &str = "tune.html";
 /// A run may take this many times as long as the longest run with default settings,
@@ -89,15 +92,40 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
         is_stopped,
         notes: Vec::new(),
     };
-    let (tuning, names) = tune.run_to_its_end()?;
-    let view = view::tuning(&tuning, &shown(&directory), &names);
+    let tuning = tune.run_to_its_end()?;
+    let (shown, files) = (shown(&directory), files_in(&directory));
+    let view = view::tuning(&tuning, &shown, &files);
     write(&directory.join("tune.md"), |out| render::markdown(out, &view))?;
     write(&directory.join(PAGE_FILE), |out| {
-        render::html(out, &view::tuning_page(&tuning, &shown(&directory), &names), "")
+        render::html(out, &view::tuning_page(&tuning, &shown, &files), "")
     })?;
-    print(format, &view, &tuning)?;
+    print::listing(format, &view, &tuning)?;
+    Ok(code(&tuning))
+}
+
+pub(crate) fn code(tuning: &Tuning) -> u8 {
     let is_whole = matches!(tuning.end, TuneEnd::Decided | TuneEnd::NothingToTry);
-    Ok(if is_whole { DONE } else { INCOMPLETE })
+    if is_whole { DONE } else { INCOMPLETE }
+}
+
+/// What the tune in a directory found; none if there was no tune.
+pub(crate) fn found(directory: &Path) -> Result<Option<Tuning>, Error> {
+    let file = directory.join(RESULT_FILE);
+    if !file.is_file() {
+        return Ok(None);
+    }
+    let damaged = |error| Error::new(file.display(), error, "run the same gyan tune again");
+    read_tuning(&file).map(Some).map_err(damaged)
+}
+
+/// Where the runs of a tune are.
+pub(crate) fn runs(directory: &Path) -> PathBuf {
+    directory.join(RUNS)
+}
+
+/// The names of the files with settings in the directory of a tune.
+pub(crate) fn files_in(directory: &Path) -> Vec<&'static str> {
+    SETTINGS.into_iter().filter(|name| directory.join(name).is_file()).collect()
 }
 
 /// Relative to the current directory where possible.
@@ -136,8 +164,8 @@ struct Tune {
 }
 
 impl Tune {
-    /// Runs the race. Returns the result and the names of the files with settings.
-    fn run_to_its_end(mut self) -> Result<(Tuning, Vec<String>), Error> {
+    /// Runs the race.
+    fn run_to_its_end(mut self) -> Result<Tuning, Error> {
         for record in &self.state.records {
             let run = open(&self.directory.join(&record.directory)).ok();
             self.summaries.push(run.map(|(_, summary)| summary));
@@ -152,9 +180,9 @@ impl Tune {
             (TuneEnd::Interrupted, Outcome::Open)
         };
         let tuning = self.tuning(end, outcome);
-        write(&self.directory.join("tune.json"), |out| write_json(out, &tuning))?;
-        let names = self.write_settings(&tuning)?;
-        Ok((tuning, names))
+        write(&self.directory.join(RESULT_FILE), |out| write_json(out, &tuning))?;
+        self.write_settings(&tuning)?;
+        Ok(tuning)
     }
 
     /// The first run with default settings, whose findings nominate settings. Returns whether it finished.
@@ -497,22 +525,20 @@ impl Tune {
     }
 
     /// Writes the files with the settings that are worth keeping, and removes those of an earlier result.
-    fn write_settings(&self, tuning: &Tuning) -> Result<Vec<String>, Error> {
+    fn write_settings(&self, tuning: &Tuning) -> Result<(), Error> {
         let settings = tuning.winner.map(|winner| &tuning.trials[winner].settings);
         let files = settings.and_then(|of| files::files(tuning, of, self.listing.as_ref()));
         let (parameters, environment) =
             files.map_or((None, None), |files| (files.parameters, Some(files.environment)));
-        let mut names = Vec::new();
-        for (name, text) in [("settings.conf", parameters), ("settings.env", environment)] {
+        for (name, text) in SETTINGS.into_iter().zip([parameters, environment]) {
             let file = self.directory.join(name);
             let Some(text) = text else {
                 let _ = fs::remove_file(file);
                 continue;
             };
             write(&file, |out| out.write_all(text.as_bytes()))?;
-            names.push(name.to_owned());
         }
-        Ok(names)
+        Ok(())
     }
 }
 

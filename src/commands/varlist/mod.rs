@@ -5,17 +5,16 @@ mod library;
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use gyan_results::{Variables, read_variables, write_json};
+use gyan_results::{Variables, read_variables};
 use regex::{Regex, RegexBuilder};
-use serde::Serialize;
 
 use crate::cli::{ListLibraryOptions, VarlistOptions};
 use crate::error::Error;
 use crate::format::ListFormat;
 use crate::launch::listing::{Surroundings, When, Whose, ask};
 use crate::launch::preload;
-use crate::view::{self, Choice, View};
-use crate::{DONE, output, render};
+use crate::view::{self, Choice};
+use crate::{DONE, output, print, render};
 
 /// The variables that show it.
 const PARAMETER_FILES: [&str; 2] = ["mca_base_param_files", "mca_param_files"];
@@ -46,16 +45,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     }
     let choice = choice(options);
     filter(&mut listing, options, &choice)?;
-    print(format, &view::variables(&listing, &whole, &choice), &listing)
-}
-
-/// Prints a listing of a library: `view` for people, or `data`.
-pub(crate) fn print(format: ListFormat, view: &View, data: &impl Serialize) -> Result<u8, Error> {
-    output::print(|out| match format {
-        ListFormat::Table => render::table(out, view),
-        ListFormat::Markdown => render::markdown(out, view),
-        ListFormat::Json => write_json(out, data),
-    })?;
+    print::listing(format, &view::variables(&listing, &whole, &choice), &listing)?;
     Ok(DONE)
 }
 

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn four_runs_of_each_are_enough_and_the_order_of_the_runs_alone_counts() {
+    fn four_runs_of_each_are_enough_and_only_the_order_of_the_runs_counts() {
         let baselines = [1.0, 1.1, 1.2, 1.3];
         let new = [1.31, 1.4, 9.0, 1.5];
         let p = probability(&baselines, &new).unwrap();

@@ -75,7 +75,7 @@ fn hash(text: &str) -> String {
 
 fn block(block: &Block) -> Markup {
     let open = block.tables.iter().filter(|of| of.is_open);
-    let behind: Vec<&Table> = block.tables.iter().filter(|of| !of.is_open).collect();
+    let details: Vec<&Table> = block.tables.iter().filter(|of| !of.is_open).collect();
     html! {
         section id=(block.id) aria-labelledby={ (block.id) "-title" } {
             h2 id={ (block.id) "-title" } { (block.title) }
@@ -93,10 +93,10 @@ fn block(block: &Block) -> Markup {
                 }
             }
             @for of in open { (section(&of.section, block.title)) }
-            @if !behind.is_empty() {
+            @if !details.is_empty() {
                 details {
-                    summary { (block.behind) }
-                    @for of in behind { (section(&of.section, block.title)) }
+                    summary { (block.details) }
+                    @for of in details { (section(&of.section, block.title)) }
                 }
             }
         }

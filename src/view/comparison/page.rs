@@ -29,7 +29,7 @@ pub(crate) fn page_of_comparison(of: &Difference) -> Page<'_> {
         if let Some(section) = section {
             let mut block = Block::new(id, title).with(true, [section]);
             if id == "numbers" {
-                block.behind = "All that differ";
+                block.details = "All that differ";
                 block.extend(false, others(of, true));
             }
             blocks.push(block);

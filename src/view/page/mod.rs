@@ -24,7 +24,7 @@ pub(crate) struct Block<'a> {
     pub(crate) id: &'static str,
     pub(crate) title: &'static str,
     /// The heading of the tables that are folded.
-    pub(crate) behind: &'static str,
+    pub(crate) details: &'static str,
     pub(crate) says: Vec<Value<'a>>,
     pub(crate) cards: Vec<Card<'a>>,
     pub(crate) charts: Vec<Chart<'a>>,
@@ -47,7 +47,7 @@ pub(crate) struct Table<'a> {
 impl<'a> Block<'a> {
     pub(crate) fn new(id: &'static str, title: &'static str) -> Block<'a> {
         let (says, cards, charts, tables) = Default::default();
-        Block { id, title, behind: "The numbers", says, cards, charts, tables }
+        Block { id, title, details: "The numbers", says, cards, charts, tables }
     }
 
     /// Adds a table, cut to what a page may hold.

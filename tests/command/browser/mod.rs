@@ -16,6 +16,7 @@ use tempfile::TempDir;
 use crate::common::{gyan, root, run};
 use crate::differences::made_up_runs;
 use crate::pages::spoiled;
+use crate::reports::tune;
 use devtools::Browser;
 
 const WIDTHS: [u32; 2] = [1280, 400];
@@ -75,7 +76,7 @@ fn page(place: &Path, name: &str, of: &Path) -> PathBuf {
 }
 
 /// The pages to check, with the titles of their findings: small and large runs, queues, names that are scripts,
-/// and what changed between runs.
+/// what changed between runs, and what a tune found.
 fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let fixture = |name: &str| root().join("tests/fixtures").join(name);
     let one = place.join("one");
@@ -92,6 +93,7 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let mut profile = read(&hostile);
     profile["sites"] = read(&sites)["sites"].take();
     fs::write(hostile.path().join("rank-000000.json"), profile.to_string()).unwrap();
+    let tune = tune();
     let of_runs = [
         page(place, "one-rank", &one),
         page(place, "quickstart", &fixture("gyan.rank-1-quickstart")),
@@ -110,6 +112,7 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     diff.args(["diff", "--format", "html", "runs-a", "runs-b", "-o"]).arg(&difference);
     assert_eq!(run(diff.current_dir(runs.path())).code, 0);
     pages.push((difference, Vec::new()));
+    pages.push((page(place, "tune", tune.path()), Vec::new()));
     pages
 }
 

@@ -279,7 +279,7 @@ fn receives_in_python_are_counted_once() {
 }
 
 #[test]
-fn a_tool_behind_gyan_counts_the_same_receives_of_python() {
+fn a_tool_after_gyan_counts_the_same_receives_of_python() {
     let program = word(&crate::common::root().join("tests/programs/receives.py"));
     for mpi in with_python() {
         let tool = word(&mpi.preloadable("tool", &[]));

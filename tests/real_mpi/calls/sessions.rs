@@ -48,7 +48,7 @@ fn a_session_ends_well_on_a_host_with_two_networks() {
     }
     for mpi in bed("openmpi5") {
         let here = TempDir::new().unwrap();
-        let mut words = mpi.mpirun_behind(&front, 2);
+        let mut words = mpi.mpirun_after(&front, 2);
         words.extend([mpi.program("sessions").display().to_string(), "once".into()]);
         let mut sessions = command(&words);
         sessions.env("GYAN_OUTPUT", here.path()).env("LD_PRELOAD", libgyan());

@@ -14,9 +14,9 @@ use crate::matrix::{self, Column};
 
 const RANKS: usize = 4;
 /// Between the program's reading of the clock and gyan's there are a few hundred instructions, on each rank.
-/// Now and then the machine does something else there.
+/// A busy machine does something else there in some of the calls, but an error of gyan would be in all of them.
 const BETWEEN_NS: f64 = 20_000.0;
-const UNDISTURBED: f64 = 0.95;
+const UNDISTURBED: f64 = 0.5;
 /// The precision of recorded durations.
 const ROUNDING: f64 = 0.01;
 /// Other work of gyan at a call is not part of the time that gyan records, but of the program's.
@@ -239,7 +239,8 @@ fn of_many_calls_every_rank_keeps_the_same_ones() {
 #[test]
 fn a_rank_that_is_killed_leaves_what_the_others_waited_for() {
     for mpi in MPIS {
-        let settings = [("GYAN_BUDGET", "none")];
+        // With so large a budget each call that is timed leaves what is known by then.
+        let settings = [("GYAN_BUDGET", "100%")];
         let run = Profiled::run(mpi, RANKS, &["delays", "30", "0.02", "kill"], &settings);
         assert_ne!(run.outcome.code, 0, "{mpi:?}");
         let profiles = lives(&run.directory, RANKS);

@@ -53,7 +53,13 @@ impl Cluster {
     /// A command on the first host, under an MPI of the test bed whose launchers know all hosts. It runs in a
     /// directory that they share.
     pub(crate) fn under<S: AsRef<str>>(&self, mpi: &str, words: &[S]) -> Command {
-        self.with(&["run", mpi, "--"], words)
+        let mut command = self.with(&["run", mpi, "--"], words);
+        // MPICH exchanges addresses of UCX that Slurm's PMI-2 cuts short, as their sizes happen to be, and those of
+        // libfabric well: docs/mpi-libraries.md.
+        if words.iter().any(|word| ["srun", "sbatch"].contains(&word.as_ref())) {
+            command.env("MPIR_CVAR_CH4_NETMOD", "ofi");
+        }
+        command
     }
 
     /// A command on a host: 1 is the first.

@@ -25,12 +25,12 @@ const TWO: [&str; 2] = ["node1", "node2"];
 /// How gyan gets into the ranks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Way {
-    InFront,
+    Before,
     After,
     Preloaded,
 }
 
-const WAYS: [Way; 3] = [Way::InFront, Way::After, Way::Preloaded];
+const WAYS: [Way; 3] = [Way::Before, Way::After, Way::Preloaded];
 
 /// An MPI of the test bed, with the compiler wrapper for its own binary interface.
 fn mpi(name: &str) -> Mpi {
@@ -46,7 +46,7 @@ fn launched(way: Way, launcher: &str, program: &Path) -> Vec<String> {
     let (gyan, library) = (gyan(), libgyan());
     let (gyan, program) = (gyan.get_program().to_str().unwrap(), program.to_str().unwrap());
     words(&match way {
-        Way::InFront => format!("{gyan} run -- {launcher} {program}"),
+        Way::Before => format!("{gyan} run -- {launcher} {program}"),
         Way::After => format!("{launcher} {gyan} run {program}"),
         // Not every launcher passes its own LD_PRELOAD on to other hosts.
         Way::Preloaded => {
@@ -102,7 +102,7 @@ fn a_job_on_two_hosts_has_one_run_directory_and_each_run_its_own() {
     let Some(cluster) = Cluster::of(&TWO) else { return };
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         let command = |way| launched(way, "mpirun -n 4", &mpi.program("receives"));
-        for way in [Way::InFront, Way::After] {
+        for way in [Way::Before, Way::After] {
             let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
             ran(&cluster, &here, mpi, &command(way), &TWO);
         }
@@ -147,7 +147,7 @@ fn a_step_and_an_mpirun_of_slurm_on_two_hosts_have_one_run_directory_each() {
     for mpi in ["openmpi4", "mpich5"].map(mpi) {
         let program = mpi.program("receives");
         let srun = format!("srun -Q --mpi={} -N 2 --ntasks-per-node=2", plugin(mpi));
-        for way in [Way::InFront, Way::Preloaded] {
+        for way in [Way::Before, Way::Preloaded] {
             let here = fresh(&cluster, &format!("{}-srun-{way:?}", mpi.name));
             ran(&cluster, &here, mpi, &launched(way, &srun, &program), &TWO);
         }
@@ -227,7 +227,7 @@ fn hosts_may_have_long_names_and_share_the_first_part() {
     for names in [["node.rack1.example", "node.rack2.example"], [&long, "short"]] {
         let Some(cluster) = Cluster::of(&names) else { return };
         for mpi in ["openmpi4", "mpich-pvars", "mpich5"].map(mpi) {
-            for way in [Way::InFront, Way::Preloaded] {
+            for way in [Way::Before, Way::Preloaded] {
                 let here = fresh(&cluster, &format!("{}-{way:?}", mpi.name));
                 let command = launched(way, "mpirun -n 4", &mpi.program("receives"));
                 ran(&cluster, &here, mpi, &command, &names);

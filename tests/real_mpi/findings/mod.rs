@@ -166,7 +166,7 @@ impl Start {
         let sets = self.set.iter().map(|set| (*set).to_owned()).chain(more.iter().cloned());
         words.extend(sets.flat_map(|set| ["--set".to_owned(), set]));
         words.push("--".into());
-        let mut words = self.mpi.mpirun_behind(&words, ranks);
+        let mut words = self.mpi.mpirun_after(&words, ranks);
         // Its component for fabrics is part of the problem.
         if rule == "slow-start" {
             words.retain(|word| word != "OMPI_MCA_btl=^ofi");

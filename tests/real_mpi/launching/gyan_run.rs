@@ -19,7 +19,7 @@ fn gyan_run(mpi: Mpi, here: &TempDir, options: &[&str], ranks: usize, program: &
 }
 
 #[test]
-fn in_front_of_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
+fn before_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();
         let outcome = gyan_run(mpi, &here, &[], 3, &["exit_code"]);
@@ -104,7 +104,7 @@ fn the_exit_code_is_the_programs() {
 }
 
 #[test]
-fn behind_the_launcher_it_becomes_the_rank() {
+fn after_the_launcher_it_becomes_the_rank() {
     for mpi in MPIS {
         let here = TempDir::new().unwrap();
         let mut words: Vec<OsString> = mpi.mpirun(2).into_iter().map(Into::into).collect();
@@ -128,7 +128,9 @@ fn options_reach_the_ranks() {
         assert_eq!(outcome.code, 0);
         for profile in profiles(&here.path().join("out"), 2) {
             assert!(profile.pvars.is_empty());
-            assert!(profile.warnings[0].contains("nothing_of_this_name"), "{mpi:?}");
+            // A busy machine can add others.
+            let is_named = |warning: &String| warning.contains("nothing_of_this_name");
+            assert!(profile.warnings.iter().any(is_named), "{mpi:?} {:?}", profile.warnings);
         }
         assert!(!outcome.stderr.contains("Coverage"), "{}", outcome.stderr);
     }

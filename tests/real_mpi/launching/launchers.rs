@@ -91,14 +91,14 @@ fn preloaded_by_each_launcher_and_without_one_the_counts_are_exact() {
 }
 
 #[test]
-fn gyan_run_in_front_of_each_launcher_and_behind_it() {
+fn gyan_run_works_before_and_after_each_launcher() {
     for mpi in BED {
         let program = mpi.program("receives").display().to_string();
-        let in_front = [&gyan_run()[..], &["--".into()]].concat();
-        let in_front = [mpi.mpirun_behind(&in_front, 2), vec![program.clone()]].concat();
-        let behind = [mpi.mpirun(2), gyan_run().into(), vec![program]].concat();
+        let before = [&gyan_run()[..], &["--".into()]].concat();
+        let before = [mpi.mpirun_after(&before, 2), vec![program.clone()]].concat();
+        let after = [mpi.mpirun(2), gyan_run().into(), vec![program]].concat();
         for (column, words, reports) in
-            [(Column::InFront, in_front, true), (Column::Behind, behind, false)]
+            [(Column::Before, before, true), (Column::After, after, false)]
         {
             let here = TempDir::new().unwrap();
             let outcome = succeed(command(&words).current_dir(&here));
@@ -118,9 +118,9 @@ fn gyan_run_in_front_of_each_launcher_and_behind_it() {
 fn each_launcher_passes_the_exit_code_on() {
     for mpi in BED {
         let program = mpi.program("exit_code").display().to_string();
-        let in_front = [&gyan_run()[..], &["--".into()]].concat();
+        let before = [&gyan_run()[..], &["--".into()]].concat();
         for mut words in
-            [mpi.mpirun_behind(&in_front, 1), [mpi.mpiexec(1), gyan_run().into()].concat()]
+            [mpi.mpirun_after(&before, 1), [mpi.mpiexec(1), gyan_run().into()].concat()]
         {
             let here = TempDir::new().unwrap();
             words.extend([program.clone(), "9".into()]);
@@ -157,7 +157,7 @@ fn two_programs_of_one_job_have_one_run_directory() {
 }
 
 #[test]
-fn gyan_in_one_of_two_programs_has_profiles_of_its_ranks_alone() {
+fn gyan_in_one_of_two_programs_has_profiles_of_its_ranks_only() {
     for mpi in ["openmpi4", "mpich4", "openmpi5", "mpich5", "intelmpi"].map(mpi) {
         for first in [true, false] {
             let here = TempDir::new().unwrap();
@@ -383,15 +383,15 @@ fn under_srun_counts_are_exact_and_the_directory_has_slurms_id() {
 }
 
 #[test]
-fn gyan_run_in_front_of_srun_and_behind_it() {
+fn gyan_run_works_before_and_after_srun() {
     let slurm = Slurm::start();
     let [gyan, run_word] = gyan_run();
     for (mpi, plugin) in SRUN.map(|(name, plugin)| (mpi(name), plugin)) {
         let receives = mpi.program("receives").display().to_string();
         let exit_code = mpi.program("exit_code").display().to_string();
-        let in_front = [&gyan, &run_word, "--", "srun", plugin, "-n", "2"];
-        let behind = ["srun", plugin, "-n", "2", &gyan, &run_word];
-        for (front, reports) in [(&in_front[..], 1), (&behind[..], 0)] {
+        let before = [&gyan, &run_word, "--", "srun", plugin, "-n", "2"];
+        let after = ["srun", plugin, "-n", "2", &gyan, &run_word];
+        for (front, reports) in [(&before[..], 1), (&after[..], 0)] {
             let here = TempDir::new().unwrap();
             let words = [front, &[&receives]].concat();
             let outcome = succeed(slurm.command(&words).current_dir(&here));

@@ -163,7 +163,7 @@ fn a_program_for_another_processor() {
 }
 
 #[test]
-fn what_srun_does_not_export_is_told_and_gyan_behind_it_works() {
+fn what_srun_does_not_export_is_reported_and_gyan_after_it_works() {
     let slurm = Slurm::start();
     for (mpi, plugin) in [(MPICH, "--mpi=pmi2"), (OPENMPI, "--mpi=pmix")] {
         let program = text(&mpi.program("exit_code"));

@@ -26,7 +26,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_run_directory_is_its_users_alone_unless_said_otherwise() {
+fn a_run_directory_belongs_to_its_user_unless_said_otherwise() {
     for mpi in MPIS {
         for (setting, umask, directory, file) in [
             ("", "022", 0o700, 0o600),

@@ -192,7 +192,7 @@ fn a_rank_that_hangs_is_killed_as_without_gyan() {
 
 /// C++ exceptions that an error handler throws through MPI and gyan.
 #[test]
-fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
+fn calls_that_are_thrown_out_of_and_those_after_them_are_counted() {
     for mpi in MPIS {
         let fault = inject(GROUP, "exceptions of C++ through MPI and gyan", AND_COUNTED);
         let file = mpi.cxx_program("thrown");
@@ -207,7 +207,7 @@ fn calls_that_are_thrown_out_of_and_those_behind_them_are_counted() {
 }
 
 #[test]
-fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
+fn calls_that_are_left_by_longjmp_and_those_after_them_are_counted() {
     for mpi in MPIS {
         for (level, calls) in [("0", 20), ("3", 40)] {
             // MPICH's lock stays held then, which it finds at the second error.
@@ -240,7 +240,7 @@ fn calls_that_are_left_by_longjmp_and_those_behind_them_are_counted() {
 
 /// When MPI makes many calls itself, gyan rarely checks whether one of them was left.
 #[test]
-fn calls_behind_a_longjmp_that_may_be_missing_are_said() {
+fn calls_after_a_longjmp_that_may_be_missing_are_reported() {
     for mpi in MPIS {
         let fault = inject(
             GROUP,

@@ -189,7 +189,7 @@ fn an_interrupted_tune_prints_what_is_known_leaves_nothing_behind_and_goes_on() 
     let here = TempDir::new().unwrap();
     let shell = format!(
         "{PROGRAM}; n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; \
-         if [ $n = 4 ]; then kill -INT $PPID; echo $$ > left; sleep 1000; fi; echo \"speed ${{BY:-1}}00.$n MB/s\""
+         if [ $n = 4 ]; then echo $$ > left; kill -INT $PPID; sleep 1000; fi; echo \"speed ${{BY:-1}}00.$n MB/s\""
     );
     let words = ["--env", "BY=2,3", "--metric", "speed ([0-9.]+)", "--higher"];
     let (outcome, tuning) = tune(&here, HEARS, &words, &shell);

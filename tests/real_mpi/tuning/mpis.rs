@@ -123,7 +123,7 @@ impl Case {
         front.extend(set.map(|(name, value)| format!("{name}={value}")));
         front.push(gyan().get_program().display().to_string());
         front.extend(words.iter().chain(&["--"]).map(|word| (*word).to_owned()));
-        let mut words = self.mpi.mpirun_behind(&front, self.ranks);
+        let mut words = self.mpi.mpirun_after(&front, self.ranks);
         if self.ranks > 2 && self.mpi.name.starts_with("openmpi") {
             words.extend(["--host".into(), format!("localhost:{}", self.ranks)]);
         }

@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_that_was_timed_in_fortran_alone_is_counted_once_when_c_calls_it_first() {
+    fn a_function_that_was_timed_only_in_fortran_is_counted_once_when_c_calls_it_first() {
         entered! { abs (number) }
         let lines = in_a_copy(|out| {
             begin(false);

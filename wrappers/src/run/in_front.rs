@@ -95,10 +95,10 @@ pub(super) fn tools() -> Vec<Tool> {
 /// The objects that come before gyan and define anything with the name of an MPI function.
 fn fronts() -> Vec<Front> {
     let mut fronts = Vec::new();
-    let mut is_behind = false;
+    let mut is_after = false;
     elf_objects::each(&mut |object| {
-        is_behind |= object.is_own();
-        if is_behind {
+        is_after |= object.is_own();
+        if is_after {
             return;
         }
         let names = definitions(object);

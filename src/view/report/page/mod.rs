@@ -98,7 +98,7 @@ fn what_ran(summary: &Summary) -> Block<'_> {
         fact("Written by", format!("{} {}", summary.tool.name, summary.tool.version).into()),
     ];
     let facts = Section { title: "".into(), columns: texts(["", ""]), rows, notes: Vec::new() };
-    block.behind = "What it was set to, and what it ran on";
+    block.details = "What it was set to, and what it ran on";
     let all = summary.hosts.len() <= HOSTS_AT_MOST;
     block.says.extend(super::placed(summary, all));
     block.says.extend(super::ended(summary));
@@ -122,7 +122,7 @@ fn of_findings<'a>(summary: &'a Summary, known: Known<'a>) -> Block<'a> {
     let shares = known.findings.iter().map(|finding| finding.at_stake_share);
     let cards = shares.zip(view.sections).map(|(share, section)| Card { share, section });
     block.cards = cards.collect();
-    block.behind = "Efficiencies";
+    block.details = "Efficiencies";
     let efficiencies = findings::findings(summary, known.efficiencies, &[], known.directory);
     block.of_view(false, efficiencies)
 }
@@ -179,7 +179,7 @@ fn functions(summary: &Summary) -> Made<'_> {
         add_durations(by_time, &by_name);
     }
     let mut block = Block::new("functions", "Functions of MPI");
-    block.behind = "The same by rank";
+    block.details = "The same by rank";
     let mut sections = sections.into_iter();
     block.extend(true, sections.next());
     Ok(block.with(false, sections))
@@ -428,7 +428,7 @@ fn variables(summary: &Summary) -> Made<'_> {
 fn of_coverage(summary: &Summary) -> Block<'_> {
     let Section { title, notes, .. } = coverage(&summary.coverage, true);
     let mut block = Block::new("coverage", "What was read, and what was not");
-    block.behind = "Why, and how to see more";
+    block.details = "Why, and how to see more";
     block.says.push(title);
     block.with(false, [Section::of_notes("", notes)])
 }

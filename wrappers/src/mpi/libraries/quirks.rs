@@ -314,7 +314,7 @@ mod tests {
     }
 
     #[test]
-    fn psm2_is_touched_in_forked_copies_alone() {
+    fn psm2_is_touched_only_in_forked_copies() {
         let known = known(Implementation::OpenMpi, (4, 1, 4), "mtl_psm2_rx_user_bytes");
         assert!(known.reason_to_skip(false).is_some());
         assert_eq!(known.reason_to_skip(true), None);
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_row_is_for_its_library_and_versions_alone() {
+    fn a_row_is_only_for_its_library_and_versions() {
         let name = "runtime_spc_OMPI_SPC_MAX_OOS_IN_QUEUE";
         let stop = |version| known(Implementation::OpenMpi, version, name).says(Remedy::StopToRead);
         assert!(stop((5, 0, 11)) && !stop((4, 1, 4)));

@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_communicator_that_went_stays() {
+    fn the_name_of_a_freed_communicator_stays() {
         let mut sites = Sites::new("queue");
         let noted = sites.hit(call(1), 1, || false).unwrap();
         sites.is_worst(noted, Worst { value: 1, comm: Some(7), ..Worst::default() });

@@ -225,7 +225,7 @@ extern "C" fn handle(signal: c_int, info: *mut libc::siginfo_t, context: *mut c_
         let record = unsafe { &mut *record };
         record.signal = signal;
         // SAFETY: the kernel gives a context, which it takes up again when the handler returns.
-        unsafe { go_on_behind_the_call(context.cast(), record.stack) };
+        unsafe { go_on_after_the_call(context.cast(), record.stack) };
         return;
     }
     // SAFETY: as the kernel gave them.
@@ -283,7 +283,7 @@ fn is_fault(info: &libc::siginfo_t) -> bool {
 /// # Safety
 /// `context` is the one that the kernel gave to the handler that runs, `stack` was noted by the trampoline
 /// and its frame is still there.
-unsafe fn go_on_behind_the_call(context: *mut libc::ucontext_t, stack: usize) {
+unsafe fn go_on_after_the_call(context: *mut libc::ucontext_t, stack: usize) {
     let behind = gyan_guarded_crashed as *const c_void as usize;
     // SAFETY: the caller's promise.
     let context = unsafe { &mut *context };

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_function_is_found_under_its_profiling_name_alone() {
+    fn a_function_is_found_only_under_its_profiling_name() {
         assert!(PROFILING_NAMES.is_sorted_by_key(|defined| defined.0));
         assert!(next(c"MPI_Recv").is_some());
         assert_eq!(next(c"MPI_Recv"), next(c"PMPI_Recv"));

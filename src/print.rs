@@ -1,0 +1,41 @@
+//! How is a result printed in the format that the user asked for? A view is for people; rows and JSON documents are for
+//! programs.
+
+use gyan_results::write_json;
+use serde::Serialize;
+
+use crate::error::Error;
+use crate::format::{ListFormat, ReportFormat};
+use crate::output::print;
+use crate::render;
+use crate::view::View;
+use crate::view::data::Data;
+
+/// In any format but a page, which has a function of its own: `output::write_page`.
+pub(crate) fn report(
+    format: ReportFormat,
+    view: &View,
+    rows: Data,
+    document: &impl Serialize,
+) -> Result<(), Error> {
+    print(|out| match format {
+        ReportFormat::Table => render::table(out, view),
+        ReportFormat::Markdown => render::markdown(out, view),
+        ReportFormat::Csv => render::all_rows(rows, |columns| render::Csv::new(out, columns)),
+        ReportFormat::Json => write_json(out, document),
+        ReportFormat::Html => Ok(()),
+    })
+}
+
+/// What has no rows and no page of its own.
+pub(crate) fn listing(
+    format: ListFormat,
+    view: &View,
+    document: &impl Serialize,
+) -> Result<(), Error> {
+    print(|out| match format {
+        ListFormat::Table => render::table(out, view),
+        ListFormat::Markdown => render::markdown(out, view),
+        ListFormat::Json => write_json(out, document),
+    })
+}
