@@ -316,13 +316,17 @@ impl Source {
         let summary = self.summary_file();
         if !summary.exists() {
             let path = self.path().display();
-            let runs = runs::runs_in(self.path()).unwrap_or_default();
-            if let [first, others @ ..] = &runs[..] {
-                let why = format!("holds {} runs", others.len() + 1);
-                let remedy = format!(
-                    "name one, such as {}; gyan diff and gyan scale compare them",
-                    first.display()
-                );
+            let is_directory = self.path().is_dir();
+            let runs = is_directory.then(|| runs::runs_in(self.path()).ok()).flatten();
+            if let Some([first, others @ ..]) = runs.as_deref() {
+                let first = first.display();
+                let (why, remedy) = match others.len() {
+                    0 => ("holds a run".to_owned(), format!("name it: {first}")),
+                    others => (
+                        format!("holds {} runs", others + 1),
+                        format!("name one, such as {first}; gyan diff and gyan scale compare them"),
+                    ),
+                };
                 return Err(Error::new(path, why, remedy));
             }
             let why = "holds no rank profiles (rank-NNNNNN.json)";
