@@ -1,5 +1,5 @@
-//! A live file that may hold anything: it is refused in one line that says what to do. One that was whole
-//! and was changed then, as the input says, is refused or read as what was written.
+//! A live file that may hold anything is refused in one line that says what to do. A whole one that is then changed as
+//! the input says is refused, or read as it was written.
 
 use gyan_results::{RankProfile, ReadError, parse_live, parse_rank, write_live};
 
@@ -13,7 +13,7 @@ pub(crate) fn live_file(bytes: &[u8]) {
     write_live(&mut file, "1", "n1", &[(example.rank, true, &text)]).unwrap();
     let whole = read(&file);
     assert_eq!(whole.len(), 1);
-    // As changes: where, in two bytes, and what is there then.
+    // Three bytes of the input change one of the file: two are its place, the third its new value.
     for change in bytes.chunks_exact(3) {
         let at = usize::from(u16::from_le_bytes([change[0], change[1]]));
         let length = file.len();

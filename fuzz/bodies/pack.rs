@@ -1,6 +1,5 @@
-//! A pack that may hold anything: it is refused in one line that says what to do, or what is in it is
-//! read or told. One that was whole and was changed then, as the input says, gives no profile that is not
-//! one of those that were packed.
+//! A pack that may hold anything is refused in one line that says what to do, or each of its lines is read or reported.
+//! A whole one that is then changed as the input says gives only profiles that were packed.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +16,8 @@ pub(crate) fn pack(bytes: &[u8]) {
     let path = directory.path().join("job.gyan.zst");
     fs::write(&path, bytes).unwrap();
     refused_or_read(&path);
-    // As changes: where, in two bytes, and what is there then; the last bytes say where it is cut off.
+    // Three bytes of the input change one of the file: two are its place, the third its new value. Two that are left
+    // over say where it is cut off.
     let (profiles, mut whole) = whole();
     let changes = bytes.chunks_exact(3);
     if let [low, high] = *changes.remainder() {
@@ -55,7 +55,7 @@ fn whole() -> (Vec<String>, Vec<u8>) {
     (lines.into_iter().map(|(_, line)| String::from_utf8(line).unwrap()).collect(), pack)
 }
 
-/// The profiles that are in a file; that is the same whichever way they are read.
+/// The profiles in a file: the same in each way of reading them.
 fn refused_or_read(path: &Path) -> Vec<String> {
     let pack = match Packed::open(path) {
         Ok(pack) => pack,

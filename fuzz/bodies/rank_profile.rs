@@ -1,5 +1,5 @@
-//! A file that should be the profile of a rank and may hold anything: it is refused in one line that
-//! says what to do, or it is a profile that can be written, read and reduced.
+//! A file that should be the profile of a rank and may hold anything is refused in one line that says what to do, or is a
+//! profile that can be written, read and reduced.
 
 use gyan_results::{Reduction, parse_rank, parse_summary, write_summary};
 

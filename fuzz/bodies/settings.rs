@@ -1,5 +1,5 @@
-//! Environment variables, `NAME=VALUE` in each line: whatever they hold, what comes of them is what
-//! libgyan.so can work with, and what it could not understand is said by name.
+//! Environment variables, `NAME=VALUE` in each line: whatever they hold, libgyan.so gets settings that it can work with,
+//! and a warning names each one that it did not understand.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt as _;

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gyan_results::{
-    Assignment, RankProfile, Summary, TUNE_SCHEMA, Took, TrialVerdict, TuneEnd, Tuning, Variables,
-    read_tuning, write_json,
+    Assignment, RankProfile, Summary, TUNE_SCHEMA, Took, Tool, TrialVerdict, TuneEnd, Tuning,
+    Variables, read_tuning, write_json,
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -509,7 +509,7 @@ impl Tune {
         }
         Tuning {
             schema: TUNE_SCHEMA.into(),
-            tool: view_tool(),
+            tool: Tool::gyan(),
             command: self.asked.command.clone(),
             library: first.map(|first| first.mpi.library.clone()).unwrap_or_default(),
             ranks: first.map_or(0, |first| first.ranks.expected),
@@ -540,10 +540,6 @@ impl Tune {
         }
         Ok(())
     }
-}
-
-fn view_tool() -> gyan_results::Tool {
-    gyan_results::Tool { name: "gyan".into(), version: env!("CARGO_PKG_VERSION").into() }
 }
 
 /// A run and its summary, or why there is none.
