@@ -128,25 +128,26 @@ fn of_tune(
     options: &ReportOptions,
     format: Format,
 ) -> Result<u8, Error> {
-    let refused = options.part.is_some() || options.vars.is_some();
     let (shown, files) = (directory.display().to_string(), tune::files_in(directory));
-    let view = || view::tuning(tuning, &shown, &files);
-    match format {
+    let format = match format {
         Format::Html => {
             let page = view::tuning_page(tuning, &shown, &files);
             output::write_page(&options.page, |out| render::html(out, &page, ""))?;
+            return Ok(tune::code(tuning));
         }
-        Format::Table if !refused => print::listing(ListFormat::Table, &view(), tuning)?,
-        Format::Markdown if !refused => print::listing(ListFormat::Markdown, &view(), tuning)?,
-        Format::Json if !refused => print::listing(ListFormat::Json, &view(), tuning)?,
-        _ => {
-            return Err(Error::new(
-                &shown,
-                "is the directory of a tune, which has neither parts nor rows",
-                format!("name one of its runs, in {}", tune::runs(directory).display()),
-            ));
-        }
-    }
+        Format::Table => Some(ListFormat::Table),
+        Format::Markdown => Some(ListFormat::Markdown),
+        Format::Json => Some(ListFormat::Json),
+        Format::Csv => None,
+    };
+    let Some(format) = format.filter(|_| !page::names_a_part(options)) else {
+        return Err(Error::new(
+            &shown,
+            "is the directory of a tune, which has neither parts nor rows",
+            format!("name one of its runs, in {}", tune::runs(directory).display()),
+        ));
+    };
+    print::listing(format, &view::tuning(tuning, &shown, &files), tuning)?;
     Ok(tune::code(tuning))
 }
 

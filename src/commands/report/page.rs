@@ -16,8 +16,7 @@ use crate::view::{self, More, OfRanks, page_of_run};
 
 /// Refuses options that do not fit together, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
-    let has_part = options.vars.is_some() || options.part.is_some();
-    if is_page && has_part {
+    if is_page && names_a_part(options) {
         return Err(Error::new(
             "--format html",
             "the page has every part of the report",
@@ -25,6 +24,11 @@ pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error>
         ));
     }
     may_be_page("gyan report", &options.page, is_page)
+}
+
+/// Whether only a part of the report is asked for.
+pub(super) fn names_a_part(options: &ReportOptions) -> bool {
+    options.vars.is_some() || options.part.is_some()
 }
 
 /// To a file, or to standard output.

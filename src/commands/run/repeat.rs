@@ -11,7 +11,7 @@ use super::{InFront, exit_code, relative};
 use crate::error::Error;
 use crate::input::runs;
 use crate::view::{self, Repeats};
-use crate::{DONE, output, render};
+use crate::{DONE, output, render, say};
 
 /// The name of the runs without a setting, when other runs have one.
 const DEFAULT: &str = "default";
@@ -29,10 +29,10 @@ struct Group {
 /// Runs the command `number` times without settings and with each of the alternating settings, in turn.
 pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Error> {
     for setting in run.options.alternate.iter().filter(|setting| is_of_open_mpi(setting)) {
-        anstream::eprintln!(
-            "gyan: --alternate {setting} sets an environment variable of that name; for a control variable \
-             of Open MPI: --alternate OMPI_MCA_{setting}"
-        );
+        say::warn(format!(
+            "--alternate {setting} sets an environment variable of that name; for a control variable of Open \
+             MPI: --alternate OMPI_MCA_{setting}"
+        ));
     }
     let groups = groups(run, output);
     let width = number.to_string().len();
@@ -48,10 +48,10 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
             done += 1;
             if code != DONE {
                 let directory = relative(&directory).display();
-                anstream::eprintln!(
-                    "gyan: run {done} of {all} ended with code {code}, so no more were started; \
-                     its profiles are in {directory}"
-                );
+                say::warn(format!(
+                    "run {done} of {all} ended with code {code}, so no more were started; its profiles \
+                     are in {directory}"
+                ));
                 break 'runs;
             }
         }

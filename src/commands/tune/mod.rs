@@ -200,7 +200,7 @@ impl Tune {
         if let Some(why) = &first.failure {
             let why = format!("the run with default settings is of no use: {why}");
             let said = self.last_words(&first.directory);
-            let file = self.directory.join("tune.jsonl");
+            let file = self.directory.join(state::FILE);
             // The next tune does it again.
             let _ = fs::remove_file(file);
             let remedy = if said.is_empty() {

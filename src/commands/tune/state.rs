@@ -11,7 +11,7 @@ use crate::error::{Error, reason};
 use crate::tuning::Stage;
 
 /// Its file in the directory of a tune.
-const FILE: &str = "tune.jsonl";
+pub(super) const FILE: &str = "tune.jsonl";
 const SCHEMA: &str = "gyan.tune-runs/1";
 
 /// What decides what is tried and how it is measured.

@@ -93,7 +93,6 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     let mut profile = read(&hostile);
     profile["sites"] = read(&sites)["sites"].take();
     fs::write(hostile.path().join("rank-000000.json"), profile.to_string()).unwrap();
-    let tune = tune();
     let of_runs = [
         page(place, "one-rank", &one),
         page(place, "quickstart", &fixture("gyan.rank-1-quickstart")),
@@ -112,7 +111,7 @@ fn pages(place: &Path) -> Vec<(PathBuf, Vec<String>)> {
     diff.args(["diff", "--format", "html", "runs-a", "runs-b", "-o"]).arg(&difference);
     assert_eq!(run(diff.current_dir(runs.path())).code, 0);
     pages.push((difference, Vec::new()));
-    pages.push((page(place, "tune", tune.path()), Vec::new()));
+    pages.push((page(place, "tune", tune().path()), Vec::new()));
     pages
 }
 

@@ -284,7 +284,7 @@ fn is_fault(info: &libc::siginfo_t) -> bool {
 /// `context` is the one that the kernel gave to the handler that runs, `stack` was noted by the trampoline
 /// and its frame is still there.
 unsafe fn go_on_after_the_call(context: *mut libc::ucontext_t, stack: usize) {
-    let behind = gyan_guarded_crashed as *const c_void as usize;
+    let after = gyan_guarded_crashed as *const c_void as usize;
     // SAFETY: the caller's promise.
     let context = unsafe { &mut *context };
     let mask = MASK.load(Ordering::Relaxed);
@@ -292,7 +292,7 @@ unsafe fn go_on_after_the_call(context: *mut libc::ucontext_t, stack: usize) {
     unsafe { (&raw mut context.uc_sigmask).cast::<u64>().write(mask) };
     let machine = &mut context.uc_mcontext;
     #[cfg(target_arch = "x86_64")]
-    for (register, value) in [(libc::REG_RIP, behind), (libc::REG_RSP, stack)] {
+    for (register, value) in [(libc::REG_RIP, after), (libc::REG_RSP, stack)] {
         let place = usize::try_from(register).ok().and_then(|place| machine.gregs.get_mut(place));
         if let Some(place) = place {
             *place = value.cast_signed() as libc::greg_t;
@@ -300,7 +300,7 @@ unsafe fn go_on_after_the_call(context: *mut libc::ucontext_t, stack: usize) {
     }
     #[cfg(target_arch = "aarch64")]
     {
-        machine.pc = behind as u64;
+        machine.pc = after as u64;
         machine.sp = stack as u64;
     }
 }
