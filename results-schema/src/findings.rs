@@ -47,7 +47,7 @@ pub struct Finding {
     pub id: String,
     /// In one line.
     pub title: String,
-    /// The most seconds, of all ranks together, that it is about; none if it is about the measurement.
+    /// The most seconds, of all ranks together, that it is about and no other finding; none if it is about the measurement.
     pub at_stake_s: Option<f64>,
     /// The same as a part of the time of all ranks.
     pub at_stake_share: Option<f64>,
@@ -65,6 +65,24 @@ pub struct Finding {
     /// The ranks that it is about, unless it is about all.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ranks: Vec<u32>,
+    /// What is also true, and mostly about the same seconds.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_true: Vec<AlsoTrue>,
+    /// Whether ranks lacked processors for so much of the run that its times say little.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub under_load: bool,
+}
+
+/// What another rule found, in seconds that are a finding's already.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct AlsoTrue {
+    /// The rule.
+    pub id: String,
+    /// In one line.
+    pub title: String,
+    /// The most seconds, of all ranks together, that it is about.
+    pub seconds: f64,
 }
 
 /// Who can act on a finding.
@@ -112,6 +130,8 @@ pub enum Knowledge {
     Sampled,
     /// Derived from other numbers by a model.
     Estimated,
+    /// Too few calls were timed to tell how much more it is.
+    LowerBound,
 }
 
 /// What to do about a finding.

@@ -58,7 +58,9 @@ pub use difference::{
     SideNumber, Split,
 };
 pub use figures::Figure;
-pub use findings::{Actor, Advice, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies};
+pub use findings::{
+    Actor, Advice, AlsoTrue, Efficiencies, Evidence, Finding, Knowledge, PhaseEfficiencies,
+};
 pub use hosts::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary};
 pub use in_place::RankReader;
 pub use judgement::{CheckResult, CheckRule, JudgedRow, Judgement};

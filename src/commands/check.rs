@@ -73,7 +73,7 @@ fn is_whole(baseline: &Run) -> Result<(), Error> {
 
 fn found(run: Run) -> Checked {
     let Run { path, summary, .. } = run;
-    let places = view::places(sites::call_sites(&summary).as_ref());
+    let places = view::places_in_words(sites::call_sites(&summary).as_ref());
     let findings = findings::find(&summary, &summary.queues(), &places).findings;
     Checked { name: path.display().to_string(), summary, findings }
 }

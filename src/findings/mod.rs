@@ -2,11 +2,14 @@
 //! stake.
 //!
 //! Each rule is a row of `rules::RULES`. It fires only when its data are there and more than 1 % of the run is
-//! at stake, and more than the error of that estimate. Efficiencies are those of POP.
+//! at stake, and more than the error of that estimate. Of seconds that several rules explain, the first one claims
+//! them (`account`). Efficiencies are those of POP.
 
 #![forbid(unsafe_code)]
 
+mod account;
 mod efficiencies;
+mod kinds;
 mod knobs;
 mod nominations;
 pub(crate) mod rules;
@@ -14,12 +17,12 @@ mod run;
 
 use std::collections::BTreeMap;
 
-use gyan_results::{Efficiencies, Finding, QueueRow, Summary};
+use gyan_results::{AlsoTrue, Efficiencies, Finding, QueueRow, Summary};
 
 pub(crate) use efficiencies::efficiencies;
 pub(crate) use knobs::{hazard_of, witness_of};
 pub(crate) use nominations::nominate;
-use rules::{Found, RULES, Rule};
+use rules::{Found, LOAD, RULES, Rule};
 use run::Run;
 
 /// Less of the run is not worth anybody's attention.
@@ -70,102 +73,107 @@ pub(crate) struct Eager {
     pub(crate) above: f64,
 }
 
-/// When this little time is in MPI, less than this share of the run is not reported.
+/// When this little time is in MPI, less than this share of the run is no finding of its own.
 const NOTHING: &str = "nothing-in-mpi";
 const MUCH_SHARE: f64 = 0.05;
 
-/// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time.
+/// With this part of what it wants a finding stands; with less, others explain it.
+const MOST_OF_IT: f64 = 0.5;
+
+/// From this share of the run on that ranks lack a processor although there are enough, no other time says much.
+const MUCH_LOAD: f64 = 0.2;
+
+/// The efficiencies and the findings of a run. `places`: where in the program each function takes the most time, in words.
 pub(crate) fn find(
     summary: &Summary,
     queues: &[QueueRow],
     places: &BTreeMap<String, String>,
 ) -> Answers {
-    let run = Run::new(summary, queues, places);
+    let mut run = Run::new(summary, queues, places);
     let mut findings: Vec<Finding> = Vec::new();
     for rule in RULES {
-        findings
-            .extend((rule.look)(&run).into_iter().filter_map(|found| rule.finding(&run, found)));
+        for found in (rule.look)(&run) {
+            judge(&mut run, rule, found, &mut findings);
+        }
     }
     let eager = rules::eager(&run);
-    Answers { efficiencies: run.efficiencies, findings: ranked(&findings), eager }
+    let findings = ranked(&run, findings);
+    Answers { efficiencies: run.efficiencies, findings, eager }
 }
 
-impl Rule {
-    /// None where too little is at stake.
-    fn finding(&self, run: &Run, found: Found) -> Option<Finding> {
-        let Found { title, at_stake, evidence, advice, functions, ranks } = found;
-        if let Some(at_stake) = at_stake {
-            let least_s = at_stake.error.max(LEAST_SHARE * run.total_s);
-            if at_stake.seconds <= least_s {
-                return None;
-            }
+/// Makes a finding of what a rule found, with the seconds that no other has claimed; or has the finding that claimed
+/// them say that this is true, too. Nothing where too little is at stake.
+fn judge(run: &mut Run, rule: &Rule, found: Found, findings: &mut Vec<Finding>) {
+    let Found { title, at_stake, evidence, advice, functions, ranks } = found;
+    let mut at_stake_s = None;
+    if let Some(stake) = &at_stake {
+        // A lower bound is the ground of nothing.
+        let Some(error) = stake.error else { return };
+        let least_s = error.max(LEAST_SHARE * run.total_s);
+        let wanted_s = stake.seconds();
+        let left = stake.claims.iter().map(|(claim, wanted)| run.account.available(claim, *wanted));
+        let left_s: f64 = left.sum();
+        if wanted_s <= least_s {
+            return;
         }
-        let at_stake_s = at_stake.map(|at_stake| at_stake.seconds.min(run.total_s));
-        Some(Finding {
-            id: self.id.to_owned(),
-            title,
-            at_stake_s,
-            at_stake_share: at_stake_s.map(|seconds| run.share(seconds)),
-            acts: self.acts,
-            evidence,
-            advice,
-            witness: self.witness.to_owned(),
-            functions,
-            ranks,
-        })
+        if left_s <= least_s || left_s < MOST_OF_IT * wanted_s {
+            if let Some(holder) = run.account.holder(stake).and_then(|at| findings.get_mut(at)) {
+                let id = rule.id.to_owned();
+                holder.also_true.push(AlsoTrue { id, title, seconds: wanted_s });
+            }
+            return;
+        }
+        run.account.take(findings.len(), stake);
+        at_stake_s = Some(left_s);
     }
+    findings.push(Finding {
+        id: rule.id.to_owned(),
+        title,
+        at_stake_s,
+        at_stake_share: at_stake_s.map(|seconds| run.share(seconds)),
+        acts: rule.acts,
+        evidence,
+        advice,
+        witness: rule.witness.to_owned(),
+        functions,
+        ranks,
+        also_true: Vec::new(),
+        under_load: false,
+    });
 }
 
-/// How much of the time of a finding another one explains that takes its place.
-pub(crate) fn most(other: &str) -> f64 {
-    // Half of it is most of it. A rank that is held up, also in its sends, makes several others wait.
-    if [rules::OTHER_LOAD, rules::SENDS_HELD_UP].contains(&other) { 0.35 } else { 0.5 }
-}
-
-/// Without those that others explain better, the most seconds first; then what has none.
-fn ranked(findings: &[Finding]) -> Vec<Finding> {
+/// The most seconds first; then what has none. The load of the machine comes first where it is most of what is lost, or
+/// where no other time says much.
+fn ranked(run: &Run, mut findings: Vec<Finding>) -> Vec<Finding> {
+    if let Some(nothing) = findings.iter().position(|finding| finding.id == NOTHING) {
+        let is_small = |finding: &Finding| finding.at_stake_share.is_some_and(|of| of < MUCH_SHARE);
+        let also: Vec<AlsoTrue> = findings.iter().filter(|one| is_small(one)).map(also).collect();
+        findings[nothing].also_true.extend(also);
+        findings.retain(|finding| !is_small(finding));
+    }
     let stake = |finding: &Finding| finding.at_stake_s.unwrap_or(-1.0);
-    let explains = |finding: &Finding| finding.at_stake_s.unwrap_or(0.0);
-    let is_explained = |finding: &Finding| {
-        let rule = RULES.iter().find(|rule| rule.id == finding.id);
-        let yields_to = rule.map_or(&[] as &[&str], |rule| rule.yields_to);
-        findings.iter().any(|other| {
-            yields_to.contains(&other.id.as_str())
-                && explains(other) >= most(&other.id) * explains(finding)
-        })
+    let all_s: f64 = findings.iter().filter_map(|finding| finding.at_stake_s).sum();
+    let lacks_many = run.lacks_processors() >= MUCH_LOAD;
+    let is_first = |finding: &Finding| {
+        LOAD.contains(&finding.id.as_str()) && (lacks_many || stake(finding) >= 0.5 * all_s)
     };
-    let mut findings: Vec<Finding> =
-        findings.iter().filter(|finding| !is_explained(finding)).cloned().collect();
-    if findings.iter().any(|finding| finding.id == NOTHING) {
-        findings.retain(|finding| finding.at_stake_share.is_none_or(|share| share >= MUCH_SHARE));
+    findings.sort_by(|one, other| {
+        let first = is_first(other).cmp(&is_first(one));
+        first.then(stake(other).total_cmp(&stake(one)))
+    });
+    if findings.first().is_some_and(is_first) {
+        for finding in &mut findings {
+            finding.under_load =
+                finding.at_stake_s.is_some() && !LOAD.contains(&finding.id.as_str());
+        }
     }
-    findings.sort_by(|one, other| stake(other).total_cmp(&stake(one)));
     findings
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_have_names_of_their_own_and_yield_to_others_that_exist() {
-        let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
-        for (at, rule) in RULES.iter().enumerate() {
-            assert!(!ids[..at].contains(&rule.id), "{}", rule.id);
-            assert!(rule.id.chars().all(|sign| sign.is_ascii_lowercase() || sign == '-'));
-            for other in rule.yields_to {
-                assert!(ids.contains(other) && *other != rule.id, "{}: {other}", rule.id);
-            }
-            let texts = [
-                rule.needs,
-                rule.when,
-                rule.means,
-                rule.wrong_when,
-                rule.todo,
-                rule.witness,
-                rule.source,
-            ];
-            assert!(texts.iter().all(|text| text.len() > 10), "{}", rule.id);
-        }
-    }
+fn also(finding: &Finding) -> AlsoTrue {
+    let Finding { id, title, at_stake_s, .. } = finding;
+    AlsoTrue { id: id.clone(), title: title.clone(), seconds: at_stake_s.unwrap_or(0.0) }
 }
+
+#[cfg(test)]
+mod tests;

@@ -7,6 +7,7 @@ use gyan_results::{
     TrafficKind, WaitingSummary,
 };
 
+use super::account::{Account, Cause, Stake};
 use super::efficiencies;
 
 /// What every program calls once.
@@ -21,26 +22,43 @@ pub(super) enum Family {
     Other,
 }
 
-/// Seconds on all ranks together, with their standard error.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+/// Seconds on all ranks together, with their standard error; without one, a lower bound.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Time {
     pub(super) seconds: f64,
-    pub(super) error: f64,
+    pub(super) error: Option<f64>,
 }
 
 impl Time {
-    pub(super) fn of(seconds: f64) -> Time {
-        Time { seconds, error: 0.0 }
+    pub(super) fn exact(seconds: f64) -> Time {
+        Time { seconds, error: Some(0.0) }
     }
 
     pub(super) fn plus(self, other: Time) -> Time {
         let Time { seconds, error } = self;
-        Time { seconds: seconds + other.seconds, error: error.hypot(other.error) }
+        let error = error.zip(other.error).map(|(one, other)| one.hypot(other));
+        Time { seconds: seconds + other.seconds, error }
     }
 
     pub(super) fn times(self, part: f64) -> Time {
-        Time { seconds: self.seconds * part, error: self.error * part }
+        Time { seconds: self.seconds * part, error: self.error.map(|error| error * part) }
     }
+
+    /// At most so many seconds of it.
+    pub(super) fn at_most(self, seconds: f64) -> Time {
+        Time { seconds: self.seconds.min(seconds).max(0.0), ..self }
+    }
+}
+
+/// What ranks lose at most for want of processors, in seconds of all ranks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LostWithoutProcessors {
+    /// While they wanted one for their own code.
+    pub(super) own: f64,
+    /// In MPI, while they wanted one, or the ranks that they waited for.
+    pub(super) in_mpi: f64,
+    /// In MPI, because one rank lacked one for longer than the others.
+    pub(super) uneven: f64,
 }
 
 pub(super) struct Run<'a> {
@@ -52,6 +70,8 @@ pub(super) struct Run<'a> {
     /// Seconds of all ranks together.
     pub(super) total_s: f64,
     pub(super) ranks: f64,
+    /// What no finding has claimed so far.
+    pub(super) account: Account,
     calls: BTreeMap<&'a str, &'a CallSummary>,
     /// Where in the program each function takes the most time, if known.
     places: &'a BTreeMap<String, String>,
@@ -65,9 +85,11 @@ impl<'a> Run<'a> {
     ) -> Run<'a> {
         let elapsed = summary.elapsed_s.as_ref();
         let (family, version) = library(&summary.mpi.library);
+        let efficiencies = efficiencies(summary);
         Run {
             summary,
-            efficiencies: efficiencies(summary),
+            account: Account::new(summary, efficiencies.as_ref()),
+            efficiencies,
             queues,
             family,
             version,
@@ -104,8 +126,13 @@ impl<'a> Run<'a> {
         })
     }
 
+    /// Time in functions of a list, as far as it has a cause.
+    pub(super) fn stake(&self, names: &[&str], cause: Cause, time: Time) -> Stake {
+        Stake::calls(self.called(names).map(|call| call.name.as_str()), cause, time)
+    }
+
     pub(super) fn time(&self, names: &[&str]) -> Time {
-        self.called(names).map(time_of).fold(Time::default(), Time::plus)
+        self.called(names).map(time_of).fold(Time::exact(0.0), Time::plus)
     }
 
     pub(super) fn count(&self, names: &[&str]) -> f64 {
@@ -126,10 +153,10 @@ impl<'a> Run<'a> {
         self.called(names).max_by(by_time)
     }
 
-    /// `MPI_Waitall at halo.c:112`, or the name only.
+    /// `MPI_Waitall at halo.c:112`, `MPI_Waitall (most at halo.c:112: 21 %)`, or the name only.
     pub(super) fn with_place(&self, function: &str) -> String {
         match self.places.get(function) {
-            Some(place) => format!("{function} at {place}"),
+            Some(place) => format!("{function} {place}"),
             None => function.to_owned(),
         }
     }
@@ -203,6 +230,47 @@ impl<'a> Run<'a> {
         is_busy.then(|| ((self.total_s - running_s).max(0.0), Knowledge::Estimated))
     }
 
+    /// The share of the run for which ranks wanted a processor, although there are enough of them.
+    pub(super) fn lacks_processors(&self) -> f64 {
+        if self.oversubscribed().is_some() || self.summary.placements.is_empty() {
+            return 0.0;
+        }
+        match self.waits_for_processors() {
+            Some((wait_s, Knowledge::Exact)) => self.share(wait_s),
+            _ => 0.0,
+        }
+    }
+
+    /// What ranks lose at most for want of processors.
+    pub(super) fn lost_without_processors(&self) -> Option<LostWithoutProcessors> {
+        let (wait_s, _) = self.waits_for_processors()?;
+        let used = self.summary.resources.as_ref()?;
+        // Ranks that sleep are in neither.
+        let awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
+        let in_mpi_s = self.summary.in_mpi.as_ref().map_or(0.0, |of| of.time_s.sum.as_f64());
+        // The library starts before MPI_Init.
+        let in_mpi_s = in_mpi_s + self.summary.overhead.mpit_init_s.sum.as_f64();
+        let own_awake_s = (awake_s - in_mpi_s).max(0.0);
+        let part = own_awake_s / awake_s;
+        let own_s = wait_s * part;
+        // A rank that waits in MPI loses by it as far as the one that it waits for runs, and not more than even the
+        // rank with the most work spends there.
+        let runs = (own_awake_s / (self.total_s - in_mpi_s)).clamp(0.0, 1.0);
+        let most_s = self.communication_s().unwrap_or(0.0);
+        let in_mpi_s = (wait_s - own_s).min(most_s).max(0.0) * runs;
+        let uneven = used.processor_wait_s.as_ref();
+        let uneven_s = uneven.map_or(0.0, |of| self.ranks * (of.max.as_f64() - of.avg)) * part;
+        let lost = LostWithoutProcessors { own: own_s, in_mpi: in_mpi_s, uneven: uneven_s };
+        (awake_s > 0.0 && own_s.is_finite() && in_mpi_s.is_finite()).then_some(lost)
+    }
+
+    /// What even the rank with the most work spends in MPI between start and end, times the number of ranks.
+    pub(super) fn communication_s(&self) -> Option<f64> {
+        let efficiencies = self.efficiencies.as_ref()?;
+        let start_and_end_s = self.start_and_end().seconds;
+        Some((1.0 - efficiencies.communication) * self.total_s - start_and_end_s)
+    }
+
     pub(super) fn queue(&self, quantity: Quantity) -> impl Iterator<Item = &QueueRow> {
         self.queues.iter().filter(move |row| row.quantity == quantity)
     }
@@ -220,12 +288,16 @@ pub(super) fn power_of_two(exponent: usize) -> f64 {
 /// What a function took on all ranks.
 pub(super) fn time_of(call: &CallSummary) -> Time {
     let seconds = call.time_s.as_ref().map_or(0.0, |time| time.sum.as_f64());
-    Time { seconds, error: call.time_error_s.unwrap_or(0.0) }
+    Time { seconds, error: call.time_s.as_ref().map_or(Some(0.0), |_| call.time_error_s) }
 }
 
 /// How well it is known.
 pub(super) fn knowledge_of(time: Time) -> Knowledge {
-    if time.error == 0.0 { Knowledge::Exact } else { Knowledge::Sampled }
+    match time.error {
+        Some(0.0) => Knowledge::Exact,
+        Some(_) => Knowledge::Sampled,
+        None => Knowledge::LowerBound,
+    }
 }
 
 pub(super) fn is_true(value: &str) -> bool {
@@ -256,7 +328,7 @@ pub(super) fn estimated(what: &str, value: f64, unit: &str, shown_by: &str) -> E
 
 /// Seconds on all ranks.
 pub(super) fn taken(what: &str, time: Time, shown_by: &str) -> Evidence {
-    let error = (time.error > 0.0).then_some(time.error);
+    let error = time.error.filter(|error| *error > 0.0);
     Evidence { known: knowledge_of(time), error, ..exact(what, time.seconds, "s", shown_by) }
 }
 

@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 use gyan_results::{Class, Finding};
 use regex::{Captures, Regex};
 
+use crate::findings::EFFICIENCIES;
 use crate::findings::rules::{RULES, Rule};
-use crate::findings::{EFFICIENCIES, most};
 use crate::render;
 use crate::view;
 
@@ -75,26 +75,10 @@ fn of_rule(rule: &Rule) -> String {
     page + &part("Sources", &sentence(rule.source))
 }
 
-/// When a rule speaks, what it looks at, and when it does not speak after all.
+/// When a rule speaks, and what it looks at.
 fn decided(rule: &Rule) -> String {
     let (when, needs) = (stopped(rule.when), stopped(rule.needs));
-    let mut text = format!("gyan says so when {when}\n\nIt looks at {needs}");
-    if !rule.yields_to.is_empty() {
-        let links: Vec<String> = rule.yields_to.iter().map(|id| link(id)).collect();
-        text +=
-            "\n\nAnother finding that explains at least half of the same time takes its place: ";
-        text += &links.join(", ");
-        text += ".";
-    }
-    text
-}
-
-/// To the page of a finding, with what it has to explain where that is not half.
-fn link(id: &str) -> String {
-    let share = most(id);
-    let from =
-        if share < 0.5 { format!(" (from {:.0} % on)", 100.0 * share) } else { String::new() };
-    format!("[{id}]({id}.md){from}")
+    format!("gyan says so when {when}\n\nIt looks at {needs}")
 }
 
 fn examples() -> Vec<Finding> {
@@ -224,8 +208,15 @@ mod tests {
 numbers that they rest on. `gyan explain ID` prints the page of one.
 
 Findings are ranked by the seconds at stake, of all ranks together. gyan reports a finding only where its data are there, and
-where more than 1 % of the run is at stake and more than the error of that estimate. Of two findings that explain the same
-time the better one stays.
+where more than 1 % of the run is at stake and more than the error of that estimate. A time that is a lower bound is not the
+ground of a finding.
+
+Each second is claimed by one finding only: by the first in this list that explains it. What is at stake is what no finding
+above had claimed, so all findings together never claim more than the run. Where most of what a finding is about is claimed
+already, it stands below the one that claims it: \"also true, mostly the same time\".
+
+The load of the machine stands first where it is most of what is lost, or where ranks lacked a processor for a fifth of the
+run although there are enough. The other findings are then marked as measured under load.
 
 Above the findings stand the efficiencies of the ranks: [what they mean](findings/efficiencies.md).
 

@@ -46,10 +46,11 @@ fn with_directory(command: &str, directory: &str) -> String {
     command.replace(" DIR", &format!(" {directory}"))
 }
 
-/// ` (2.6 s of a rank, 47 %)`, if anything is at stake.
+/// ` [47 % of the run]`, if anything is at stake.
 fn at_stake(finding: &Finding) -> Value<'_> {
+    let load = if finding.under_load { ", measured under load" } else { "" };
     match (finding.at_stake_s, finding.at_stake_share) {
-        (Some(_), Some(part)) => line![" [", share(part), " of the run]"],
+        (Some(_), Some(part)) => line![" [", share(part), " of the run", load, "]"],
         _ => "".into(),
     }
 }
@@ -113,6 +114,8 @@ fn section<'a>(
         evidence,
         advice: todo,
         witness,
+        also_true,
+        under_load,
         ..
     } = finding;
     let number = |of: &'a Evidence| {
@@ -125,6 +128,7 @@ fn section<'a>(
             Knowledge::Exact => "exact",
             Knowledge::Sampled => "sampled",
             Knowledge::Estimated => "estimated",
+            Knowledge::LowerBound => "at least",
         };
         let amount = Amount { error: of.error, ..unit.double(of.value) };
         row![&of.what, amount, known, line![&of.shown_by, " ", directory.to_owned()]]
@@ -144,6 +148,13 @@ fn section<'a>(
             of_rank
         ]);
     }
+    if *under_load {
+        notes.push("measured under load: ranks lacked processors, so its times say little".into());
+    }
+    notes.extend(also_true.iter().map(|of| {
+        let explain = line!["; gyan explain ", &of.id];
+        line!["also true, mostly the same time: ", &of.title, explain]
+    }));
     notes.extend(todo.iter().map(|of| advice(of, directory)));
     notes.push(line!["to prove it, look at: ", witness]);
     notes.push(line!["who can do it: ", actor(*acts), "; more: gyan explain ", id]);

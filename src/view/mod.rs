@@ -43,7 +43,7 @@ pub(crate) use report::page::{More, OfRanks, page_of_run};
 pub(crate) use report::{Known, Part, explained, phases, report};
 pub(crate) use scaling::{page_of_scaling, scaling};
 pub(crate) use series::{Course, series};
-pub(crate) use sites::{places, sites};
+pub(crate) use sites::{places_in_words, sites};
 pub(crate) use tuning::{tuning, tuning_page};
 pub(crate) use value::Value;
 pub(crate) use variables::{Choice, level, variables};

@@ -7,21 +7,67 @@ use gyan_results::{Number, Summary};
 use super::headings::{library_and_job, title};
 use super::limits::{first_rows, more_rows};
 use super::value::{Amount, Unit, Value, bytes, row, seconds, share};
-use super::{Column, Section, View, numbers, texts, watch};
+use super::{Column, Section, View, cut, numbers, texts, watch};
 use crate::symbols::sites::{CallSite, CallSites, Library};
 
 /// How many library functions between the program and MPI fit into a line.
 const LIBRARIES_AT_MOST: usize = 4;
 
-/// Where in the program each function takes the most time: a line of a file, if known.
-pub(crate) fn places(found: Option<&CallSites>) -> BTreeMap<String, String> {
+/// A place with this share of a function's time stands for the function.
+const NEARLY_ALL: f64 = 0.9;
+
+/// The place in the program that takes the most time in a function.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct MainPlace {
+    /// A line of a file, if known.
+    pub(crate) place: String,
+    /// What of the function's time it takes.
+    pub(crate) share: f64,
+}
+
+impl MainPlace {
+    /// `at halo.c:42`, or `(most at halo.c:42: 21 %)` behind the name of the function.
+    pub(crate) fn in_words(&self) -> String {
+        if self.share >= NEARLY_ALL {
+            format!("at {}", self.place)
+        } else {
+            format!("(most at {}: {:.0} %)", self.place, 100.0 * self.share)
+        }
+    }
+
+    /// `halo.c:42`, or `halo.c:42 (21 %)`.
+    pub(crate) fn in_short(&self, length_at_most: usize) -> String {
+        if self.share >= NEARLY_ALL {
+            return cut(&self.place, length_at_most);
+        }
+        let share = format!(" ({:.0} %)", 100.0 * self.share);
+        cut(&self.place, length_at_most.saturating_sub(share.len())) + &share
+    }
+}
+
+/// Where in the program each function takes the most time.
+pub(crate) fn places(found: Option<&CallSites>) -> BTreeMap<String, MainPlace> {
+    let sites = || found.iter().flat_map(|found| &found.sites);
+    let mut whole: BTreeMap<&str, f64> = BTreeMap::new();
+    for site in sites() {
+        *whole.entry(site.function).or_default() += site.time_s;
+    }
     let mut places = BTreeMap::new();
     // The one with the most time first.
-    for site in found.iter().flat_map(|found| &found.sites) {
+    for site in sites() {
         let Some(caller) = &site.caller else { continue };
-        places.entry(site.function.to_owned()).or_insert_with(|| caller.short_place());
+        let all_s = whole.get(site.function).copied().unwrap_or(0.0);
+        let share = if all_s > 0.0 { (site.time_s / all_s).min(1.0) } else { 0.0 };
+        places
+            .entry(site.function.to_owned())
+            .or_insert_with(|| MainPlace { place: caller.short_place(), share });
     }
     places
+}
+
+/// The same in words, to stand behind the name of the function.
+pub(crate) fn places_in_words(found: Option<&CallSites>) -> BTreeMap<String, String> {
+    places(found).into_iter().map(|(function, place)| (function, place.in_words())).collect()
 }
 
 fn columns() -> Vec<Column> {
@@ -113,4 +159,18 @@ fn is_vague(amount: &Amount) -> bool {
 #[allow(clippy::cast_possible_truncation)]
 fn whole(number: f64) -> i128 {
     number.round() as i128
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_stands_for_its_function_from_nine_tenths_of_the_time_on() {
+        let place = |share| MainPlace { place: "solve.c:12".into(), share };
+        assert_eq!(place(0.9).in_words(), "at solve.c:12");
+        assert_eq!(place(0.21).in_words(), "(most at solve.c:12: 21 %)");
+        assert_eq!(place(0.21).in_short(28), "solve.c:12 (21 %)");
+        assert_eq!(place(0.21).in_short(14), "solv... (21 %)");
+    }
 }

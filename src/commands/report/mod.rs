@@ -201,7 +201,7 @@ impl<'a> Concluded<'a> {
         let called = sites::call_sites(summary);
         let queues = summary.queues();
         let answers = if is_whole {
-            findings::find(summary, &queues, &view::places(called.as_ref()))
+            findings::find(summary, &queues, &view::places_in_words(called.as_ref()))
         } else {
             Answers::default()
         };

@@ -300,6 +300,8 @@ fn findings_come_and_go() {
         witness: String::new(),
         functions: Vec::new(),
         ranks: Vec::new(),
+        also_true: Vec::new(),
+        under_load: false,
     };
     let summary = example();
     let with = |findings: Vec<Finding>| Run {

@@ -3,6 +3,8 @@
 use gyan_results::{Actor, WaitingSummary};
 
 use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use crate::findings::account::{Cause, Claim, Stake, uneven_s};
+use crate::findings::kinds::kind_of;
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{
     Family, Run, START_AND_END, Time, estimated, exact, setting, taken, time_of,
@@ -11,6 +13,18 @@ use crate::render::numbers::{bytes, double, seconds};
 
 /// POP calls an efficiency below this worth a look.
 const GOOD: f64 = 0.8;
+
+/// A part that is called most of something.
+const MOSTLY: f64 = 0.5;
+
+/// A part that is all of something but for what does not matter.
+const NEARLY_ALL: f64 = 0.9;
+
+/// From this part of the waiting on a rank is the one that others wait for.
+const TWO_THIRDS: f64 = 2.0 / 3.0;
+
+/// A function is judged by the calls that were compared if they are so many of all.
+const COMPARED: f64 = 0.8;
 
 pub(super) const IMBALANCE: Rule = Rule {
     id: "imbalance",
@@ -24,7 +38,6 @@ pub(super) const IMBALANCE: Rule = Rule {
                  a rank without any.",
     witness: "the load balance",
     source: "POP, Standard Metrics: Load Balance Efficiency",
-    yields_to: &["oversubscribed", "bound-together", "other-load"],
     todo: "Share the work out more evenly, or let ranks that have finished take more of it. No setting of MPI \
            shortens this waiting. gyan report --sites shows where the others wait, and gyan report --phase in which \
            part of the program.",
@@ -36,21 +49,21 @@ fn imbalance(run: &Run) -> Vec<Found> {
     let (Some(in_mpi), Some(elapsed)) = (&run.summary.in_mpi, &run.summary.elapsed_s) else {
         return Vec::new();
     };
-    if efficiencies.load_balance >= GOOD {
+    if efficiencies.load_balance >= GOOD || efficiencies.parallel <= 0.0 {
         return Vec::new();
     }
-    let most_s = elapsed.avg - in_mpi.time_s.min.as_f64();
-    let mean_s = elapsed.avg - in_mpi.time_s.avg;
-    let at_stake =
-        Time { seconds: run.ranks * (most_s - mean_s), error: in_mpi.time_error_s.unwrap_or(0.0) };
+    let uneven_s = uneven_s(run.summary, efficiencies);
+    let mean_s = elapsed.avg * efficiencies.parallel;
+    let most_s = mean_s / efficiencies.load_balance;
     let rank = efficiencies.busiest_rank;
-    let times = if mean_s > 0.0 { most_s / mean_s } else { f64::INFINITY };
     let title = format!(
         "rank {rank} works {} times as long as the average rank: the others wait for it",
-        double((10.0 * times).round() / 10.0)
+        double((10.0 * most_s / mean_s).round() / 10.0)
     );
+    let waits = [SENDS, RECEIVES, WAITS, COLLECTIVES, &["MPI_Barrier"]].concat();
+    // A function that took less than is at stake is not where all of it shows.
     let where_it_shows =
-        run.worst(&[SENDS, RECEIVES, WAITS, COLLECTIVES, &["MPI_Barrier"]].concat());
+        run.worst(&waits).filter(|call| time_of(call).seconds >= MOSTLY * uneven_s);
     let mut advice =
         vec![say("share the work out more evenly, or let ranks that have finished take more")];
     if let Some(call) = where_it_shows {
@@ -59,15 +72,16 @@ fn imbalance(run: &Run) -> Vec<Found> {
             run.with_place(&call.name)
         )));
     }
-    let error = in_mpi.time_error_s.map(|error| error / run.ranks);
+    let error = in_mpi.time_error_s;
     let work = estimated("time outside MPI, average rank", mean_s, "s", "gyan report");
     let evidence = vec![
         estimated("load balance", efficiencies.load_balance, "", "gyan report --findings"),
         estimated(&format!("time outside MPI, rank {rank}"), most_s, "s", "gyan report --all"),
-        gyan_results::Evidence { error, ..work },
+        gyan_results::Evidence { error: error.map(|error| error / run.ranks), ..work },
     ];
     let functions = where_it_shows.map(|call| call.name.clone()).into_iter().collect();
-    vec![Found { title, at_stake: Some(at_stake), evidence, advice, functions, ranks: vec![rank] }]
+    let at_stake = Some(Stake::new(Claim::Uneven, Time { seconds: uneven_s, error }));
+    vec![Found { title, at_stake, evidence, advice, functions, ranks: vec![rank] }]
 }
 
 pub(super) const COMMUNICATION: Rule = Rule {
@@ -78,31 +92,11 @@ pub(super) const COMMUNICATION: Rule = Rule {
     when: "the communication efficiency (largest time outside MPI divided by the time of the run) is below 0.8, without the \
            time of MPI_Init and MPI_Finalize",
     means: "Even the rank with the most work spends this part of the run in MPI: moving data, or waiting for something that \
-            is not an uneven share of work. At stake is that part of the time of all ranks.",
+            is not an uneven share of work. At stake is that part of the time of all ranks, without what other findings \
+            explain.",
     wrong_when: "ranks take turns in having the most work: then the cause is imbalance that no sum over the run shows.",
     witness: "the communication efficiency",
     source: "POP, Standard Metrics: Communication Efficiency",
-    yields_to: &[
-        "oversubscribed",
-        "bound-together",
-        "other-load",
-        "imbalance",
-        "copied-twice",
-        "slow-start",
-        "waiting",
-        "algorithm",
-        "barrier",
-        "eager-limit",
-        "flooded",
-        "late-senders",
-        "late-receivers",
-        "long-searches",
-        "small-messages",
-        "first-contact",
-        "polling",
-        "asks-for-rank",
-        "independent-io",
-    ],
     todo: "See who talks to whom with gyan report --peers, and which calls take the time with gyan report --sites. \
            Send fewer and larger messages, and work while they travel: MPI_Isend and MPI_Irecv before the work, \
            MPI_Waitall after it.",
@@ -114,17 +108,26 @@ fn communication(run: &Run) -> Vec<Found> {
     if efficiencies.communication >= GOOD {
         return Vec::new();
     }
-    let error = run.summary.in_mpi.as_ref().and_then(|in_mpi| in_mpi.time_error_s).unwrap_or(0.0);
-    let lost = 1.0 - efficiencies.communication - run.share(run.start_and_end().seconds);
+    let error = run.summary.in_mpi.as_ref().and_then(|in_mpi| in_mpi.time_error_s);
+    let lost_s = run.communication_s().unwrap_or(0.0);
     let names = run.summary.calls.iter().map(|call| call.name.as_str());
     let others: Vec<&str> = names.filter(|name| !START_AND_END.contains(name)).collect();
-    let (true, Some(worst)) = (lost > 1.0 - GOOD, run.worst(&others)) else { return Vec::new() };
-    let at_stake = Time { seconds: lost * run.total_s, error };
+    // What other findings have claimed is explained.
+    let all_left_s: f64 = others.iter().map(|name| run.account.free(name, Cause::Any)).sum();
+    let left_s = lost_s.min(all_left_s);
+    let lost = run.share(left_s);
+    let (true, Some((worst, worst_s))) = (lost > 1.0 - GOOD, run.worst_left(&others)) else {
+        return Vec::new();
+    };
+    let time = Time { seconds: left_s, error };
+    let most = if worst_s >= MOSTLY * left_s { "most of it" } else { "above all" };
+    let beside = if left_s < NEARLY_ALL * lost_s { "besides, " } else { "" };
     let title = format!(
-        "communication takes {} of the run even on the busiest rank, most of it in {}",
+        "{beside}communication takes {} of the run even on the busiest rank, {most} in {}",
         percent(lost),
-        run.with_place(&worst.name)
+        run.with_place(worst),
     );
+    let call = run.call(worst).map_or(Time::exact(0.0), time_of);
     let evidence = vec![
         estimated(
             "communication efficiency",
@@ -132,17 +135,13 @@ fn communication(run: &Run) -> Vec<Found> {
             "",
             "gyan report --findings",
         ),
-        taken(&format!("time in {}", worst.name), time_of(worst), "gyan report"),
+        taken(&format!("time in {worst}"), call, "gyan report"),
     ];
-    let advice = vec![
-        say(
-            "see whether ranks take turns in waiting for each other; send fewer and larger messages, and work while they \
-             travel (MPI_Isend, MPI_Irecv)",
-        ),
-        command("see who talks to whom, and how much", "gyan report --peers DIR"),
-    ];
-    let functions = vec![worst.name.clone()];
-    vec![Found { title, at_stake: Some(at_stake), evidence, advice, functions, ..Found::default() }]
+    let (todo, more) = kind_of(worst).advice();
+    let advice = vec![say(todo), command("see more", more)];
+    let functions = vec![worst.to_owned()];
+    let at_stake = Some(run.stake(&others, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }
 
 pub(super) const WAITING: Rule = Rule {
@@ -150,14 +149,14 @@ pub(super) const WAITING: Rule = Rule {
     name: "A collective is mostly waiting for the last rank",
     acts: Actor::Program,
     needs: "the times of the same calls on all ranks of a communicator (gyan report --waiting)",
-    when: "over 60 % of the time in a synchronising collective other than MPI_Barrier is waiting \
-        for the last rank to arrive",
+    when: "over 60 % of all time in a synchronising collective other than MPI_Barrier is waiting \
+        for the last rank to arrive, as far as its calls were compared. A rank is named if others wait for it in two thirds of \
+        the waiting",
     means: "Ranks that did not finish their work at the same time meet in the collective. At stake \
         is the waiting.",
     wrong_when: "what delays the last rank is the machine: other jobs, other ranks on its processor, the operating system.",
     witness: "the waiting in that function; a barrier before it would take it over",
     source: "Böhme et al., \"Identifying the root causes of wait states\", ICPP 2010",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     todo: "Make the work before the collective more even, or do something else meanwhile with its nonblocking form. \
            Do not tune the collective: its own part is small, and the finding says how small.",
     look: waiting,
@@ -165,54 +164,51 @@ pub(super) const WAITING: Rule = Rule {
 
 fn waiting(run: &Run) -> Vec<Found> {
     // Barriers have a rule of their own.
-    let mostly = |of: &&WaitingSummary| {
-        of.waiting_s > 0.6 * of.time_s && of.time_s > 0.0 && of.function != "MPI_Barrier"
-    };
-    let of = |of: &WaitingSummary| {
-        let share = of.waiting_s / of.time_s;
+    let others = run.waiting().iter().filter(|of| of.function != "MPI_Barrier");
+    others.filter_map(|of| Some((of, waits_mostly(run, of)?))).map(|(of, share)| {
         let late = of.last.first();
-        let who = late.filter(|last| last.waiting_share > 0.5);
+        let who = late.filter(|last| last.waiting_share >= TWO_THIRDS);
         let who_text = who.map_or_else(
-            || "; which rank comes last changes".to_owned(),
-            |last| format!(", most often for rank {}", last.rank),
+            || "; the ranks come last in turn".to_owned(),
+            |last| format!(", mostly for rank {}", last.rank),
         );
         let title = format!(
             "{} of {} is waiting for the last rank{who_text}",
             percent(share),
             run.with_place(&of.function)
         );
-        let wait =
-            estimated("waiting for the last rank", of.waiting_s, "s", "gyan report --waiting");
-        Found {
-            title,
-            at_stake: Some(Time {
-                seconds: of.waiting_s,
-                error: of.waiting_error_s.unwrap_or(0.0),
-            }),
-            evidence: vec![
-                gyan_results::Evidence { error: of.waiting_error_s, ..wait },
-                exact(
-                    "calls that were compared",
-                    (of.calls - of.calls_not_compared) as f64,
-                    "",
-                    "gyan report --waiting",
-                ),
-            ],
-            advice: vec![
-                say(
-                    "make the work before it more even, or do something else meanwhile (the nonblocking collective)",
-                ),
-                say(format!(
-                    "do not tune {}: its own part is {}",
-                    of.function,
-                    seconds(of.time_s - of.waiting_s)
-                )),
-            ],
-            functions: vec![of.function.clone()],
-            ranks: who.map(|last| last.rank).into_iter().collect(),
-        }
-    };
-    run.waiting().iter().filter(mostly).map(of).collect()
+        let time = Time { seconds: of.waiting_s, error: of.waiting_error_s };
+        let shown = "gyan report --waiting";
+        let evidence = vec![
+            gyan_results::Evidence {
+                error: of.waiting_error_s,
+                ..estimated("waiting for the last rank", of.waiting_s, "s", shown)
+            },
+            exact("calls that were compared", of.calls as f64, "", shown),
+        ];
+        let own_s = of.time_s - of.waiting_s;
+        let advice = vec![
+            say(
+                "make the work before it more even, or do something else meanwhile (the nonblocking collective)",
+            ),
+            say(format!(
+                "do not tune {}: what is no waiting of the calls that were compared is {}",
+                of.function,
+                seconds(own_s)
+            )),
+        ];
+        let functions = vec![of.function.clone()];
+        let ranks = who.map(|last| last.rank).into_iter().collect();
+        let at_stake = Some(Stake::calls([of.function.as_str()], Cause::Waiting, time));
+        Found { title, at_stake, evidence, advice, functions, ranks }
+    }).collect()
+}
+
+/// Which share of all time in a function is waiting, if most of it is.
+fn waits_mostly(run: &Run, of: &WaitingSummary) -> Option<f64> {
+    let all = time_of(run.call(&of.function)?);
+    let share = of.waiting_s / f64::max(all.seconds, of.time_s);
+    (share > 0.6).then_some(share)
 }
 
 pub(super) const ALGORITHM: Rule = Rule {
@@ -221,15 +217,14 @@ pub(super) const ALGORITHM: Rule = Rule {
     acts: Actor::Run,
     needs: "the time of the collective, how much of it is waiting (so only functions in which all \
         ranks wait for all are judged), and the knob for its algorithm",
-    when: "the time in a collective function without the waiting is over 10 % of the run, and the \
-           library has a knob for its algorithm",
+    when: "there are more than two ranks; 80 % of the calls were compared; the time in them without the waiting is over 10 % \
+           of the run, and most of the time in the function is no waiting; and the library has a knob for its algorithm",
     means: "Libraries choose the algorithm by the size of message and communicator, from tables \
             that were measured on other machines. At stake is all of its time that is not waiting; \
             another algorithm saves a part of it.",
     wrong_when: "the library chooses rightly. Only an experiment tells.",
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
     source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
-    yields_to: &["oversubscribed", "bound-together"],
     todo: "Try the other algorithms of that function, one run each: gyan varlist -l --match NAME lists them, and the \
            finding prints the command. Compare several runs of each with gyan diff.",
     look: algorithm,
@@ -238,10 +233,15 @@ pub(super) const ALGORITHM: Rule = Rule {
 fn algorithm(run: &Run) -> Vec<Found> {
     let of = |call: &gyan_results::CallSummary| {
         let (name, value) = run.algorithm(&call.name)?;
-        let time = time_of(call);
         let waiting = run.waiting().iter().find(|of| of.function == call.name)?;
-        let waiting_s = waiting.waiting_s.min(time.seconds);
-        let own = Time { seconds: time.seconds - waiting_s, ..time };
+        let compared = waiting.calls as f64 / call.count.sum.as_f64().max(1.0);
+        if compared < COMPARED || waits_mostly(run, waiting).is_some() {
+            return None;
+        }
+        let time = time_of(call);
+        let waiting_s = waiting.waiting_s.min(waiting.time_s).min(time.seconds);
+        let error = time.error.zip(waiting.waiting_error_s).map(|(one, other)| one.hypot(other));
+        let own = Time { seconds: waiting.time_s.min(time.seconds) - waiting_s, error };
         if run.share(own.seconds) < 0.1 {
             return None;
         }
@@ -278,9 +278,12 @@ fn algorithm(run: &Run) -> Vec<Found> {
         ];
         evidence.extend(setting(&name, value, "gyan report --environment"));
         let functions = vec![call.name.clone()];
-        Some(Found { title, at_stake: Some(own), evidence, advice, functions, ..Found::default() })
+        let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Work, own));
+        Some(Found { title, at_stake, evidence, advice, functions, ..Found::default() })
     };
-    run.called(COLLECTIVES).filter_map(of).collect()
+    // With two ranks all algorithms do the same.
+    let is_chosen = run.ranks > 2.0;
+    run.called(COLLECTIVES).filter(|_| is_chosen).filter_map(of).collect()
 }
 
 pub(super) const BARRIER: Rule = Rule {
@@ -296,7 +299,6 @@ pub(super) const BARRIER: Rule = Rule {
     wrong_when: "the barrier is needed, or it only shows imbalance that the next collective would show instead.",
     witness: "the number of calls, and the time of the run",
     source: "MPI 4.1, 6.3",
-    yields_to: &["oversubscribed", "bound-together", "other-load", "imbalance"],
     todo: "Leave the barrier out where the next message or collective orders the ranks anyway. If most of its time \
            is waiting for the last rank, make the work before it more even.",
     look: barrier,
@@ -335,5 +337,6 @@ fn barrier(run: &Run) -> Vec<Found> {
         }
     }
     let functions = vec!["MPI_Barrier".to_owned()];
-    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+    let at_stake = Some(run.stake(&["MPI_Barrier"], Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }

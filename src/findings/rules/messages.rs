@@ -6,6 +6,7 @@ use gyan_results::{
 
 use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
 use crate::findings::Eager;
+use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{Run, Time, estimated, exact, is_true, power_of_two, taken};
 use crate::render::numbers::{bytes, double, seconds};
@@ -25,7 +26,6 @@ pub(super) const EAGER_LIMIT: Rule = Rule {
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
     source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE and \
              MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     todo: "Raise the eager limit just above these messages: the finding prints the command with a value. The queue \
            of unexpected messages takes more memory then, so do not raise it further than needed. Or send less at \
            once.",
@@ -68,7 +68,7 @@ fn time_of_sends(run: &Run) -> Time {
         SENDS.iter().partition(|name| RECEIVES.contains(name));
     let late_s: f64 = run.queue(Quantity::LateSenders).filter_map(|row| row.total).sum();
     let waits = run.time(&[WAITS, &both].concat());
-    run.time(&only).plus(Time { seconds: (waits.seconds - late_s).max(0.0), ..waits })
+    run.time(&only).plus(waits.at_most(waits.seconds - late_s))
 }
 
 fn eager_limit(run: &Run) -> Vec<Found> {
@@ -111,7 +111,8 @@ fn eager_limit(run: &Run) -> Vec<Found> {
         exact(knob.name, limit, "bytes", "gyan varlist"),
         taken("time in sends, and in waits that are not for late senders", time, "gyan report"),
     ];
-    let at_stake = Some(time.times(above / all));
+    let stake = time.times(above / all);
+    let at_stake = Some(run.stake(&[SENDS, WAITS].concat(), Cause::Any, stake));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
@@ -135,7 +136,6 @@ pub(super) const FLOODED: Rule = Rule {
                  because receives are posted in the order of the messages.",
     witness: "the longest queue of unexpected messages",
     source: "Keller and Graham 2010; GYAN, Figure 3",
-    yields_to: &["oversubscribed"],
     todo: "Receive messages in the order in which they come (MPI_ANY_TAG), or post receives before they come. Or slow the senders down: have them wait for an answer now and \
            then, with MPI_Ssend for one message in a hundred, for instance. If collectives send the messages, Open \
            MPI can put a barrier before each hundredth: coll_sync_barrier_before=100.",
@@ -171,14 +171,8 @@ fn flooded(run: &Run) -> Vec<Found> {
         Evidence { known: known(row), ..longest },
         taken("time in receives and waits", time, "gyan report"),
     ];
-    vec![Found {
-        title,
-        at_stake: Some(time),
-        evidence,
-        advice,
-        ranks: vec![most.rank],
-        ..Found::default()
-    }]
+    let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, ranks: vec![most.rank], ..Found::default() }]
 }
 
 pub(super) const LATE_SENDERS: Rule = Rule {
@@ -194,14 +188,6 @@ pub(super) const LATE_SENDERS: Rule = Rule {
                  is for a send.",
     witness: "the waiting of receives, or the load balance",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
-    yields_to: &[
-        "oversubscribed",
-        "bound-together",
-        "other-load",
-        "imbalance",
-        "eager-limit",
-        "flooded",
-    ],
     todo: "Send earlier, or give the receivers something to do meanwhile: MPI_Irecv before the work, MPI_Wait after \
            it. gyan report --sites shows which calls wait.",
     look: |run| late(run, Quantity::LateSenders),
@@ -219,14 +205,6 @@ pub(super) const LATE_RECEIVERS: Rule = Rule {
     wrong_when: "messages are small and the receiver works meanwhile: then nobody waits.",
     witness: "the number of unexpected messages",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late receiver)",
-    yields_to: &[
-        "oversubscribed",
-        "bound-together",
-        "other-load",
-        "imbalance",
-        "flooded",
-        "late-senders",
-    ],
     todo: "Post receives earlier: MPI_Irecv before the work, MPI_Wait after it.",
     look: |run| late(run, Quantity::LateReceivers),
 };
@@ -270,7 +248,8 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
             command("see which calls wait", "gyan report --sites DIR"),
         ];
         let functions = worst.map(|call| call.name.clone()).into_iter().collect();
-        let at_stake = Some(Time::of(wait_s));
+        let wait = in_calls.at_most(wait_s);
+        let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, wait));
         return vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }];
     }
     let waits: f64 = run.queue(Quantity::UnexpectedTime).filter_map(|row| row.total).sum();
@@ -289,7 +268,7 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
         taken("time in sends, receives and waits", time, "gyan report"),
     ];
     let advice = vec![say("post receives earlier: MPI_Irecv before the work, MPI_Wait after it")];
-    let at_stake = Some(time.times(number / of));
+    let at_stake = Some(run.stake(&functions, Cause::Any, time.times(number / of)));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
@@ -305,7 +284,6 @@ pub(super) const LONG_SEARCHES: Rule = Rule {
     wrong_when: "entries are looked at in hardware, or by a hash.",
     witness: "match attempts for each receive",
     source: "MPI 4.1, 15.3 (the example of a receive-queue tool); Ferreira et al. 2018",
-    yields_to: &["oversubscribed", "flooded"],
     todo: "Receive in the order in which messages come, post fewer receives at a time, or give each kind of message \
            a communicator of its own. With UCX on a network that can match messages itself, try \
            UCX_RC_MLX5_TM_ENABLE=y.",
@@ -325,8 +303,8 @@ fn long_searches(run: &Run) -> Vec<Found> {
     }
     let searches = run.queue(Quantity::UnexpectedSearchTime);
     let in_them: f64 = searches.filter_map(|row| row.total).sum();
-    let (at_stake, of) = if in_them > 0.0 && unexpected > 0.5 * total {
-        (Time::of(in_them), "time of the searches")
+    let (time, of) = if in_them > 0.0 && unexpected > 0.5 * total {
+        (Time::exact(in_them), "time of the searches")
     } else {
         (run.time(&[RECEIVES, WAITS].concat()), "time in receives and waits")
     };
@@ -336,7 +314,7 @@ fn long_searches(run: &Run) -> Vec<Found> {
     let evidence = vec![
         exact("match attempts", total, "", "gyan report --queues"),
         exact("receives and probes", receives, "", "gyan report"),
-        taken(of, at_stake, "gyan report --queues"),
+        taken(of, time, "gyan report --queues"),
     ];
     let mut advice = vec![say(
         "receive in the order in which messages come, post fewer receives at a time, or use communicators of their own",
@@ -345,7 +323,8 @@ fn long_searches(run: &Run) -> Vec<Found> {
         advice
             .push(command("or have the network match", "UCX_RC_MLX5_TM_ENABLE=y gyan run -- ..."));
     }
-    vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
+    let at_stake = Some(run.stake(&[RECEIVES, WAITS].concat(), Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
 pub(super) const SMALL_MESSAGES: Rule = Rule {
@@ -359,7 +338,6 @@ pub(super) const SMALL_MESSAGES: Rule = Rule {
     wrong_when: "each message depends on the answer to the one before.",
     witness: "the number of messages",
     source: "Hockney's model of communication: a start-up time and a time for each byte",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     todo: "Collect what goes to the same rank into one message. A derived datatype does that without a copy of your \
            own.",
     look: small_messages,
@@ -387,7 +365,8 @@ fn small_messages(run: &Run) -> Vec<Found> {
     let advice = vec![say(
         "collect what goes to the same rank into one message; a datatype does it without a copy of your own",
     )];
-    vec![Found { title, at_stake: Some(time), evidence, advice, ..Found::default() }]
+    let at_stake = Some(run.stake(&[SENDS, RECEIVES, WAITS].concat(), Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
 pub(super) const FIRST_CONTACT: Rule = Rule {
@@ -403,7 +382,6 @@ pub(super) const FIRST_CONTACT: Rule = Rule {
                  longest is not known.",
     witness: "the longest call",
     source: "Open MPI, mpi_preconnect_all; MPI 4.1, 11.2",
-    yields_to: &["oversubscribed", "bound-together", "imbalance", "eager-limit"],
     todo: "If it is the first message to a peer, connect at the start: Open MPI does so with mpi_preconnect_all=1. \
            Or send the first message to each peer while there is other work to do.",
     look: first_contact,
@@ -444,7 +422,8 @@ fn first_contact(run: &Run) -> Vec<Found> {
             estimated("longest call, average over the ranks", longest_s, "s", "gyan report --all"),
             estimated("99 % of the calls are below", most_s, "s", "gyan report --histogram"),
         ];
-        let at_stake = Some(Time::of(longest.ranks as f64 * (longest_s - most_s)));
+        let time = Time::exact(longest.ranks as f64 * (longest_s - most_s));
+        let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Any, time));
         let functions = vec![call.name.clone()];
         Some(Found { title, at_stake, evidence, advice, functions, ..Found::default() })
     };
@@ -462,7 +441,6 @@ pub(super) const MEMORY: Rule = Rule {
     wrong_when: "the rank has another part to play, as the root of gathers has.",
     witness: "the ratio of the largest to the average",
     source: "Islam et al., \"Exploring the capabilities of the new MPI_T interface\" (GYAN), case study II",
-    yields_to: &[],
     todo: "See who sends to that rank with gyan report --peers, and post its receives earlier.",
     look: memory,
 };

@@ -9,7 +9,8 @@ mod settings;
 
 use gyan_results::{Actor, Advice, Evidence};
 
-use super::run::{Run, Time};
+use super::account::Stake;
+use super::run::Run;
 
 pub(super) use messages::eager;
 
@@ -32,9 +33,6 @@ pub(crate) struct Rule {
     pub(crate) witness: &'static str,
     /// Where it comes from.
     pub(crate) source: &'static str,
-    /// Rules that explain the same time better: when one of them has at least half of what is at stake here,
-    /// this one stays silent.
-    pub(crate) yields_to: &'static [&'static str],
     /// What to do about it.
     pub(crate) todo: &'static str,
     pub(super) look: fn(&Run) -> Vec<Found>,
@@ -44,50 +42,49 @@ pub(crate) struct Rule {
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) title: String,
-    /// Seconds of all ranks together; none when that has no meaning.
-    pub(super) at_stake: Option<Time>,
+    /// Seconds of all ranks together, and whose they are; none when that has no meaning.
+    pub(super) at_stake: Option<Stake>,
     pub(super) evidence: Vec<Evidence>,
     pub(super) advice: Vec<Advice>,
     pub(super) functions: Vec<String>,
     pub(super) ranks: Vec<u32>,
 }
 
-/// The rule for other work on the processors of the ranks.
-pub(super) const OTHER_LOAD: &str = placement::OTHER_LOAD.id;
+/// The rules about the load of the machine.
+pub(super) const LOAD: [&str; 3] =
+    [placement::BOUND_TOGETHER.id, placement::OVERSUBSCRIBED.id, placement::OTHER_LOAD.id];
 
-/// The rule for senders that wait for their receivers.
-pub(super) const SENDS_HELD_UP: &str = messages::EAGER_LIMIT.id;
-
-/// In the order in which they are listed in docs/findings.md.
+/// In the order in which they claim seconds: what is known best, and what is most particular, comes first. This is also
+/// their order in docs/findings.md.
 pub(crate) const RULES: &[Rule] = &[
-    placement::OVERSUBSCRIBED,
     placement::BOUND_TOGETHER,
+    placement::OVERSUBSCRIBED,
     placement::OTHER_LOAD,
-    placement::COPIED_TWICE,
     placement::SLOW_START,
+    program::ASKS_FOR_RANK,
+    program::INDEPENDENT_IO,
     collectives::IMBALANCE,
-    collectives::COMMUNICATION,
-    collectives::WAITING,
-    collectives::ALGORITHM,
-    collectives::BARRIER,
-    messages::EAGER_LIMIT,
+    program::POLLING,
+    messages::FIRST_CONTACT,
+    placement::COPIED_TWICE,
     messages::FLOODED,
+    messages::LONG_SEARCHES,
+    messages::EAGER_LIMIT,
     messages::LATE_SENDERS,
     messages::LATE_RECEIVERS,
-    messages::LONG_SEARCHES,
     messages::SMALL_MESSAGES,
-    messages::FIRST_CONTACT,
+    collectives::WAITING,
+    collectives::BARRIER,
+    collectives::ALGORITHM,
+    collectives::COMMUNICATION,
     messages::MEMORY,
-    program::POLLING,
-    program::ASKS_FOR_RANK,
     program::LEAK,
-    program::INDEPENDENT_IO,
     settings::WITHOUT_DYNAMIC_RULES,
     settings::IGNORED,
     settings::INERT,
     numbers::NOTHING_IN_MPI,
-    numbers::TOO_SHORT,
     numbers::INCOMPLETE,
+    numbers::TOO_SHORT,
     numbers::OVER_BUDGET,
     numbers::NO_VARIABLES,
 ];
@@ -162,4 +159,21 @@ fn percent(share: f64) -> String {
 /// `s` where there is not exactly one.
 fn plural(number: f64) -> &'static str {
     if number > 0.99 && number < 1.01 { "" } else { "s" }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_have_names_of_their_own_and_texts() {
+        let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
+        for (at, rule) in RULES.iter().enumerate() {
+            assert!(!ids[..at].contains(&rule.id), "{}", rule.id);
+            assert!(rule.id.chars().all(|sign| sign.is_ascii_lowercase() || sign == '-'));
+            let Rule { needs, when, means, wrong_when, todo, witness, source, .. } = rule;
+            let texts = [needs, when, means, wrong_when, todo, witness, source];
+            assert!(texts.iter().all(|text| text.len() > 10), "{}", rule.id);
+        }
+    }
 }

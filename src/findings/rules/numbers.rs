@@ -18,13 +18,16 @@ pub(super) const NOTHING_IN_MPI: Rule = Rule {
     wrong_when: "most of the work is in code that MPI calls back, or that waits for messages without MPI.",
     witness: "the time in MPI",
     source: "Amdahl's law",
-    yields_to: &["too-short"],
     todo: "Look at the program itself, with perf for instance.",
     look: nothing_in_mpi,
 };
 
 fn nothing_in_mpi(run: &Run) -> Vec<Found> {
     let Some(in_mpi) = &run.summary.in_mpi else { return Vec::new() };
+    // A lower bound is not the ground of a finding, and of a short run nothing can be said.
+    if in_mpi.time_error_s.is_none() || !too_short(run).is_empty() {
+        return Vec::new();
+    }
     let start_and_end = run.share(run.start_and_end().seconds);
     let rest = |share: f64| (share - start_and_end).max(0.0);
     if rest(in_mpi.share.max.as_f64()) >= 0.05 {
@@ -52,7 +55,6 @@ pub(super) const TOO_SHORT: Rule = Rule {
     wrong_when: "the run is as short as all runs of the program.",
     witness: "the time of the run",
     source: "MAQAO's own scores of a measurement",
-    yields_to: &[],
     todo: "Measure a run with more steps.",
     look: too_short,
 };
@@ -85,7 +87,6 @@ pub(super) const INCOMPLETE: Rule = Rule {
     wrong_when: "the program is still running.",
     witness: "the number of profiles",
     source: "docs/internals.md, what a killed rank leaves",
-    yields_to: &[],
     todo: "Find out why the ranks ended: gyan report --all shows how each did. Then measure again.",
     look: incomplete,
 };
@@ -140,7 +141,6 @@ pub(super) const OVER_BUDGET: Rule = Rule {
     wrong_when: "never, as far as is known.",
     witness: "the cost of gyan",
     source: "docs/performance.md",
-    yields_to: &[],
     todo: "Take differences between very short calls with care; counts are right. gyan report --coverage shows what \
            gyan spent its time on, and GYAN_BUDGET bounds what it can choose.",
     look: over_budget,
@@ -183,7 +183,6 @@ pub(super) const NO_VARIABLES: Rule = Rule {
     wrong_when: "the program sends no messages.",
     witness: "the number of variables that are not zero",
     source: "docs/mpi-libraries.md",
-    yields_to: &[],
     todo: "The finding says what the library has to be built with, or which setting turns its variables on. gyan \
            doctor says it for the MPI on PATH.",
     look: no_variables,

@@ -3,8 +3,11 @@
 use gyan_results::{Actor, Knowledge};
 
 use super::{Found, RECEIVES, Rule, SENDS, WAITS};
+use crate::findings::account::{Cause, Claim, Stake};
+use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{Purpose, command, say};
-use crate::findings::run::{Family, Run, Time, estimated, exact, is_true, taken};
+use crate::findings::run::{Family, LostWithoutProcessors, Run, estimated, exact, is_true, taken};
+use crate::findings::{LEAST_SHARE, MUCH_LOAD};
 use crate::render::numbers::{bytes, double, seconds};
 
 /// From this many bytes on, messages are copied by pages rather than through buffers.
@@ -20,17 +23,18 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
     acts: Actor::Run,
     needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
     when: "there are more ranks on a host than processors that they may run on (or than the time limit of their control group \
-           allows), and ranks that were ready to run had no processor for over 1 % of the run. A setting that lets waiting \
+           allows), and ranks lost over 1 % of the run by it. A setting that lets waiting \
            ranks give way is advised where they do not give way already: they lose their processor less than 1,000 times \
            a second",
     means: "MPI libraries wait by asking again and again, so a rank that waits uses a processor that the rank it waits \
-            for may need. At stake is the time for which the main threads of the ranks were ready to run and had no \
-            processor. All other times of such a run say little: who waits in MPI may wait for a processor.",
+            for may need. At stake, at most, is the time for which the main threads of the ranks were ready to run and had no \
+            processor. Of the part in MPI only so much counts as even the rank with the most work spends there, and as ranks \
+            need processors outside MPI: who waits there for a rank that sleeps loses nothing. All other times of such a run \
+            say little: who waits in MPI may wait for a processor.",
     wrong_when: "the ranks are asleep most of the time, as coordinators are; then they want no processor and the rule says \
                  nothing. Threads of the ranks beside the main thread are not in the number.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
-    yields_to: &["bound-together"],
     todo: "Start at most as many ranks on a host as it has processors for them. Where that cannot be, have the ranks \
            that wait give up their processor: Open MPI does so with mpi_yield_when_idle=1. It helps where many ranks \
            wait, and it makes short waits longer.",
@@ -40,21 +44,21 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
 fn oversubscribed(run: &Run) -> Vec<Found> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
+    let Some(at_stake) = of_load(run) else { return Vec::new() };
     let (ranks, processors) = (placement.ranks, placement.capacity());
     let fit = processors.floor().max(1.0);
     let hosts = placement.hosts.len();
     let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
     let title = format!(
-        "{ranks} ranks share {} processor{}{on}: a rank waits {} of {} for one",
+        "{ranks} ranks share {} processor{}{on}: for want of one a rank loses up to {} of {}",
         double(processors),
         super::plural(processors),
-        seconds(run.of_a_rank(wait_s)),
+        seconds(run.of_a_rank(at_stake.seconds())),
         seconds(run.of_a_rank(run.total_s))
     );
-    let mut advice = vec![say(format!("run with {fit} rank{}", super::plural(fit)))];
-    if hosts > 1 {
-        advice = vec![say(format!("run with {fit} rank{} on a host", super::plural(fit)))];
-    }
+    let on_a_host = if hosts > 1 { " on a host" } else { "" };
+    let most = format!("run at most {fit} rank{}{on_a_host}, or on more cores", super::plural(fit));
+    let mut advice = vec![say(most)];
     let lost = run.summary.resources.as_ref().map(|used| used.involuntary_switches.sum.as_f64());
     if let Some((knob, value)) = run.knob_for(Purpose::Yield)
         && !is_true(value)
@@ -68,11 +72,11 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
         exact("ranks on a host", ranks as f64, "", shown),
         exact("processors that they may run on", processors, "", shown),
         gyan_results::Evidence { known, ..wait },
+        estimated("of that outside MPI", outside_s(run), "s", shown),
     ];
     evidence
         .extend(lost.map(|lost| exact("times that ranks lost their processor", lost, "", shown)));
-    let at_stake = Some(Time::of(wait_s));
-    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+    vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
 }
 
 pub(super) const OTHER_LOAD: Rule = Rule {
@@ -81,17 +85,16 @@ pub(super) const OTHER_LOAD: Rule = Rule {
     acts: Actor::System,
     needs: "processors that the ranks may run on, the time for which they wanted one (gyan report --machine), and the time of \
             each rank in MPI",
-    when: "there are processors enough for the ranks, and still ranks that were ready to run their own code had none for over \
-           5 % of the run",
-    means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake is the time for which \
-            the main threads of the ranks were ready to run and had no processor, less the part of it in MPI, by the time \
-            there: who waits there wants a processor too, and loses nothing without one. A rank that is held up holds up those that \
-            wait for it, so such a run can be slower by more than that, and its times are not repeated by the next run.",
+    when: "there are processors enough for the ranks, and still ranks lost over 5 % of the run for want of one; or had none for over 20 % of it, in MPI or not. Then no other time says much: this stands first, and \
+           the other findings are marked as measured under load",
+    means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake, at most, is \
+            the time for which the main threads of the ranks were ready to run and had no processor. Of the part in MPI only so \
+            much counts as even the rank with the most work spends there, and as ranks need processors outside MPI. The times of \
+            such a run are not repeated by the next one.",
     wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding must be changed. \
-                 Ranks that are held up while they move data are not seen.",
+                 What would be lost without the other load, too, is in the number: it is an upper bound.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
     source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
-    yields_to: &["oversubscribed", "bound-together"],
     todo: "Look at what else runs on the host (top), and whether the ranks have threads of their own \
            (OMP_NUM_THREADS). Measure again when nothing else runs: until then no other time of the run is worth \
            much.",
@@ -103,25 +106,29 @@ fn other_load(run: &Run) -> Vec<Found> {
         return Vec::new();
     }
     let Some((wait_s, Knowledge::Exact)) = run.waits_for_processors() else { return Vec::new() };
-    let Some(used) = &run.summary.resources else { return Vec::new() };
-    // Ranks that sleep are in neither.
-    let awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
-    let in_mpi_s = run.summary.in_mpi.as_ref().map_or(0.0, |in_mpi| in_mpi.time_s.sum.as_f64());
-    // The library starts before MPI_Init.
-    let in_mpi_s = in_mpi_s + run.summary.overhead.mpit_init_s.sum.as_f64();
-    let own_s = wait_s * (1.0 - in_mpi_s / awake_s).max(0.0);
-    if !own_s.is_finite() || run.share(own_s) < 0.05 {
+    let Some(at_stake) = of_load(run) else { return Vec::new() };
+    let is_much = run.lacks_processors() >= MUCH_LOAD;
+    if run.share(at_stake.seconds()) < 0.05 && !is_much {
         return Vec::new();
     }
-    let title = format!(
-        "a rank waits {} of {} for a processor, though there are enough: something else runs on them",
-        seconds(run.of_a_rank(own_s)),
-        seconds(run.of_a_rank(run.total_s))
-    );
+    // Where little of it can be lost nobody knows what it costs.
+    let at_stake = Some(at_stake).filter(|stake| run.share(stake.seconds()) > LEAST_SHARE);
+    let whole = seconds(run.of_a_rank(run.total_s));
+    let loses = match &at_stake {
+        Some(stake) => {
+            format!(
+                "loses up to {} of {whole} for want of",
+                seconds(run.of_a_rank(stake.seconds()))
+            )
+        }
+        None => format!("wants for {} of {whole}", seconds(run.of_a_rank(wait_s))),
+    };
+    let title =
+        format!("a rank {loses} a processor, though there are enough: something else runs on them");
     let shown = "gyan report --machine";
     let evidence = vec![
         exact("time for which ranks wanted a processor", wait_s, "s", shown),
-        estimated("of that outside MPI", own_s, "s", shown),
+        estimated("of that outside MPI", outside_s(run), "s", shown),
     ];
     let advice = vec![
         say(
@@ -129,8 +136,26 @@ fn other_load(run: &Run) -> Vec<Found> {
         ),
         say("times of such a run say little: measure again when nothing else runs"),
     ];
-    let at_stake = Some(Time::of(own_s));
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
+}
+
+/// What ranks lose for want of processors.
+fn of_load(run: &Run) -> Option<Stake> {
+    let LostWithoutProcessors { own: own_s, in_mpi: in_mpi_s, uneven: uneven_s } =
+        run.lost_without_processors()?;
+    let names = run.summary.calls.iter().map(|call| call.name.clone());
+    let functions = names.filter(|name| kind_of(name) != Kind::Start).collect();
+    let in_mpi = Claim::Calls { functions, cause: Cause::Any };
+    let claims = [(Claim::OwnCode, own_s), (in_mpi, in_mpi_s), (Claim::Uneven, uneven_s)];
+    let available = |(claim, wanted_s): (Claim, f64)| {
+        let seconds = run.account.available(&claim, wanted_s);
+        (claim, seconds)
+    };
+    Some(Stake { claims: claims.map(available).into(), error: Some(0.0) })
+}
+
+fn outside_s(run: &Run) -> f64 {
+    run.lost_without_processors().map_or(0.0, |lost| lost.own)
 }
 
 pub(super) const BOUND_TOGETHER: Rule = Rule {
@@ -139,13 +164,12 @@ pub(super) const BOUND_TOGETHER: Rule = Rule {
     acts: Actor::Run,
     needs: "the processors that each rank may run on (gyan report --machine)",
     when: "more than one rank is bound to a core while other cores of the host have none, and ranks that were ready to run \
-           had no processor for over 1 % of the run",
+           had no processor for their own code for over 1 % of the run",
     means: "A launcher has bound ranks to too few cores, often because two jobs or two launchers count from the first \
-            core. At stake is the time for which the main threads were ready to run and had no processor.",
+            core. At stake is the time for which the main threads were ready to run their own code and had no processor.",
     wrong_when: "the free cores are meant for something else, such as threads of the program.",
     witness: "the processors of each rank (gyan report --machine) and the time for which they wanted one",
     source: "The system call sched_setaffinity(2); mpirun(1), \"Mapping, Ranking, and Binding\"",
-    yields_to: &[],
     todo: "Have one launcher bind each rank to a core of its own: mpirun --bind-to core, srun --cpu-bind=cores. If \
            two jobs share the host, bind none of them: mpirun --bind-to none, srun --cpu-bind=none.",
     look: bound_together,
@@ -179,7 +203,7 @@ fn bound_together(run: &Run) -> Vec<Found> {
         exact("cores without a rank", free, "", shown),
         gyan_results::Evidence { known, ..wait },
     ];
-    let at_stake = Some(Time::of(wait_s));
+    let at_stake = of_load(run);
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
@@ -197,7 +221,6 @@ pub(super) const COPIED_TWICE: Rule = Rule {
     wrong_when: "the time in these functions is waiting for the other side, not copying.",
     witness: "the time in sends and receives",
     source: "The system call process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
-    yields_to: &["oversubscribed", "bound-together", "imbalance"],
     todo: "Let ranks copy from each other's memory: gyan names the setting where the library has one. If the kernel \
            forbids it, allow processes of one user to read each other: sysctl kernel.yama.ptrace_scope=0, in a \
            container --cap-add SYS_PTRACE.",
@@ -226,7 +249,8 @@ fn copied_twice(run: &Run) -> Vec<Found> {
         _ if is_denied && !has_other => "ptrace is not allowed".to_owned(),
         _ => return Vec::new(),
     };
-    let at_stake = time.times(0.5 * large / all);
+    let stake = time.times(0.5 * large / all);
+    let at_stake = run.stake(&[SENDS, RECEIVES, WAITS].concat(), Cause::Any, stake);
     let title = format!("{} within the host are copied twice ({why})", bytes(large));
     let advice = match knob {
         Some((knob, _)) if !is_denied => {
@@ -254,7 +278,6 @@ pub(super) const SLOW_START: Rule = Rule {
     wrong_when: "the run is short because it is a test, or ranks are started one after the other by hand.",
     witness: "the time in MPI_Init",
     source: "Open MPI 5, btl/ofi: it waits a second for a fabric that is not there (docs/mpi-libraries.md)",
-    yields_to: &[],
     todo: "With Open MPI on a machine without a fabric, leave out the component that looks for one: gyan run --set \
            btl=^ofi. Otherwise see what is slow: the launcher, the name service, or a network that is not there.",
     look: slow_start,
@@ -286,5 +309,6 @@ fn slow_start(run: &Run) -> Vec<Found> {
     }
     let evidence = vec![taken(&format!("time in {}", call.name), time, "gyan report")];
     let functions = vec![call.name.clone()];
-    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+    let at_stake = Some(run.stake(START, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }

@@ -3,6 +3,7 @@
 use gyan_results::Actor;
 
 use super::{Found, POLLS, Rule, percent};
+use crate::findings::account::Cause;
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Family, Run, exact, taken};
 use crate::render::numbers::{bytes, double};
@@ -18,7 +19,6 @@ pub(super) const POLLING: Rule = Rule {
     wrong_when: "the program does useful work between two calls: then they are what overlaps communication with it.",
     witness: "the number of these calls",
     source: "MPI 4.1, 3.7.3 and 3.8.1",
-    yields_to: &["oversubscribed"],
     todo: "Wait with MPI_Waitany, MPI_Waitsome or MPI_Probe, or do more work between two calls.",
     look: polling,
 };
@@ -61,7 +61,8 @@ fn polling(run: &Run) -> Vec<Found> {
         taken("time in calls that ask", time, "gyan report"),
     ];
     let functions = vec![worst.name.clone()];
-    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+    let at_stake = Some(run.stake(POLLS, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }
 
 pub(super) const ASKS_FOR_RANK: Rule = Rule {
@@ -74,7 +75,6 @@ pub(super) const ASKS_FOR_RANK: Rule = Rule {
     wrong_when: "never, as far as is known.",
     witness: "the number of calls",
     source: "MPI 4.1, 7.4.1",
-    yields_to: &[],
     todo: "Ask once, and keep the answer in a variable.",
     look: asks_for_rank,
 };
@@ -93,7 +93,8 @@ fn asks_for_rank(run: &Run) -> Vec<Found> {
     let evidence =
         vec![exact("calls", calls, "", "gyan report"), taken("time in them", time, "gyan report")];
     let functions = vec![worst.name.clone()];
-    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+    let at_stake = Some(run.stake(ASKS, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }
 
 pub(super) const LEAK: Rule = Rule {
@@ -107,7 +108,6 @@ pub(super) const LEAK: Rule = Rule {
     wrong_when: "the program keeps them all in use.",
     witness: "calls that make, minus calls that free",
     source: "MPI 4.1, 7.4.3; MPICH, MPIR_MAX_CONTEXT_MASK",
-    yields_to: &[],
     todo: "Free each object after its last use, or make it once and use it again.",
     look: leak,
 };
@@ -218,7 +218,6 @@ pub(super) const INDEPENDENT_IO: Rule = Rule {
     wrong_when: "each rank has a file of its own, or the file system has a cache that does the same.",
     witness: "the time in functions of MPI_File",
     source: "Thakur, Gropp and Lusk 1999; Drishti (Bez et al. 2022)",
-    yields_to: &[],
     todo: "Use the collective calls, such as MPI_File_write_at_all, or read and write larger pieces. With Open MPI, \
            gyan varlist --match 'io_ompio_*aggregators*' then shows how many ranks gather for the others.",
     look: independent_io,
@@ -281,5 +280,6 @@ fn independent_io(run: &Run) -> Vec<Found> {
         taken("time in the independent ones", time, "gyan report"),
     ];
     let functions = vec![worst.name.clone()];
-    vec![Found { title, at_stake: Some(time), evidence, advice, functions, ..Found::default() }]
+    let at_stake = Some(run.stake(ALONE, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }

@@ -19,7 +19,6 @@ pub(super) const WITHOUT_DYNAMIC_RULES: Rule = Rule {
     wrong_when: "never, as far as is known.",
     witness: "the time of the function; the number of messages that it sends",
     source: "Open MPI FAQ, \"How do I change the algorithms of collectives\"; coll_tuned_use_dynamic_rules",
-    yields_to: &[],
     todo: "Turn the rules on in the same run: gyan run --set coll_tuned_use_dynamic_rules=1 --set NAME=VALUE.",
     look: without_dynamic_rules,
 };
@@ -59,7 +58,6 @@ pub(super) const IGNORED: Rule = Rule {
     wrong_when: "the library writes the same value in another way.",
     witness: "the value of the variable",
     source: "MPI 4.1, 15.3.6; Open MPI issues 7519, 7737, 12682",
-    yields_to: &[],
     todo: "See what sets the variable instead with gyan report --environment, and which values it may have with gyan \
            varlist -l.",
     look: ignored,
@@ -95,7 +93,6 @@ pub(super) const INERT: Rule = Rule {
     wrong_when: "never, as far as is known.",
     witness: "nothing moves",
     source: "MPICH 4.0 and 5.0, src/mpid/ch3/channels/nemesis",
-    yields_to: &[],
     todo: "Leave the setting out. In place of MPIR_CVAR_POLLS_BEFORE_YIELD, ch4 reads \
            MPIR_CVAR_CH4_PROGRESS_THROTTLE.",
     look: inert,

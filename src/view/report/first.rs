@@ -4,7 +4,7 @@ use gyan_results::{CallSummary, InMpiSummary, Quantity, QueueRow, Summary, Traff
 
 use super::super::sites::places;
 use super::super::value::{Amount, Unit, Value, bytes, integer, line, row, seconds, share};
-use super::super::{Section, cut, numbers, plural, texts};
+use super::super::{Section, numbers, plural, texts};
 use super::hosts;
 use crate::symbols::sites::CallSites;
 
@@ -35,7 +35,8 @@ pub(super) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> 
             of if of >= MOST => "most of it",
             _ => return None,
         };
-        let at = places(called).remove(&call.name).map_or("".into(), |at| line![" at ", at]);
+        let at = places(called).remove(&call.name);
+        let at = at.map_or("".into(), |at| line![" ", at.in_words()]);
         Some(line![", ", how_much, " in ", &call.name, at])
     });
     let spread = extremes(summary, in_mpi);
@@ -123,7 +124,7 @@ pub(super) fn average_rank<'a>(
                 Some(Value::Text(name)) => places.remove(name.as_ref()),
                 _ => None,
             };
-            cells.push(place.map_or("".into(), |place| cut(&place, PLACE_AT_MOST).into()));
+            cells.push(place.map_or("".into(), |place| place.in_short(PLACE_AT_MOST).into()));
         }
     }
     let is_vague = |call: &&CallSummary| {
