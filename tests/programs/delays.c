@@ -31,13 +31,8 @@ static long long now(void)
     return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-static void call(int which, MPI_Comm comm, int *in, int *out, int ranks)
+static void call(int which, MPI_Comm comm, int *in, int *out)
 {
-    static int ones[64], places[64];
-    for (int i = 0; i < ranks; i++) {
-        ones[i] = 1;
-        places[i] = i;
-    }
     switch (which) {
     case 0:
         MPI_Barrier(comm);
@@ -49,7 +44,7 @@ static void call(int which, MPI_Comm comm, int *in, int *out, int ranks)
         MPI_Allgather(in, 1, MPI_INT, out, 1, MPI_INT, comm);
         break;
     case 3:
-        MPI_Alltoallv(in, ones, places, MPI_INT, out, ones, places, MPI_INT, comm);
+        MPI_Alltoall(in, 1, MPI_INT, out, 1, MPI_INT, comm);
         break;
     default:
         MPI_Reduce_scatter_block(in, out, 1, MPI_INT, MPI_SUM, comm);
@@ -57,20 +52,19 @@ static void call(int which, MPI_Comm comm, int *in, int *out, int ranks)
     }
 }
 
-static const char *const names[] = {"MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoallv",
+static const char *const names[] = {"MPI_Barrier", "MPI_Allreduce", "MPI_Allgather", "MPI_Alltoall",
                                     "MPI_Reduce_scatter_block"};
 
 /* Calls, of which each tenth finds the last rank late. */
 static void calls(int which, MPI_Comm comm, const char *name, int n, int is_late)
 {
-    int in[64] = {0}, out[64], ranks;
+    int in[64] = {0}, out[64];
     long long *times = malloc(2 * n * sizeof *times);
-    MPI_Comm_size(comm, &ranks);
     for (int i = 0; i < n; i++) {
         if (is_late && rank == last && i % 10 == 5)
             be_late();
         times[2 * i] = now();
-        call(which, comm, in, out, ranks);
+        call(which, comm, in, out);
         times[2 * i + 1] = now();
     }
     for (int i = 0; i < n; i++)

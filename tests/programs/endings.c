@@ -2,6 +2,8 @@
  * before; rank 1 ends as rank 0 does, unless said otherwise.
  *   finalize         MPI_Finalize, return 0
  *   abort CODE       rank 1 calls MPI_Abort(CODE) while rank 0 waits
+ *   handler CODE     the same in an error handler, of an error in MPI
+ *   reaper           a child that leaves at once; the process takes in orphans and waits for all its children
  *   exit CODE        exit without MPI_Finalize
  *   return CODE      return from main without MPI_Finalize
  *   _exit CODE       _exit
@@ -21,6 +23,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -35,6 +38,24 @@ static void handled(int number)
     if (write(STDOUT_FILENO, text, sizeof text - 1) < 0)
         _exit(8);
     _exit(7);
+}
+
+static int code_of_handler;
+
+static void abort_in_handler(MPI_Comm *comm, int *error, ...)
+{
+    (void)error;
+    MPI_Abort(*comm, code_of_handler);
+}
+
+static void wait_for_all_children(void)
+{
+    int children = 0;
+    if (fork() == 0)
+        _exit(0);
+    while (wait(NULL) > 0)
+        children++;
+    printf("rank %d: %d children\n", rank, children);
 }
 
 static void finalize(void)
@@ -68,6 +89,8 @@ int main(int argc, char **argv)
 
     if (strcmp(way, "atexit") == 0)
         atexit(finalize);
+    if (strcmp(way, "reaper") == 0)
+        prctl(PR_SET_CHILD_SUBREAPER, 1);
     MPI_Init(&argc, &argv);
     if (strcmp(way, "atexit-late") == 0)
         atexit(finalize);
@@ -82,11 +105,20 @@ int main(int argc, char **argv)
     MPI_Barrier(MPI_COMM_WORLD);
 
     int alone = !strcmp(way, "abort") || !strcmp(way, "signal") || !strcmp(way, "handled") ||
-                !strcmp(way, "hang") || !strcmp(way, "fatal");
+                !strcmp(way, "hang") || !strcmp(way, "fatal") || !strcmp(way, "handler");
     if (alone && rank == 0)
         wait_for_good();
     if (strcmp(way, "abort") == 0)
         MPI_Abort(MPI_COMM_WORLD, number);
+    if (strcmp(way, "handler") == 0) {
+        MPI_Errhandler handler;
+        code_of_handler = number;
+        MPI_Comm_create_errhandler(abort_in_handler, &handler);
+        MPI_Comm_set_errhandler(MPI_COMM_WORLD, handler);
+        MPI_Send(&x, 1, MPI_INT, 4711, 0, MPI_COMM_WORLD);
+    }
+    if (strcmp(way, "reaper") == 0)
+        wait_for_all_children();
     if (strcmp(way, "exit") == 0)
         exit(number);
     if (strcmp(way, "return") == 0)

@@ -265,7 +265,7 @@ fn the_report_says_for_whom_others_wait_and_off_is_off() {
     // For rank 3, or on a busy machine for several.
     assert!(text.contains("is waiting for "), "{text}");
     let text = report(&run.directory, &["--waiting"]).stdout;
-    assert!(text.contains("twin") && text.contains("MPI_Alltoallv"), "{text}");
+    assert!(text.contains("twin") && text.contains("MPI_Alltoall"), "{text}");
     let off = Profiled::run(MPICH, RANKS, &["delays"], &[("GYAN_WAITING", "off")]);
     assert!(off.profiles().iter().all(|profile| profile.waiting.is_empty()));
     let outcome = report(&off.directory, &["--waiting"]);

@@ -40,9 +40,10 @@ const A_SECOND_IS_LEFT: (&str, &str) = ("OMPI_MCA_odls_base_sigkill_timeout", "1
 /// Large enough that a snapshot is taken at each of the few calls.
 const AT_ONCE: [(&str, &str); 1] = [("GYAN_BUDGET", "100%")];
 
-const WAYS: [Way; 20] = [
+const WAYS: [Way; 22] = [
     way(&["finalize"], FINALIZE, 2),
     way(&["abort", "3"], (Ending::Abort, 3), 1),
+    way(&["handler", "3"], (Ending::Abort, 3), 1),
     way(&["exit", "4"], (Ending::Exit, 4), 1),
     way(&["exit", "0"], (Ending::Exit, 0), 1),
     way(&["return", "5"], (Ending::Exit, 5), 1),
@@ -62,6 +63,7 @@ const WAYS: [Way; 20] = [
     way(&["twice"], FINALIZE, 2),
     way(&["fork"], FINALIZE, 2),
     way(&["fork-exec"], FINALIZE, 2),
+    way(&["reaper"], FINALIZE, 2),
 ];
 
 /// How a run ended: its code, and the lines of the program without the launcher's, which contain process ids.

@@ -7,7 +7,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use gyan_results::{Number, Pvar, RankProfile, Values};
 use tempfile::TempDir;
 
-use crate::common::{self, MPICH_PVARS, MPIS, OPENMPI, Profiled, command, elements, gyan, pvar};
+use crate::common::{
+    self, MPICH, MPICH_PVARS, MPIS, OPENMPI, OPENMPI_SPC, Profiled, command, elements, gyan, pvar,
+};
 use crate::fakempi::Faked;
 use crate::faults::inject;
 
@@ -508,5 +510,21 @@ fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
         assert_eq!((with.outcome.code, alone.code), (0, 0), "{}", with.outcome.stderr);
         assert_eq!(with.outcome.stdout, alone.stdout, "{mpi:?}");
         with.profiles();
+    }
+}
+
+/// Variables that are bound to a communicator are read no more once it is freed, whoever frees it. (Open MPI's pml_ob1
+/// has variables bound to communicators; reading them later ended the program by SIGSEGV.)
+#[test]
+fn a_communicator_that_a_callback_frees_is_not_read_any_more() {
+    for mpi in [OPENMPI, MPICH, OPENMPI_SPC, MPICH_PVARS] {
+        // Every eligible call is a reading.
+        let run = Profiled::run(mpi, 2, &["freed_inside"], &[("GYAN_BUDGET", "none")]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        assert_eq!(run.outcome.stdout, "freed\n", "{mpi:?}");
+        for profile in run.profiles() {
+            assert_eq!(common::call(&profile, "MPI_Sendrecv").count, 22_000, "{mpi:?}");
+            assert_eq!(profile.end.how, gyan_results::Ending::Finalize, "{mpi:?}");
+        }
     }
 }

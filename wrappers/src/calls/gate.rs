@@ -80,7 +80,7 @@ pub(crate) fn enter_phase(phase: usize) {
     ledger::enter_phase(phase);
     let here = thread::here();
     match GATE.load(Ordering::Relaxed) {
-        THREADED => here.own.get(),
+        gate if is_threaded(gate) => here.own.get(),
         OPEN | WATCHED | INSIDE if here.place() == FIRST_THREAD.load(Ordering::Relaxed) => {
             Some(ledger::alone())
         }
@@ -120,6 +120,11 @@ pub(crate) fn watch_completions(watch: bool) {
 #[inline]
 pub(crate) fn watches_completions() -> bool {
     COMPLETIONS.load(Ordering::Relaxed)
+}
+
+/// Whether every call passes through: gyan is done or off.
+pub(crate) fn is_closed() -> bool {
+    GATE.load(Ordering::Relaxed) == CLOSED
 }
 
 pub(crate) fn is_off() -> bool {

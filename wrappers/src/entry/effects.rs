@@ -5,6 +5,7 @@
 //! there is such a request.
 
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
@@ -12,6 +13,7 @@ use crate::entry::requests;
 use crate::mpi::handles::{Kind, Language, Passed};
 use crate::observe::communicators;
 use crate::observe::objects;
+use crate::observe::pvars::LastReading;
 use crate::run;
 
 /// What a call changes when it succeeds.
@@ -21,6 +23,10 @@ pub(crate) enum Change {
     /// An object is created; the call writes its handle.
     Comes {
         kind: Kind,
+        at: Passed,
+    },
+    /// The call writes the handle of a communicator that exists already.
+    Found {
         at: Passed,
     },
     /// A communicator is created when a request completes.
@@ -44,6 +50,9 @@ struct Pending {
 }
 
 static PENDING: Mutex<Vec<Pending>> = Mutex::new(Vec::new());
+
+/// The communicator that was found last, while it lives: the parent's, or the handle that stands for none.
+static FOUND: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 macro_rules! creates {
     ($($name:ident $kind:ident),*) => {
@@ -69,9 +78,7 @@ macro_rules! creates {
             }
 
             $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
-                if scope.is_of_program() {
-                    super::goes(Kind::$kind, at);
-                }
+                super::goes(scope, Kind::$kind, at);
                 Change::Nothing
             })*
         }
@@ -83,12 +90,21 @@ creates!(comm Comm, win Win, file File);
 pub(crate) mod ends {
     use super::{Change, Passed, Scope, contain, run};
 
+    /// Also for a call from inside MPI: error handlers are where most programs abort.
     pub(crate) fn with(scope: &Scope, code: Passed) -> Change {
-        if scope.is_of_program() {
-            let code = code.integer().unwrap_or(0);
-            contain("writing the profile before MPI_Abort", || run::aborts(code));
-        }
+        let code = code.integer().unwrap_or(0);
+        let is_alone = scope.is_of_program() && scope.is_alone();
+        contain("writing the profile before MPI_Abort", || run::aborts(code, is_alone));
         Change::Nothing
+    }
+}
+
+/// Rows that say which communicator there is.
+pub(crate) mod finds {
+    use super::{Change, Passed, Scope};
+
+    pub(crate) fn comm(scope: &Scope, at: Passed) -> Change {
+        if scope.is_of_program() { Change::Found { at } } else { Change::Nothing }
     }
 }
 
@@ -129,6 +145,14 @@ impl Change {
             Change::Comes { kind, at } => {
                 if let Some(handle) = at.handle(kind) {
                     comes(kind, handle);
+                }
+            }
+            Change::Found { at } => {
+                if let Some(handle) = at.handle(Kind::Comm)
+                    && FOUND.load(Ordering::Relaxed) != handle
+                {
+                    comes(Kind::Comm, handle);
+                    FOUND.store(handle, Ordering::Relaxed);
                 }
             }
             Change::Begins { comm, request: at } => {
@@ -180,22 +204,31 @@ fn comes(kind: Kind, handle: usize) {
 /// The handle no longer belongs to the object that had it.
 fn forget(kind: Kind, handle: usize) {
     contain("forgetting an object", || match kind {
-        Kind::Comm => communicators::goes(handle),
+        Kind::Comm => {
+            communicators::goes(handle);
+            _ = FOUND.compare_exchange(handle, usize::MAX, Ordering::Relaxed, Ordering::Relaxed);
+        }
         Kind::Win => communicators::window_goes(handle),
         Kind::File => {}
     });
 }
 
-fn goes(kind: Kind, at: Passed) {
-    if let Some(handle) = at.handle(kind) {
-        forget(kind, handle);
+/// An object is about to be freed, by whoever does it: the program may free one in a callback, from inside MPI
+/// (MPI 4.1, 7.7.2), and its variables must not be read any more after that.
+fn goes(scope: &Scope, kind: Kind, at: Passed) {
+    let Some(handle) = at.handle(kind) else { return };
+    if gate::is_closed() {
+        return;
     }
+    forget(kind, handle);
     if !objects::matters(kind) {
         return;
     }
     contain("letting an object go", || {
-        if let Some(handle) = at.handle(kind) {
-            run::with_run(|run| run.object_goes(kind, handle));
+        if scope.is_of_program() {
+            run::with_run(|run| run.object_goes(kind, handle, LastReading::Read));
+        } else {
+            run::object_goes_inside_mpi(kind, handle);
         }
     });
 }

@@ -60,11 +60,13 @@ pub(crate) fn end_run() -> Option<Kept> {
     if run.is_of_this_process() { Some(run.end()) } else { None }
 }
 
-/// The program calls `MPI_Abort`, which does not return.
-pub(crate) fn aborts(code: i32) {
-    super::with_run(|run| {
+/// The program calls `MPI_Abort`, which does not return. `is_alone`: from the program itself, whose other threads
+/// call no MPI. Otherwise locks may be held that reading variables would wait for.
+pub(crate) fn aborts(code: i32, is_alone: bool) {
+    let look = if is_alone { Look::Whole } else { Look::Nothing };
+    super::with_run_soon(|run| {
         if run.is_of_this_process() {
-            run.write_so_far(End { how: Ending::Abort, code }, Look::Whole);
+            run.write_so_far(End { how: Ending::Abort, code }, look);
         }
     });
 }

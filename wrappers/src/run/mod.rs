@@ -29,7 +29,7 @@ use crate::mpi::handles::Kind;
 use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
 use crate::observe::phases::{self, Phases};
-use crate::observe::pvars::{Look, Sampler};
+use crate::observe::pvars::{LastReading, Look, Sampler};
 use crate::profile::job::Job;
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
@@ -131,6 +131,12 @@ pub(crate) fn sample(now: u64) {
     holding(|| RUN.try_lock().ok(), |run| run.sample(now));
 }
 
+/// A callback of the program frees an object from inside MPI: locks of the library may be held, so nothing is read,
+/// and a run that another thread holds is not waited for long. That thread may wait for those locks.
+pub(crate) fn object_goes_inside_mpi(kind: Kind, handle: usize) {
+    with_run_soon(|run| run.object_goes(kind, handle, LastReading::LeaveOut));
+}
+
 /// The program begins or ends a phase.
 pub(crate) fn change_phase(change: phases::Change) {
     with_run(|run| run.change_phase(change));
@@ -167,12 +173,12 @@ impl Run {
     }
 
     /// An object is about to be freed.
-    pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
+    pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize, last: LastReading) {
         if !self.sampler.as_ref().is_some_and(|sampler| sampler.follows(kind, handle)) {
             return;
         }
         let begun = clock::now();
-        self.sampled(|sampler, _, _| sampler.object_goes(kind, handle));
+        self.sampled(|sampler, _, _| sampler.object_goes(kind, handle, last));
         self.spent_on_object(kind, begun, Cost::went);
     }
 

@@ -46,7 +46,9 @@ impl Run {
     /// Finds the keeper of this host, or starts it, and takes the first snapshot.
     pub(super) fn begin_keeping(&mut self) {
         let (wanted, timeout) = (self.config.keeper, self.config.write_timeout);
-        self.snapshots.keeper = Some(Keeper::begin(&self.job, self.rank, wanted, timeout));
+        let keeper = Keeper::begin(&self.job, self.rank, wanted, timeout);
+        self.config.warnings.extend(keeper.why_none().map(str::to_owned));
+        self.snapshots.keeper = Some(keeper);
         if self.keeps() && self.take_snapshot() {
             self.snapshot_due();
         }

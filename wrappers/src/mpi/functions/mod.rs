@@ -17,6 +17,7 @@
 //!   is started;
 //! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file is created or freed, or a request
 //!   is freed;
+//! - `finds comm(...)`: a communicator that exists already is asked for;
 //! - `begins comm(...)`: a communicator exists once the request completes;
 //! - `completes one(...)`, `completes many(...)`: a request completes;
 //! - `ends with(...)`: the program is ended, with a code.

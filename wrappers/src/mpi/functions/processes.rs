@@ -8,7 +8,7 @@ macro_rules! rows {
             MPI_Comm_accept / mpi_comm_accept(port_name: Text, info: Handle, root: Int, comm: Comm, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_connect / mpi_comm_connect(port_name: Text, info: Handle, root: Int, comm: Comm, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_disconnect / mpi_comm_disconnect(comm: Pointer) frees comm(comm);
-            MPI_Comm_get_parent / mpi_comm_get_parent(parent: Pointer) creates comm(parent);
+            MPI_Comm_get_parent / mpi_comm_get_parent(parent: Pointer) finds comm(parent);
             MPI_Comm_join / mpi_comm_join(fd: Int, intercomm: Pointer) creates comm(intercomm);
             MPI_Comm_spawn / mpi_comm_spawn(command: Text, argv: Text, maxprocs: Int, info: Handle, root: Int, comm: Comm, intercomm: Pointer, array_of_errcodes: Pointer) creates comm(intercomm);
             MPI_Comm_spawn_multiple / mpi_comm_spawn_multiple(count: Int, array_of_commands: Text, array_of_argv: Text, array_of_maxprocs: Pointer, array_of_info: Pointer, root: Int, comm: Comm, intercomm: Pointer, array_of_errcodes: Pointer) creates comm(intercomm);

@@ -140,6 +140,13 @@ pub(crate) enum Look {
     Nothing,
 }
 
+/// Whether the variables of an object that goes are read once more.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LastReading {
+    Read,
+    LeaveOut,
+}
+
 /// How many variables the library exports now.
 pub(crate) fn exported(mpit: &Mpit) -> usize {
     mpit.api.pvar_get_num().unwrap_or(0)

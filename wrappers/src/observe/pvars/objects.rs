@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::series::Key;
-use super::{Finished, Moment, Sampled, Sampler};
+use super::{Finished, LastReading, Moment, Sampled, Sampler};
 use crate::calls::budget::objects::Cost;
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
@@ -122,13 +122,14 @@ impl Sampler {
         self.objects.follows(kind, handle)
     }
 
-    /// An object is about to be freed: its variables are read for the last time.
-    pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize) {
+    /// An object is about to be freed: its variables are read for the last time, if they may be.
+    pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize, last: LastReading) {
         let Some(object) = self.objects.goes(kind, handle) else { return };
+        let mpi = inquiry().filter(|_| last == LastReading::Read);
         let mut name = None;
         let is_mentioned = || receives::is_on() && receives::mentions(handle);
         if kind == Kind::Comm && (self.callbacks.is_some() || is_mentioned()) {
-            let called = self.objects.name(inquiry(), &object);
+            let called = self.objects.name(mpi, &object);
             receives::comm_goes(handle, &called);
             if let Some(callbacks) = &mut self.callbacks {
                 callbacks.comm_is_called(handle, &called);
@@ -145,9 +146,9 @@ impl Sampler {
             return;
         }
         if object.is_world() || self.keeps(&object) {
-            let name = name.unwrap_or_else(|| self.objects.name(inquiry(), &object));
+            let name = name.unwrap_or_else(|| self.objects.name(mpi, &object));
             for sampled in going {
-                self.finish(sampled, Some(name.clone()));
+                self.finish(sampled, Some(name.clone()), last);
             }
         } else {
             let keys: Vec<Key> = going.iter().map(Sampled::key).collect();
@@ -193,7 +194,7 @@ impl Sampler {
         let going: Vec<Object> =
             self.objects.alive(Kind::Comm).filter(|o| o.is_world()).cloned().collect();
         for object in going {
-            self.object_goes(object.kind, object.handle);
+            self.object_goes(object.kind, object.handle, LastReading::Read);
         }
     }
 }

@@ -8,7 +8,7 @@ use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values, collected, sor
 
 use super::readings::{Cell, Watch};
 use super::series::Series;
-use super::{Findings, Finished, Look, Moment, Sampled, Sampler};
+use super::{Findings, Finished, LastReading, Look, Moment, Sampled, Sampler};
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
 use crate::mpi::handles::Kind;
@@ -22,10 +22,20 @@ use crate::sys::clock;
 use crate::sys::guard;
 
 impl Sampler {
-    /// Reads a variable for the last time and frees its handle.
-    pub(super) fn finish(&mut self, mut sampled: Sampled, object: Option<String>) {
-        sampled.settle(&self.mpit.api, &self.session, &mut self.phases, false);
+    /// Reads a variable for the last time, if it may be read, and frees its handle.
+    pub(super) fn finish(
+        &mut self,
+        mut sampled: Sampled,
+        object: Option<String>,
+        last: LastReading,
+    ) {
         let api = &self.mpit.api;
+        if last == LastReading::LeaveOut {
+            sampled.notes.push("end: freed in a callback, where nothing may be read".into());
+            self.finished.push(sampled.finished(None, object, self.elements));
+            return sampled.handle.free(api, &self.session);
+        }
+        sampled.settle(api, &self.session, &mut self.phases, false);
         if sampled.known.says(Remedy::StopToRead)
             && !sampled.known.says(Remedy::NeverStop)
             && let Err(failure) = sampled.handle.stop(api, &self.session)
@@ -55,7 +65,7 @@ impl Sampler {
         let mut names = BTreeMap::new();
         for sampled in std::mem::take(&mut self.sampled) {
             let name = name_of(&mut self.objects, &sampled, &mut names);
-            self.finish(sampled, name);
+            self.finish(sampled, name, LastReading::Read);
         }
         let finished = std::mem::take(&mut self.finished);
         if let Some(callbacks) = &mut self.callbacks {

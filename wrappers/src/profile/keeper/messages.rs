@@ -70,6 +70,11 @@ pub(super) struct Bytes(#[serde(with = "crate::profile::path_bytes")] pub(super)
 pub(super) struct Socket(pub(super) OwnedFd);
 
 impl Socket {
+    /// Whether the other end is closed, or its process gone.
+    pub(super) fn is_closed(&self) -> bool {
+        is_ready(&self.0, PollFlags::empty())
+    }
+
     /// Sends something, with a file if there is one.
     pub(super) fn send(
         &self,
@@ -264,7 +269,9 @@ mod tests {
         let until = Some(Instant::now() + Duration::from_millis(20));
         let error = one.receive::<Request>(None, until).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
+        assert!(!one.is_closed());
         drop(other);
+        assert!(one.is_closed());
         assert!(one.send_text(b"x", soon()).is_err());
         assert!(one.receive::<Request>(None, None).unwrap().is_none());
     }

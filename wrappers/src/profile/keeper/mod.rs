@@ -77,6 +77,14 @@ impl Keeper {
         self.socket.is_some() && self.hello.live.is_some()
     }
 
+    /// Why there is no keeper, where the user cannot know.
+    pub(crate) fn why_none(&self) -> Option<&'static str> {
+        (self.wanted && self.socket.is_none() && spawn::takes_orphans()).then_some(
+            "no keeper was started, as this process would have become its parent (it is PID 1 of a container, or a \
+             subreaper): nothing is known of a run that is killed",
+        )
+    }
+
     /// Connects to the keeper, which is started if necessary. Without one the rank continues alone.
     fn reach(&mut self) {
         self.socket = None;
@@ -97,6 +105,13 @@ impl Keeper {
             return Ok(());
         }
         let text = serde_json::to_vec(profile)?;
+        // A keeper that was killed is replaced: a record that nobody reads protects nothing.
+        if self.socket.as_ref().is_some_and(Socket::is_closed) {
+            self.reach();
+            if self.socket.is_none() {
+                return Err(io::Error::other("the keeper is gone, and no other can be started"));
+            }
+        }
         if self.records.as_mut().is_some_and(|records| records.write(&text)) {
             return Ok(());
         }

@@ -25,6 +25,7 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
 use super::messages::{Answer, Bytes, Hello, Request, Socket, is_ready};
 use super::records;
+use super::spawn::peer_of;
 use crate::profile::job;
 use crate::profile::output::{self, Place, Written};
 use crate::sys::file_system;
@@ -38,6 +39,9 @@ const ALONE: Duration = Duration::from_secs(60);
 /// bytes per second.
 const LOCALLY: (Duration, f64) = (Duration::from_secs(1), 2e6);
 const REMOTELY: (Duration, f64) = (Duration::from_secs(10), 20e3);
+/// The older a run is, the less is lost with what came last: a part of its age between two live files, up to a limit.
+const PARTS_OF_AGE: u32 = 100;
+const APART_AT_MOST: Duration = Duration::from_secs(60);
 /// The time limit for sending an answer that nobody may be waiting for.
 const ANSWERS: Duration = Duration::from_secs(10);
 const BETWEEN_TRIES: Duration = Duration::from_millis(10);
@@ -197,6 +201,8 @@ struct Live {
     path: Option<PathBuf>,
     /// Files that earlier jobs left in that directory.
     earlier: Vec<PathBuf>,
+    /// What was written last, as its length and checksum: a program that is idle for hours has nothing new.
+    written: Option<(usize, u32)>,
 }
 
 fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -222,13 +228,15 @@ fn serve_all(listening: &OwnedFd) {
             thread::sleep(BETWEEN_TRIES);
             continue;
         };
-        let other = rustix::net::sockopt::socket_peercred(&socket);
-        let Some(other) = other.ok().filter(|other| other.uid == geteuid()) else { continue };
+        let other = peer_of(&socket);
+        let Some(other) = other.ok().filter(|other| other.uid == geteuid().as_raw()) else {
+            continue;
+        };
         let mut state = held(&keeper.state);
         (state.begun, state.connections) = (true, state.connections + 1);
         drop(state);
         let served = Arc::clone(&keeper);
-        if !start(move || served.serve(&Socket(socket), other.pid)) {
+        if !start(move || served.serve(&Socket(socket), Pid::from_raw(other.pid))) {
             keeper.lets_go();
         }
     }
@@ -240,9 +248,11 @@ fn start(work: impl FnOnce() + Send + 'static) -> bool {
 
 impl Keeper {
     /// Serves one rank until its end.
-    fn serve(&self, socket: &Socket, pid: Pid) {
+    /// `pid`: none for a process that is not visible from here, in a namespace of its own.
+    fn serve(&self, socket: &Socket, pid: Option<Pid>) {
         // A forked copy of the rank has its socket, too: only the end of the process counts.
-        let process = rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok();
+        let process =
+            pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
         let other = process.as_ref().map(AsFd::as_fd);
         if let Ok(Some((Request::Hello(hello), file))) = socket.receive::<Request>(other, None) {
             let rank =
@@ -360,10 +370,14 @@ impl Keeper {
         let ranks: Vec<_> =
             texts.iter().map(|(rank, gone, text)| (*rank, *gone, &text[..])).collect();
         let mut text = Vec::new();
-        if write_live(&mut text, &job, &self.host, &ranks).is_ok()
-            && !ranks.is_empty()
+        if write_live(&mut text, &job, &self.host, &ranks).is_err() || ranks.is_empty() {
+            return text.len();
+        }
+        let about = Some((text.len(), crc32fast::hash(&text)));
+        if live.written != about
             && let Ok(directory) = output::write_live(place, &job, &live.name, &text)
         {
+            live.written = about;
             live.path = Some(directory.join(&live.name));
             live.forget_earlier();
         }
@@ -410,7 +424,7 @@ impl Keeper {
             state.news = false;
             let places = state.places();
             drop(state);
-            let mut apart = LOCALLY.0;
+            let mut apart = LOCALLY.0.max((began.elapsed() / PARTS_OF_AGE).min(APART_AT_MOST));
             for place in places.keys() {
                 let (least, rate) = rate_in(place);
                 let bytes = self.write_live(place);
@@ -450,7 +464,7 @@ impl Live {
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
         // What tells it from those of other hosts with the same name.
         let number = u32::try_from(output::random() >> 32).unwrap_or_default();
-        Live { name: live_file_name(host, number), path: None, earlier }
+        Live { name: live_file_name(host, number), path: None, earlier, written: None }
     }
 
     fn forget_earlier(&mut self) {
@@ -460,6 +474,7 @@ impl Live {
     }
 
     fn remove(&mut self) {
+        self.written = None;
         let Some(path) = self.path.take() else { return };
         let _ = fs::remove_file(&path);
         // With `GYAN_LIVE` it is a directory that contains nothing else.

@@ -10,7 +10,7 @@
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::ptr;
@@ -74,12 +74,45 @@ fn name_of(job: &str) -> io::Result<SocketAddrUnix> {
 
 /// Anybody can bind to a name, but a rank's data is only for its own user.
 fn is_ours(socket: &OwnedFd) -> io::Result<()> {
-    let other = rustix::net::sockopt::socket_peercred(socket)?;
-    if other.uid == geteuid() { Ok(()) } else { Err(ErrorKind::PermissionDenied.into()) }
+    if peer_of(socket)?.uid == geteuid().as_raw() {
+        Ok(())
+    } else {
+        Err(ErrorKind::PermissionDenied.into())
+    }
+}
+
+/// Whether orphans become children of this process: it is PID 1 of a container, or asked for them. A keeper would be
+/// one of them, and a program that waits for all its children would wait for the keeper.
+pub(super) fn takes_orphans() -> bool {
+    let mut is_subreaper: c_int = 0;
+    // SAFETY: prctl(2) with room for the answer.
+    unsafe { libc::prctl(libc::PR_GET_CHILD_SUBREAPER, &raw mut is_subreaper) };
+    std::process::id() == 1 || is_subreaper != 0
+}
+
+/// The process at the other end of a connection. Its id is 0 if it is not visible from here, in a namespace of its
+/// own: rustix has no value for that.
+pub(super) fn peer_of(socket: &impl AsFd) -> io::Result<libc::ucred> {
+    let mut peer = libc::ucred { pid: 0, uid: 0, gid: 0 };
+    let mut size = libc::socklen_t::try_from(size_of_val(&peer)).unwrap_or(0);
+    // SAFETY: getsockopt(2) with room for the credentials and their size.
+    let code = unsafe {
+        libc::getsockopt(
+            socket.as_fd().as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_PEERCRED,
+            (&raw mut peer).cast(),
+            &raw mut size,
+        )
+    };
+    if code == 0 { Ok(peer) } else { Err(io::Error::last_os_error()) }
 }
 
 /// Starts the keeper, unless another rank does.
 fn start(name: &SocketAddrUnix, directory: &Path) -> io::Result<()> {
+    if takes_orphans() {
+        return Err(ErrorKind::Unsupported.into());
+    }
     let files = Files::of_this_process()?;
     let listening = new_socket()?;
     rustix::net::bind(&listening, name)?;
