@@ -513,7 +513,7 @@ fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
     }
 }
 
-/// Variables that are bound to a communicator are read no more once it is freed, whoever frees it. (Open MPI's pml_ob1
+/// Variables that are bound to a communicator are read no more once it is freed, whoever frees it. (`pml_ob1` of Open MPI
 /// has variables bound to communicators; reading them later ended the program by SIGSEGV.)
 #[test]
 fn a_communicator_that_a_callback_frees_is_not_read_any_more() {
