@@ -38,9 +38,9 @@ pub(super) fn without_error(value: &Value) -> String {
 
 fn with_rank(amount: &Amount, error: &str) -> String {
     let rank = amount.rank.map_or_else(String::new, |rank| format!(" ({rank})"));
-    let at_least = if amount.at_least { "≥ " } else { "" };
+    let bound = amount.bound.sign().map_or_else(String::new, |sign| format!("{sign} "));
     let sign = if amount.is_change && amount.number.as_f64() > 0.0 { "+" } else { "" };
-    format!("{at_least}{sign}{}{error}{rank}", number(amount.unit, amount.number))
+    format!("{bound}{sign}{}{error}{rank}", number(amount.unit, amount.number))
 }
 
 pub(super) fn number(unit: Unit, number: Number) -> String {

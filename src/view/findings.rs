@@ -156,7 +156,7 @@ fn section<'a>(
         line!["also true, mostly the same time: ", &of.title, explain]
     }));
     notes.extend(todo.iter().map(|of| advice(of, directory)));
-    notes.push(line!["to prove it, look at: ", witness]);
+    notes.push(line!["what changes when it is mended: ", witness]);
     notes.push(line!["who can do it: ", actor(*acts), "; more: gyan explain ", id]);
     Section {
         title: line![at, ". ", title],

@@ -31,12 +31,35 @@ pub(crate) struct Amount {
     pub(crate) fidelity: Fidelity,
     /// The standard error, in the same unit; none when it is not known, or there is none.
     pub(crate) error: Option<f64>,
-    /// The number may be larger, by an unknown amount.
-    pub(crate) at_least: bool,
+    /// On which side the number may be wrong by an unknown amount.
+    pub(crate) bound: Bound,
     /// The rank that has it, if one has.
     pub(crate) rank: Option<u32>,
     /// A difference between two numbers, shown with its sign.
     pub(crate) is_change: bool,
+}
+
+/// How a number whose error is not known relates to the true one.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum Bound {
+    /// The number is exact, or its error is stated.
+    #[default]
+    None,
+    AtLeast,
+    AtMost,
+    About,
+}
+
+impl Bound {
+    /// The sign before the number.
+    pub(crate) fn sign(self) -> Option<&'static str> {
+        match self {
+            Bound::None => None,
+            Bound::AtLeast => Some("≥"),
+            Bound::AtMost => Some("≤"),
+            Bound::About => Some("~"),
+        }
+    }
 }
 
 /// The unit of a number.
@@ -65,7 +88,8 @@ pub(crate) enum Plot<'a> {
 impl Unit {
     pub(crate) fn of(self, number: Number) -> Amount {
         let (fidelity, error, rank) = (Fidelity::Exact, None, None);
-        Amount { number, unit: self, fidelity, error, at_least: false, rank, is_change: false }
+        let bound = Bound::None;
+        Amount { number, unit: self, fidelity, error, bound, rank, is_change: false }
     }
 
     pub(crate) fn double(self, double: f64) -> Amount {
@@ -102,12 +126,23 @@ impl Amount {
         let says_little = |error: f64| error > 0.5 * self.number.as_f64().abs();
         let at_least = !is_exact && error.is_none_or(says_little);
         let error = error.filter(|_| !is_exact && !at_least);
-        Amount { fidelity, error, at_least, ..self }
+        let bound = if at_least { Bound::AtLeast } else { Bound::None };
+        Amount { fidelity, error, bound, ..self }
     }
 
-    /// The same for a part of a whole, which without an error could be either too small or too large.
+    /// The same for a sampled part of a whole, which without an error could be either too small or too large.
     pub(crate) fn estimated_part(self, error: Option<f64>) -> Amount {
-        Amount { at_least: false, ..self.estimated(error) }
+        self.estimated(error).bounded_by(Bound::About)
+    }
+
+    /// The same for what an estimate leaves of a whole: the more it may be, the less is left.
+    pub(crate) fn estimated_rest(self, error: Option<f64>) -> Amount {
+        self.estimated(error).bounded_by(Bound::AtMost)
+    }
+
+    /// With this bound in place of the one that it has, if it has one.
+    fn bounded_by(self, bound: Bound) -> Amount {
+        Amount { bound: if self.bound == Bound::None { Bound::None } else { bound }, ..self }
     }
 }
 

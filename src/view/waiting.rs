@@ -6,7 +6,7 @@ use gyan_results::{
 
 use super::headings::{library_and_job, title};
 use super::limits::{first_rows, more_rows};
-use super::value::{Amount, Value, line, row, seconds, share};
+use super::value::{Amount, Bound, Value, line, row, seconds, share};
 use super::{Section, View, cut, numbers, texts};
 
 /// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
@@ -75,7 +75,7 @@ fn for_whom(last: &[LastRank]) -> Value<'_> {
 /// Nobody knows how much later missing ranks came.
 fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
     let amount = seconds(waiting_s).estimated(error);
-    Amount { at_least: amount.at_least || ranks_missing, ..amount }
+    Amount { bound: if ranks_missing { Bound::AtLeast } else { amount.bound }, ..amount }
 }
 
 fn table<'a>(functions: &'a [WaitingSummary], rows: Vec<Row<'a>>, cut_off: usize) -> Section<'a> {

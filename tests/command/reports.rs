@@ -136,7 +136,7 @@ fn the_reports_of_waiting_are_the_golden_ones() {
 fn without_collectives_that_wait_the_report_says_so() {
     let outcome = run(gyan().arg("report").arg(RUNNING).arg("--waiting").current_dir(root()));
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("nothing is known of waiting"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no collective was compared"), "{}", outcome.stderr);
 }
 
 fn report(directory: &Path, options: &[&str]) -> Outcome {

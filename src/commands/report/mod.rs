@@ -108,9 +108,9 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
         if summary.waiting.is_empty() {
             return Err(Error::new(
                 directory.display(),
-                "nothing is known of waiting",
-                "run a program that calls collectives such as MPI_Allreduce on at least two ranks, \
-                 without GYAN_WAITING=off",
+                "no collective was compared between ranks",
+                "waiting is known of calls such as MPI_Allreduce and MPI_Barrier, in which each rank waits for all \
+                 others, on communicators of at least two ranks, and not with GYAN_WAITING=off",
             ));
         }
         let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));

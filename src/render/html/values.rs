@@ -47,7 +47,7 @@ pub(super) fn amount(of: &Amount) -> Markup {
     };
     let rounded = number(of.unit, of.number);
     html! {
-        @if of.at_least { "≥\u{a0}" }
+        @if let Some(sign) = of.bound.sign() { (sign) "\u{a0}" }
         span title={ (exact(of)) (known) } { (rounded.replace(' ', "\u{a0}")) }
         @if !mark.is_empty() { sup { (mark) } }
         @if let Some(error) = of.error {

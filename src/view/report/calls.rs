@@ -4,7 +4,7 @@ use gyan_results::{CallSummary, Fidelity, Number, Summary};
 
 use super::super::limits::{first_rows, more_rows};
 use super::super::statistic::{columns, statistic_cells};
-use super::super::value::{Amount, Unit, Value, bytes, line, row, seconds, share};
+use super::super::value::{Amount, Bound, Unit, Value, bytes, line, row, seconds, share};
 use super::super::{Section, numbers, texts};
 
 /// The whole that the time of calls is a share of.
@@ -64,7 +64,7 @@ fn estimated(calls: &[CallSummary], shown: &[&CallSummary]) -> Option<Value<'sta
     let known = shown.iter().filter(|call| call.time_s.is_some());
     let totals = || known.clone().filter_map(|call| total_of(call));
     let with_error = totals().any(|total| total.error.is_some());
-    let at_least = totals().any(|total| total.at_least);
+    let at_least = totals().any(|total| total.bound == Bound::AtLeast);
     let timed: u64 = calls.iter().map(|call| call.timed).sum();
     let count = calls.iter().map(|call| call.count.sum);
     let count = count.fold(Number::Integer(0), Number::plus);
@@ -82,9 +82,9 @@ fn total_of(call: &CallSummary) -> Option<Amount> {
 fn time_cells<'a>(call: &'a CallSummary, whole: &Whole) -> Vec<Value<'a>> {
     let time = call.time_s.as_ref();
     let total = total_of(call);
-    let at_least = total.is_some_and(|total| total.at_least);
+    let bound = total.map_or(Bound::None, |total| total.bound);
     let fidelity = total.map_or(Fidelity::Exact, |total| total.fidelity);
-    let like = |amount: Amount| Amount { fidelity, at_least, ..amount };
+    let like = |amount: Amount| Amount { fidelity, bound, ..amount };
     let part = time.zip(whole.average_s).map(|(time, whole)| like(share(time.avg / whole)));
     // The error of averages: not every rank need know a time.
     let calls = call.count.avg;

@@ -11,7 +11,7 @@ pub(super) fn cost(summary: &Summary, all: bool) -> Section<'_> {
     let over = if overhead.over_budget.is_empty() { "" } else { ": BUDGET EXCEEDED" };
     let mut notes = vec![parts(overhead)];
     notes.extend(all.then(|| mpit_init(summary)));
-    notes.extend(budget(summary));
+    notes.extend(budget(summary, most_called(summary)));
     if let Some(clock) = summary.clock.as_ref().filter(|clock| clock.slow) {
         let reading = seconds(clock.read_s);
         notes.push(line![
@@ -71,7 +71,13 @@ fn parts(overhead: &OverheadSummary) -> Value<'static> {
     ]
 }
 
-fn budget(summary: &Summary) -> Option<Value<'_>> {
+/// The function that was called most often.
+fn most_called(summary: &Summary) -> &str {
+    let most = summary.calls.iter().max_by(|one, other| one.count.sum.compare(other.count.sum));
+    most.map_or("MPI", |call| &call.name)
+}
+
+fn budget<'a>(summary: &'a Summary, most_called: &'a str) -> Option<Value<'a>> {
     let overhead = &summary.overhead;
     let running = overhead.running_share.as_ref()?;
     let Some(budget) = overhead.budget else {
@@ -92,7 +98,7 @@ fn budget(summary: &Summary) -> Option<Value<'_>> {
         ]
     } else {
         let ranks = line![" on rank", plural(over.len() as u64), " ", Value::Ranks(over.into())];
-        let why = why(overhead, budget, summary.job.elapsed_s);
+        let why = why(overhead, budget, summary.job.elapsed_s, most_called);
         line![
             "EXCEEDED its budget of ",
             share(budget),
@@ -107,7 +113,12 @@ fn budget(summary: &Summary) -> Option<Value<'_>> {
 }
 
 /// The part that exceeds the budget on its own, and what would help. No budget can reduce the cost of counting.
-fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> Value<'static> {
+fn why<'a>(
+    overhead: &OverheadSummary,
+    budget: f64,
+    elapsed_s: f64,
+    most_called: &'a str,
+) -> Value<'a> {
     let allowed_s = budget * elapsed_s;
     let wrappers_s = overhead.wrappers_s.as_ref().map_or(0.0, |wrappers| wrappers.max.as_f64());
     let events_s = overhead.events_s.as_ref().map_or(0.0, |events| events.max.as_f64());
@@ -122,7 +133,9 @@ fn why(overhead: &OverheadSummary, budget: f64, elapsed_s: f64) -> Value<'static
         line![
             "counting the calls by itself takes ",
             seconds(wrappers_s),
-            ": the program calls MPI very often"
+            ": the program calls ",
+            most_called,
+            " very often"
         ]
     } else if sampling_s > allowed_s {
         line!["reading variables by itself takes ", seconds(sampling_s)]
@@ -157,10 +170,11 @@ mod tests {
     #[test]
     fn a_budget_that_was_exceeded_has_the_reason() {
         let why = |end_s, wrappers_s, sampling_s| {
-            text(&why(&seconds_of(end_s, wrappers_s, sampling_s), 0.01, 1.0))
+            text(&why(&seconds_of(end_s, wrappers_s, sampling_s), 0.01, 1.0, "MPI_Wtime"))
         };
         // The end is not part of it.
-        assert!(why(0.5, 0.02, 0.0).starts_with("counting the calls by itself takes 20.0 ms"));
+        let counting = "counting the calls by itself takes 20.0 ms: the program calls MPI_Wtime";
+        assert!(why(0.5, 0.02, 0.0).starts_with(counting));
         assert!(why(0.5, 0.0, 0.02).starts_with("reading variables by itself takes 20.0 ms"));
         assert!(why(0.5, 0.009, 0.0).starts_with("no part does by itself"));
     }
@@ -169,7 +183,7 @@ mod tests {
     fn callbacks_that_cost_too_much_are_named_with_what_to_do() {
         let mut overhead = seconds_of(0.0, 0.0, 0.0);
         overhead.events_s = Statistics::of(Number::Double(0.02), 0).finish();
-        let why = text(&why(&overhead, 0.01, 1.0));
+        let why = text(&why(&overhead, 0.01, 1.0, "MPI_Wtime"));
         assert!(why.contains("callbacks of the library by themselves take 20.0 ms"), "{why}");
         assert!(why.ends_with("without GYAN_EVENTS"), "{why}");
         assert!(

@@ -3,7 +3,7 @@
 use gyan_results::{CallSummary, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind};
 
 use super::super::sites::places;
-use super::super::value::{Amount, Unit, Value, bytes, integer, line, row, seconds, share};
+use super::super::value::{Amount, Bound, Unit, Value, bytes, integer, line, row, seconds, share};
 use super::super::{Section, numbers, plural, texts};
 use super::hosts;
 use crate::symbols::sites::CallSites;
@@ -12,8 +12,6 @@ use crate::symbols::sites::CallSites;
 const FUNCTIONS_AT_MOST: usize = 6;
 /// A smaller share of the run is not worth a row, unless it is the first.
 const SHARE_AT_LEAST: f64 = 0.001;
-/// The part of the run that starting MPI_T must take to be mentioned.
-const MPIT_AT_LEAST: f64 = 0.01;
 /// Length limit for a place in the program, in characters.
 const PLACE_AT_MOST: usize = 28;
 /// A function with this share of the time in MPI has nearly all of it.
@@ -47,7 +45,7 @@ fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
     let average = in_mpi.share.avg;
     // The error of the mean is the error of the sum, scaled alike.
     let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
-    share(average).estimated_part(error)
+    share(average).estimated(error)
 }
 
 /// ` (40 % on rank 0 to 60 % on rank 3)`, if ranks differ.
@@ -95,8 +93,13 @@ pub(super) fn average_rank<'a>(
     let shown: Vec<&CallSummary> =
         calls.iter().enumerate().filter(is_shown).map(|(_, call)| *call).collect();
     let error = in_mpi.time_error_s.map(|error| error / ranks);
-    let own = seconds(run_s - mpi_s).estimated_part(error);
-    let mut rows = vec![row!["own code", own, of_run(run_s - mpi_s), "", "", ""]];
+    // What gyan causes itself. Below what the table shows, it stays in own code.
+    let start_s = summary.overhead.mpit_init_s.avg;
+    let start_s = if start_s >= SHARE_AT_LEAST * run_s { start_s } else { 0.0 };
+    let own_s = run_s - mpi_s - start_s;
+    let own = seconds(own_s).estimated_rest(error);
+    let like = |whole: Amount, part: Amount| Amount { bound: whole.bound, ..part };
+    let mut rows = vec![row!["own code", own, like(own, of_run(own_s)), "", "", ""]];
     let mut rest_s = mpi_s;
     for call in &shown {
         let time_s = seconds_in(call).unwrap_or(0.0) / ranks;
@@ -106,14 +109,21 @@ pub(super) fn average_rank<'a>(
         let per_call = if count > 0.0 { time_s / count } else { 0.0 };
         let longest = call.time_max_s.as_ref().map(|longest| Unit::Seconds.extremes(longest)[1]);
         let calls = Unit::Count.double(count);
-        let time = seconds(time_s).estimated_part(error);
-        rows.push(row![&call.name, time, of_run(time_s), calls, seconds(per_call), longest]);
+        let time = seconds(time_s).estimated(error);
+        let (part, per_call) = (like(time, of_run(time_s)), like(time, seconds(per_call)));
+        rows.push(row![&call.name, time, part, calls, per_call, longest]);
     }
     let others = summary.calls.len() - shown.len();
     if others > 0 && calls.len() > shown.len() {
         let name = line!["other MPI (", others, ")"];
         let rest_s = rest_s.max(0.0);
-        rows.push(row![name, seconds(rest_s), of_run(rest_s), "", "", ""]);
+        let is_bound = calls.iter().skip(shown.len()).any(|call| call.time_error_s.is_none());
+        let rest = seconds(rest_s).estimated(if is_bound { None } else { Some(0.0) });
+        rows.push(row![name, rest, like(rest, of_run(rest_s)), "", "", ""]);
+    }
+    if start_s > 0.0 {
+        let name = "start of MPI_T, by gyan";
+        rows.push(row![name, seconds(start_s), of_run(start_s), "", "", ""]);
     }
     let mut columns = texts(["AVERAGE RANK"]);
     columns.extend(numbers(["TIME", "OF RUN", "CALLS", "PER CALL", "LONGEST (RANK)"]));
@@ -127,23 +137,12 @@ pub(super) fn average_rank<'a>(
             cells.push(place.map_or("".into(), |place| place.in_short(PLACE_AT_MOST).into()));
         }
     }
-    let is_vague = |call: &&CallSummary| {
-        seconds(seconds_in(call).unwrap_or(0.0)).estimated_part(call.time_error_s).error.is_none()
-            && call.time_error_s != Some(0.0)
+    let is_bound = |row: &Vec<Value>| {
+        row.iter().any(|cell| matches!(cell, Value::Amount(of) if of.bound == Bound::AtLeast))
     };
-    let vague = shown.iter().copied().filter(is_vague).count();
     let mut notes = Vec::new();
-    if vague > 0 {
-        notes.push("without ± too few calls were timed to tell how wrong an estimate is".into());
-    }
-    let start_s = summary.overhead.mpit_init_s.avg;
-    if start_s >= MPIT_AT_LEAST * run_s {
-        let start = seconds(start_s);
-        notes.push(line![
-            "own code includes ",
-            start,
-            " to start MPI_T, not in the cost of gyan below: MPI_Init then has less to do"
-        ]);
+    if rows.iter().any(is_bound) {
+        notes.push("≥ at least, ≤ at most: too few calls were timed to say more".into());
     }
     Some(Section { title: "".into(), columns, rows, notes })
 }
@@ -166,19 +165,31 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
         return None;
     }
     let peers = messages.ranks.iter().map(|of| of.peers);
-    let (least, most) = (peers.clone().min()?, peers.max()?);
+    let is_all = messages.ranks.len() == summary.ranks.reduced as usize;
+    let least = if is_all { peers.clone().min()? } else { 0 };
+    let most = peers.max()?;
     let peers = match (least, most) {
-        (1, 1) => line!["1 peer a rank"],
-        (least, most) if least == most => line![most, " peers a rank"],
-        (least, most) => line![least, " to ", most, " peers a rank"],
+        (least, most) if least == most => line!["each rank to ", most, " rank", plural(most)],
+        (least, most) => line!["each rank to ", least, " to ", most, " ranks"],
     };
+    let itself = if most >= u64::from(summary.ranks.expected) { ", also to itself" } else { "" };
     let size = bytes(moved / number);
     let all = integer(messages.number);
     let eager = eager.map_or("".into(), |(limit, above)| match above {
         0.0 => line![", all below the eager limit of ", bytes(limit)],
         above => line![", ", share(above), " above the eager limit of ", bytes(limit)],
     });
-    Some(line!["messages: ", all, " of ", size, " on average, ", peers, eager, " (--peers)"])
+    Some(line![
+        "messages: ",
+        all,
+        " of ",
+        size,
+        " on average, ",
+        peers,
+        itself,
+        eager,
+        " (--peers)"
+    ])
 }
 
 fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
@@ -204,7 +215,7 @@ fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
         let ranks = f64::from(summary.ranks.reduced.max(1));
         let each =
             Amount { fidelity: gyan_results::Fidelity::Estimated, ..seconds(late_s / ranks) };
-        parts.push(line!["late senders: about ", each, " of a rank"]);
+        parts.push(line!["an average rank waited about ", each, " for messages"]);
     }
     if parts.is_empty() {
         return None;
@@ -227,21 +238,29 @@ fn coverage(summary: &Summary) -> Option<Value<'_>> {
     names.sort_unstable();
     names.dedup();
     let more = if of.advice.is_empty() { "" } else { "; how to see more: --coverage" };
-    let read = line!["variables: ", of.sampled, " of ", of.exported, " read"];
-    let told = line![", ", names.len(), " of them not 0 (--variables)"];
+    let read = line!["inside the MPI library: ", of.sampled, " of its ", of.exported];
+    let is = if names.len() == 1 { " is" } else { " are" };
+    let told =
+        line![" performance variables could be read, ", names.len(), is, " not 0 (--variables)"];
     Some(line![read, told, more])
 }
 
 fn gyan(summary: &Summary) -> Value<'_> {
     let overhead = &summary.overhead;
-    let most = Unit::Share.of(overhead.share.max);
+    let Some(running) = &overhead.running_share else {
+        let most = Unit::Share.of(overhead.share.max);
+        return line!["cost of gyan: at most ", most, " of the run on a rank (--coverage)"];
+    };
     let budget = match (overhead.budget, overhead.over_budget.len()) {
-        (Some(budget), 0) => line!["; budget of ", share(budget), " kept between start and end"],
+        (Some(budget), 0) => line![" (budget: ", share(budget), ")"],
         (Some(budget), over) => {
             let ranks = line![over, " rank", plural(over as u64)];
-            line!["; BUDGET OF ", share(budget), " EXCEEDED on ", ranks]
+            line![", BUDGET OF ", share(budget), " EXCEEDED on ", ranks]
         }
-        (None, _) => "".into(),
+        (None, _) => " (no budget)".into(),
     };
-    line!["cost of gyan: at most ", most, " of the run on a rank", budget, " (--coverage)"]
+    let ends = seconds(overhead.init_s.max.as_f64() + overhead.finalize_s.max.as_f64());
+    let while_it_ran = line![Unit::Share.of(running.max), " of the run while it went on", budget];
+    let at_ends = line![", and ", ends, " at its start and end"];
+    line!["cost of gyan on a rank: at most ", while_it_ran, at_ends, " (--coverage)"]
 }

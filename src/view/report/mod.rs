@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use gyan_results::{
-    BadEnding, CallSummary, Class, CoverageSummary, Efficiencies, Ending, Finding, InMpiSummary,
-    Number, ObjectsLeftOutSummary, PhaseSummary, PvarSummary, QueueRow, ReducedInMpi,
+    BadEnding, CallSummary, Class, CoverageSummary, CvarSetting, Efficiencies, Ending, Finding,
+    InMpiSummary, Number, ObjectsLeftOutSummary, PhaseSummary, PvarSummary, QueueRow, ReducedInMpi,
     SamplesSummary, Summary,
 };
 
@@ -138,7 +138,9 @@ pub(crate) fn explained(class: Class) -> &'static str {
             "how much of something is in use at a time, such as the length of a queue; it rises and falls, so its value at \
              the end says little and it is sampled while the program runs"
         }
-        Class::Size => "how large something is, which does not change",
+        Class::Size => {
+            "how large something is; the standard means what does not change, but libraries use it for lengths of queues, too"
+        }
         Class::Percentage => {
             "how much of something is in use, from 0 to 1; it rises and falls, so it is sampled"
         }
@@ -180,8 +182,7 @@ fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     lines.extend(labels(summary));
     lines.extend(placed(summary, all));
     if !summary.cvars.is_empty() {
-        let set = summary.cvars.len();
-        lines.push(line![set, " control variables are set; --environment shows them"]);
+        lines.push(settings(&summary.cvars));
     }
     lines.extend(ended(summary));
     // The first screen has it in its headline.
@@ -192,6 +193,21 @@ fn subtitle(summary: &Summary, part: Part, all: bool) -> Vec<Value<'_>> {
     lines.extend(named_phases(&summary.phases));
     lines.extend(told(summary));
     lines
+}
+
+/// How many settings of the MPI library were made, and by whom.
+fn settings(cvars: &[CvarSetting]) -> Value<'_> {
+    let asked = cvars.iter().filter(|cvar| cvar.requested.is_some()).count();
+    let others = cvars.len() - asked;
+    let was = |number: usize| if number == 1 { " was" } else { " were" };
+    let by_others = line![others, was(others), " set by the launcher, the environment or a file"];
+    let by_gyan = line![asked, was(asked), " set by gyan --set"];
+    let who = match (others, asked) {
+        (_, 0) => by_others,
+        (0, _) => by_gyan,
+        _ => line![by_others, ", ", by_gyan],
+    };
+    line!["settings of the MPI library: ", who, " (--environment)"]
 }
 
 /// Which ranks were on which host.

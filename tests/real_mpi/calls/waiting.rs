@@ -270,5 +270,5 @@ fn the_report_says_for_whom_others_wait_and_off_is_off() {
     assert!(off.profiles().iter().all(|profile| profile.waiting.is_empty()));
     let outcome = report(&off.directory, &["--waiting"]);
     assert_eq!(outcome.code, 2, "{}", outcome.stderr);
-    assert!(outcome.stderr.contains("nothing is known of waiting"), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains("no collective was compared"), "{}", outcome.stderr);
 }
