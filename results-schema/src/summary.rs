@@ -100,6 +100,14 @@ pub struct Summary {
     pub warnings: Vec<Warning>,
 }
 
+impl Summary {
+    /// The function that was called most often on all ranks together.
+    #[must_use]
+    pub fn most_called(&self) -> Option<&CallSummary> {
+        self.calls.iter().max_by(|one, other| one.count.sum.compare(other.count.sum))
+    }
+}
+
 /// Which ranks a summary holds.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]

@@ -196,7 +196,7 @@ fn a_budget_that_was_exceeded_is_marked_with_the_reason() {
     });
     let first = report(directory.path(), &[]).stdout;
     assert!(
-        first.contains("2.06 % of the run on a rank; BUDGET OF 0.50 % EXCEEDED on 2 ranks"),
+        first.contains("2.05 % while the program ran, BUDGET OF 0.50 % EXCEEDED on 2"),
         "{first}"
     );
     let outcome = report(directory.path(), &["--coverage"]);

@@ -158,7 +158,9 @@ fn over_budget(run: &Run) -> Vec<Found> {
     let of = |part: &Option<Statistic>| part.as_ref().map_or(0.0, |part| part.sum.as_f64());
     let counting_s = of(&overhead.wrappers_s);
     let all_s = counting_s + of(&overhead.events_s) + overhead.sampling_s.sum.as_f64();
-    let why = if counting_s > 0.5 * all_s { ": the program calls MPI very often" } else { "" };
+    let most_called = run.summary.most_called().filter(|_| counting_s > 0.5 * all_s);
+    let why = most_called
+        .map_or_else(String::new, |call| format!(": the program calls {} very often", call.name));
     let title =
         format!("gyan took {} of the run, its budget is {}{why}", share(most), share(budget));
     let evidence = vec![exact(

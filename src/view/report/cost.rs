@@ -11,7 +11,7 @@ pub(super) fn cost(summary: &Summary, all: bool) -> Section<'_> {
     let over = if overhead.over_budget.is_empty() { "" } else { ": BUDGET EXCEEDED" };
     let mut notes = vec![parts(overhead)];
     notes.extend(all.then(|| mpit_init(summary)));
-    notes.extend(budget(summary, most_called(summary)));
+    notes.extend(budget(summary));
     if let Some(clock) = summary.clock.as_ref().filter(|clock| clock.slow) {
         let reading = seconds(clock.read_s);
         notes.push(line![
@@ -71,13 +71,7 @@ fn parts(overhead: &OverheadSummary) -> Value<'static> {
     ]
 }
 
-/// The function that was called most often.
-fn most_called(summary: &Summary) -> &str {
-    let most = summary.calls.iter().max_by(|one, other| one.count.sum.compare(other.count.sum));
-    most.map_or("MPI", |call| &call.name)
-}
-
-fn budget<'a>(summary: &'a Summary, most_called: &'a str) -> Option<Value<'a>> {
+fn budget(summary: &Summary) -> Option<Value<'_>> {
     let overhead = &summary.overhead;
     let running = overhead.running_share.as_ref()?;
     let Some(budget) = overhead.budget else {
@@ -98,6 +92,7 @@ fn budget<'a>(summary: &'a Summary, most_called: &'a str) -> Option<Value<'a>> {
         ]
     } else {
         let ranks = line![" on rank", plural(over.len() as u64), " ", Value::Ranks(over.into())];
+        let most_called = summary.most_called().map_or("MPI", |call| &call.name);
         let why = why(overhead, budget, summary.job.elapsed_s, most_called);
         line![
             "EXCEEDED its budget of ",

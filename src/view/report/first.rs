@@ -260,7 +260,7 @@ fn gyan(summary: &Summary) -> Value<'_> {
         (None, _) => " (no budget)".into(),
     };
     let ends = seconds(overhead.init_s.max.as_f64() + overhead.finalize_s.max.as_f64());
-    let while_it_ran = line![Unit::Share.of(running.max), " of the run while it went on", budget];
+    let while_it_ran = line![Unit::Share.of(running.max), " while the program ran", budget];
     let at_ends = line![", and ", ends, " at its start and end"];
     line!["cost of gyan on a rank: at most ", while_it_ran, at_ends, " (--coverage)"]
 }

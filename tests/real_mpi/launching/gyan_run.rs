@@ -28,7 +28,7 @@ fn before_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
         assert!(outcome.stderr.contains("exit_code: 3 ranks on "), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("MPI_Init "), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("variables: "), "{}", outcome.stderr);
-        assert!(outcome.stderr.contains("cost of gyan: at most "), "{}", outcome.stderr);
+        assert!(outcome.stderr.contains("cost of gyan on a rank: at most "), "{}", outcome.stderr);
         assert!(!outcome.stderr.contains('\u{1b}'), "colours although stderr is no terminal");
         let made: Vec<_> =
             fs::read_dir(&here).unwrap().map(|entry| entry.unwrap().path()).collect();
