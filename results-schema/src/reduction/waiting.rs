@@ -211,7 +211,10 @@ impl Merge for Call {
 
 /// A row that extrapolates from the calls that all ranks timed to all calls.
 struct Compared {
+    /// With the error of the waiting if the time of all calls is known.
     summary: CommunicatorWaiting,
+    /// The error if it is not, and is an estimate from the same calls.
+    error_with_time: Option<f64>,
     missing: bool,
     /// By the rank that came last: in how many of the calls that were timed on every rank, and the seconds that
     /// the others waited for it, in all calls.
@@ -237,15 +240,18 @@ impl Row {
         let each = calls as f64 / (compared as f64 * f64::from(on));
         let seconds = |ns: u128| ns as f64 * 1e-9 * each;
         let share = if time == 0 { 0.0 } else { waiting as f64 / time as f64 };
-        let rest = |call: &Call| waited(call) as f64 - share * call.sum_ns as f64;
-        let squares: f64 = common().map(|call| rest(call) * rest(call)).sum();
         let is_all = u128::from(calls) <= u128::from(compared) * u128::from(on);
-        let error = if is_all {
-            Some(0.0)
-        } else {
+        let error = |rest: &dyn Fn(&Call) -> f64| {
+            if is_all {
+                return Some(0.0);
+            }
+            let squares: f64 = common().map(|call| rest(call) * rest(call)).sum();
             let fewer = (compared > 1).then(|| compared as f64 / (compared - 1) as f64);
             fewer.map(|fewer| (squares * fewer * (1.0 - 1.0 / each)).sqrt() * 1e-9 * each)
         };
+        let mean = waiting as f64 / compared as f64;
+        let error_with_time = error(&|call| waited(call) as f64 - mean);
+        let error = error(&|call| waited(call) as f64 - share * call.sum_ns as f64);
         let mut last: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
         for call in common() {
             let (times, waiting) = last.entry(call.last).or_default();
@@ -277,32 +283,49 @@ impl Row {
             last: most_waited_for(&last, compared),
             of_ranks,
         };
-        Some(Compared { missing: u64::from(key.size.0) > ranks.len(), summary, last })
+        Some(Compared {
+            missing: u64::from(key.size.0) > ranks.len(),
+            summary,
+            error_with_time,
+            last,
+        })
     }
 }
 
-fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) -> WaitingSummary {
+fn summary(
+    function: String,
+    mut rows: Vec<Compared>,
+    call: Option<&CallSummary>,
+) -> WaitingSummary {
     let calls = rows.iter().fold(0_u64, |sum, row| sum.saturating_add(row.summary.calls));
     let all = match call.map(|call| call.count.sum) {
         Some(Number::Integer(count)) => u64::try_from(count).unwrap_or(calls),
         _ => calls,
     };
     let calls_not_compared = all.saturating_sub(calls);
-    let total = |of: fn(&CommunicatorWaiting) -> f64| -> f64 {
-        rows.iter().map(|row| of(&row.summary)).sum()
+    let timed: f64 = rows.iter().map(|row| row.summary.time_s).sum();
+    let waiting: f64 = rows.iter().map(|row| row.summary.waiting_s).sum();
+    let is_exact = rows.iter().all(|row| row.summary.waiting_error_s == Some(0.0));
+    let of_function = call.and_then(|call| Some((call.time_s.as_ref()?.sum.as_f64(), call)));
+    let of_function = of_function.filter(|_| !is_exact && timed > 0.0);
+    // The time of the function is known more exactly than from the calls that all ranks timed. If it is known only
+    // as a lower bound, so is the waiting, and the parts of a function take no longer than it.
+    let (scale, time_error) = match of_function {
+        Some((known, call)) if calls_not_compared == 0 => (known / timed, call.time_error_s),
+        Some((known, _)) if known < timed => (known / timed, None),
+        _ => (1.0, Some(0.0)),
     };
-    let errors = rows.iter().map(|row| row.summary.waiting_error_s);
-    let squares: Option<f64> = errors.map(|error| error.map(|error| error * error)).sum();
-    let error = squares.map(f64::sqrt);
-    let timed = total(|row| row.time_s);
-    // The time of the function is known more exactly than from the calls that all ranks timed, unless those are
-    // all calls.
-    let known = call.filter(|call| calls_not_compared == 0 && call.time_error_s.is_some());
-    let known = known.and_then(|call| Some(call.time_s.as_ref()?.sum.as_f64()));
-    let scale = match known {
-        Some(known) if error != Some(0.0) && timed > 0.0 => known / timed,
-        _ => 1.0,
+    let is_known = of_function.is_some() && calls_not_compared == 0;
+    let error_of = |row: &Compared| {
+        let error = if is_known { row.summary.waiting_error_s } else { row.error_with_time };
+        let part = row.summary.waiting_s / timed.max(f64::MIN_POSITIVE);
+        Some((error? * scale).hypot(part * time_error?))
     };
+    let squares: Option<f64> =
+        rows.iter().map(|row| error_of(row).map(|error| error * error)).sum();
+    for row in &mut rows {
+        row.summary.waiting_error_s = error_of(row);
+    }
     let mut last: BTreeMap<u32, (u64, f64)> = BTreeMap::new();
     for (rank, (times, waiting)) in rows.iter().flat_map(|row| &row.last) {
         let (all, sum) = last.entry(*rank).or_default();
@@ -315,8 +338,8 @@ fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) ->
         calls,
         calls_not_compared,
         time_s: timed * scale,
-        waiting_s: total(|row| row.waiting_s) * scale,
-        waiting_error_s: error.map(|error| error * scale),
+        waiting_s: waiting * scale,
+        waiting_error_s: squares.map(f64::sqrt),
         ranks_missing: rows.iter().any(|row| row.missing),
         last: most_waited_for(&last, compared),
         communicators: rows.into_iter().map(|row| row.summary).collect(),
@@ -324,7 +347,6 @@ fn summary(function: String, rows: Vec<Compared>, call: Option<&CallSummary>) ->
     for row in &mut summary.communicators {
         row.time_s *= scale;
         row.waiting_s *= scale;
-        row.waiting_error_s = row.waiting_error_s.map(|error| error * scale);
         if let Some(WaitingOfRanks { min_s, avg_s, max_s, .. }) = &mut row.of_ranks {
             for seconds in [min_s, avg_s, max_s] {
                 *seconds *= scale;
@@ -356,6 +378,7 @@ fn most_waited_for(last: &BTreeMap<u32, (u64, f64)>, compared: u64) -> Vec<LastR
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::statistics::Statistics;
 
     fn profile(function: &str, level: u32, calls: u64, times: &[u64]) -> Waiting {
         Waiting {
@@ -460,6 +483,44 @@ mod tests {
         let of = summary.communicators[0].of_ranks.unwrap();
         assert_eq!((of.min_s, of.min_rank, of.max_rank), (0.0, 0, 1));
         assert!(is(of.max_s, 64.0 * 10.0 * 1e-9) && is(of.avg_s, summary.waiting_s / 3.0));
+    }
+
+    /// 3 ranks make 4,000 calls each, of which every 1,000th is compared; one of those is interrupted.
+    fn of_a_loop(time_s: f64, time_error_s: Option<f64>) -> WaitingSummary {
+        let timed = |rank: u64| {
+            let ns: Vec<u64> = (0..4).map(|block| 200 + rank * block * block * 4000).collect();
+            profile("MPI_Alltoallv", 10, 4000, &ns)
+        };
+        let mut waits = of(&[timed(0)], 0);
+        waits.absorb(&of(&[timed(1)], 1));
+        waits.absorb(&of(&[timed(2)], 2));
+        let sum = |sum| Statistics::of(sum, 0).finish().unwrap();
+        let call = CallSummary {
+            name: "MPI_Alltoallv".into(),
+            count: sum(Number::Integer(12_000)),
+            bytes: None,
+            timed: 12,
+            time_s: Some(sum(Number::Double(time_s))),
+            time_error_s,
+            time_max_s: None,
+            time_histogram: Vec::new(),
+            size_histogram: Vec::new(),
+            size_histogram_bytes: Vec::new(),
+        };
+        waits.finish(&[call]).remove(0)
+    }
+
+    #[test]
+    fn waiting_is_a_part_of_the_time_of_the_function_and_a_lower_bound_where_that_is_one() {
+        // From the compared calls alone it would be 168 s.
+        let known = of_a_loop(1e-3, Some(5e-5));
+        assert!(is(known.time_s, 1e-3) && known.waiting_s < 1e-3);
+        let error = known.waiting_error_s.unwrap();
+        let share = known.waiting_s / known.time_s;
+        assert!(error >= share * 5e-5, "{known:?}");
+        let at_least = of_a_loop(1e-3, None);
+        assert!(is(at_least.waiting_s, known.waiting_s) && at_least.waiting_error_s.is_none());
+        assert_eq!(at_least.communicators[0].waiting_error_s, None);
     }
 
     #[test]

@@ -48,12 +48,11 @@ fn assert_consistent(profile: &RankProfile, what: &str) {
         (in_mpi.time_s - total).abs() <= 1e-6 + total.abs() * 1e-6,
         "{what}: {in_mpi:?} {total}"
     );
+    // The functions may share what is not known of them, or leave it to each other.
     let known = profile.calls.iter().filter(|call| call.timed > 0);
-    let errors: Option<Vec<f64>> = known.map(|call| call.time_error_s).collect();
-    if let Some(errors) = errors {
-        let error = errors.iter().map(|error| error * error).sum::<f64>().sqrt();
-        let found = in_mpi.time_error_s.unwrap();
-        assert!((found - error).abs() <= 1e-6 + error * 1e-3, "{what}: {in_mpi:?} {error}");
+    let errors: Option<f64> = known.map(|call| call.time_error_s).sum();
+    if let (Some(errors), Some(found)) = (errors, in_mpi.time_error_s) {
+        assert!((0.0..=errors * (1.0 + 1e-6) + 1e-9).contains(&found), "{what}: {in_mpi:?}");
     }
     let share = in_mpi.time_s / profile.job.elapsed_s;
     assert!((in_mpi.share - share).abs() < 1e-6, "{what}: {in_mpi:?} {share}");

@@ -37,8 +37,9 @@ const BESIDE_AT_FIRST: f64 = 0.5;
 const ASKED_FOR: f64 = 0.5;
 const ASKED_FOR_AT_LEAST: f64 = 0.25;
 const RESERVE: f64 = 0.1;
-/// When too much was spent, calls and readings still get these parts of the budget: gyan is never blind.
-const LEAST_FOR_CALLS: f64 = 1.0 / 4.0;
+/// Timing calls gets this part of the budget, whatever counting costs, which nobody can leave out.
+const TIMING: f64 = 0.4;
+/// When too much was spent, readings still get this part of the budget: gyan is never blind.
 const LEAST_FOR_READINGS: f64 = 1.0 / 8.0;
 /// The part of the budget that is for snapshots, and their share of the time without a budget.
 const SNAPSHOTS: f64 = 0.15;
@@ -58,6 +59,8 @@ pub(crate) struct Costs {
     pub(crate) timed: f64,
     /// The time measured for a function that does nothing: part of each time.
     pub(crate) between: f64,
+    /// The time measured for a program that does nothing between two calls.
+    pub(crate) gap: f64,
 }
 
 /// The budget of a process, and how much of it was spent. All times in ticks.
@@ -71,6 +74,7 @@ pub(crate) struct Budget {
     timed: Real,
     after: Real,
     between: Real,
+    gap: Real,
     sampling: Real,
     calls: Whole,
     /// Of `calls`, without counting.
@@ -99,6 +103,7 @@ impl Budget {
             timed: Real::new(0.0),
             after: Real::new(0.0),
             between: Real::new(0.0),
+            gap: Real::new(0.0),
             sampling: Real::new(0.0),
             calls: Whole::new(0),
             timing: Whole::new(0),
@@ -122,12 +127,18 @@ impl Budget {
     pub(crate) fn learn(&self, costs: Costs) {
         self.counted.set(costs.counted);
         self.between.set(costs.between);
+        self.gap.set(costs.gap);
         self.timed.set((costs.timed - self.after.get()).max(0.0));
     }
 
     /// Ticks that are measured when a function does nothing.
     pub(crate) fn between(&self) -> f64 {
         self.between.get()
+    }
+
+    /// Ticks that are measured when a program does nothing between two calls.
+    pub(crate) fn gap(&self) -> f64 {
+        self.gap.get()
     }
 
     /// The number of variables that are sampled.
@@ -161,6 +172,11 @@ impl Budget {
     /// What was spent on calls.
     pub(crate) fn calls(&self) -> u64 {
         self.calls.get()
+    }
+
+    /// All that was spent.
+    pub(crate) fn all(&self) -> u64 {
+        self.calls.get().saturating_add(self.beside.get())
     }
 
     /// A call was timed, and `counted` were counted since the last timed one. Returns what was spent on calls.
@@ -212,7 +228,7 @@ impl Budget {
 
     /// The rest of the whole budget at `now`; negative when too much was spent.
     fn left(&self, now: u64) -> f64 {
-        self.allowed(now, 1.0) - (self.calls.get() + self.beside.get()) as f64
+        self.allowed(now, 1.0) - self.all() as f64
     }
 
     /// The ticks that calls may take before any must be left out; infinite for no limit.
@@ -227,7 +243,7 @@ impl Budget {
             return f64::INFINITY;
         }
         let share = self.share.get();
-        (share * CALLS + self.left(now) / clock::ticks(HORIZON_S)).max(share * LEAST_FOR_CALLS)
+        (share * CALLS + self.left(now) / clock::ticks(HORIZON_S)).max(share * TIMING)
     }
 
     /// If calls of a function take `mean` ticks on average, whether all may be timed: timing then takes no more of

@@ -43,14 +43,17 @@ const TOLD: u64 = 2500;
 const UNLIKE: f64 = 4.0;
 /// When they are this part of all timed calls, they would have shown the earlier rare ones.
 const MOST: f64 = 0.75;
-/// A difference that makes up this part of the variance so far counts as an outlier.
-const LONE: f64 = 1.0 / 8.0;
+/// A call that takes 2 to this power times as long as a typical one, the geometric mean of the last ones, is an
+/// outlier.
+const LONE: f64 = 5.0;
+/// How much a call counts in that mean.
+const TYPICAL: f64 = 1.0 / 64.0;
 /// Calls that were not timed do not matter when they cannot amount to more than this part of the rest.
 pub(crate) const NEGLIGIBLE: f64 = 0.1;
 /// Nor do they matter when they took no more than this part of the run.
 const LITTLE: f64 = 0.02;
 /// An estimate with a larger relative standard error does not count as one.
-const WORTH_TELLING: f64 = 0.3;
+pub(crate) const WORTH_TELLING: f64 = 0.3;
 
 /// Knowledge of the times of one function in one thread. Times in ticks.
 pub(crate) struct Timing {
@@ -67,9 +70,10 @@ pub(crate) struct Timing {
     variance: Real,
     squares: Real,
     pooled: Real,
-    /// The contributions of outliers to the estimate and to the variance.
+    /// The contributions of outliers to the estimate and to the variance, and the sum of the squares of the first.
     lone: Real,
     lone_variance: Real,
+    lone_squares: Real,
     /// Of the timed calls since [`Timing::take_max`].
     max: Real,
     histogram: [Bar; BARS],
@@ -97,8 +101,9 @@ struct Stratum {
     mean: Real,
     weights: Real,
     differences: Real,
-    /// The mean of the last ones.
+    /// The mean of the last ones, and of their logarithms.
     recent: Real,
+    typical: Real,
     /// Calls per tick: the recent maximum.
     rate: Real,
     /// The spacing that the last look gave; 0 for none yet.
@@ -125,6 +130,7 @@ pub(crate) struct Times {
     pooled: f64,
     lone: f64,
     lone_variance: f64,
+    lone_squares: f64,
 }
 
 /// A time in ticks, and its standard error; no error when the time is a lower bound.
@@ -147,6 +153,7 @@ impl Times {
             pooled: self.pooled + other.pooled,
             lone: self.lone + other.lone,
             lone_variance: self.lone_variance + other.lone_variance,
+            lone_squares: self.lone_squares + other.lone_squares,
         }
     }
 
@@ -162,6 +169,7 @@ impl Times {
             pooled: (self.pooled - earlier.pooled).max(0.0),
             lone: (self.lone - earlier.lone).max(0.0),
             lone_variance: (self.lone_variance - earlier.lone_variance).max(0.0),
+            lone_squares: (self.lone_squares - earlier.lone_squares).max(0.0),
         }
     }
 
@@ -172,17 +180,27 @@ impl Times {
             return Known { total: self.sum, error: Some(0.0) };
         }
         let untimed_at_most = self.untimed_at_most(count, longest);
-        let within = |total: f64| total.clamp(self.sum, self.sum + untimed_at_most);
+        let within = |total: f64| self.within(total, count, longest);
         if untimed_at_most < NEGLIGIBLE * self.sum {
             return Known { total: within(self.total), error: Some(0.5 * untimed_at_most) };
         }
         if let Some(error) = self.error().filter(|error| *error <= WORTH_TELLING * self.total) {
             return Known { total: within(self.total), error: Some(error) };
         }
-        let rest = (self.variance - self.lone_variance).max(0.0);
-        let total = within(self.total - self.lone - 2.0 * rest.sqrt());
+        let total = within(self.at_least());
         let error = (self.unseen < LITTLE * elapsed).then_some(0.5 * self.unseen);
         Known { total, error }
+    }
+
+    /// What the calls took at least, if the timed ones are like the others, and none is far longer.
+    pub(crate) fn at_least(&self) -> f64 {
+        let (regular, variance) = self.regular();
+        (regular - 2.0 * variance.sqrt()).max(self.total - 2.0 * self.variance.sqrt())
+    }
+
+    /// The `total` for `count` calls that is closest to this one and contradicts nothing that was seen.
+    pub(crate) fn within(&self, total: f64, count: u64, longest: f64) -> f64 {
+        total.clamp(self.sum, self.sum + self.untimed_at_most(count, longest))
     }
 
     /// An upper bound for the calls out of `count` that were not timed, if none was longer than the longest;
@@ -218,6 +236,16 @@ impl Times {
     pub(crate) fn variance(&self) -> f64 {
         self.variance
     }
+
+    /// The estimate without what outliers stand for, and its variance.
+    pub(crate) fn regular(&self) -> (f64, f64) {
+        (self.total - self.lone, (self.variance - self.lone_variance).max(0.0))
+    }
+
+    /// What outliers stand for, and the sum of its squares.
+    pub(crate) fn outliers(&self) -> (f64, f64) {
+        (self.lone, self.lone_squares)
+    }
 }
 
 impl Stratum {
@@ -228,20 +256,31 @@ impl Stratum {
             weights: Real::new(0.0),
             differences: Real::new(0.0),
             recent: Real::new(0.0),
+            typical: Real::new(0.0),
             rate: Real::new(0.0),
             allotted: Real::new(0.0),
         }
     }
 
     fn set(&self, other: &Stratum) {
-        let Stratum { timed, mean, weights, differences, recent, rate, allotted } = other;
+        let Stratum { timed, mean, weights, differences, recent, typical, rate, allotted } = other;
         self.timed.set(timed.get());
         self.mean.set(mean.get());
         self.weights.set(weights.get());
         self.differences.set(differences.get());
         self.recent.set(recent.get());
+        self.typical.set(typical.get());
         self.rate.set(rate.get());
         self.allotted.set(allotted.get());
+    }
+
+    /// Whether a call that took `ticks` is an outlier; the next ones are compared with it, too.
+    fn is_lone(&self, ticks: f64) -> bool {
+        let (typical, log) = (self.typical.get(), log2(ticks));
+        let timed = self.timed.get();
+        let rate = TYPICAL.max(1.0 / (timed + 1) as f64);
+        self.typical.set(typical + rate * (log - typical));
+        timed > 0 && log > typical + LONE
     }
 
     /// The variance of the calls.
@@ -264,6 +303,7 @@ impl Timing {
             pooled: Real::new(0.0),
             lone: Real::new(0.0),
             lone_variance: Real::new(0.0),
+            lone_squares: Real::new(0.0),
             max: Real::new(0.0),
             histogram: [const { Bar { timed: Whole::new(0), weights: Real::new(0.0) } }; BARS],
             spacing: Real::new(1.0),
@@ -306,6 +346,7 @@ impl Timing {
         let is_first = now.timed.get() == 0;
         let difference = ticks - mean;
         let square = if is_first { 0.0 } else { difference * difference };
+        let is_lone = now.is_lone(ticks);
         self.settle(call);
         self.estimate.add(weight * difference);
         if weight > 1.0 {
@@ -316,9 +357,11 @@ impl Timing {
             self.variance.add(variance);
             self.squares.add(variance * variance);
             self.pooled.add(scale * (now.spread() + 1.0));
-            if difference > 0.0 && variance > LONE * self.variance.get() {
-                self.lone.add((weight - 1.0) * difference);
+            if difference > 0.0 && is_lone {
+                let others = (weight - 1.0) * difference;
+                self.lone.add(others);
                 self.lone_variance.add(variance);
+                self.lone_squares.add(others * others);
             }
         }
         now.weights.add(weight);
@@ -339,8 +382,19 @@ impl Timing {
         counted
     }
 
+    /// The same for a call that was drawn at this `spacing`, and is not followed by another draw.
+    pub(crate) fn take_at(&self, spacing: f64, call: u64, ticks: f64) {
+        self.spacing.set(spacing);
+        self.take(call, ticks, 1.0);
+    }
+
+    /// Nothing is said of calls up to number `call` that are not settled.
+    pub(crate) fn skip(&self, call: u64) {
+        self.settled.set(call);
+    }
+
     /// Calls up to number `call` are assumed to be like those before.
-    fn settle(&self, call: u64) {
+    pub(crate) fn settle(&self, call: u64) {
         let calls = call.saturating_sub(self.settled.get());
         self.estimate.add(self.now.mean.get() * calls as f64);
         self.settled.add(calls);
@@ -469,6 +523,7 @@ impl Timing {
             pooled: self.pooled.get(),
             lone: self.lone.get(),
             lone_variance: self.lone_variance.get(),
+            lone_squares: self.lone_squares.get(),
         }
     }
 
@@ -488,6 +543,13 @@ impl Timing {
         let scale = if sum > 0.0 { calls as f64 / sum } else { 0.0 };
         std::array::from_fn(|at| self.histogram.get(at).map_or(0.0, |bar| number(bar) * scale))
     }
+}
+
+/// The logarithm to the base of 2 of a number of at least 1, within 0.09: the exponent, and the rest as if it were
+/// linear between two powers.
+fn log2(number: f64) -> f64 {
+    const ONE: u64 = 1 << (f64::MANTISSA_DIGITS - 1);
+    number.max(1.0).to_bits() as f64 / ONE as f64 - 1023.0
 }
 
 /// The bar for a number: 0 for those below 1, then one for each power of 2.

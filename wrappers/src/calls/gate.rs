@@ -4,12 +4,14 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
+use crate::calls::budget::budget;
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::longjmp;
 use crate::calls::sites::Noted;
 use crate::calls::thread::{self, Here};
 use crate::calls::traffic::Sent;
 use crate::mpi::functions::Function;
+use crate::sys::clock;
 
 /// Before the first initialisation: nothing is known of this process.
 const COLD: u8 = 0;
@@ -25,6 +27,8 @@ const CLOSED: u8 = 4;
 const WATCHED: u8 = 5;
 /// The same for THREADED.
 const THREADED_WATCHED: u8 = 6;
+/// Like OPEN or WATCHED, while the program's own code up to its next call is timed, whatever it calls.
+const GAP: u8 = 7;
 
 // Plain loads and stores: a single thread has no other to race with, and with several the value changes between
 // start and end only when gyan starts or stops watching completions.
@@ -78,6 +82,7 @@ fn is_threaded(gate: u8) -> bool {
 /// The program continues in phase number `phase`. Other threads learn that at their next timed call.
 pub(crate) fn enter_phase(phase: usize) {
     ledger::enter_phase(phase);
+    end_gap();
     let here = thread::here();
     match GATE.load(Ordering::Relaxed) {
         gate if is_threaded(gate) => here.own.get(),
@@ -104,7 +109,23 @@ pub(crate) fn stay_off() {
 
 /// Whether this thread is the only one that calls MPI, and is not inside.
 pub(crate) fn is_alone_in_program() -> bool {
-    matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED)
+    matches!(GATE.load(Ordering::Relaxed), OPEN | WATCHED | GAP)
+}
+
+/// The program calls MPI again, or its own code is something else from now on: the part of it since the last call
+/// has been timed, if that was wanted.
+#[inline]
+pub(crate) fn end_gap() {
+    if GATE.load(Ordering::Relaxed) == GAP {
+        ledger::alone().gap_ended(budget(), clock::now());
+        GATE.store(opened(false), Ordering::Relaxed);
+    }
+}
+
+/// Times the program's own code from now on until its next call, which is one of the only thread that calls MPI.
+pub(crate) fn begin_gap(ledger: &Ledger) {
+    GATE.store(GAP, Ordering::Relaxed);
+    ledger.gap_begins(clock::now());
 }
 
 /// Sets whether every call that completes requests is examined from now on.
@@ -173,8 +194,16 @@ pub(crate) fn fast(function: Function) -> Fast {
             Fast::Alone(Inside::enter(gate))
         }
         THREADED | THREADED_WATCHED if !watches_completions() => Fast::Thread,
+        GAP => fast_after_gap(function),
         _ => Fast::None,
     }
+}
+
+#[cold]
+#[inline(never)]
+fn fast_after_gap(function: Function) -> Fast {
+    end_gap();
+    fast(function)
 }
 
 /// Enters a call whose entry point has found the gate open and counted it.
@@ -273,6 +302,7 @@ enum Caller {
 /// been started in a way that gyan does not see.
 #[inline]
 pub(crate) fn enter(function: Function, start_late: fn()) -> Scope {
+    end_gap();
     let caller = match GATE.load(Ordering::Relaxed) {
         OPEN | WATCHED => {
             GATE.store(INSIDE, Ordering::Relaxed);
@@ -357,6 +387,7 @@ impl Drop for InFortran {
 
 /// The run is about to end: a call that was left is no longer in progress.
 pub(crate) fn settle() {
+    end_gap();
     match GATE.load(Ordering::Relaxed) {
         INSIDE if has_left(true) => GATE.store(opened(false), Ordering::Relaxed),
         gate if is_threaded(gate) && thread::here().inside.get() && has_left(true) => {
@@ -421,6 +452,9 @@ impl Drop for Scope {
                 // Not if gyan closed in the meantime.
                 if GATE.load(Ordering::Relaxed) == INSIDE {
                     GATE.store(opened(false), Ordering::Relaxed);
+                    if ledger::alone().wants_gap() {
+                        begin_gap(ledger::alone());
+                    }
                 }
             }
             Caller::Thread(ledger) => {
@@ -442,6 +476,7 @@ pub(crate) fn ledger() -> &'static Ledger {
 
 /// Runs `forward`, a call that starts or ends MPI: calls that MPI makes in it are not counted.
 pub(crate) fn uncounted(forward: impl FnOnce() -> c_int) -> c_int {
+    end_gap();
     let before = GATE.load(Ordering::Relaxed);
     let _thread = is_threaded(before).then(ThreadUncounted::enter);
     let _inside = matches!(before, OPEN | WATCHED | COLD).then(|| Inside::enter(before));

@@ -21,7 +21,7 @@ use crate::calls::sites::Sites;
 use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
 use crate::mpi::functions::{Function, LEN, functions};
 use crate::sys::alloc;
-use crate::sys::cells::Whole;
+use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
 use crate::sys::later::Later;
 
@@ -95,6 +95,92 @@ pub(crate) struct Ledger {
     limited: AtomicBool,
     /// The phase in which calls are being timed.
     phase: Whole,
+    gaps: Gaps,
+}
+
+/// The program's own code between two calls, while not every call is timed: a gap belongs to the function that was
+/// called before it.
+struct Gaps {
+    timings: [Later<Timing>; ROWS],
+    /// The gap that comes next is timed: the function, plus 1, and the spacing at which that was drawn.
+    wanted: Whole,
+    spacing: Real,
+    /// When it began, and what the last one took.
+    begun: Whole,
+    took: Real,
+    /// The time in which not every call was timed, up to the last look, and what gyan spent in it.
+    ticks: Real,
+    spent: Real,
+    /// What gyan had spent at the last look.
+    spent_before: Whole,
+    /// The time of calls while every call was timed.
+    certain: Real,
+}
+
+/// What is known of the time in which not every call was timed, in ticks: sums, so that subtraction gives those of a
+/// stretch of a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Limited {
+    pub(crate) ticks: f64,
+    /// By gyan, for counting, timing and the rest.
+    pub(crate) spent: f64,
+    /// The time of calls outside of that time, all of which were timed.
+    pub(crate) certain: f64,
+    /// Of the program's own code.
+    pub(crate) gaps: Times,
+}
+
+impl Limited {
+    pub(crate) fn plus(self, other: Limited) -> Limited {
+        Limited {
+            ticks: self.ticks + other.ticks,
+            spent: self.spent + other.spent,
+            certain: self.certain + other.certain,
+            gaps: self.gaps.plus(other.gaps),
+        }
+    }
+
+    pub(crate) fn minus(self, earlier: Limited) -> Limited {
+        Limited {
+            ticks: self.ticks - earlier.ticks,
+            spent: self.spent - earlier.spent,
+            certain: self.certain - earlier.certain,
+            gaps: self.gaps.minus(earlier.gaps),
+        }
+    }
+}
+
+impl Gaps {
+    const fn new() -> Gaps {
+        Gaps {
+            timings: [const { Later::new() }; ROWS],
+            wanted: Whole::new(0),
+            spacing: Real::new(0.0),
+            begun: Whole::new(0),
+            took: Real::new(0.0),
+            ticks: Real::new(0.0),
+            spent: Real::new(0.0),
+            spent_before: Whole::new(0),
+            certain: Real::new(0.0),
+        }
+    }
+
+    fn of(&self, function: Function) -> Option<&Timing> {
+        let timing = self.timings.get(function.0)?;
+        if alloc::is_short() {
+            return timing.get();
+        }
+        Some(timing.get_or_make(Timing::new))
+    }
+
+    fn known(&self, function: Function) -> Option<&Timing> {
+        self.timings.get(function.0)?.get()
+    }
+
+    fn want(&self, function: Function, spacing: f64) {
+        self.wanted.set(function.0 as u64 + 1);
+        self.spacing.set(spacing);
+    }
 }
 
 /// The phase that the program is in, by number.
@@ -116,6 +202,7 @@ impl Ledger {
             enough: Whole::new(0),
             limited: AtomicBool::new(false),
             phase: Whole::new(0),
+            gaps: Gaps::new(),
         }
     }
 
@@ -267,11 +354,12 @@ impl Ledger {
         };
         if timing.warms_up() {
             budget.spend_on_timing(budget.timed_ticks());
+            self.gaps.want(function, timing.spacing());
             return Timed::NOT;
         }
         let call = account.calls.get() + 1;
         let ticks = ended.wrapping_sub(begun) as f64 - budget.between();
-        let weight = timing.weight();
+        let (weight, spacing) = (timing.weight(), timing.spacing());
         let counted = timing.take(call, ticks, clock::ns_per_tick());
         let timed = Timed { number: timing.timed(), looked: false, ticks, weight };
         if budget.is_unlimited() {
@@ -279,6 +367,9 @@ impl Ledger {
         }
         let spent = budget.spend_on_calls(counted);
         let limited = self.limited.load(Ordering::Relaxed);
+        if !limited {
+            self.gaps.certain.add(ticks);
+        }
         let each = limited && budget.pays_for_itself(timing.mean(call));
         account.set_due(timing.next(call, limited, each, self.random()));
         if self.phase.get() != PHASE.get() {
@@ -289,7 +380,68 @@ impl Ledger {
         if looked {
             self.look(budget, function, ended);
         }
+        if self.limited.load(Ordering::Relaxed) {
+            // The gap before a timed call that follows a warm-up call, else that after it: each has the chance of
+            // the call.
+            if spacing <= COLD_FROM {
+                self.gaps.want(function, spacing);
+            } else if timing.is_warm() {
+                self.gaps.want(function, timing.spacing());
+            }
+        }
         Timed { looked, ..timed }
+    }
+
+    /// Whether the program's own code after the call that is about to return is timed.
+    pub(crate) fn wants_gap(&self) -> bool {
+        self.gaps.wanted.get() != 0
+    }
+
+    /// The call returns to the program.
+    pub(crate) fn gap_begins(&self, now: u64) {
+        self.gaps.begun.set(now);
+    }
+
+    /// The program calls again.
+    pub(crate) fn gap_ended(&self, budget: &Budget, now: u64) {
+        let Some(wanted) = self.gaps.wanted.get().checked_sub(1) else { return };
+        self.gaps.wanted.set(0);
+        let ticks = now.wrapping_sub(self.gaps.begun.get()) as f64 - budget.gap();
+        self.gaps.took.set(ticks);
+        let function = Function(usize::try_from(wanted).unwrap_or(NO_FUNCTION.0));
+        if function != NO_FUNCTION
+            && let Some(gap) = self.gaps.of(function)
+        {
+            gap.take_at(self.gaps.spacing.get(), self.calls(function), ticks);
+        }
+    }
+
+    /// The next gap is timed, to measure what that gives when the program does nothing.
+    pub(crate) fn want_gap_of_nothing(&self) {
+        self.gaps.want(NO_FUNCTION, 1.0);
+    }
+
+    /// Ticks of the last gap.
+    pub(crate) fn gap_took(&self) -> f64 {
+        self.gaps.took.get()
+    }
+
+    /// The time in which not every call was timed, up to `now`.
+    pub(crate) fn limited(&self, budget: &Budget, now: u64) -> Limited {
+        let gaps = &self.gaps;
+        let limited = self.limited.load(Ordering::Relaxed);
+        let (mut ticks, mut spent) = (gaps.ticks.get(), gaps.spent.get());
+        if limited {
+            ticks += now.saturating_sub(self.looked.get()) as f64;
+            spent += budget.all().saturating_sub(gaps.spent_before.get()) as f64;
+        }
+        let mut times = Times::default();
+        for function in self.called() {
+            if let Some(gap) = gaps.known(function) {
+                times = times.plus(gap.times(if limited { self.calls(function) } else { 0 }, 0.0));
+            }
+        }
+        Limited { ticks, spent, certain: gaps.certain.get(), gaps: times }
     }
 
     /// Examines all functions, in a call of one: how often they are called and how much their times vary, and
@@ -306,6 +458,7 @@ impl Ledger {
         }
         let allowance = budget.for_calls(now) / budget.threads() as f64;
         let was_limited = self.limited.swap(allowance.is_finite(), Ordering::Relaxed);
+        self.look_at_gaps(budget, (was_limited, allowance.is_finite()), ticks);
         if allowance.is_finite() {
             self.allot(budget, within, allowance, active);
             let until = allowance * clock::ticks(LOOK_S) + 16.0 * budget.timed_ticks();
@@ -316,6 +469,27 @@ impl Ledger {
                 for (account, calls, timing) in self.timings(within) {
                     account.set_due(timing.free(calls));
                 }
+            }
+        }
+    }
+
+    /// `limited`: whether not every call was timed, for `ticks` until now, and whether that is so from now on.
+    fn look_at_gaps(&self, budget: &Budget, limited: (bool, bool), ticks: f64) {
+        let gaps = &self.gaps;
+        let spent = budget.all();
+        if limited.0 {
+            gaps.ticks.add(ticks);
+            gaps.spent.add(spent.saturating_sub(gaps.spent_before.get()) as f64);
+        }
+        gaps.spent_before.set(spent);
+        if limited.0 == limited.1 {
+            return;
+        }
+        for function in self.called() {
+            match gaps.of(function) {
+                Some(gap) if limited.0 => gap.settle(self.calls(function)),
+                Some(gap) => gap.skip(self.calls(function)),
+                None => {}
             }
         }
     }
@@ -386,6 +560,11 @@ impl Ledger {
         let limited = self.limited.load(Ordering::Relaxed);
         for (account, calls, timing) in self.timings(within) {
             account.set_due(timing.change_phase(change, limited, calls, self.random()));
+        }
+        for function in self.called().filter(|_| limited) {
+            if let Some(gap) = self.gaps.known(function) {
+                gap.change_phase(change, limited, self.calls(function), 0.0);
+            }
         }
     }
 

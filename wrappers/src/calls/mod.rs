@@ -3,6 +3,7 @@
 //! Does not know what the program's arguments mean, and reads no variable.
 
 pub(crate) mod addresses;
+pub(crate) mod balance;
 pub(crate) mod budget;
 pub(crate) mod containment;
 pub(crate) mod estimate;

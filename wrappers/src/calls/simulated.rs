@@ -2,6 +2,7 @@
 //! gyan's numbers right?
 
 use super::*;
+use crate::calls::balance::{Balance, balance};
 use crate::calls::budget::Costs;
 use crate::calls::estimate::Known;
 use crate::calls::sites::Sites;
@@ -55,33 +56,65 @@ impl Shape {
 struct Process {
     ledger: Box<Ledger>,
     budget: Budget,
+    costs: Costs,
     /// In ticks.
     now: f64,
+    /// The time of all calls, and of those of each function.
     truth: f64,
+    truths: BTreeMap<usize, f64>,
 }
 
 impl Process {
     fn new(share: f64, seed: u64) -> Process {
+        let (counted, timed) = (clock::ticks(COUNTED_S), clock::ticks(TIMED_S));
+        Process::with_costs(share, seed, Costs { counted, timed, ..Costs::default() })
+    }
+
+    fn with_costs(share: f64, seed: u64, costs: Costs) -> Process {
         let ledger = Box::new(Ledger::new());
         ledger.random.set(seed);
         let budget = Budget::new();
         let now = clock::ticks(1e-3);
         budget.begin(Some(share), clock::whole(now));
-        let (counted, timed) = (clock::ticks(COUNTED_S), clock::ticks(TIMED_S));
-        budget.learn(Costs { counted, timed, between: 0.0 });
-        Process { ledger, budget, now, truth: 0.0 }
+        budget.learn(costs);
+        Process { ledger, budget, costs, now, truth: 0.0, truths: BTreeMap::new() }
     }
 
     /// Works, then calls a function that takes this many seconds.
     fn call(&mut self, function: Function, work_s: f64, seconds: f64) {
         self.now += clock::ticks(work_s);
+        if self.ledger.wants_gap() {
+            self.ledger.gap_ended(&self.budget, clock::whole(self.now));
+        }
+        let is_due = self.ledger.is_due(function);
+        self.now += self.costs.counted;
         let (begun, took) = (clock::whole(self.now), clock::whole(clock::ticks(seconds)));
-        if self.ledger.is_due(function) {
+        if is_due {
             self.ledger.timed(&self.budget, function, begun, begun + took);
+            self.now += self.costs.timed;
         }
         self.ledger.count_slowly(function);
         self.now += took as f64;
         self.truth += took as f64;
+        *self.truths.entry(function.0).or_default() += took as f64;
+        if self.ledger.wants_gap() {
+            self.ledger.gap_begins(clock::whole(self.now));
+        }
+    }
+
+    /// What is known of these functions, as the profile says it.
+    fn balance(&self, functions: &[Function]) -> Balance {
+        let known = functions.iter().map(|&function| {
+            let calls = Calls {
+                count: self.ledger.calls(function),
+                bytes: 0,
+                times: self.times(function),
+                max: self.ledger.known_timing(function).map_or(0.0, Timing::take_max),
+            };
+            (function.0, calls)
+        });
+        let limited = self.ledger.limited(&self.budget, clock::whole(self.now));
+        balance(&known.collect(), &limited).expect("some calls were not timed")
     }
 
     fn times(&self, function: Function) -> Times {
@@ -354,4 +387,172 @@ fn sites_have_their_share_of_the_calls_and_of_the_time_within_the_stated_error()
         }
     }
     assert!(right.iter().flatten().all(|right| *right >= RUNS * 9 / 10), "{right:?}");
+}
+
+/// A program of which not every call can be timed, for half a second.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Program {
+    /// A loop of nothing but one function.
+    Loop,
+    /// As much own code as calls, with times like those of a queue.
+    Half,
+    /// The program polls until something is there.
+    Polling,
+    /// Other work takes the processor away, whatever the program does.
+    Preempted,
+    /// The other ranks lose their processors: this one waits in its calls.
+    PeersPreempted,
+    /// One gap in 2,000 is a long computation.
+    RareWork,
+    /// The same, of a twentieth of the time.
+    LittleWork,
+    /// One call in 1,000 is long.
+    RareCalls,
+    Both,
+    ManyFunctions,
+    Drifting,
+    /// The program does something else in its second half.
+    Turning,
+    Bursts,
+}
+
+static PROGRAMS: [Program; 13] = [
+    Program::Loop,
+    Program::Half,
+    Program::Polling,
+    Program::Preempted,
+    Program::PeersPreempted,
+    Program::RareWork,
+    Program::LittleWork,
+    Program::RareCalls,
+    Program::Both,
+    Program::ManyFunctions,
+    Program::Drifting,
+    Program::Turning,
+    Program::Bursts,
+];
+
+impl Program {
+    /// One in which hardly any time is that of outliers.
+    fn is_steady(self) -> bool {
+        matches!(
+            self,
+            Program::Loop
+                | Program::Half
+                | Program::Polling
+                | Program::ManyFunctions
+                | Program::Drifting
+                | Program::Turning
+        )
+    }
+
+    /// Calls take a hundred times as long as in reality, as do counting and timing: there are fewer to simulate.
+    fn run(self, seed: u64) -> Process {
+        let (counted, timed) = (clock::ticks(40e-9), clock::ticks(0.7e-6));
+        let costs = Costs { counted, timed, ..Costs::default() };
+        let mut process = Process::with_costs(BUDGET, seed, costs);
+        let mut random = fastrand::Rng::with_seed(seed ^ 0x9a7e);
+        let end = clock::ticks(0.5);
+        let (mut call, mut burst) = (0_u32, 0_u32);
+        while process.elapsed() < end {
+            call += 1;
+            let part = process.elapsed() / end;
+            let rare = random.f64();
+            let mut exponential = |mean: f64| -mean * libm::log(1.0 - random.f64());
+            match self {
+                Program::Loop => process.call(MPI_Isend, 0.4e-6, 8e-6 + exponential(2e-6)),
+                Program::Half => {
+                    let work = exponential(5e-6);
+                    process.call(MPI_Isend, work, 2e-6 + exponential(3e-6));
+                }
+                Program::Polling => {
+                    let work = if call % 20 == 0 { exponential(20e-6) } else { 1e-6 };
+                    let function = if call % 20 == 19 { MPI_Recv } else { MPI_Test };
+                    process.call(function, work, 5e-6 + exponential(1e-6));
+                }
+                Program::Preempted => {
+                    // A quarter of the time in slices of 4 ms.
+                    let (work, time) = (3e-6, 5e-6 + exponential(2e-6));
+                    let lost = |part: f64| if rare < 8e-4 * part { 4e-3 } else { 0.0 };
+                    let (in_work, in_call) = if call % 10 < 3 { (1.0, 0.0) } else { (0.0, 1.0) };
+                    process.call(MPI_Isend, work + lost(in_work), time + lost(in_call));
+                }
+                Program::PeersPreempted => {
+                    let lost = if rare < 1e-3 { exponential(4e-3) } else { 0.0 };
+                    process.call(MPI_Isend, 1e-6, 6e-6 + exponential(2e-6) + lost);
+                }
+                Program::RareWork => {
+                    let work = if call % 2000 == 0 { 10e-3 } else { 0.5e-6 };
+                    process.call(MPI_Isend, work, 5e-6 + exponential(3e-6));
+                }
+                Program::LittleWork => {
+                    let work = if call % 2000 == 0 { 1e-3 } else { 0.5e-6 };
+                    process.call(MPI_Isend, work, 5e-6 + exponential(3e-6));
+                }
+                Program::RareCalls => {
+                    let long = if rare < 1e-3 { 3e-3 } else { 0.0 };
+                    process.call(MPI_Isend, 2e-6, 4e-6 + exponential(1e-6) + long);
+                }
+                Program::Both => {
+                    let work = if call % 500 == 0 { 3e-3 } else { 2e-6 };
+                    let long = if rare < 5e-4 { 5e-3 } else { 0.0 };
+                    process.call(MPI_Isend, work, 4e-6 + exponential(1e-6) + long);
+                }
+                Program::ManyFunctions => {
+                    let function = Function(MPI_Isend.0 + call as usize % 8);
+                    let mean = 2e-6 * f64::from(1 + call % 8);
+                    process.call(function, exponential(2e-6), 1e-6 + exponential(mean));
+                }
+                Program::Drifting => {
+                    process.call(MPI_Isend, 1e-6 + 8e-6 * (1.0 - part), 1e-6 + 8e-6 * part);
+                }
+                Program::Turning if part < 0.5 => process.call(MPI_Isend, 8e-6, 2e-6),
+                Program::Turning => process.call(MPI_Recv, 2e-6, exponential(10e-6)),
+                Program::Bursts => {
+                    burst = if rare < 1e-3 { 100 } else { burst.saturating_sub(1) };
+                    process.call(MPI_Isend, 2e-6, if burst > 0 { 50e-6 } else { 5e-6 });
+                }
+            }
+        }
+        process
+    }
+}
+
+/// Own code and calls are sampled alike, and the length of the run is known.
+#[test]
+fn the_balance_of_a_run_is_right_within_its_error_whatever_was_not_seen() {
+    const RUNS: u64 = 1000;
+    let check = |program: Program| {
+        let (mut right, mut close, mut functions) = (0, 0, [0, 0]);
+        for seed in 1..=RUNS {
+            let process = program.run(seed);
+            let called: Vec<Function> =
+                process.truths.keys().map(|function| Function(*function)).collect();
+            let Balance { functions: found, all } = process.balance(&called);
+            let is_right = |known: Known, truth: f64| match known.error {
+                Some(error) => (known.total - truth).abs() <= 2.0 * error + 1e-3 * truth,
+                None => known.total <= truth * 1.01,
+            };
+            right += u64::from(is_right(all, process.truth));
+            close += u64::from(all.error.is_some_and(|error| error <= 0.05 * all.total));
+            for (function, truth) in &process.truths {
+                functions[0] += u64::from(is_right(found[function], *truth));
+                functions[1] += 1;
+            }
+            assert!(all.total <= process.elapsed() * (1.0 + 1e-9), "{program:?} {all:?}");
+        }
+        (program, right, close, functions)
+    };
+    let outcomes: Vec<_> = std::thread::scope(|scope| {
+        let (one, other) = PROGRAMS.split_at(PROGRAMS.len() / 2);
+        let part = |programs: &'static [Program]| programs.iter().map(|of| check(*of)).collect();
+        let one = scope.spawn(move || -> Vec<_> { part(one) });
+        let other: Vec<_> = part(other);
+        [one.join().unwrap(), other].concat()
+    });
+    for (program, right, close, [right_functions, functions]) in outcomes {
+        assert!(right >= RUNS * 9 / 10, "{program:?}: {right} of {RUNS}");
+        assert!(right_functions >= functions * 9 / 10, "{program:?}: {right_functions}");
+        assert!(!program.is_steady() || close >= RUNS * 9 / 10, "{program:?}: {close}");
+    }
 }

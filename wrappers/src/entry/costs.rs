@@ -80,10 +80,23 @@ pub(crate) fn costs() -> Costs {
     // Each is a first call.
     let timed = least(TIMED, wrapped, || ledger.forget(NO_FUNCTION));
     ledger.put_off(NO_FUNCTION);
+    let gap = || {
+        ledger.want_gap_of_nothing();
+        gate::begin_gap(ledger);
+        wrapped(1, 2, 3, 4, 5, 6, 7);
+        ledger.gap_took()
+    };
+    let gaps = || (0..TIMED).map(|_| gap()).sum::<f64>() / f64::from(TIMED);
     Costs {
         counted: (counted - bare).max(0.0),
         timed: (timed - bare).max(0.0),
         between: (between(address) - bare).max(0.0),
+        // With several threads, none is timed.
+        gap: if gate::is_alone_in_program() {
+            (0..BATCHES).map(|_| gaps()).fold(f64::INFINITY, f64::min)
+        } else {
+            0.0
+        },
     }
 }
 

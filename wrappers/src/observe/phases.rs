@@ -9,9 +9,11 @@ use std::ffi::c_int;
 
 use gyan_results::{Call, Phase, PhasePvar, collected};
 
+use crate::calls::balance::{Balance, balance};
+use crate::calls::budget::budget;
 use crate::calls::estimate::{Known, NEGLIGIBLE, Times};
 use crate::calls::gate;
-use crate::calls::ledger::{self, Calls};
+use crate::calls::ledger::{self, Calls, Limited};
 use crate::mpi::functions::Function;
 use crate::sys::clock;
 
@@ -35,8 +37,9 @@ pub(crate) struct Phases {
     off: bool,
     current: usize,
     since: u64,
-    /// The counts up to the last change.
+    /// The counts up to the last change, and the time in which not every call was timed.
     counted: BTreeMap<usize, Calls>,
+    limited: Limited,
 }
 
 #[derive(Default)]
@@ -47,6 +50,7 @@ struct Account {
     stretches: u64,
     stretches_read: u64,
     calls: BTreeMap<usize, Calls>,
+    limited: Limited,
 }
 
 /// The calls of the whole run, and the time in them.
@@ -85,6 +89,7 @@ impl Phases {
             current: 0,
             since: now,
             counted: BTreeMap::new(),
+            limited: Limited::default(),
         }
     }
 
@@ -172,12 +177,16 @@ impl Phases {
     /// Credits the counts since the last time, except those of functions that are `passed_over`: by what was known
     /// of them, and the numbers of their calls and of the timed ones.
     fn credit(&mut self, now: u64, passed_over: fn(&Calls, u64, u64) -> bool) {
+        gate::end_gap();
         let Some(account) = self.all.get_mut(self.current) else { return };
         // A profile that is written in between ends at a time converted to ticks, which can be slightly later
         // than the next change.
         let now = now.max(self.since);
         account.ticks += now - self.since;
         self.since = now;
+        let limited = ledger::alone().limited(budget(), now);
+        account.limited = account.limited.plus(limited.minus(self.limited));
+        self.limited = limited;
         for (function, count, timed) in ledger::numbers() {
             let counted = self.counted.entry(function.0).or_default();
             if passed_over(counted, count, timed) {
@@ -195,28 +204,30 @@ impl Phases {
     /// The calls of the whole run, except those while gyan was switched off.
     pub(crate) fn calls(&self) -> Whole {
         let counted = || self.all.iter().filter(|account| account.name != OFF);
-        let mut whole: BTreeMap<usize, Calls> = BTreeMap::new();
+        let mut whole = Account::default();
         // The sum over the phases of each function's times, if all of them know their errors.
         let mut parts: BTreeMap<usize, Known> = BTreeMap::new();
         for account in counted() {
+            whole.ticks += account.ticks;
+            whole.limited = whole.limited.plus(account.limited);
             for (function, calls) in &account.calls {
-                whole.entry(*function).or_default().add(calls);
+                whole.calls.entry(*function).or_default().add(calls);
             }
-            for (function, known) in account.known() {
+            for (function, known) in account.known().functions {
                 let nothing = Known { total: 0.0, error: Some(0.0) };
                 let sum = parts.entry(function).or_insert(nothing);
                 sum.total += known.total;
                 sum.error = sum.error.and(known.error);
             }
         }
-        let ticks: u64 = counted().map(|account| account.ticks).sum();
-        let mut known = known(&whole, ticks);
+        let Balance { functions: mut known, all: mut time } = whole.known();
         for (function, known) in &mut known {
             if let Some(Known { total, error: Some(_) }) = parts.get(function) {
                 known.total = *total;
             }
         }
-        let time = in_mpi(&whole, &known);
+        time.total = known.values().map(|known| known.total).sum();
+        let whole = whole.calls;
         let calls = described(&whole, &known).map(|(function, call)| {
             let mut sizes = if call.bytes.is_some() { ledger::sizes(function) } else { Vec::new() };
             let last = sizes.iter().rposition(|(calls, _)| *calls > 0);
@@ -254,7 +265,9 @@ impl Phases {
                 name: account.name.clone(),
                 entries: account.entries,
                 time_s: clock::seconds(account.ticks as f64),
-                calls: described(&account.calls, &account.known()).map(|(_, call)| call).collect(),
+                calls: described(&account.calls, &account.known().functions)
+                    .map(|(_, call)| call)
+                    .collect(),
                 stretches: account.stretches + current,
                 stretches_read: account.stretches_read + current,
                 pvars: pvars
@@ -269,31 +282,39 @@ impl Phases {
 }
 
 impl Account {
-    fn known(&self) -> BTreeMap<usize, Known> {
-        known(&self.calls, self.ticks)
+    /// The times of its functions. On each thread, all of them together took no longer than it did.
+    fn known(&self) -> Balance {
+        let calls = &self.calls;
+        let alone = ledger::threads() <= 1;
+        let balanced = alone.then(|| balance(calls, &self.limited)).flatten();
+        let mut balanced = balanced.unwrap_or_else(|| without_balance(calls, self.ticks));
+        let known = &mut balanced.functions;
+        let total: f64 = known.values().map(|known| known.total).sum();
+        let too_much = total - self.ticks as f64 * ledger::threads() as f64;
+        let sum = |function: &usize| calls.get(function).map_or(0.0, |calls| calls.times.sum);
+        // What was timed is certain: the estimate of the rest is reduced.
+        let estimated: f64 =
+            known.iter().map(|(function, known)| known.total - sum(function)).sum();
+        if too_much > 0.0 && estimated > 0.0 {
+            let part = (too_much / estimated).min(1.0);
+            for (function, known) in known.iter_mut() {
+                known.total -= (known.total - sum(function)) * part;
+            }
+        }
+        balanced.all.total = known.values().map(|known| known.total).sum();
+        balanced
     }
 }
 
-/// The times of timed calls, in a part of the run of this many ticks. On each thread, all of them together took
-/// no longer than that.
-fn known(calls: &BTreeMap<usize, Calls>, ticks: u64) -> BTreeMap<usize, Known> {
+/// The times of timed calls, in a part of the run of this many ticks, from the calls alone.
+fn without_balance(calls: &BTreeMap<usize, Calls>, ticks: u64) -> Balance {
     let timed = calls.iter().filter(|(_, calls)| calls.times.timed > 0);
     let known = timed.map(|(function, calls)| {
         (*function, calls.times.known(calls.count, calls.max, ticks as f64))
     });
-    let mut known: BTreeMap<usize, Known> = collected(known);
-    let total: f64 = known.values().map(|known| known.total).sum();
-    let too_much = total - ticks as f64 * ledger::threads() as f64;
-    let sum = |function: &usize| calls.get(function).map_or(0.0, |calls| calls.times.sum);
-    // What was timed is certain: the estimate of the rest is reduced.
-    let estimated: f64 = known.iter().map(|(function, known)| known.total - sum(function)).sum();
-    if too_much > 0.0 && estimated > 0.0 {
-        let part = (too_much / estimated).min(1.0);
-        for (function, known) in &mut known {
-            known.total -= (known.total - sum(function)) * part;
-        }
-    }
-    known
+    let functions: BTreeMap<usize, Known> = collected(known);
+    let all = in_mpi(calls, &functions);
+    Balance { functions, all }
 }
 
 /// The time in all calls together.

@@ -1,0 +1,114 @@
+//! How does a stretch of a run divide between the program's own code and its calls, when only some of them were
+//! timed?
+//!
+//! Calls and the gaps between them are sampled alike, and the length of the stretch is known exactly. What samples
+//! show of calls and gaps that are like each other (`Times::regular`) is known well; what is left of the
+//! stretch is the time of outliers, of which a sample shows few or none: a rank that lost its processor in a call, or
+//! a long computation between two of a thousand calls. How much that is in all follows by subtraction. How it is
+//! divided is known only as well as the outliers in the sample tell: by the rule of succession (Laplace), as if one
+//! had been seen in a call and one in the program's own code. So the estimate stays within what is possible, and its
+//! error shrinks with the remainder, and with each outlier that is seen.
+
+#![forbid(unsafe_code)]
+
+use std::collections::BTreeMap;
+
+use crate::calls::estimate::{Known, Times, WORTH_TELLING};
+use crate::calls::ledger::{Calls, Limited};
+
+/// So many standard errors of the rest may be outliers that do not show.
+const HIDDEN: f64 = 2.0;
+
+/// The times of functions, by their numbers, and of all of them together.
+pub(crate) struct Balance {
+    pub(crate) functions: BTreeMap<usize, Known>,
+    pub(crate) all: Known,
+}
+
+/// One part of a stretch.
+#[derive(Clone, Copy, Default)]
+struct Part {
+    regular: f64,
+    variance: f64,
+    /// What outliers in the sample stand for.
+    outliers: f64,
+    /// What was expected of outliers before any was seen; the sum over the calls is 1, as for own code.
+    expected: f64,
+}
+
+/// The balance of a stretch in which one thread called MPI; none when every call of it was timed.
+pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Option<Balance> {
+    let timed = || calls.iter().filter(|(_, calls)| calls.times.timed > 0);
+    let untimed = |calls: &Calls| calls.count > calls.times.timed;
+    if limited.ticks <= 0.0 || !timed().any(|(_, calls)| untimed(calls)) {
+        return None;
+    }
+    let others = |calls: &Calls| {
+        if untimed(calls) { (calls.times.regular().0 - calls.times.sum).max(0.0) } else { 0.0 }
+    };
+    let all_others: f64 = timed().map(|(_, calls)| others(calls)).sum();
+    let part = |times: &Times, expected: f64| {
+        let ((regular, variance), (outliers, _)) = (times.regular(), times.outliers());
+        Part { regular, variance, outliers, expected }
+    };
+    let own = part(&limited.gaps, 1.0);
+    let parts: Vec<(usize, Part)> = timed()
+        .map(|(function, calls)| {
+            let expected = if all_others > 0.0 { others(calls) / all_others } else { 0.0 };
+            (*function, part(&calls.times, expected))
+        })
+        .collect();
+    let mut in_calls = Part { regular: -limited.certain, expected: 1.0, ..Part::default() };
+    for (_, part) in &parts {
+        in_calls.regular += part.regular;
+        in_calls.variance += part.variance;
+        in_calls.outliers += part.outliers;
+    }
+    let squares =
+        timed().map(|(_, calls)| calls.times.outliers().1).sum::<f64>() + limited.gaps.outliers().1;
+    let outliers = in_calls.outliers + own.outliers;
+    let seen = if squares > 0.0 { outliers * outliers / squares } else { 0.0 };
+    let variance = in_calls.variance + own.variance;
+    let left = limited.ticks - limited.spent - in_calls.regular - own.regular;
+    let noise = left.min(0.0);
+    let remainder = left - noise;
+    // Outliers may hide in the noise: the remainder is known no better than what it was subtracted from.
+    let unsure = remainder + HIDDEN * variance.sqrt();
+    let known = |part: &Part| {
+        let of_noise = if variance > 0.0 { part.variance / variance } else { 0.0 };
+        let of_outliers = if outliers > 0.0 { part.outliers / outliers } else { 0.0 };
+        let share = (seen * of_outliers + part.expected) / (seen + 2.0);
+        let total = part.regular + noise * of_noise + share * remainder;
+        let of_share = share * (1.0 - share) / (seen + 3.0);
+        (total, part.variance * (1.0 - of_noise) + of_share * unsure * unsure)
+    };
+    let functions = parts.iter().filter_map(|(function, part)| {
+        let calls = calls.get(function)?;
+        let Calls { times, count, max, .. } = calls;
+        let known = if untimed(calls) {
+            let (total, variance) = known(part);
+            let within = |total| times.within(total, *count, *max);
+            // More than can be of calls like those that were seen is a lower bound.
+            let off = (total - within(total)).abs();
+            told(within(total), variance.sqrt())
+                .filter(|known| known.error > Some(off))
+                .unwrap_or_else(|| Known { total: within(times.at_least()), error: None })
+        } else {
+            Known { total: times.sum, error: Some(0.0) }
+        };
+        Some((*function, known))
+    });
+    let functions: BTreeMap<usize, Known> = functions.collect();
+    let total: f64 = functions.values().map(|known| known.total).sum();
+    // A few rows may be lower bounds; what they leave out is part of the remainder.
+    let (whole, variance) = known(&in_calls);
+    let off = (whole + limited.certain - total).max(0.0);
+    let error = variance.sqrt() + off;
+    let all = told(total, error).unwrap_or(Known { total, error: None });
+    Some(Balance { functions, all })
+}
+
+/// None when the error is too large for an estimate.
+fn told(total: f64, error: f64) -> Option<Known> {
+    (error <= WORTH_TELLING * total).then_some(Known { total, error: Some(error) })
+}
