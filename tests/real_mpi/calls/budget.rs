@@ -186,6 +186,27 @@ fn the_time_in_calls_is_no_more_than_the_program_measures_around_them() {
     }
 }
 
+/// How far below the truth a lower bound is depends on the machine.
+#[test]
+fn a_loop_of_short_calls_takes_no_longer_than_by_the_clock_of_the_program() {
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, 2, &["short_loop"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in &run.profiles() {
+            let what = format!("{mpi:?} rank {}", profile.rank);
+            assert_consistent(profile, &what);
+            let truth = &run.truth(profile.rank)[0];
+            let took: f64 = truth[2].parse().unwrap();
+            let bcast = call(profile, "MPI_Bcast");
+            assert_eq!(bcast.count, 300_000, "{what}");
+            let (time, error) = (bcast.time_s.unwrap(), bcast.time_error_s.unwrap_or(0.0));
+            // Two clocks, one of which is measured with the other.
+            assert!(time - 4.0 * error < 1.001 * took, "{what}: {bcast:?} in {took}");
+            assert!(bcast.timed == bcast.count || bcast.time_error_s != Some(0.0), "{what}");
+        }
+    }
+}
+
 #[test]
 fn eight_threads_are_counted_exactly_and_timed_within_the_budget() {
     for mpi in MPIS {

@@ -67,20 +67,27 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
     let squares =
         timed().map(|(_, calls)| calls.times.outliers().1).sum::<f64>() + limited.gaps.outliers().1;
     let outliers = in_calls.outliers + own.outliers;
-    let seen = if squares > 0.0 { outliers * outliers / squares } else { 0.0 };
     let variance = in_calls.variance + own.variance;
     let left = limited.ticks - limited.spent - in_calls.regular - own.regular;
     let noise = left.min(0.0);
     let remainder = left - noise;
-    // Outliers may hide in the noise: the remainder is known no better than what it was subtracted from.
-    let unsure = remainder + HIDDEN * variance.sqrt();
+    // Outliers in the sample tell of no more than they stand for: the rest is that of others, which are longer.
+    let told_of = outliers.min(remainder);
+    let seen = if squares > 0.0 { outliers * outliers / squares } else { 0.0 };
+    // Outliers may hide in the noise, too: the rest is known no better than what it was subtracted from.
+    let untold = remainder - told_of;
     let known = |part: &Part| {
         let of_noise = if variance > 0.0 { part.variance / variance } else { 0.0 };
         let of_outliers = if outliers > 0.0 { part.outliers / outliers } else { 0.0 };
-        let share = (seen * of_outliers + part.expected) / (seen + 2.0);
-        let total = part.regular + noise * of_noise + share * remainder;
-        let of_share = share * (1.0 - share) / (seen + 3.0);
-        (total, part.variance * (1.0 - of_noise) + of_share * unsure * unsure)
+        let share = |seen: f64| {
+            let share = (seen * of_outliers + part.expected) / (seen + 2.0);
+            (share, share * (1.0 - share) / (seen + 3.0))
+        };
+        let ((of_told, told_variance), (of_untold, untold_variance)) = (share(seen), share(0.0));
+        let total = part.regular + noise * of_noise + of_told * told_of + of_untold * untold;
+        let unsure = untold + HIDDEN * variance.sqrt();
+        let of_shares = told_variance * told_of * told_of + untold_variance * unsure * unsure;
+        (total, part.variance * (1.0 - of_noise) + of_shares)
     };
     let functions = parts.iter().filter_map(|(function, part)| {
         let calls = calls.get(function)?;

@@ -6,7 +6,8 @@
 //! that was measured at the start.
 //!
 //! There are two pots. *Calls* pays for counting and timing, *beside* for everything else: readings, snapshots,
-//! stacks, phases. Neither takes what the other was promised, but either may use what the other leaves over.
+//! stacks, phases. Neither takes what the other was promised, but either may use what the other leaves over. Counting
+//! cannot be left out, and does not take what timing was promised.
 //! The cheapest knowledge comes first: as long as timing every call takes no more than a part of the budget,
 //! every call is timed. A run begins with a credit, so that short programs are seen completely.
 

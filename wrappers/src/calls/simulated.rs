@@ -402,6 +402,8 @@ enum Program {
     Preempted,
     /// The other ranks lose their processors: this one waits in its calls.
     PeersPreempted,
+    /// The same, and the cache lacks what one gap in fifty needs.
+    JitterAndPeers,
     /// One gap in 2,000 is a long computation.
     RareWork,
     /// The same, of a twentieth of the time.
@@ -416,12 +418,13 @@ enum Program {
     Bursts,
 }
 
-static PROGRAMS: [Program; 13] = [
+static PROGRAMS: [Program; 14] = [
     Program::Loop,
     Program::Half,
     Program::Polling,
     Program::Preempted,
     Program::PeersPreempted,
+    Program::JitterAndPeers,
     Program::RareWork,
     Program::LittleWork,
     Program::RareCalls,
@@ -433,7 +436,7 @@ static PROGRAMS: [Program; 13] = [
 ];
 
 impl Program {
-    /// One in which hardly any time is that of outliers.
+    /// One in which hardly any time is that of outliers, and that does the same all the time.
     fn is_steady(self) -> bool {
         matches!(
             self,
@@ -442,7 +445,6 @@ impl Program {
                 | Program::Polling
                 | Program::ManyFunctions
                 | Program::Drifting
-                | Program::Turning
         )
     }
 
@@ -480,6 +482,11 @@ impl Program {
                 Program::PeersPreempted => {
                     let lost = if rare < 1e-3 { exponential(4e-3) } else { 0.0 };
                     process.call(MPI_Isend, 1e-6, 6e-6 + exponential(2e-6) + lost);
+                }
+                Program::JitterAndPeers => {
+                    let lost = if rare < 3e-4 { exponential(8e-3) } else { 0.0 };
+                    let work = if call % 50 == 0 { 4e-6 } else { 0.05e-6 };
+                    process.call(MPI_Isend, work, 2e-6 + exponential(3e-6) + lost);
                 }
                 Program::RareWork => {
                     let work = if call % 2000 == 0 { 10e-3 } else { 0.5e-6 };
