@@ -1,0 +1,74 @@
+"""Times of loops of short calls beside the clock of the program, as Markdown: scripts/bench clocks."""
+
+import argparse
+import json
+import os
+import subprocess
+import tempfile
+from pathlib import Path
+
+LOOPS = "bcast reduce allreduce barrier gather allgather alltoall alltoallv scan sendrecv iprobe test".split()
+ROOT = Path(__file__).resolve().parents[2]
+AS_ROOT = {
+    "OMPI_ALLOW_RUN_AS_ROOT": "1",
+    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT": "1",
+    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+    "OMPI_MCA_rmaps_base_oversubscribe": "1",
+    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
+}
+
+
+def run(mpi, command, directory, **variables):
+    """The command in the environment of an MPI."""
+    bed = [ROOT / "scripts/testbed", "run", mpi, "--"]
+    environment = dict(os.environ, **AS_ROOT, **variables)
+    subprocess.run(
+        [*bed, *command], cwd=directory, env=environment, check=True, timeout=120,
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+    )
+
+
+def rows(mpi, loop, library, directory, calls):
+    """One row for each rank of one run: function, own clock, gyan's time and error, calls, timed calls."""
+    # The launcher starts the program by env, so that only the program is preloaded.
+    program = ["env", f"LD_PRELOAD={library}", "./short_loop", loop, str(calls)]
+    run(mpi, ["mpirun", "-n", "2", *program], directory, GYAN_OUTPUT=f"{directory}/{loop}")
+    for rank in range(2):
+        function, _, clock = (directory / f"truth.{rank}").read_text().split()
+        profile = json.loads((directory / loop / f"rank-{rank:06}.json").read_text())
+        call = next(call for call in profile["calls"] if call["name"] == function)
+        yield function, rank, float(clock), call
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--library", required=True, type=Path, help="libgyan.so")
+    parser.add_argument("--mpis", nargs="+", default=["openmpi4", "mpich4", "openmpi5", "mpich5"])
+    parser.add_argument("--calls", type=int, default=600_000)
+    given = parser.parse_args()
+    library = given.library.resolve()
+    load = os.getloadavg()[0]
+    print("| MPI | function | rank | clock of the program | gyan | off | calls timed |")
+    print("| :-- | :-- | --: | --: | --: | --: | --: |")
+    for mpi in given.mpis:
+        with tempfile.TemporaryDirectory() as name:
+            directory = Path(name)
+            source = ROOT / "tests/programs/short_loop.c"
+            run(mpi, ["mpicc", "-O1", "-o", "short_loop", str(source)], directory)
+            for loop in LOOPS:
+                try:
+                    measured = list(rows(mpi, loop, library, directory, given.calls))
+                except (subprocess.SubprocessError, OSError) as error:
+                    print(f"| {mpi} | {loop} | | | {type(error).__name__} | | |", flush=True)
+                    continue
+                for function, rank, clock, call in measured:
+                    time, error = call["time_s"], call.get("time_error_s")
+                    known = f"at least {time:.3f} s" if error is None else f"{time:.3f} s ± {error / time:.1%}"
+                    off = f"{time / clock - 1:+.1%}"
+                    timed = f"{call['timed'] / call['count']:.2%}"
+                    print(f"| {mpi} | `{function}` | {rank} | {clock:.3f} s | {known} | {off} | {timed} |", flush=True)
+    print(f"\n(load {load:.1f} when it began, {os.getloadavg()[0]:.1f} at the end)")
+
+
+main()
