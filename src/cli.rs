@@ -370,17 +370,20 @@ pub(crate) struct HelpOptions {
     after_help = "\
 Examples:
   gyan check new --against baseline/summary.json
-  gyan check new --against base          directories of 4 runs each (gyan run --repeat 4): times, too
+  gyan check new --against base          directories of 4 runs each (gyan run --repeat 4): also the
+                                         time of the run and in MPI; rules that name up to 12 times
+                                         take 5 runs each
   gyan check new --against base --format junit -o check.xml      and the verdict as text
   gyan check new --against base --format markdown >> \"$GITHUB_STEP_SUMMARY\"
   gyan check --print-rules > rules.toml                          a file to edit
   gyan check new --against base --rules rules.toml
 
 Runs are directories, packs, summaries or pages. Counts are exact, so one baseline is enough for
-them; times need several, because they differ from run to run.
+them; times need several, because they differ from run to run: 4 baselines and 4 new runs,
+5 and 3, or 8 and 2.
 
 Exit codes: 0 passed; 1 a rule failed, or a new run is incomplete; 2 usage or I/O error,
-or a baseline is incomplete."
+a baseline is incomplete, or times were asked for and there are too few runs to judge them."
 )]
 pub(crate) struct CheckOptions {
     /// The new run, or several of the same thing
@@ -419,7 +422,8 @@ Examples:
   gyan diff --format html -o diff.html a b     a page: a waterfall of the change, and intervals
   gyan diff --format json a b | jq .answer
 
-Changes are from A to B. It takes four or more runs on each side to call a change of a time significant.
+Changes are from A to B. It takes 4 runs on each side to judge the time of the run, and 5 to judge up to 6 parts
+of it. What so few runs cannot show is not judged.
 
 Exit codes: 0 done, whatever changed; 1 done, but ranks are missing; 2 usage or I/O error."
 )]

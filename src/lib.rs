@@ -58,6 +58,8 @@ const DONE: u8 = 0;
 const INCOMPLETE: u8 = 1;
 /// `gyan check`: a rule failed.
 const WORSE: u8 = 1;
+/// `gyan check`: nothing failed, but what it was to judge could not be judged.
+const NOT_JUDGED: u8 = 2;
 /// Wrong usage, or input or output failed.
 const FAILED: u8 = 2;
 

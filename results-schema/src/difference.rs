@@ -89,13 +89,16 @@ pub struct Change {
     /// How far the runs of B are from those of A, with several runs on both sides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shift: Option<Shift>,
-    /// The probability that runs of the same thing differ this much (Mann-Whitney U, two-sided), with four or
-    /// more runs on each side.
+    /// The probability that runs of the same thing differ this much (Mann-Whitney U, two-sided); none when there are too few
+    /// runs to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
-    /// The same, corrected for the number of rows (Benjamini-Hochberg).
+    /// The probability that any row of the table does (Holm).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p_adjusted: Option<f64>,
+    /// With the verdict `unproven`: the number of runs on each side that it takes to judge this row.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_needed: Option<usize>,
     /// The verdict.
     pub verdict: ChangeVerdict,
 }
@@ -123,10 +126,12 @@ pub enum ChangeVerdict {
     Same,
     /// It is not larger than the error of the estimates.
     WithinError,
-    /// Runs on one side differ from each other as much.
+    /// The runs could have shown a difference, and do not.
     WithinNoise,
-    /// There are too few runs to tell it from noise.
+    /// Not judged: so few runs could not have shown a difference.
     Unproven,
+    /// Not judged: the number of a side is only a lower bound, or is made of one.
+    LowerBound,
     /// A count that is the same in each run of a side but differs between the sides, or a significant
     /// difference.
     Changed,
@@ -283,9 +288,21 @@ impl Change {
         if self.change == 0.0 { 0.0 } else { self.change / self.larger() }
     }
 
-    /// Whether it is more than an error or noise, as far as that is known.
+    /// Whether it is more than an error or noise, as far as that is known: what is not judged must at least differ in each run
+    /// of a side from each run of the other.
     #[must_use]
-    pub fn is_real(&self) -> bool {
-        matches!(self.verdict, ChangeVerdict::Changed | ChangeVerdict::Unproven)
+    pub fn may_be_real(&self) -> bool {
+        match self.verdict {
+            ChangeVerdict::Changed => true,
+            ChangeVerdict::Unproven => !self.overlaps(),
+            _ => false,
+        }
+    }
+
+    fn overlaps(&self) -> bool {
+        let (Some(a), Some(b)) = (&self.a, &self.b) else { return false };
+        let least = |of: &SideNumber| of.runs.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = |of: &SideNumber| of.runs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        least(a).max(least(b)) <= most(a).min(most(b))
     }
 }

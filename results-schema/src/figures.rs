@@ -68,7 +68,7 @@ impl Figure {
         }
     }
 
-    /// Its value in a run; none where the run does not tell it.
+    /// Its value in a run; none where the run does not tell it, or only a lower bound of it.
     #[must_use]
     pub fn of(&self, summary: &Summary) -> Option<f64> {
         let resources = summary.resources.as_ref();
@@ -78,7 +78,10 @@ impl Figure {
                 Some((elapsed_s - summary.overhead.init_s.avg).max(0.0))
             }
             Figure::TimeIn(functions) => time_in(summary, functions),
-            Figure::TimeInMpi => Some(summary.in_mpi.as_ref()?.time_s.sum.as_f64()),
+            Figure::TimeInMpi => {
+                let in_mpi = summary.in_mpi.as_ref()?;
+                in_mpi.time_error_s.map(|_| in_mpi.time_s.sum.as_f64())
+            }
             Figure::ProcessorLost => Some(resources?.involuntary_switches.sum.as_f64()),
             Figure::ProcessorWait => Some(resources?.processor_wait_s.as_ref()?.sum.as_f64()),
             Figure::LongestUnexpectedQueue => {
@@ -96,9 +99,12 @@ fn time_in(summary: &Summary, functions: &[String]) -> Option<f64> {
         let name = call.name.strip_suffix("_c").unwrap_or(&call.name);
         functions.iter().any(|function| function == name)
     };
-    let calls = summary.calls.iter().filter(is_one);
-    let times = calls.filter_map(|call| Some(call.time_s.as_ref()?.sum.as_f64()));
-    times.reduce(|all, one| all + one)
+    let mut calls = summary.calls.iter().filter(is_one).filter(|call| call.time_s.is_some());
+    calls.clone().next()?;
+    calls.try_fold(0.0, |all, call| {
+        call.time_error_s?;
+        Some(all + call.time_s.as_ref()?.sum.as_f64())
+    })
 }
 
 fn variable(summary: &Summary, name: &str) -> Option<f64> {
@@ -141,6 +147,12 @@ mod tests {
         let time = call.time_s.as_ref().unwrap().sum.as_f64();
         assert_eq!(Figure::TimeIn(vec![call.name.clone()]).of(&summary), Some(time));
         assert_eq!(Figure::TimeIn(vec!["MPI_None".into()]).of(&summary), None);
+        // A lower bound is no number to compare.
+        let mut few_timed = summary.clone();
+        let name = call.name.clone();
+        let bound = few_timed.calls.iter_mut().find(|call| call.name == name).unwrap();
+        bound.time_error_s = None;
+        assert_eq!(Figure::TimeIn(vec![name]).of(&few_timed), None);
         assert_eq!(Figure::Variable("no_such_variable".into()).of(&summary), None);
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Number, Tool};
+use crate::{Number, Shift, Tool};
 
 /// Runs of a program, judged by rules against earlier runs of it.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -12,8 +12,11 @@ pub struct Judgement {
     pub schema: String,
     /// What wrote it.
     pub tool: Tool,
-    /// Whether no row failed.
+    /// Whether the result is `passed`.
     pub passed: bool,
+    /// `failed` when a row failed. `not_judged` when nothing could be judged, or no time although times were asked for: by
+    /// rules that name them, or with several runs on both sides. Otherwise `passed`.
+    pub result: CheckResult,
     /// The runs that are judged, as they were named on the command line.
     pub runs: Vec<String>,
     /// The runs that they are compared with.
@@ -61,10 +64,13 @@ pub struct JudgedRow {
     /// The most that it may be; a time above it fails only when noise does not explain it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<Number>,
-    /// For a time: the probability that noise alone makes it this much worse, corrected for the number of
-    /// times.
+    /// For a time: the probability that noise alone makes any of the times this much longer (Mann-Whitney U, one-sided, and
+    /// Holm). None when there are too few runs to tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub p: Option<f64>,
+    /// For a time: how far the new runs are from the baselines, with several runs on both sides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shift: Option<Shift>,
     /// A remark: the title of a finding, or why it was not judged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub remark: Option<String>,

@@ -57,7 +57,7 @@ pub struct TuneMetric {
 #[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TuneEnd {
-    /// Everything was tried.
+    /// Everything was tried, or none of the settings could be.
     Decided,
     /// Stopped by a signal; the same command goes on.
     Interrupted,
@@ -107,6 +107,9 @@ pub struct Trial {
     pub gain: Option<Gain>,
     /// What became of it.
     pub verdict: TrialVerdict,
+    /// With the verdict `no_difference`: the largest part of the default's median that the interval of the gain reaches.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub no_more_than: Option<f64>,
     /// The reason for the verdict, where the verdict does not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
@@ -139,7 +142,8 @@ pub struct Witnessed {
     pub default: f64,
     /// The median of the runs with this setting.
     pub with: f64,
-    /// Whether they differ by more than chance; none when there are too few runs to tell.
+    /// Whether they differ by more than chance; false when they are the same count in each run, or shown not to differ by
+    /// more than a twentieth. None when the runs show neither.
     pub moved: Option<bool>,
 }
 
@@ -168,16 +172,32 @@ pub struct Gain {
 pub enum TrialVerdict {
     /// Better than the default in runs that were not used to choose it.
     Better,
-    /// The best of the race, but the confirming runs do not show that it is better than the default.
-    NotConfirmed,
-    /// Another setting was better.
-    Dropped,
+    /// Worse than the default.
+    Slower,
+    /// The interval of its gain contains 0 and nothing of weight: it is neither better nor worse by more than `no_more_than`.
+    NoDifference,
+    /// Its runs show neither.
+    #[serde(alias = "not_confirmed", alias = "dropped")]
+    NotProven,
+    /// Better than the default in the race, but another setting was better still; no new runs confirm it.
+    Outrun,
     /// The library did not take it.
     Ignored,
     /// A run with it failed, took too long, or gave another result.
     Disqualified,
     /// The race was stopped before it was decided.
     Open,
+}
+
+impl Tuning {
+    /// Whether there were settings to try, and not one of them could be: each was ignored, or its runs failed.
+    #[must_use]
+    pub fn could_try_nothing(&self) -> bool {
+        let is_out = |trial: &Trial| {
+            matches!(trial.verdict, TrialVerdict::Ignored | TrialVerdict::Disqualified)
+        };
+        !self.trials.is_empty() && self.trials.iter().all(is_out)
+    }
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use gyan_results::{Judgement, Tool, write_json};
+use gyan_results::{CheckResult, Judgement, Tool, write_json};
 
 use crate::cli::CheckOptions;
 use crate::comparison::check::{Checked, DEFAULT_RULES, Rules, judge, what_is_missing};
@@ -13,7 +13,7 @@ use crate::findings::{self, rules::RULES};
 use crate::format::CheckFormat as Format;
 use crate::input::runs::{self, Run};
 use crate::symbols::sites;
-use crate::{DONE, WORSE, output, render, view};
+use crate::{DONE, NOT_JUDGED, WORSE, output, render, view};
 
 pub(crate) fn check(options: &CheckOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -40,7 +40,11 @@ pub(crate) fn check(options: &CheckOptions) -> Result<u8, Error> {
     } else {
         output::print(|out| write(out, format, &judgement))?;
     }
-    Ok(if judgement.passed { DONE } else { WORSE })
+    Ok(match judgement.result {
+        CheckResult::Passed => DONE,
+        CheckResult::Failed => WORSE,
+        CheckResult::NotJudged => NOT_JUDGED,
+    })
 }
 
 fn write(out: &mut dyn Write, format: Format, judgement: &Judgement) -> io::Result<()> {

@@ -6,6 +6,7 @@
 pub(crate) mod check;
 pub(crate) mod difference;
 mod growth;
+pub(crate) mod judge;
 mod resources;
 pub(crate) mod scaling;
 // Numbers that tie are equal.

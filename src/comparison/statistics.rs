@@ -5,12 +5,18 @@
 pub(crate) const ALPHA: f64 = 0.05;
 /// The quantile of the normal distribution at `1 - ALPHA / 2`.
 pub(crate) const NORMAL_QUANTILE: f64 = 1.959_963_984_540_054;
-/// Runs needed on each side for a difference to be significant at [`ALPHA`]: with 3 the smallest possible p is
-/// 0.1.
-pub(crate) const RUNS_AT_LEAST: usize = 4;
 /// Up to this many numbers on each side the distribution of U is exact: its counts are whole numbers below
 /// 2^53.
 const EXACT_UP_TO: usize = 25;
+
+/// Which differences a test looks for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Sides {
+    /// Larger or smaller numbers: two-sided.
+    Both,
+    /// Only larger ones: one-sided.
+    Larger,
+}
 
 /// An estimate and its interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -65,22 +71,42 @@ pub(crate) fn shift(a: &[f64], b: &[f64]) -> Option<Interval> {
     Some(Interval { estimate, low, high, confidence: 1.0 - 2.0 * tail })
 }
 
-/// The probability that numbers from one distribution differ at least as much as `a` and `b`: the two-sided test of Mann
-/// and Whitney (1947). Exact for up to 25 numbers on each side, else by the normal distribution with corrections for ties
+/// The probability that numbers of `b` from the distribution of `a` differ from it at least as much as these: the test of
+/// Mann and Whitney (1947). Exact for up to 25 numbers on each side, else by the normal distribution with corrections for ties
 /// and continuity. None when a side has no numbers.
-pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
+pub(crate) fn mann_whitney(a: &[f64], b: &[f64], sides: Sides) -> Option<f64> {
     if a.is_empty() || b.is_empty() {
         return None;
     }
     let all = sorted(&[a, b].concat());
-    if a.len().max(b.len()) <= EXACT_UP_TO {
-        return Some(exact(a, &all));
+    let [larger, smaller] = if a.len().max(b.len()) <= EXACT_UP_TO {
+        exact(a, &all)
+    } else {
+        by_normal_distribution(a, b, &all)
+    };
+    Some(match sides {
+        Sides::Both => (2.0 * larger.min(smaller)).min(1.0),
+        Sides::Larger => larger,
+    })
+}
+
+/// The smallest p that any numbers can have in this test: all of `b` are larger than all of `a`.
+pub(crate) fn least_p(a: usize, b: usize, sides: Sides) -> f64 {
+    // 1 / C(a + b, b)
+    let extreme: f64 = (1..=b).map(|at| at as f64 / (a + at) as f64).product();
+    match sides {
+        Sides::Both => (2.0 * extreme).min(1.0),
+        Sides::Larger => extreme,
     }
+}
+
+/// The probabilities of numbers of `b` that are as large as these or larger, and as small or smaller; `all`: those of both
+/// sides, sorted.
+fn by_normal_distribution(a: &[f64], b: &[f64], all: &[f64]) -> [f64; 2] {
     let greater = |of: &f64| b.iter().filter(|b| *b > of).count() as f64;
     let equal = |of: &f64| b.iter().filter(|b| *b == of).count() as f64;
     let u: f64 = a.iter().map(|of| greater(of) + equal(of) / 2.0).sum();
     let pairs = (a.len() * b.len()) as f64;
-    let least = u.min(pairs - u);
     let ties: f64 = all
         .chunk_by(|one, other| one == other)
         .map(|same| same.len() as f64)
@@ -88,16 +114,18 @@ pub(crate) fn mann_whitney(a: &[f64], b: &[f64]) -> Option<f64> {
         .sum();
     let deviation = deviation(a.len(), b.len(), ties);
     if deviation == 0.0 {
-        return Some(1.0);
+        return [1.0; 2];
     }
-    let z = ((pairs / 2.0 - least - 0.5) / deviation).max(0.0);
-    Some(libm::erfc(z / std::f64::consts::SQRT_2))
+    [u, pairs - u].map(|u| {
+        let z = (u - pairs / 2.0 - 0.5) / deviation;
+        libm::erfc(z / std::f64::consts::SQRT_2) / 2.0
+    })
 }
 
-/// The p of the test over all ways to choose as many of the numbers of both sides (`all`, sorted) as `a` has:
-/// equal numbers share their ranks (Lehmann, Nonparametrics, 1.4). Numbers with few digits often tie, and for
-/// small samples the normal distribution would go below the smallest possible p.
-fn exact(a: &[f64], all: &[f64]) -> f64 {
+/// The same over all ways to choose as many of the numbers of both sides as `a` has: equal numbers share their ranks (Lehmann,
+/// Nonparametrics, 1.4). Numbers with few digits often tie, and for small samples the normal distribution would go below the
+/// smallest possible p.
+fn exact(a: &[f64], all: &[f64]) -> [f64; 2] {
     // Twice the rank, from 1: a whole number even for ties.
     let rank = |value: f64| {
         let below = all.partition_point(|other| other.total_cmp(&value).is_lt());
@@ -118,7 +146,7 @@ fn exact(a: &[f64], all: &[f64]) -> f64 {
     }
     let ways = &ways[a.len()];
     let part = |of: &[f64]| of.iter().sum::<f64>() / ways.iter().sum::<f64>();
-    (2.0 * part(&ways[..=sum_of_a]).min(part(&ways[sum_of_a..]))).min(1.0)
+    [part(&ways[..=sum_of_a]), part(&ways[sum_of_a..])]
 }
 
 /// The standard deviation of U; `ties` is the sum of t^3 - t over groups of t equal numbers.
@@ -153,17 +181,16 @@ fn distribution(a: usize, b: usize) -> Vec<f64> {
     ways.iter().map(cumulate).collect()
 }
 
-/// The p of each of several tests so that at most a share [`ALPHA`] of those below it are false discoveries on average
-/// (Benjamini and Hochberg 1995), in the order of `p`.
-pub(crate) fn benjamini_hochberg(p: &[f64]) -> Vec<f64> {
+/// The p of each of several tests so that the probability of any false one below [`ALPHA`] is at most that (Holm 1979), in the
+/// order of `p`. However the tests depend on each other: the run and the time in MPI do.
+pub(crate) fn holm(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|one, other| p[*other].total_cmp(&p[*one]));
+    order.sort_by(|one, other| p[*one].total_cmp(&p[*other]));
     let mut adjusted = vec![1.0_f64; p.len()];
-    let mut least = 1.0_f64;
-    for (from_last, at) in order.into_iter().enumerate() {
-        let rank = (p.len() - from_last) as f64;
-        least = least.min(p[at] * p.len() as f64 / rank);
-        adjusted[at] = least;
+    let mut most = 0.0_f64;
+    for (smaller, at) in order.into_iter().enumerate() {
+        most = most.max(p[at] * (p.len() - smaller) as f64).min(1.0);
+        adjusted[at] = most;
     }
     adjusted
 }
@@ -180,6 +207,10 @@ mod tests {
         );
     }
 
+    fn both(a: &[f64], b: &[f64]) -> Option<f64> {
+        mann_whitney(a, b, Sides::Both)
+    }
+
     const A: [f64; 5] = [1.83, 0.50, 1.62, 2.48, 1.68];
     const B: [f64; 6] = [0.878, 0.647, 0.598, 2.05, 1.06, 1.29];
 
@@ -188,13 +219,13 @@ mod tests {
 
     #[test]
     fn the_exact_test_is_that_of_scipy() {
-        close(mann_whitney(&A, &B).unwrap(), 0.329_004_329_004_329);
+        close(both(&A, &B).unwrap(), 0.329_004_329_004_329);
         let (low, high) = ([1.0, 2.0, 3.0, 4.0], [5.0, 6.0, 7.0, 8.0]);
-        close(mann_whitney(&low, &high).unwrap(), 0.028_571_428_571_428_57);
-        close(mann_whitney(&high, &low).unwrap(), 0.028_571_428_571_428_57);
+        close(both(&low, &high).unwrap(), 0.028_571_428_571_428_57);
+        close(both(&high, &low).unwrap(), 0.028_571_428_571_428_57);
         // With three on each side nothing is significant.
-        close(mann_whitney(&low[..3], &high[..3]).unwrap(), 0.1);
-        assert_eq!(mann_whitney(&A, &[]), None);
+        close(both(&low[..3], &high[..3]).unwrap(), 0.1);
+        assert_eq!(both(&A, &[]), None);
     }
 
     #[test]
@@ -202,21 +233,21 @@ mod tests {
         // SciPy's permutation_test of the statistic of mannwhitneyu, with all permutations.
         let a = [1.0, 2.0, 2.0, 3.0, 4.0, 4.0];
         let b = [2.0, 3.0, 4.0, 5.0, 5.0, 6.0, 6.0];
-        close(mann_whitney(&a, &b).unwrap(), 0.069_930_069_930_069_93);
-        close(mann_whitney(&[1.2, 1.2, 1.3, 1.4], &[1.3, 1.4, 1.4, 1.5]).unwrap(), 0.2);
+        close(both(&a, &b).unwrap(), 0.069_930_069_930_069_93);
+        close(both(&[1.2, 1.2, 1.3, 1.4], &[1.3, 1.4, 1.4, 1.5]).unwrap(), 0.2);
         // The normal distribution would give 0.047 with three on each side.
-        close(mann_whitney(&[1.0; 3], &[2.0; 3]).unwrap(), 0.1);
-        close(mann_whitney(&[1.0; 4], &[2.0; 4]).unwrap(), 0.028_571_428_571_428_57);
-        close(mann_whitney(&[2.0; 4], &[2.0; 5]).unwrap(), 1.0);
+        close(both(&[1.0; 3], &[2.0; 3]).unwrap(), 0.1);
+        close(both(&[1.0; 4], &[2.0; 4]).unwrap(), 0.028_571_428_571_428_57);
+        close(both(&[2.0; 4], &[2.0; 5]).unwrap(), 1.0);
     }
 
     #[test]
     fn the_test_for_many_numbers_and_ties_is_that_of_scipy() {
         let [a, b] = [10, 12].map(|n| (0..30).map(|i| f64::from(i % n)).collect::<Vec<f64>>());
-        close(mann_whitney(&a, &b).unwrap(), 0.727_200_376_196_544_5);
+        close(both(&a, &b).unwrap(), 0.727_200_376_196_544_5);
         let a: Vec<f64> = (0..50).map(f64::from).collect();
         let b: Vec<f64> = a.iter().map(|a| a + 7.5).collect();
-        close(mann_whitney(&a, &b).unwrap(), 0.016_907_707_503_191_156);
+        close(both(&a, &b).unwrap(), 0.016_907_707_503_191_156);
     }
 
     #[test]
@@ -236,11 +267,36 @@ mod tests {
     }
 
     #[test]
-    fn the_rate_of_false_discoveries_is_that_of_scipy() {
-        let adjusted = benjamini_hochberg(&[0.01, 0.04, 0.03, 0.2, 0.005]);
-        for (adjusted, expected) in adjusted.iter().zip([0.025, 0.05, 0.05, 0.2, 0.025]) {
+    fn one_side_is_that_of_scipy() {
+        let larger = |a: &[f64], b: &[f64]| mann_whitney(a, b, Sides::Larger).unwrap();
+        // alternative = "less", since SciPy asks whether the first is smaller.
+        close(larger(&A, &B), 0.876_623_376_623_376_6);
+        close(larger(&B, &A), 0.164_502_164_502_164_5);
+        close(larger(&[1.0, 2.0, 3.0, 4.0], &[5.0, 6.0, 7.0, 8.0]), 1.0 / 70.0);
+        close(larger(&[5.0, 6.0, 7.0, 8.0], &[1.0, 2.0, 3.0, 4.0]), 1.0);
+        let a: Vec<f64> = (0..50).map(f64::from).collect();
+        let b: Vec<f64> = a.iter().map(|a| a + 7.5).collect();
+        close(larger(&a, &b), 0.008_453_853_751_595_578);
+    }
+
+    #[test]
+    fn no_numbers_have_a_smaller_p_than_those_apart() {
+        for (a, b) in [(4, 4), (5, 3), (8, 2), (2, 2), (1, 9)] {
+            let values = |from: usize, to: usize| (from..to).map(|at| at as f64).collect();
+            let (low, high): (Vec<f64>, Vec<f64>) = (values(0, a), values(a, a + b));
+            for sides in [Sides::Both, Sides::Larger] {
+                close(mann_whitney(&low, &high, sides).unwrap(), least_p(a, b, sides));
+            }
+        }
+    }
+
+    #[test]
+    fn several_tests_are_corrected_as_r_does() {
+        // p.adjust(p, "holm")
+        let adjusted = holm(&[0.01, 0.04, 0.03, 0.2, 0.005]);
+        for (adjusted, expected) in adjusted.iter().zip([0.04, 0.09, 0.09, 0.2, 0.025]) {
             close(*adjusted, expected);
         }
-        assert_eq!(benjamini_hochberg(&[]), [0.0; 0]);
+        assert_eq!(holm(&[]), [0.0; 0]);
     }
 }

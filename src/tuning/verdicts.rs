@@ -4,7 +4,11 @@ use gyan_results::{Assignment, Figure, Gain, Summary, Took, Trial, TrialVerdict,
 
 use super::Candidate;
 use super::race::{Done, Stage};
-use crate::comparison::statistics::{ALPHA, mann_whitney, median, shift};
+use crate::comparison::judge::{Answer, Judged, Row, judge, judge_with_looks};
+use crate::comparison::statistics::{ALPHA, Sides, median};
+
+/// A difference of up to this part does not matter, and can be ruled out.
+const LITTLE: f64 = 0.05;
 
 /// What is known of a run.
 pub(crate) struct Told<'a> {
@@ -37,6 +41,23 @@ pub(crate) enum Outcome {
     Left(usize),
 }
 
+/// The metric in the runs of a candidate or of the default, of the race and of the confirming runs.
+struct Values {
+    raced: Vec<f64>,
+    confirmed: Vec<f64>,
+}
+
+impl Values {
+    fn new(told: &[Told], candidate: Option<usize>) -> Values {
+        let values = |is_confirming: bool| -> Vec<f64> {
+            let runs = told.iter().filter(|run| run.candidate == candidate);
+            let of_stage = runs.filter(|run| (run.stage == Stage::Confirm) == is_confirming);
+            of_stage.filter_map(|run| run.value.as_ref().ok().copied()).collect()
+        };
+        Values { raced: values(false), confirmed: values(true) }
+    }
+}
+
 /// What became of each candidate.
 pub(crate) fn verdicts(
     candidates: &[Candidate],
@@ -44,74 +65,107 @@ pub(crate) fn verdicts(
     higher_is_better: bool,
     outcome: Outcome,
 ) -> Vec<Trial> {
+    let default = Values::new(told, None);
+    let all: Vec<Values> = (0..candidates.len()).map(|of| Values::new(told, Some(of))).collect();
+    let against = |a, b| Row { a, b, is_bound: false };
+    // The race looks at the runs after each round, and drops what was slow so far: that is a test in each round.
+    let stages = told.iter().filter(|run| run.stage != Stage::Confirm);
+    let mut rounds: Vec<Stage> = Vec::new();
+    for stage in stages.map(|run| run.stage) {
+        if !rounds.contains(&stage) {
+            rounds.push(stage);
+        }
+    }
+    let race: Vec<Row> = all.iter().map(|of| against(&default.raced[..], &of.raced)).collect();
+    let of_race = judge_with_looks(&race, Sides::Both, rounds.len().max(1));
     let of = |(index, candidate): (usize, &Candidate)| {
         let runs: Vec<&Told> = told.iter().filter(|run| run.candidate == Some(index)).collect();
-        let values = |runs: &[&Told], is_confirming: bool| -> Vec<f64> {
-            let stage = runs.iter().filter(|run| (run.stage == Stage::Confirm) == is_confirming);
-            stage.filter_map(|run| run.value.as_ref().ok().copied()).collect()
+        let Values { raced, confirmed } = &all[index];
+        let is_confirming = !confirmed.is_empty();
+        let (before, with, judged) = if is_confirming {
+            let row = against(&default.confirmed, confirmed);
+            (&default.confirmed, confirmed, judge(&[row], Sides::Both)[0])
+        } else {
+            (&default.raced, raced, of_race[index])
         };
-        let defaults: Vec<&Told> = told.iter().filter(|run| run.candidate.is_none()).collect();
-        let (raced, confirmed) = (values(&runs, false), values(&runs, true));
-        let gain = match &confirmed[..] {
-            [] => gain(&values(&defaults, false), &raced, higher_is_better),
-            confirmed => gain(&values(&defaults, true), confirmed, higher_is_better),
-        };
+        let gain = gain(before, with, &judged, higher_is_better);
         let failure = runs.iter().find_map(|run| run.value.as_ref().err());
         let is_ignored = |run: &&&Told| matches!(run.took, Took::Ignored(_));
         let took = runs.iter().find(is_ignored).or_else(|| runs.last());
         let took = took.map_or(Took::NotRun, |run| run.took.clone());
         let witness = candidate.witness.as_ref();
         let witness = witness.and_then(|figure| {
-            let of = |runs: &[&Told]| -> Vec<f64> {
-                runs.iter().filter_map(|run| figure.of(run.summary?)).collect()
+            let of = |is_one: &dyn Fn(&Told) -> bool| -> Vec<f64> {
+                let runs = told.iter().filter(|run| is_one(run));
+                runs.filter_map(|run| figure.of(run.summary?)).collect()
             };
-            witnessed(figure, &of(&defaults), &of(&runs))
+            let default = of(&|run| run.candidate.is_none());
+            witnessed(figure, &default, &of(&|run| run.candidate == Some(index)))
         });
-        let is_chosen = outcome == Outcome::Left(index);
         let (verdict, why) = match (failure, &took) {
             (_, Took::Ignored(why)) => (TrialVerdict::Ignored, Some(why.clone())),
             (Some(failure), _) => (TrialVerdict::Disqualified, Some(failure.clone())),
-            _ if is_chosen && gain.is_some_and(|gain| is_gain(&gain)) => {
-                (TrialVerdict::Better, None)
-            }
-            _ if is_chosen => (TrialVerdict::NotConfirmed, None),
-            _ if outcome != Outcome::Open && !runs.is_empty() => (TrialVerdict::Dropped, None),
-            _ => (TrialVerdict::Open, None),
+            _ if outcome == Outcome::Open || runs.is_empty() => (TrialVerdict::Open, None),
+            _ => (judged_gain(judged.answer, gain.as_ref(), is_confirming), None),
         };
+        let reaches = |gain: Gain| gain.low.abs().max(gain.high.abs());
         Trial {
             settings: candidate.settings.clone(),
             nominated_by: candidate.nominated_by.clone(),
             hazard: candidate.hazard.clone(),
             took,
             witness,
-            raced,
-            confirmed,
+            raced: raced.clone(),
+            confirmed: confirmed.clone(),
             gain,
             verdict,
+            no_more_than: gain.filter(|_| verdict == TrialVerdict::NoDifference).map(reaches),
             why,
         }
     };
     candidates.iter().enumerate().map(of).collect()
 }
 
-/// Whether the whole interval is on the good side, with the confidence that a gain needs.
-fn is_gain(gain: &Gain) -> bool {
-    gain.low > 0.0 && gain.confidence >= 1.0 - ALPHA
+fn judged_gain(answer: Answer, gain: Option<&Gain>, is_confirmed: bool) -> TrialVerdict {
+    match (answer, gain) {
+        (Answer::Yes, Some(gain)) if gain.share < 0.0 => TrialVerdict::Slower,
+        (Answer::Yes, Some(_)) if is_confirmed => TrialVerdict::Better,
+        (Answer::Yes, Some(_)) => TrialVerdict::Outrun,
+        (_, Some(gain)) if is_within_little(gain.low, gain.high, gain.confidence) => {
+            TrialVerdict::NoDifference
+        }
+        _ => TrialVerdict::NotProven,
+    }
 }
 
-fn gain(default: &[f64], with: &[f64], higher_is_better: bool) -> Option<Gain> {
+/// Whether an interval, in parts of what it is compared with, leaves room for a small difference only.
+fn is_within_little(low: f64, high: f64, confidence: f64) -> bool {
+    confidence >= 1.0 - ALPHA && low.abs().max(high.abs()) <= LITTLE
+}
+
+/// From a single run of the default or with the setting there is no interval.
+fn gain(
+    default: &[f64],
+    with: &[f64],
+    judged: &Judged,
+    higher_is_better: bool,
+) -> Option<Gain> {
     let middle = median(default).filter(|middle| *middle > 0.0)?;
-    let shift = shift(default, with)?;
-    let (share, low, high) = if higher_is_better {
-        (shift.estimate, shift.low, shift.high)
-    } else {
-        (-shift.estimate, -shift.high, -shift.low)
-    };
+    let with_median = median(with)?;
+    let (estimate, low, high, confidence) = judged.shift.map_or_else(
+        || {
+            let estimate = with_median - middle;
+            (estimate, estimate, estimate, 0.0)
+        },
+        |shift| (shift.estimate, shift.low, shift.high, shift.confidence),
+    );
+    let (share, low, high) =
+        if higher_is_better { (estimate, low, high) } else { (-estimate, -high, -low) };
     Some(Gain {
         share: share / middle,
         low: low / middle,
         high: high / middle,
-        confidence: shift.confidence,
+        confidence,
         default_runs: default.len(),
         runs: with.len(),
     })
@@ -136,7 +190,7 @@ fn witnessed(figure: &Figure, default: &[f64], with: &[f64]) -> Option<Witnessed
     })
 }
 
-/// Whether numbers of runs differ by more than chance; none when there are too few to tell.
+/// Whether numbers of runs differ by more than chance; none when the runs show neither.
 fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
     // A number that is the same in each run is a count: chance has no part in it.
     if let ([first, _, ..], [one, ..]) = (default, with)
@@ -145,16 +199,14 @@ fn moved(default: &[f64], with: &[f64]) -> Option<bool> {
     {
         return Some(one.total_cmp(first).is_ne());
     }
-    let p = mann_whitney(default, with)?;
-    if p <= ALPHA {
+    let row = Row { a: default, b: with, is_bound: false };
+    let Judged { answer, shift, .. } = judge(&[row], Sides::Both)[0];
+    if answer == Answer::Yes {
         return Some(true);
     }
-    // The smallest p that so many runs can have.
-    let apart = |from: usize, number: usize| (from..from + number).map(|at| at as f64).collect();
-    let (low, high): (Vec<f64>, Vec<f64>) =
-        (apart(0, default.len()), apart(default.len(), with.len()));
-    let could = mann_whitney(&low, &high).is_some_and(|least| least <= ALPHA);
-    could.then_some(false)
+    let (middle, shift) = (median(default)?.abs(), shift?);
+    let is_still = is_within_little(shift.low / middle, shift.high / middle, shift.confidence);
+    is_still.then_some(false)
 }
 
 /// The settings of several candidates together. Of a variable that two of them set, the first value counts.
@@ -207,10 +259,12 @@ mod tests {
         assert_eq!(better.verdict, TrialVerdict::Better);
         assert!((gain.share - 0.2 / 1.025).abs() < 1e-9 && gain.low > 0.1, "{gain:?}");
         let same = &verdicts(&all, &confirmed(0.01), false, Outcome::Left(0))[0];
-        assert_eq!(same.verdict, TrialVerdict::NotConfirmed, "{:?}", same.gain);
+        assert_eq!(same.verdict, TrialVerdict::NoDifference, "{:?}", same.gain);
+        let most = same.no_more_than.unwrap();
+        assert!(most <= 0.05 && most >= same.gain.unwrap().high, "{most}");
         // Where more is better the same runs are worse.
         let worse = &verdicts(&all, &confirmed(0.2), true, Outcome::Left(0))[0];
-        assert_eq!(worse.verdict, TrialVerdict::NotConfirmed);
+        assert_eq!(worse.verdict, TrialVerdict::Slower);
         assert!(worse.gain.unwrap().high < 0.0);
     }
 
@@ -219,13 +273,33 @@ mod tests {
         let mut told = confirmed(0.0);
         told.extend((0..9).map(|_| ran(Some(0), Stage::Race(1), 0.1)));
         let trial = &verdicts(&[candidate("a")], &told, false, Outcome::Left(0))[0];
-        assert_eq!(trial.verdict, TrialVerdict::NotConfirmed);
+        assert_eq!(trial.verdict, TrialVerdict::NoDifference);
         assert_eq!((trial.raced.len(), trial.confirmed.len()), (9, 6));
     }
 
     #[test]
+    fn what_the_runs_of_the_race_say_is_only_what_they_can() {
+        let told = |with: f64, runs: usize| {
+            let mut told: Vec<Told> =
+                (0..8_u32).map(|at| ran(None, Stage::Race(0), 1.0 + f64::from(at) / 1e3)).collect();
+            told.extend((0..runs).map(|at| ran(Some(0), Stage::Race(0), with + at as f64 / 1e3)));
+            told
+        };
+        let verdict = |with, runs| {
+            let trials = verdicts(&[candidate("a")], &told(with, runs), false, Outcome::NobodyLeft);
+            (trials[0].verdict, trials[0].gain.unwrap().confidence)
+        };
+        // -9 % of 5 and 3 runs was called "changed nothing".
+        assert_eq!(verdict(2.0, 3).0, TrialVerdict::Slower);
+        assert_eq!(verdict(2.0, 1).0, TrialVerdict::NotProven, "one run");
+        assert_eq!(verdict(1.0, 3).0, TrialVerdict::NoDifference);
+        assert_eq!(verdict(0.5, 3).0, TrialVerdict::Outrun, "no new runs confirm it");
+        assert!(verdict(2.0, 1).1 == 0.0 && verdict(2.0, 3).1 > 0.9);
+    }
+
+    #[test]
     fn how_a_setting_failed_is_told() {
-        use TrialVerdict::{Disqualified, Dropped, Ignored, Open};
+        use TrialVerdict::{Disqualified, Ignored, NotProven, Open};
         let all = ["a", "b", "c", "d"].map(candidate);
         let failed = Told { value: Err("exit code 1".into()), ..ran(Some(0), Stage::Race(0), 0.0) };
         let ignored = Took::Ignored("rank 0: the library has 4".into());
@@ -234,7 +308,7 @@ mod tests {
         let told = [failed, ignored, ran(Some(2), Stage::Race(0), 1.0)];
         let trials = verdicts(&all, &told, false, Outcome::NobodyLeft);
         let verdicts: Vec<TrialVerdict> = trials.iter().map(|trial| trial.verdict).collect();
-        assert_eq!(verdicts, [Disqualified, Ignored, Dropped, Open]);
+        assert_eq!(verdicts, [Disqualified, Ignored, NotProven, Open]);
         assert_eq!(trials[0].why.as_deref(), Some("exit code 1"));
         assert_eq!(trials[3].took, Took::NotRun);
     }
@@ -245,7 +319,12 @@ mod tests {
         assert_eq!(moved(&[400.0; 3], &[400.0; 2]), Some(false));
         let default = [1.0, 1.1, 1.2, 1.05, 1.15, 1.01];
         assert_eq!(moved(&default, &[0.2, 0.3, 0.25]), Some(true));
-        assert_eq!(moved(&default, &[1.04, 1.11, 1.12]), Some(false));
+        // A p above 0.05 is no proof of no effect; a narrow interval is.
+        assert_eq!(moved(&default, &[1.04, 1.11, 1.12]), None);
+        let steady = |from: f64| -> Vec<f64> { (0..6).map(|at| from + f64::from(at) / 1e3).collect() };
+        assert_eq!(moved(&steady(1.0), &steady(1.001)), Some(false));
+        // Three times as little in most runs, but not in all: 2.22 ms to 672 us was called "not moved".
+        assert_eq!(moved(&[2.2, 2.3, 0.6, 2.5, 2.1], &[0.67, 0.6, 0.7]), None);
         assert_eq!(moved(&default[..2], &[0.2]), None, "two runs and one say nothing");
     }
 

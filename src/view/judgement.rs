@@ -2,7 +2,7 @@
 
 use gyan_results::{CheckResult, CheckRule, JudgedRow, Judgement, Number};
 
-use super::value::{Unit, Value, line, row, share};
+use super::value::{Unit, Value, line, row, seconds, share};
 use super::{Kind, Section, View, column, numbers, plural, texts};
 
 /// Names that are shown of many.
@@ -11,10 +11,16 @@ const NAMES_AT_MOST: usize = 4;
 pub(crate) fn judgement(judgement: &Judgement) -> View<'_> {
     let failed = judgement.failed().count();
     let judged = judgement.rows.iter().filter(|row| row.result != CheckResult::NotJudged).count();
-    let title = if failed > 0 {
-        line!["FAILED: ", failed, " of ", judged, " checks"]
-    } else {
-        line!["passed: ", judged, " checks"]
+    let unjudged = judgement.rows.len() - judged;
+    let but = if unjudged > 0 { line![", ", unjudged, " not judged"] } else { "".into() };
+    let title = match judgement.result {
+        CheckResult::Failed => line!["FAILED: ", failed, " of ", judged, " checks", but],
+        CheckResult::Passed => line!["passed: ", judged, " checks", but],
+        CheckResult::NotJudged if judged == 0 => "NOT JUDGED: nothing could be compared".into(),
+        CheckResult::NotJudged => {
+            let why = judgement.of(CheckRule::Times).find_map(|row| row.remark.as_ref());
+            line!["NOT JUDGED: times (", judged, " other checks passed): ", why]
+        }
     };
     let mut subtitle =
         vec![line![names(&judgement.runs), " against ", names(&judgement.baselines)]];
@@ -121,16 +127,29 @@ fn slower(judgement: &Judgement) -> Option<Section<'_>> {
     let rows: Vec<Vec<Value>> = failed(judgement, CheckRule::Times)
         .map(|of| {
             let [before, now, most] = [of.baseline, of.now, of.at_most].map(|n| amount(of, n));
-            row![what(of), before, now, growth(of), most, of.p.map(share)]
+            row![what(of), before, now, growth(of), most, interval(of), of.p.map(share)]
         })
         .collect();
     let mut columns = texts(["TIME"]);
-    columns.extend(numbers(["BASELINE", "NOW", "GROWTH", "AT MOST", "BY CHANCE"]));
-    let notes = vec![
-        "BASELINE and NOW are medians, BY CHANCE is how likely the noise among the baselines makes that".into(),
-    ];
+    columns.extend(numbers(["BASELINE", "NOW", "GROWTH", "AT MOST", "LONGER BY", "BY CHANCE"]));
+    let confidence = failed(judgement, CheckRule::Times).find_map(|of| of.shift);
+    let mut notes = vec!["BASELINE and NOW are medians; BY CHANCE: how likely any of the times is this much longer when nothing changed".into()];
+    if let Some(shift) = confidence {
+        let sure = share(shift.confidence);
+        notes.push(line!["LONGER BY: how far a new run is from a baseline, ", sure, " sure"]);
+    }
     let title = "Slower than noise explains".into();
     (!rows.is_empty()).then_some(Section { title, columns, rows, notes })
+}
+
+fn interval(of: &JudgedRow) -> Value<'static> {
+    match of.shift {
+        Some(shift) => {
+            let [low, high] = [shift.low, shift.high].map(|end| seconds(end).as_change());
+            line![low, " to ", high]
+        }
+        None => Value::Nothing,
+    }
 }
 
 /// What passed or could not be judged, in a line for each rule.

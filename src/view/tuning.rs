@@ -61,12 +61,31 @@ fn title(tuning: &Tuning) -> Value<'_> {
             let gain: Value = winner.gain.map_or("".into(), |gain| gained(&gain));
             line![settings(winner), " gains ", gain, " of the ", &tuning.metric.name]
         }
-        (TuneEnd::Decided, None) => "Nothing beats the default settings".into(),
+        (TuneEnd::Decided, None) if tuning.could_try_nothing() => {
+            "None of the settings could be tried".into()
+        }
+        (TuneEnd::Decided, None) => line!["No setting was shown to be faster", nearest(tuning)],
         (TuneEnd::NothingToTry, None) => {
             "No setting is known that could make this program faster".into()
         }
         (TuneEnd::Interrupted, None) => "Interrupted: nothing is decided yet".into(),
         (TuneEnd::OutOfBudget, None) => "The time is used up: nothing is decided yet".into(),
+    }
+}
+
+/// What came nearest to it: what new runs compared, or else the best of the race.
+fn nearest(tuning: &Tuning) -> Value<'_> {
+    let of_trial = |trial: &'_ Trial| {
+        let is_out = matches!(trial.verdict, TrialVerdict::Ignored | TrialVerdict::Disqualified);
+        trial.gain.filter(|_| !is_out).map(|gain| (!trial.confirmed.is_empty(), gain))
+    };
+    let all = tuning.trials.iter().filter_map(|trial| Some((trial, of_trial(trial)?)));
+    let nearest = all.max_by(|(_, one), (_, other)| {
+        one.0.cmp(&other.0).then(one.1.share.total_cmp(&other.1.share))
+    });
+    match nearest {
+        Some((trial, (_, gain))) => line![": ", settings(trial), " gains ", gained(&gain)],
+        None => "".into(),
     }
 }
 
@@ -92,11 +111,7 @@ fn trials(tuning: &Tuning) -> Section<'_> {
         };
         let witness: Value = trial.witness.as_ref().map_or(Value::Nothing, witness);
         let values = if trial.confirmed.is_empty() { &trial.raced } else { &trial.confirmed };
-        let gain: Value = match trial.gain {
-            Some(gain) if gain.runs > 1 => gained(&gain),
-            Some(gain) => Value::Amount(share(gain.share)),
-            None => Value::Nothing,
-        };
+        let gain: Value = trial.gain.map_or(Value::Nothing, |gain| gained(&gain));
         row![settings(trial), took, witness, amount(tuning, median(values)), gain, verdict(trial)]
     }));
     Section { title: "Settings that were tried".into(), columns, rows, notes: Vec::new() }
@@ -110,10 +125,14 @@ fn unit(name: &str) -> Unit {
     if name == "s" { Unit::Seconds } else { Unit::Count }
 }
 
-/// `12 % (8 % to 15 %)`.
+/// `12 % (8 % to 15 %, 95.9 % sure)`.
 fn gained<'a>(gain: &Gain) -> Value<'a> {
     let part = |value: f64| Value::Amount(share(value).known(Fidelity::Exact));
-    line![part(gain.share), " (", part(gain.low), " to ", part(gain.high), ")"]
+    if gain.confidence == 0.0 {
+        return line![part(gain.share), " (one run)"];
+    }
+    let sure = line![part(gain.confidence), " sure)"];
+    line![part(gain.share), " (", part(gain.low), " to ", part(gain.high), ", ", sure]
 }
 
 fn witness(of: &Witnessed) -> Value<'_> {
@@ -121,28 +140,28 @@ fn witness(of: &Witnessed) -> Value<'_> {
     let moved = match of.moved {
         Some(true) => "",
         Some(false) => ", not moved",
-        None => ", too few runs to tell",
+        None => ", not proven either way",
     };
     line![&of.name, ": ", number(of.default), " to ", number(of.with), moved]
 }
 
 fn verdict(trial: &Trial) -> Value<'_> {
-    let did_nothing = trial.witness.as_ref().is_some_and(|witness| witness.moved == Some(false))
-        && trial.took == Took::OnEveryRank;
-    let text = match trial.verdict {
-        TrialVerdict::Better => "better",
-        TrialVerdict::NotConfirmed | TrialVerdict::Dropped if did_nothing => {
-            "took, but changed nothing"
+    let text: Value = match trial.verdict {
+        TrialVerdict::Better => "better".into(),
+        TrialVerdict::Slower => "slower".into(),
+        TrialVerdict::NoDifference => {
+            let most = trial.no_more_than.map(|most| share(most).known(Fidelity::Exact));
+            line!["no difference larger than ", most]
         }
-        TrialVerdict::NotConfirmed => "not confirmed",
-        TrialVerdict::Dropped => "another is better, or the default",
-        TrialVerdict::Ignored => "was ignored",
-        TrialVerdict::Disqualified => "out",
-        TrialVerdict::Open => "not decided",
+        TrialVerdict::NotProven => "not proven either way".into(),
+        TrialVerdict::Outrun => "better in the race, but another was better still".into(),
+        TrialVerdict::Ignored => "was ignored".into(),
+        TrialVerdict::Disqualified => "out".into(),
+        TrialVerdict::Open => "not decided".into(),
     };
     match &trial.why {
         Some(why) => line![text, ": ", why],
-        None => text.into(),
+        None => text,
     }
 }
 
@@ -155,9 +174,7 @@ fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> Vec<Value<'
                 gain.runs,
                 " runs with the setting and ",
                 gain.default_runs,
-                " without, made after the choice (",
-                share(gain.confidence),
-                " confidence)"
+                " without, made after the choice"
             ]);
         }
         if winner.witness.as_ref().is_some_and(|witness| witness.moved == Some(false)) {
@@ -177,6 +194,11 @@ fn notes<'a>(tuning: &'a Tuning, directory: &str, files: &[&str]) -> Vec<Value<'
                 "this library reads it from no environment: set it with gyan run --set".into(),
             );
         }
+    }
+    let is_of_race = |trial: &Trial| trial.confirmed.is_empty() && trial.gain.is_some();
+    if tuning.trials.iter().any(is_of_race) {
+        let why = "the race went on with what was fast so far: a gain from its runs alone flatters the best and wrongs the rest";
+        notes.push(why.into());
     }
     if tuning.end == TuneEnd::NothingToTry {
         notes.push(line![

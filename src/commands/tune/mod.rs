@@ -105,7 +105,7 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
 
 pub(crate) fn code(tuning: &Tuning) -> u8 {
     let is_whole = matches!(tuning.end, TuneEnd::Decided | TuneEnd::NothingToTry);
-    if is_whole { DONE } else { INCOMPLETE }
+    if is_whole && !tuning.could_try_nothing() { DONE } else { INCOMPLETE }
 }
 
 /// What the tune in a directory found; none if there was no tune.
@@ -468,7 +468,9 @@ impl Tune {
         }
         match &self.metric {
             Metric::Figure(figure) => {
-                figure.of(summary).ok_or_else(|| format!("it has no {}", figure.name()))
+                figure.of(summary).ok_or_else(|| {
+                    format!("it has no {}, or only a lower bound of it", figure.name())
+                })
             }
             Metric::Output(pattern) => {
                 let output = String::from_utf8_lossy(&read(&file)?).into_owned();

@@ -3,8 +3,9 @@
 //!
 //! It deliberately ignores what got better, and explains nothing: `gyan diff` does that.
 
-mod noise;
 mod rules;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeSet;
 
@@ -14,7 +15,8 @@ use gyan_results::{
 };
 use wildmatch::WildMatch;
 
-use super::statistics::{ALPHA, benjamini_hochberg, median};
+use super::judge::{self, Answer, Judged, Row, could_show, runs_of_each};
+use super::statistics::{self, median};
 use rules::Limit;
 pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
 
@@ -57,10 +59,12 @@ pub(crate) fn judge(
     rows.extend(sides.findings(findings));
     rows.extend(sides.times());
     let names = |of: &[Checked]| of.iter().map(|run| run.name.clone()).collect();
+    let result = sides.result(&rows);
     Judgement {
         schema: CHECK_SCHEMA.to_owned(),
         tool,
-        passed: rows.iter().all(|row| row.result != CheckResult::Failed),
+        passed: result == CheckResult::Passed,
+        result,
         runs: names(new),
         baselines: names(baselines),
         remarks: set_up,
@@ -86,8 +90,18 @@ fn row(rule: CheckRule, what: impl Into<String>, unit: &str, failed: bool) -> Ju
         now: None,
         at_most: None,
         p: None,
+        shift: None,
         remark: None,
     }
+}
+
+/// A time of each baseline and of each new run.
+struct Times {
+    name: String,
+    before: Vec<f64>,
+    now: Vec<f64>,
+    /// Whether one of them is only a lower bound.
+    is_bound: bool,
 }
 
 fn not_judged(rule: CheckRule, what: impl Into<String>, unit: &str, why: &str) -> JudgedRow {
@@ -245,7 +259,9 @@ impl<'a> Sides<'a> {
         let (before, now) = (before?, now?.into_iter().min_by(by_size)?);
         let most = before.iter().copied().max_by(by_size)?;
         let spread = most.as_f64() - before.into_iter().min_by(by_size)?.as_f64();
-        let at_most = ((most.as_f64() + spread) * (1.0 + limit)).floor();
+        let base = most.as_f64() + spread;
+        // 116 is 16 % more than 100, though 100 x 1.16 is rounded to less.
+        let at_most = (base * (1.0 + limit) + base * limit * 1e-9).floor();
         if most.is_zero() && now.is_zero() {
             return None;
         }
@@ -285,7 +301,7 @@ impl<'a> Sides<'a> {
         else {
             return Vec::new();
         };
-        let mut times: Vec<(String, [Vec<f64>; 2])> = Vec::new();
+        let mut times: Vec<Times> = Vec::new();
         let mut rows = Vec::new();
         for name in &self.rules.times.judge {
             let found = self.seconds(name);
@@ -293,72 +309,115 @@ impl<'a> Sides<'a> {
                 let why = "not every run has it";
                 rows.push(not_judged(CheckRule::Times, name, "s", why));
             }
-            times.extend(found);
+            // A function may match several names.
+            let is_new = |of: &Times| times.iter().all(|other| other.name != of.name);
+            let new: Vec<Times> = found.into_iter().filter(is_new).collect();
+            times.extend(new);
         }
-        times.dedup_by(|one, other| one.0 == other.0);
-        let probability =
-            |(_, [before, now]): &(String, [Vec<f64>; 2])| noise::probability(before, now);
-        let p: Vec<Option<f64>> = times.iter().map(probability).collect();
-        let known: Vec<f64> = p.iter().copied().flatten().collect();
-        let mut adjusted = benjamini_hochberg(&known).into_iter();
-        for ((name, [before, now]), p) in times.iter().zip(&p) {
+        let family: Vec<Row> = times
+            .iter()
+            .map(|of| Row { a: &of.before, b: &of.now, is_bound: of.is_bound })
+            .collect();
+        // What is faster never fails.
+        let judged = judge::judge(&family, statistics::Sides::Larger);
+        let tests = times.iter().filter(|of| !of.is_bound).count();
+        for (Times { name, before, now, .. }, judged) in times.iter().zip(judged) {
             let [Some(before_s), Some(now_s)] = [before, now].map(|of| median(of)) else {
                 continue;
             };
-            let p = p.and_then(|_| adjusted.next());
             let at_most = before_s * (1.0 + limit);
-            let judged = match p {
-                Some(p) => row(CheckRule::Times, name, "s", now_s > at_most && p <= ALPHA),
-                None => not_judged(CheckRule::Times, name, "s", &self.too_few()),
+            let Judged { p_adjusted, shift, answer, .. } = judged;
+            let row = match answer {
+                Answer::Yes => row(CheckRule::Times, name, "s", now_s > at_most),
+                Answer::NotShown => row(CheckRule::Times, name, "s", false),
+                Answer::TooFew(_) => {
+                    not_judged(CheckRule::Times, name, "s", &self.too_few(tests))
+                }
+                Answer::Bound => {
+                    let why = "too few of its calls were timed: the time is only a lower bound";
+                    not_judged(CheckRule::Times, name, "s", why)
+                }
             };
             let [baseline, now, at_most] =
                 [before_s, now_s, at_most].map(|seconds| Some(Number::Double(seconds)));
-            rows.push(JudgedRow { baseline, now, at_most, p, ..judged });
+            rows.push(JudgedRow { baseline, now, at_most, p: p_adjusted, shift, ..row });
         }
         rows
     }
 
-    /// Why changes of times cannot be told from noise, and what it would take.
-    fn too_few(&self) -> String {
+    /// Why changes of so many times cannot be told from noise, and what it would take.
+    fn too_few(&self, times: usize) -> String {
+        const REASONABLE: usize = 10;
         let (before, now) = (self.baselines.len(), self.new.len());
-        match noise::new_runs_for(before) {
-            None => "one baseline does not show the noise from run to run; 4 baselines and 4 new \
-                runs do"
-                .to_owned(),
-            Some(new) => format!(
-                "with {before} baselines it takes {new} new runs to tell a change from noise; here \
-                 there {}",
-                if now == 1 { "is 1".to_owned() } else { format!("are {now}") }
+        let is_enough = |new: &usize| could_show(before, *new, statistics::Sides::Larger, times);
+        let is = if now == 1 { "is 1".to_owned() } else { format!("are {now}") };
+        let of = if times == 1 { String::new() } else { format!(" of {times} times") };
+        match ((1..=REASONABLE).find(is_enough), runs_of_each(statistics::Sides::Larger, times)) {
+            (Some(new), _) => format!(
+                "with {before} baselines it takes {new} new runs to tell a change{of} from noise; here there {is}"
             ),
+            (None, Some(each)) => format!(
+                "it takes {each} baselines and {each} new runs to tell a change{of} from noise; here there {}",
+                if before == 1 { format!("is 1 baseline and there {is}") } else { format!("are {before} and {now}") }
+            ),
+            (None, None) => format!("no number of runs can tell a change{of} from noise: judge fewer"),
         }
     }
 
-    /// The times that `name` names, of each baseline and of each new run.
-    fn seconds(&self, name: &str) -> Vec<(String, [Vec<f64>; 2])> {
-        let of_runs = |name: &str, of: &dyn Fn(&Summary) -> Option<f64>| {
+    /// The times that `name` names.
+    fn seconds(&self, name: &str) -> Vec<Times> {
+        // With its standard error, which a lower bound does not have.
+        type Time = (f64, Option<f64>);
+        let of_runs = |name: &str, of: &dyn Fn(&Summary) -> Option<Time>| {
             let side = |runs: &[Checked]| runs.iter().map(|run| of(&run.summary)).collect();
-            let (before, now): (Option<Vec<f64>>, Option<Vec<f64>>) =
+            let (before, now): (Option<Vec<Time>>, Option<Vec<Time>>) =
                 (side(self.baselines), side(self.new));
-            Some((name.to_owned(), [before?, now?]))
+            let (before, now) = (before?, now?);
+            let is_bound = before.iter().chain(&now).any(|(_, error)| error.is_none());
+            let seconds = |of: Vec<Time>| of.into_iter().map(|(seconds, _)| seconds).collect();
+            let (before, now) = (seconds(before), seconds(now));
+            Some(Times { name: name.to_owned(), before, now, is_bound })
         };
         match name {
             "run" => {
-                let longest = |of: &Summary| Some(of.elapsed_s.as_ref()?.max.as_f64());
+                let longest = |of: &Summary| Some((of.elapsed_s.as_ref()?.max.as_f64(), Some(0.0)));
                 of_runs(name, &longest).into_iter().collect()
             }
             "in_mpi" => {
-                let average = |of: &Summary| Some(of.in_mpi.as_ref()?.time_s.avg);
+                let average = |of: &Summary| {
+                    let in_mpi = of.in_mpi.as_ref()?;
+                    Some((in_mpi.time_s.avg, in_mpi.time_error_s))
+                };
                 of_runs(name, &average).into_iter().collect()
             }
             glob => {
                 let pattern = WildMatch::new(glob);
                 let functions = self.functions().into_iter().filter(|name| pattern.matches(name));
                 let average = |function: &str, of: &Summary| {
-                    let time = call(of, function)?.time_s.as_ref()?;
-                    Some(time.sum.as_f64() / f64::from(of.ranks.reduced.max(1)))
+                    let Some(call) = call(of, function) else { return Some((0.0, Some(0.0))) };
+                    let ranks = f64::from(of.ranks.reduced.max(1));
+                    let time_s = call.time_s.as_ref()?.sum.as_f64();
+                    Some((time_s / ranks, call.time_error_s))
                 };
                 functions.filter_map(|name| of_runs(name, &|of| average(name, of))).collect()
             }
+        }
+    }
+
+    /// The result of all rows. A check that was to judge times and could not must not look as if it had.
+    fn result(&self, rows: &[JudgedRow]) -> CheckResult {
+        let has = |result: CheckResult| rows.iter().any(|row| row.result == result);
+        let times = || rows.iter().filter(|row| row.rule == CheckRule::Times);
+        let is_judged = |row: &JudgedRow| row.result != CheckResult::NotJudged;
+        let has_repeats = self.new.len().min(self.baselines.len()) > 1;
+        let wants_times = self.rules.times.are_asked_for || has_repeats;
+        let lacks_times = times().next().is_some() && !times().any(is_judged);
+        if has(CheckResult::Failed) {
+            CheckResult::Failed
+        } else if !has(CheckResult::Passed) || (wants_times && lacks_times) {
+            CheckResult::NotJudged
+        } else {
+            CheckResult::Passed
         }
     }
 }

@@ -46,6 +46,9 @@ pub(super) struct OfFindings {
 pub(super) struct OfTimes {
     pub(super) judge: Vec<String>,
     pub(super) growth_percent: Limit,
+    /// Whether the user's own rules name times: then it is not enough to leave them unjudged.
+    #[serde(skip)]
+    pub(super) are_asked_for: bool,
 }
 
 /// How much a number may grow, as a fraction of it; none when it is not judged.
@@ -101,8 +104,10 @@ impl Rules {
         };
         let own: Table = text.parse().map_err(one_line)?;
         let mut all: Table = DEFAULT.parse().map_err(one_line)?;
+        let names_times = own.get("times").and_then(|of| of.get("judge")).is_some();
         lay_over(&mut all, own);
-        let rules: Rules = all.try_into().map_err(one_line)?;
+        let mut rules: Rules = all.try_into().map_err(one_line)?;
+        rules.times.are_asked_for = names_times;
         if let Some(unknown) =
             rules.named_findings().iter().find(|name| !findings.contains(&name.as_str()))
         {

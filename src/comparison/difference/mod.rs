@@ -1,12 +1,12 @@
 //! `gyan diff`: what changed from some runs to others, explained exactly where possible, and how much of it is
 //! noise.
 
+mod change;
 mod numbers;
 mod setup;
 #[cfg(test)]
 mod tests;
 mod times;
-mod verdict;
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -7,7 +7,7 @@ use gyan_results::{
     QueueSource, QueueUnit, ScaleUnit, Summary, Traffic, TrafficKind,
 };
 
-use super::verdict::{OfRun, change, judge, side};
+use super::change::{OfRun, change, judge, side};
 use crate::comparison::resources::resources;
 use crate::comparison::variables::{Telling, is_in_seconds, of_object, telling};
 use crate::findings::rules::POLLS;

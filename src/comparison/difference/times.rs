@@ -9,7 +9,7 @@ use gyan_results::{
     CallSummary, Change, PartDifference, PartKind, PhaseDifference, SideNumber, Split, Summary,
 };
 
-use super::verdict::{OfRun, change, judge, side};
+use super::change::{OfRun, change, judge, side};
 
 /// Parts below this share of the run are judged as a family of their own, so that they do not weaken the
 /// verdict on the others. Membership does not depend on how the parts differ.

@@ -1,8 +1,8 @@
 //! The answer in a sentence: how much longer or shorter, and why.
 
 use gyan_results::{
-    Change, ChangeVerdict, Difference, NumberDifference, NumberKind, PartDifference, PartKind,
-    Split,
+    Change, ChangeVerdict, Difference, NumberDifference, NumberGroup, NumberKind, PartDifference,
+    PartKind, Split,
 };
 
 use super::{LEAST_SHARE, came_or_went, is_worth_a_row, mean, name_of};
@@ -12,6 +12,8 @@ use crate::view::value::{Value, line, seconds, share};
 /// The least share of the change that makes a cause, and how many causes are named.
 const CAUSE_AT_LEAST: f64 = 0.25;
 const CAUSES_AT_MOST: usize = 2;
+/// How many functions of one side are named.
+const FUNCTIONS_AT_MOST: usize = 3;
 
 pub(crate) fn answer(of: &Difference) -> Value<'_> {
     let Some(run) = &of.run_time else {
@@ -28,23 +30,40 @@ pub(crate) fn answer(of: &Difference) -> Value<'_> {
         _ if run.relative().abs() < LEAST_SHARE => {
             line!["no change of the run time to speak of: ", both, but(of)]
         }
-        ChangeVerdict::WithinNoise | ChangeVerdict::WithinError => {
-            line!["no change of the run time beyond the noise: ", both, between(run), but(of)]
+        ChangeVerdict::Changed => line![longer_or_shorter(of, run), only(of), findings(of)],
+        ChangeVerdict::Unproven if run.may_be_real() => {
+            let takes = takes(run);
+            line![longer_or_shorter(of, run), only(of), findings(of), "; not judged", takes]
         }
-        ChangeVerdict::Changed | ChangeVerdict::Unproven => {
-            let than = if run.change < 0.0 { " less (" } else { " more (" };
-            let part = if a_s > 0.0 { share(run.change.abs() / a_s) } else { share(1.0) };
-            let from_to = line![seconds(a_s), " -> ", seconds(b_s), ", ", part, ")"];
-            line!["B takes ", seconds(run.change.abs()), than, from_to, causes(of, run)]
+        ChangeVerdict::Unproven => {
+            let so_few = "so few runs cannot tell whether the run time changed: ";
+            line![so_few, both, between(run), takes(run), but(of)]
+        }
+        ChangeVerdict::WithinNoise | ChangeVerdict::WithinError | ChangeVerdict::LowerBound => {
+            line!["no change of the run time was shown: ", both, between(run), but(of)]
         }
     }
+}
+
+fn longer_or_shorter<'a>(of: &'a Difference, run: &Change) -> Value<'a> {
+    let [a_s, b_s] = [&run.a, &run.b].map(|side| mean(side.as_ref()));
+    let than = if run.change < 0.0 { " less (" } else { " more (" };
+    let part = if a_s > 0.0 { share(run.change.abs() / a_s) } else { share(1.0) };
+    let from_to = line![seconds(a_s), " -> ", seconds(b_s), ", ", part, ")"];
+    line!["B takes ", seconds(run.change.abs()), than, from_to, causes(of, run)]
+}
+
+/// How many runs it takes to judge a change.
+fn takes(run: &Change) -> Value<'static> {
+    run.runs_needed.map_or("".into(), |runs| line![", it takes ", runs, " runs of each"])
 }
 
 fn between(run: &Change) -> Value<'static> {
     match &run.shift {
         Some(shift) => {
             let [low, high] = [shift.low, shift.high].map(|end| seconds(end).as_change());
-            line![" (B is between ", low, " and ", high, " away)"]
+            let sure = share(shift.confidence);
+            line![" (B is between ", low, " and ", high, " away, ", sure, " sure)"]
         }
         None => "".into(),
     }
@@ -61,12 +80,10 @@ fn changes(of: &Difference) -> [usize; 2] {
 }
 
 fn but(of: &Difference) -> Value<'_> {
-    let [counts, findings] = changes(of);
+    let [counts, _] = changes(of);
     let counts =
         (counts > 0).then(|| line!["; ", counts, " count", plural(counts as u64), " changed"]);
-    let findings = (findings > 0)
-        .then(|| line!["; ", findings, " finding", plural(findings as u64), " came or went"]);
-    let mut parts: Vec<Value> = [counts, findings].into_iter().flatten().collect();
+    let mut parts: Vec<Value> = counts.into_iter().chain([only(of), findings(of)]).collect();
     // What is certain about parts, although the whole is not.
     let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
     let is_sure = |part: &&PartDifference| {
@@ -79,12 +96,41 @@ fn but(of: &Difference) -> Value<'_> {
     Value::Line(parts)
 }
 
+fn findings(of: &Difference) -> Value<'static> {
+    match changes(of) {
+        [_, 0] => "".into(),
+        [_, some] => line!["; ", some, " finding", plural(some as u64), " came or went"],
+    }
+}
+
+/// The functions that only one side calls, however little time they take.
+fn only(of: &Difference) -> Value<'_> {
+    let of_side = |is_b: bool| {
+        let is_only = |of: &&NumberDifference| {
+            let change = &of.number;
+            let [with, without] = if is_b { [&change.b, &change.a] } else { [&change.a, &change.b] };
+            let is_sure = change.verdict == ChangeVerdict::Changed;
+            of.group == NumberGroup::Calls && with.is_some() && without.is_none() && is_sure
+        };
+        let names: Vec<&str> =
+            of.numbers.iter().filter(is_only).map(|of| of.name.as_str()).collect();
+        let shown = names.len().min(FUNCTIONS_AT_MOST);
+        let more = match names.len() - shown {
+            0 => "".into(),
+            more => line![" and ", more, " more"],
+        };
+        let which = if is_b { "; only B calls " } else { "; only A calls " };
+        (shown > 0).then(|| line![which, names[..shown].join(", "), more])
+    };
+    Value::Line([true, false].into_iter().filter_map(of_side).collect())
+}
+
 /// The parts that make up most of the change, with the reasons.
 fn causes<'a>(of: &'a Difference, run: &Change) -> Value<'a> {
     let is_cause = |part: &&PartDifference| {
         let same_way = part.time.change * run.change > 0.0;
         let is_large = part.time.change.abs() >= CAUSE_AT_LEAST * run.change.abs();
-        same_way && is_large && part.time.is_real()
+        same_way && is_large && part.time.may_be_real()
     };
     let mut causes: Vec<&PartDifference> = of.parts.iter().filter(is_cause).collect();
     causes.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
@@ -103,10 +149,9 @@ fn because(part: &PartDifference) -> Value<'static> {
         return "".into();
     };
     debug_assert!(part.kind == PartKind::Function);
-    if number_a == 0.0 {
-        ", which A does not call".into()
-    } else if number_b == 0.0 {
-        ", which B does not call".into()
+    if number_a == 0.0 || number_b == 0.0 {
+        // The functions of one side are named below.
+        "".into()
     } else if by_each_s.abs() >= by_number_s.abs() {
         let is = if each_b_s < each_a_s { "shorter" } else { "longer" };
         let each = line![seconds(each_a_s), " -> ", seconds(each_b_s), ")"];

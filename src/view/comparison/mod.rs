@@ -66,12 +66,29 @@ fn side<'a>(which: &'static str, of: &'a Side) -> Value<'a> {
     line![which, names, runs, incomplete]
 }
 
-/// How much the runs tell about the noise from run to run.
+/// How many runs it takes to judge times, when these are too few.
 fn noise(of: &Difference) -> Value<'static> {
-    match of.a.runs.len().min(of.b.runs.len()) {
-        1 => "with one run on a side, how much times differ from run to run is not known: see gyan run --repeat".into(),
-        2 | 3 => "with fewer than 4 runs on a side no difference of times is significant".into(),
-        _ => "times are means over the runs".into(),
+    let run_s = of.run_time.as_ref().map_or(0.0, Change::larger);
+    let large = of.parts.iter().map(|part| &part.time);
+    let large = large.filter(|time| time.larger() >= LEAST_SHARE * run_s);
+    let needed = |change: &Change| change.runs_needed;
+    let run = of.run_time.as_ref().and_then(needed);
+    let parts = large.filter_map(needed).max();
+    let one = if of.a.runs.len().min(of.b.runs.len()) == 1 {
+        "with one run on a side, how much times differ from run to run is not known: "
+    } else {
+        ""
+    };
+    match (run, parts) {
+        (None, None) => "times are means over the runs".into(),
+        (Some(run), None) => line![one, "it takes ", run, " runs of each to judge the run time"],
+        (None, Some(parts)) => {
+            line![one, "it takes ", parts, " runs of each to judge the parts of the run"]
+        }
+        (Some(run), Some(parts)) => {
+            let its_parts = line![" runs of each to judge the run time, and ", parts, " for its parts"];
+            line![one, "it takes ", run, its_parts, " (gyan run --repeat)"]
+        }
     }
 }
 
@@ -99,7 +116,7 @@ fn setup(of: &Difference, all: bool) -> Section<'_> {
 
 /// The seconds that are worth a row, given the length of a run.
 fn is_worth_a_row(change: &Change, run_s: f64) -> bool {
-    change.is_real() && change.change.abs() >= LEAST_SHARE * run_s
+    change.may_be_real() && change.change.abs() >= LEAST_SHARE * run_s
 }
 
 fn mean(side: Option<&SideNumber>) -> f64 {
@@ -107,7 +124,11 @@ fn mean(side: Option<&SideNumber>) -> f64 {
 }
 
 fn means(change: &Change, unit: Unit) -> [Value<'static>; 2] {
-    [&change.a, &change.b].map(|side| side.as_ref().map(|of| unit.double(of.mean)).into())
+    let amount = |of: &SideNumber| {
+        let at_least = of.error.is_none() && of.mean != 0.0;
+        Amount { at_least, ..unit.double(of.mean) }
+    };
+    [&change.a, &change.b].map(|side| side.as_ref().map(amount).into())
 }
 
 fn changed(change: &Change, unit: Unit) -> Amount {
@@ -128,15 +149,17 @@ fn interval(change: &Change, unit: Unit) -> Value<'static> {
 
 /// Whether a change is real.
 fn how_sure(change: &Change, kind: NumberKind) -> Value<'static> {
-    let runs = [&change.a, &change.b].map(|side| side.as_ref().map_or(1, |of| of.runs.len()));
     match (change.verdict, change.p_adjusted) {
         (ChangeVerdict::Same, _) => "the same".into(),
         (ChangeVerdict::WithinError, _) => "within the error".into(),
         (ChangeVerdict::WithinNoise, _) if kind == NumberKind::Count => "varies".into(),
-        (ChangeVerdict::WithinNoise, _) => "within the noise".into(),
-        (ChangeVerdict::Unproven, _) if runs[0].min(runs[1]) == 1 => "one run".into(),
-        (ChangeVerdict::Unproven, Some(p)) => line!["not proven, p = ", p],
-        (ChangeVerdict::Unproven, None) => "few runs".into(),
+        (ChangeVerdict::WithinNoise, Some(p)) => line!["not shown, p = ", p],
+        (ChangeVerdict::WithinNoise, None) => "not in each run".into(),
+        (ChangeVerdict::LowerBound, _) => "not judged: a lower bound".into(),
+        (ChangeVerdict::Unproven, _) => match change.runs_needed {
+            Some(runs) => line!["not judged: takes ", runs, " runs"],
+            None => "not judged".into(),
+        },
         (ChangeVerdict::Changed, Some(p)) => line!["yes, p = ", p],
         (ChangeVerdict::Changed, None) if kind == NumberKind::Count => "exact".into(),
         (ChangeVerdict::Changed, None) => {
@@ -186,8 +209,11 @@ fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
     shown.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));
     let is_shown = |part: &PartDifference| shown.iter().any(|of| std::ptr::eq(*of, part));
     let rest: Vec<&PartDifference> = of.parts.iter().filter(|part| !is_shown(part)).collect();
-    let mut rows = vec![cells("the run".into(), run, None)];
-    rows.extend(shown.iter().map(|part| cells(name_of(part), &part.time, part.split)));
+    let mut rows = vec![cells("the run".into(), run, None, false)];
+    rows.extend(shown.iter().map(|part| {
+        let is_outside = part.kind == PartKind::Outside;
+        cells(name_of(part), &part.time, part.split, is_outside)
+    }));
     if !rest.is_empty() {
         let sum = |of: &dyn Fn(&Change) -> f64| rest.iter().map(|part| of(&part.time)).sum::<f64>();
         let a = seconds(sum(&|time| mean(time.a.as_ref())));
@@ -209,6 +235,13 @@ fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
             "the rest changed by less than 1 % of the run, or not for sure; --all shows it".into(),
         );
     }
+    let is_bound = |part: &&&PartDifference| part.time.verdict == ChangeVerdict::LowerBound;
+    let bounds = rest.iter().filter(is_bound).count();
+    if bounds > 0 {
+        let s = plural(bounds as u64);
+        let why = " is not judged: too few calls were timed, and the time is only a lower bound";
+        notes.push(line![bounds, " part", s, " of the rest", why]);
+    }
     Some(without_empty_columns(Section {
         title: "Where the time changed".into(),
         columns: time_columns("PART", ["BY CALLS", "BY EACH"]),
@@ -218,8 +251,23 @@ fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
 }
 
 /// A row of a part of the run.
-fn cells<'a>(name: Value<'a>, time: &Change, split: Option<Split>) -> Vec<Value<'a>> {
-    let [a, b] = means(time, Unit::Seconds);
+fn cells<'a>(
+    name: Value<'a>,
+    time: &Change,
+    split: Option<Split>,
+    is_outside: bool,
+) -> Vec<Value<'a>> {
+    let [a, b] = if is_outside {
+        // What is left of the run when a part is only known to be at least so long.
+        let at_most = |side: &Option<SideNumber>| -> Value<'a> {
+            let Some(of) = side else { return Value::Nothing };
+            let amount = seconds(of.mean);
+            if of.error.is_none() { line!["≤ ", amount] } else { amount.into() }
+        };
+        [at_most(&time.a), at_most(&time.b)]
+    } else {
+        means(time, Unit::Seconds)
+    };
     let by = split.map(|split| [split.by_number_s, split.by_each_s]);
     let [by_number, by_each] = match by {
         Some(parts) => parts.map(|part| seconds(part).as_change().into()),
@@ -233,7 +281,7 @@ fn cells<'a>(name: Value<'a>, time: &Change, split: Option<Split>) -> Vec<Value<
 fn sureness(run: &Change) -> Value<'static> {
     let confidence = run.shift.as_ref().map_or(0.0, |shift| shift.confidence);
     let what = "INTERVAL: how far a run of B is from one of A (Hodges-Lehmann), ";
-    let tests = "; p by Mann-Whitney, over the rows by Benjamini-Hochberg";
+    let tests = "; p by Mann-Whitney, over the rows by Holm";
     let tests = if run.p.is_some() { tests } else { "" };
     line![what, share(confidence), " sure", tests]
 }
@@ -307,7 +355,7 @@ fn is_shown(of: &NumberDifference, run_s: f64) -> bool {
         _ if of.unit == "s" => change.change.abs() >= LEAST_SHARE * run_s,
         _ => change.relative().abs() >= LEAST_RELATIVE,
     };
-    change.is_real() && is_enough
+    change.may_be_real() && is_enough
 }
 
 fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
