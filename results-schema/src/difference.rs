@@ -294,7 +294,7 @@ impl Change {
     pub fn may_be_real(&self) -> bool {
         match self.verdict {
             ChangeVerdict::Changed => true,
-            ChangeVerdict::Unproven => !self.overlaps(),
+            ChangeVerdict::Unproven | ChangeVerdict::LowerBound => !self.overlaps(),
             _ => false,
         }
     }

@@ -144,12 +144,7 @@ fn is_within_little(low: f64, high: f64, confidence: f64) -> bool {
 }
 
 /// From a single run of the default or with the setting there is no interval.
-fn gain(
-    default: &[f64],
-    with: &[f64],
-    judged: &Judged,
-    higher_is_better: bool,
-) -> Option<Gain> {
+fn gain(default: &[f64], with: &[f64], judged: &Judged, higher_is_better: bool) -> Option<Gain> {
     let middle = median(default).filter(|middle| *middle > 0.0)?;
     let with_median = median(with)?;
     let (estimate, low, high, confidence) = judged.shift.map_or_else(
@@ -321,7 +316,8 @@ mod tests {
         assert_eq!(moved(&default, &[0.2, 0.3, 0.25]), Some(true));
         // A p above 0.05 is no proof of no effect; a narrow interval is.
         assert_eq!(moved(&default, &[1.04, 1.11, 1.12]), None);
-        let steady = |from: f64| -> Vec<f64> { (0..6).map(|at| from + f64::from(at) / 1e3).collect() };
+        let steady =
+            |from: f64| -> Vec<f64> { (0..6).map(|at| from + f64::from(at) / 1e3).collect() };
         assert_eq!(moved(&steady(1.0), &steady(1.001)), Some(false));
         // Three times as little in most runs, but not in all: 2.22 ms to 672 us was called "not moved".
         assert_eq!(moved(&[2.2, 2.3, 0.6, 2.5, 2.1], &[0.67, 0.6, 0.7]), None);

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use gyan_results::{
-    ChangeVerdict, CvarSetting, Difference, RankProfile, rank_file_name, read_rank,
+    Call, ChangeVerdict, CvarSetting, Difference, RankProfile, rank_file_name, read_rank,
 };
 use tempfile::TempDir;
 
@@ -118,6 +118,28 @@ fn several_runs_of_a_side_follow_two_hyphens_or_are_in_a_directory() {
     let run_time = of_directories.run_time.unwrap();
     assert_eq!(run_time.verdict, ChangeVerdict::Changed);
     assert!(run_time.p.unwrap() < 0.01);
+}
+
+#[test]
+fn the_answer_names_the_functions_that_only_one_side_calls() {
+    let directory = made_up_runs();
+    let with_barriers = |profile: &mut RankProfile| {
+        let like = profile.calls.iter().find(|call| call.name == "MPI_Allreduce").unwrap().clone();
+        profile.calls.push(Call { name: "MPI_Barrier".into(), time_s: Some(1e-4), ..like });
+    };
+    profiles(&directory.path().join("more"), |profile| {
+        slower(profile, 1.5);
+        with_barriers(profile);
+    });
+    // However little of the change it makes.
+    let answer = |a, b| json(directory.path(), &[a, b]).answer;
+    let longer = answer("before", "more");
+    assert!(longer.starts_with("B takes "), "{longer}");
+    assert!(longer.contains("; only B calls MPI_Barrier"), "{longer}");
+    assert!(answer("more", "before").contains("; only A calls MPI_Barrier"));
+    profiles(&directory.path().join("as-long"), with_barriers);
+    let same = answer("before", "as-long");
+    assert!(same.contains("; only B calls MPI_Barrier"), "{same}");
 }
 
 #[test]

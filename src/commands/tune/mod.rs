@@ -467,11 +467,9 @@ impl Tune {
             }
         }
         match &self.metric {
-            Metric::Figure(figure) => {
-                figure.of(summary).ok_or_else(|| {
-                    format!("it has no {}, or only a lower bound of it", figure.name())
-                })
-            }
+            Metric::Figure(figure) => figure
+                .of(summary)
+                .ok_or_else(|| format!("it has no {}, or only a lower bound of it", figure.name())),
             Metric::Output(pattern) => {
                 let output = String::from_utf8_lossy(&read(&file)?).into_owned();
                 asked::last_number(pattern, &output)

@@ -330,9 +330,7 @@ impl<'a> Sides<'a> {
             let row = match answer {
                 Answer::Yes => row(CheckRule::Times, name, "s", now_s > at_most),
                 Answer::NotShown => row(CheckRule::Times, name, "s", false),
-                Answer::TooFew(_) => {
-                    not_judged(CheckRule::Times, name, "s", &self.too_few(tests))
-                }
+                Answer::TooFew(_) => not_judged(CheckRule::Times, name, "s", &self.too_few(tests)),
                 Answer::Bound => {
                     let why = "too few of its calls were timed: the time is only a lower bound";
                     not_judged(CheckRule::Times, name, "s", why)
@@ -358,9 +356,15 @@ impl<'a> Sides<'a> {
             ),
             (None, Some(each)) => format!(
                 "it takes {each} baselines and {each} new runs to tell a change{of} from noise; here there {}",
-                if before == 1 { format!("is 1 baseline and there {is}") } else { format!("are {before} and {now}") }
+                if before == 1 {
+                    format!("is 1 baseline and {now} new")
+                } else {
+                    format!("are {before} and {now}")
+                }
             ),
-            (None, None) => format!("no number of runs can tell a change{of} from noise: judge fewer"),
+            (None, None) => {
+                format!("no number of runs can tell a change{of} from noise: judge fewer")
+            }
         }
     }
 

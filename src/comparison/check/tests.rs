@@ -165,7 +165,7 @@ fn a_check_that_could_not_judge_times_is_not_passed() {
         (1, 1, &rules(""), CheckResult::Passed, "it takes 4 baselines and 4 new runs"),
         (1, 1, &named, CheckResult::NotJudged, "it takes 4 baselines and 4 new runs"),
         (3, 3, &rules(""), CheckResult::NotJudged, "with 3 baselines it takes 5 new runs"),
-        (1, 3, &rules(""), CheckResult::Passed, "here there is 1 baseline and there are 3"),
+        (1, 3, &rules(""), CheckResult::Passed, "here there is 1 baseline and 3 new"),
         (3, 5, &rules(""), CheckResult::Failed, ""),
     ] {
         let of = judged(before, now, rules);

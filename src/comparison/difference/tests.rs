@@ -220,7 +220,9 @@ fn of_five_runs_each_a_longer_part_is_found_and_nothing_else() {
         let mut of = || {
             let calls: Vec<CallSummary> = names
                 .iter()
-                .map(|name| call(name, 100, noise() * if *name == "MPI_Wait" { longer } else { 1.0 }))
+                .map(|name| {
+                    call(name, 100, noise() * if *name == "MPI_Wait" { longer } else { 1.0 })
+                })
                 .collect();
             let in_mpi: f64 = calls.iter().filter_map(|call| Some(call.time_s.as_ref()?.avg)).sum();
             Summary { calls, elapsed_s: Some(seconds(in_mpi + 4.0 * noise())), ..like.clone() }
@@ -229,9 +231,8 @@ fn of_five_runs_each_a_longer_part_is_found_and_nothing_else() {
     };
     let (mut wrong, mut found) = (0, 0);
     for _ in 0..200 {
-        let is_changed = |part: &&gyan_results::PartDifference| {
-            part.time.verdict == ChangeVerdict::Changed
-        };
+        let is_changed =
+            |part: &&gyan_results::PartDifference| part.time.verdict == ChangeVerdict::Changed;
         let same = compared(&side(1.0), &side(1.0));
         wrong += usize::from(same.parts.iter().any(|part| is_changed(&part)));
         let longer = compared(&side(1.0), &side(1.3));

@@ -108,7 +108,8 @@ fn only(of: &Difference) -> Value<'_> {
     let of_side = |is_b: bool| {
         let is_only = |of: &&NumberDifference| {
             let change = &of.number;
-            let [with, without] = if is_b { [&change.b, &change.a] } else { [&change.a, &change.b] };
+            let [with, without] =
+                if is_b { [&change.b, &change.a] } else { [&change.a, &change.b] };
             let is_sure = change.verdict == ChangeVerdict::Changed;
             of.group == NumberGroup::Calls && with.is_some() && without.is_none() && is_sure
         };
@@ -130,7 +131,8 @@ fn causes<'a>(of: &'a Difference, run: &Change) -> Value<'a> {
     let is_cause = |part: &&PartDifference| {
         let same_way = part.time.change * run.change > 0.0;
         let is_large = part.time.change.abs() >= CAUSE_AT_LEAST * run.change.abs();
-        same_way && is_large && part.time.may_be_real()
+        let is_bound = part.time.verdict == ChangeVerdict::LowerBound;
+        same_way && is_large && part.time.may_be_real() && !is_bound
     };
     let mut causes: Vec<&PartDifference> = of.parts.iter().filter(is_cause).collect();
     causes.sort_by(|one, other| other.time.change.abs().total_cmp(&one.time.change.abs()));

@@ -85,8 +85,12 @@ fn noise(of: &Difference) -> Value<'static> {
         (None, Some(parts)) => {
             line![one, "it takes ", parts, " runs of each to judge the parts of the run"]
         }
+        (Some(run), Some(parts)) if run == parts => {
+            line![one, "it takes ", run, " runs of each to judge the run time and its parts"]
+        }
         (Some(run), Some(parts)) => {
-            let its_parts = line![" runs of each to judge the run time, and ", parts, " for its parts"];
+            let its_parts =
+                line![" runs of each to judge the run time, and ", parts, " for its parts"];
             line![one, "it takes ", run, its_parts, " (gyan run --repeat)"]
         }
     }
@@ -235,12 +239,10 @@ fn run_time(of: &Difference, all: bool) -> Option<Section<'_>> {
             "the rest changed by less than 1 % of the run, or not for sure; --all shows it".into(),
         );
     }
-    let is_bound = |part: &&&PartDifference| part.time.verdict == ChangeVerdict::LowerBound;
-    let bounds = rest.iter().filter(is_bound).count();
-    if bounds > 0 {
-        let s = plural(bounds as u64);
-        let why = " is not judged: too few calls were timed, and the time is only a lower bound";
-        notes.push(line![bounds, " part", s, " of the rest", why]);
+    if of.parts.iter().any(|part| part.time.verdict == ChangeVerdict::LowerBound) {
+        notes.push(
+            "a lower bound (≥: too few calls were timed) is no ground of a comparison, nor is what is left of the run (≤)".into(),
+        );
     }
     Some(without_empty_columns(Section {
         title: "Where the time changed".into(),
