@@ -1,5 +1,6 @@
 //! Several runs, to compare them or to see how they grow.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use gyan_results::Summary;
 use crate::error::{Error, reason};
 use crate::input::source::Source;
 use crate::input::{directory, packed, page};
+use crate::say;
 
 /// Runs are searched for in directories of directories (`gyan run --alternate`), but no deeper.
 const DEPTH: usize = 2;
@@ -23,20 +25,42 @@ pub(crate) struct Run {
 
 /// The runs at `paths`: each is a run directory, a pack, a page, a summary, or a directory of runs, which holds
 /// one of these for each run (as `gyan run --repeat` leaves them) and yields them in the order of their names.
+/// A run that is named twice, as by a glob that names a directory and a run in it, counts once.
 ///
 /// # Errors
 /// When there is no run, or it cannot be read.
 pub(crate) fn open(paths: &[PathBuf]) -> Result<Vec<Run>, Error> {
-    let mut runs = Vec::new();
+    let mut runs: Vec<Run> = Vec::new();
+    let mut places = BTreeSet::new();
+    let mut again = Vec::new();
     for path in paths {
         for path in runs_in(path)? {
+            if fs::canonicalize(&path).is_ok_and(|place| !places.insert(place)) {
+                again.push(format!("{}: is named twice, and counts once", path.display()));
+                continue;
+            }
             let source = Source::open(&path)?;
             let summary = source.summarize()?;
+            if let Some(same) = runs.iter().find(|run| is_same(&run.summary, &summary)) {
+                let same = same.path.display();
+                again.push(format!(
+                    "{}: is the same run as {same}, and counts once",
+                    path.display()
+                ));
+                continue;
+            }
             let is_complete = source.warn_of_gaps(&summary);
             runs.push(Run { path, summary, is_complete });
         }
     }
+    say::warn_of(again, |more| format!("{more} more runs are named twice"));
     Ok(runs)
+}
+
+/// Whether it is one run, perhaps in another form: a directory and its pack, a summary, a page, or a copy.
+fn is_same(one: &Summary, other: &Summary) -> bool {
+    let key = |of: &Summary| (of.job.id.clone(), of.job.started.clone(), of.hosts.clone());
+    key(one) == key(other) && one == other
 }
 
 /// The run at `path`, or the runs in it and in the directories in it.
@@ -45,8 +69,10 @@ pub(super) fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
         return Ok(vec![path.to_owned()]);
     }
     let mut runs = Vec::new();
-    collect(path, DEPTH, &mut runs)
-        .map_err(|error| Error::new(path.display(), reason(&error), "name runs"))?;
+    let mut left_out = Vec::new();
+    let failed = |error: io::Error| Error::new(path.display(), reason(&error), "name runs");
+    collect(path, DEPTH, &entries, &mut runs, &mut left_out).map_err(failed)?;
+    say::warn_of(left_out, |more| format!("{more} more directories are left out"));
     if runs.is_empty() {
         let why = "holds neither rank profiles (rank-NNNNNN.json) nor runs";
         return Err(Error::new(
@@ -58,7 +84,19 @@ pub(super) fn runs_in(path: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(runs)
 }
 
-fn collect(path: &Path, depth: usize, runs: &mut Vec<PathBuf>) -> io::Result<()> {
+/// What is in a directory.
+fn entries(path: &Path) -> io::Result<Vec<PathBuf>> {
+    fs::read_dir(path)?.map(|entry| Ok(entry?.path())).collect()
+}
+
+/// A directory inside that cannot be read is left out: it need not be a run at all.
+fn collect(
+    path: &Path,
+    depth: usize,
+    entries: &dyn Fn(&Path) -> io::Result<Vec<PathBuf>>,
+    runs: &mut Vec<PathBuf>,
+    left_out: &mut Vec<String>,
+) -> io::Result<()> {
     let is_run = |path: &Path| {
         directory::has_profiles(path) || path.join(gyan_results::SUMMARY_FILE).is_file()
     };
@@ -69,15 +107,16 @@ fn collect(path: &Path, depth: usize, runs: &mut Vec<PathBuf>) -> io::Result<()>
     if depth == 0 {
         return Ok(());
     }
-    let mut inside = Vec::new();
-    for entry in fs::read_dir(path)? {
-        let path = entry?.path();
-        if path.is_dir() || packed::is_named_so(&path) || page::is_of_run(&path) {
-            inside.push(path);
+    let may_be_run =
+        |path: &PathBuf| path.is_dir() || packed::is_named_so(path) || page::is_of_run(path);
+    let mut inside: Vec<PathBuf> = entries(path)?.into_iter().filter(may_be_run).collect();
+    inside.sort_by_cached_key(|path| natural(path));
+    for path in inside {
+        if let Err(error) = collect(&path, depth - 1, entries, runs, left_out) {
+            left_out.push(format!("{}: {}; left out", path.display(), reason(&error)));
         }
     }
-    inside.sort_by_cached_key(|path| natural(path));
-    inside.iter().try_for_each(|path| collect(path, depth - 1, runs))
+    Ok(())
 }
 
 /// The key that sorts run-2 before run-10: the text before the first number, the number, the whole name.
@@ -102,6 +141,8 @@ mod tests {
             Path::new(env!("CARGO_MANIFEST_DIR")).join("results-schema/examples/rank.json");
         let mut profile = read_rank(&example).unwrap();
         profile.size = 2;
+        // Each is a run of its own.
+        profile.job.id = directory.display().to_string();
         for rank in 0..2 {
             profile.rank = rank;
             let file = directory.join(gyan_results::rank_file_name(rank));
@@ -138,15 +179,56 @@ mod tests {
         write_summary(&mut fs::File::create(&file).unwrap(), &of_directory.summary).unwrap();
         let (element, _) = page::element(&of_directory.summary).unwrap();
         fs::write(&html, format!("<!DOCTYPE html>{element}")).unwrap();
+        for form in [&file, &html, &directory] {
+            assert_eq!(open(std::slice::from_ref(form)).unwrap()[0].summary, of_directory.summary);
+        }
+        // So it is one run, whatever it is called.
         let runs = open(&[file, html, directory.clone()]).unwrap();
-        assert_eq!(names(&runs, place.path()), ["kept.json", "kept.html", "run"]);
-        assert!(runs.iter().all(|run| run.summary == of_directory.summary));
+        assert_eq!(names(&runs, place.path()), ["kept.json"]);
         // A directory of which only the summary is left.
         for rank in 0..2 {
             fs::remove_file(directory.join(gyan_results::rank_file_name(rank))).unwrap();
         }
         fs::rename(place.path().join("kept.json"), directory.join(SUMMARY_FILE)).unwrap();
         assert_eq!(open(&[directory]).unwrap()[0].summary, of_directory.summary);
+    }
+
+    #[test]
+    fn a_run_that_is_named_several_times_counts_once() {
+        let place = tempfile::tempdir().unwrap();
+        let all = place.path().join("all");
+        (1..=3).for_each(|at| run(&all.join(format!("run-{at}"))));
+        let (one, copy) = (all.join("run-1"), place.path().join("copy"));
+        std::os::unix::fs::symlink(&one, place.path().join("link")).unwrap();
+        fs::create_dir(&copy).unwrap();
+        for rank in 0..2 {
+            let name = gyan_results::rank_file_name(rank);
+            fs::copy(one.join(&name), copy.join(&name)).unwrap();
+        }
+        let runs = open(&[all.clone(), one.clone(), one, place.path().join("link"), copy]).unwrap();
+        assert_eq!(names(&runs, &all), ["run-1", "run-2", "run-3"]);
+    }
+
+    #[test]
+    fn a_directory_that_cannot_be_read_is_left_out_and_named() {
+        let place = tempfile::tempdir().unwrap();
+        let all = place.path();
+        for name in ["run-1", "run-2"] {
+            run(&all.join(name));
+        }
+        fs::create_dir(all.join("perm")).unwrap();
+        // Root may read everything, so the refusal is made up.
+        let refusing = |path: &Path| {
+            if path.ends_with("perm") {
+                return Err(io::ErrorKind::PermissionDenied.into());
+            }
+            entries(path)
+        };
+        let (mut runs, mut left_out) = (Vec::new(), Vec::new());
+        collect(all, DEPTH, &refusing, &mut runs, &mut left_out).unwrap();
+        assert_eq!(runs, [all.join("run-1"), all.join("run-2")]);
+        let line = format!("{}: permission denied; left out", all.join("perm").display());
+        assert_eq!(left_out, [line]);
     }
 
     #[test]

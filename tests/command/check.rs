@@ -30,6 +30,8 @@ impl Runs {
         for rank in 0..4 {
             let file = rank_file_name(rank);
             let mut profile = read_rank(&root().join(FIXTURE).join(&file)).unwrap();
+            // A run of its own.
+            name.clone_into(&mut profile.job.id);
             change(&mut profile);
             fs::write(directory.join(file), serde_json::to_string(&profile).unwrap()).unwrap();
         }

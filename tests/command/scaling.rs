@@ -272,7 +272,8 @@ fn one_line(place: &Path, arguments: &[&str], code: i32, parts: &[&str]) {
 fn what_does_not_go_together_is_one_line() {
     let place = runs();
     let here = place.path();
-    one_line(here, &["run-2", "run-2"], 2, &["all 2 runs are of 2 ranks", "--by"]);
+    made(here, "again", 2, |profile| profile.job.id = "again".into());
+    one_line(here, &["run-2", "again"], 2, &["all 2 runs are of 2 ranks", "--by"]);
     one_line(here, &["run-2"], 2, &["one run is of 2 ranks"]);
     one_line(here, &["--by", "eager", "run-2", "run-4"], 2, &["has no eager", "run-2"]);
     one_line(here, &["run-2", "nowhere"], 2, &["nowhere"]);

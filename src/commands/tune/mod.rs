@@ -36,7 +36,7 @@ use crate::{DONE, INCOMPLETE, output, print, render};
 use asked::Metric;
 use one_run::Ended;
 use progress::Progress;
-use state::{Asked, Record, State};
+use state::{Asked, MadeWith, Record, State};
 
 /// Where the runs are in the directory of a tune: a directory for each setting, so that `gyan diff` compares two.
 const RUNS: &str = "runs";
@@ -76,6 +76,8 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
             .map_err(|error| Error::new("gyan tune", error, "start it again"))?;
     }
     let state = State::open(&directory, &asked, options.force)?;
+    let made_with = MadeWith::here(program);
+    state.must_be_made_with(&made_with)?;
     let budget = asked::budget(options.budget.as_deref())?;
     let tune = Tune {
         asked,
@@ -84,6 +86,7 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
         launcher,
         command: options.command.clone(),
         state,
+        made_with,
         summaries: Vec::new(),
         candidates: Vec::new(),
         listing: None,
@@ -153,6 +156,7 @@ struct Tune {
     launcher: Option<Launcher>,
     command: Vec<OsString>,
     state: State,
+    made_with: MadeWith,
     /// The summary of each run of `state`, where there is one.
     summaries: Vec<Option<Summary>>,
     candidates: Vec<Candidate>,
@@ -421,6 +425,14 @@ impl Tune {
             Err(_) => Took::Unproven("the run left no profiles".into()),
         };
         let summary = run.map(|(_, summary)| summary);
+        let made_with = match &summary {
+            Ok(summary) => self.made_with.of_run(summary),
+            Err(_) => self.made_with.clone(),
+        };
+        if let Err(error) = self.state.must_be_made_with(&made_with) {
+            let _ = fs::remove_dir_all(&directory);
+            return Err(error);
+        }
         let value = match (&ended, &summary) {
             (Ended::Badly(how), _) => Err(how.clone()),
             (_, Err(why)) => Err(why.clone()),
@@ -433,6 +445,7 @@ impl Tune {
             value: value.as_ref().ok().copied(),
             failure: value.err(),
             took,
+            made_with,
             wall_s: wall.as_secs_f64(),
         })?;
         self.summaries.push(summary.ok());

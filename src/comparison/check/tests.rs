@@ -240,7 +240,8 @@ fn the_table_of_the_chapter_is_what_made_up_runs_give() {
                     failing(&rules(""), (before, now), machine, change, COMPARISONS).to_string()
                 });
                 let cells = [machine.words(), words].join(" | ");
-                table += &format!("| {before} and {now} | {cells} | {} |\n", failed.join(" | "));
+                let row = format!("| {before} and {now} | {cells} | {} |\n", failed.join(" | "));
+                table.push_str(&row);
             }
         }
     }

@@ -42,7 +42,7 @@ fn runs(directory: &Path) -> usize {
 fn a_library_that_ignores_a_setting_is_found_out() {
     let here = TempDir::new().unwrap();
     let (outcome, tuning) = tune(&here, DEAF, &["--set", "MPIR_CVAR_DEAF=8,16"], PROGRAM);
-    assert_eq!((outcome.code, tuning.end), (0, TuneEnd::Decided), "{}", outcome.stderr);
+    assert_eq!((outcome.code, tuning.end), (1, TuneEnd::Decided), "{}", outcome.stderr);
     assert_eq!(tuning.winner, None);
     for value in ["8", "16"] {
         let trial = trial(&tuning, value);
@@ -52,7 +52,7 @@ fn a_library_that_ignores_a_setting_is_found_out() {
         assert_eq!(trial.raced.len(), 1, "it is not run again");
     }
     assert!(
-        outcome.stdout.starts_with("Nothing beats the default settings\n"),
+        outcome.stdout.starts_with("None of the settings could be tried\n"),
         "{}",
         outcome.stdout
     );
@@ -146,6 +146,22 @@ fn a_number_of_the_output_is_the_measure_and_a_tune_goes_on_where_it_was_stopped
     let all = runs(&directory);
     let (again, same) = tune(&here, HEARS, &words, &shell);
     assert_eq!((runs(&directory), same.trials), (all, tuning.trials), "{}", again.stderr);
+    // Nor does it mix with runs of another library. The budget lets it make more runs.
+    let tuned = directory.join("tune.jsonl");
+    let text = fs::read_to_string(&tuned).unwrap();
+    let first: Vec<&str> = text.lines().take(3).collect();
+    fs::write(&tuned, first.join("\n") + "\n").unwrap();
+    let newer = "library another MPI 2\ncvar heard MPI_INT value 4";
+    let words = [&["tune", "-o", "tuned"], &words[..]].concat();
+    let other = Faked::in_shell(here.path(), newer, &words, &shell, "fake_events");
+    assert_eq!(other.code, 2, "{}", other.stderr);
+    assert!(
+        other.stderr.contains("cannot be compared with new ones: the MPI library was"),
+        "{}",
+        other.stderr
+    );
+    assert!(other.stderr.contains("another MPI 2"), "{}", other.stderr);
+    fs::write(&tuned, text).unwrap();
     // Another tune does not mix with it.
     let words = ["tune", "-o", "tuned", "--env", "BY=4"];
     let other = Faked::in_shell(here.path(), HEARS, &words, &shell, "fake_events");
