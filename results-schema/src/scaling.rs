@@ -150,7 +150,8 @@ pub struct ScaleRow {
     pub target_share: Option<f64>,
 }
 
-/// One number at one size, over ranks; each the median of the runs of that size.
+/// One number at one size, over ranks: the median of the runs of that size. For the run time and its parts, those of the run of
+/// middle length, so that parts add up.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct ScalePoint {
@@ -188,8 +189,8 @@ pub struct Fit {
     pub curve: Vec<Predicted>,
 }
 
-/// The value of a law at a size, with the interval that contains 95 of 100 measurements if one of the equally
-/// good laws is right.
+/// The value of a law at a size, and from where to where the laws lead that fit about as well, with the noise of the runs. A new run
+/// lies in between in about 85 to 95 of 100 cases, if one of these laws is right.
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[derive(Clone, Copy, Debug, Deserialize, PartialEq, Serialize)]
 pub struct Predicted {

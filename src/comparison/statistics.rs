@@ -34,7 +34,8 @@ fn sorted(values: &[f64]) -> Vec<f64> {
     sorted
 }
 
-fn middle(sorted: &[f64]) -> Option<f64> {
+/// The number in the middle, or the mean of the two; none of no numbers.
+pub(crate) fn middle(sorted: &[f64]) -> Option<f64> {
     let upper = *sorted.get(sorted.len() / 2)?;
     if sorted.len() % 2 == 1 {
         return Some(upper);

@@ -5,8 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gyan_results::{
-    Call, Ending, Growth, InMpi, Label, PeerTraffic, Peers, Pvar, RankProfile, ScaleRow, Scaling,
-    rank_file_name,
+    Call, Ending, Growth, InMpi, Label, PeerTraffic, Peers, Pvar, RankProfile, ScaleKind, ScaleRow,
+    Scaling, rank_file_name,
 };
 use tempfile::TempDir;
 
@@ -217,6 +217,43 @@ fn runs_of_one_size_are_repeats() {
     assert_eq!(first.runs.len(), 3);
     // The median of 32.5, 33.5 and 36.5 s.
     assert!((first.run_s - 33.5).abs() < 1e-9 && first.run_range_s == Some([32.5, 36.5]));
+}
+
+/// The whole by its definition: own code and functions make up the run, whatever run calls what.
+#[test]
+fn the_parts_of_a_size_add_up_though_its_runs_call_other_functions() {
+    let place = runs();
+    for size in SIZES {
+        for at in 1..=3_u32 {
+            made(place.path(), &format!("again-{size}-{at}"), size, |profile| {
+                profile.job.id = format!("again-{size}-{at}");
+                let [more, in_mpi] =
+                    [f64::from(at) / 10.0, profile.in_mpi.as_ref().unwrap().time_s];
+                profile.job.elapsed_s += more;
+                // Only one of the runs has barriers, in place of reductions.
+                if at == 1 {
+                    let like = profile.calls[0].clone();
+                    profile.calls[0].time_s = Some(in_mpi / 4.0);
+                    let time_s = Some(in_mpi * 3.0 / 4.0);
+                    profile.calls.push(Call { name: "MPI_Barrier".into(), time_s, ..like });
+                }
+            });
+        }
+    }
+    let of = scaling(place.path(), &[]);
+    let avg = |row: &ScaleRow, size: f64| {
+        row.points.iter().find(|point| point.size.total_cmp(&size).is_eq()).map_or(0.0, |at| at.avg)
+    };
+    for size in &of.sizes {
+        let is_part = |row: &&ScaleRow| matches!(row.kind, ScaleKind::OwnCode | ScaleKind::Time);
+        let parts: f64 = of.rows.iter().filter(is_part).map(|row| avg(row, size.size)).sum();
+        let run = avg(row(&of, "run_time", "run time"), size.size);
+        assert!((parts - run).abs() < 1e-9, "{parts} of {run} at {}", size.size);
+        // Three of four runs have none.
+        assert!(avg(row(&of, "calls", "MPI_Barrier"), size.size) == 0.0);
+    }
+    let shares: f64 = of.rows.iter().filter_map(|row| row.share).sum();
+    assert!((shares - 1.0).abs() < 1e-9, "{shares}");
 }
 
 #[test]

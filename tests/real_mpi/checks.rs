@@ -1,6 +1,6 @@
 //! `gyan check` with real runs: an unchanged program passes, a changed one fails.
 
-use gyan_results::{CheckRule, Judgement};
+use gyan_results::{CheckRule, JudgedRow, Judgement};
 use tempfile::TempDir;
 
 use crate::common::{MPIS, Mpi, Outcome, gyan, run};
@@ -92,4 +92,70 @@ fn comparisons_of_the_same_program_raise_no_false_alarms() {
     assert_eq!([drawn[1], in_order[1], single[1]], [0; 3], "failed by counts");
     // The load of the machine changes while runs are made one after the other: nothing is promised for those.
     assert!(drawn[2] <= drawn[0] / 20 && single[2] == 0, "failed by times");
+}
+
+/// Runs for each amount of work, and comparisons for each cell of the table.
+const RUNS_OF_WORK: usize = 40;
+const COMPARISONS_OF_WORK: usize = 200;
+const REAL_RUNS: [&str; 2] = ["<!-- real runs -->\n", "<!-- end of real runs -->"];
+
+/// How many of 200 checks fail when a real program works 0, 5, 10 or 30 % longer. Runs are drawn for each comparison, none of them
+/// twice in one; the same runs are in several comparisons. `BLESS=1` writes the table into the chapter.
+#[test]
+#[ignore = "takes minutes, and its times are those of this machine"]
+fn what_works_longer_fails() {
+    let here = TempDir::new().unwrap();
+    let mpi = MPIS[0];
+    let mut random = fastrand::Rng::with_seed(32);
+    let works = ["100", "105", "110", "130"];
+    let name = |work: &str, at: usize| format!("work-{work}-{at}");
+    // In turn, so that all see the same load.
+    for at in 0..RUNS_OF_WORK {
+        for work in works {
+            record(&here, mpi, &name(work, at), &["work", work]);
+        }
+    }
+    let mut table = format!(
+        "\n| baselines and new runs | {} |\n| :-- | --: | --: | --: | --: |\n",
+        ["0 %", "5 %", "10 %", "30 %"].join(" | ")
+    );
+    let mut false_alarms = 0;
+    for (before, now) in [(4, 4), (5, 3), (8, 2)] {
+        let mut cells = Vec::new();
+        for work in works {
+            let mut failed = 0;
+            for _ in 0..COMPARISONS_OF_WORK {
+                let mut order: Vec<usize> = (0..RUNS_OF_WORK).collect();
+                random.shuffle(&mut order);
+                let named = |of: &[usize], work| of.iter().map(|at| name(work, *at)).collect();
+                let (baselines, new): (Vec<String>, Vec<String>) =
+                    (named(&order[..before], "100"), named(&order[before..before + now], work));
+                let outcome = check(&here, &new, &baselines, &["--format", "json"]);
+                let judgement: Judgement = serde_json::from_str(&outcome.stdout).unwrap();
+                let is_of_time = |row: &&JudgedRow| row.rule == CheckRule::Times;
+                let of_times = judgement.failed().filter(is_of_time).count();
+                assert_eq!(judgement.failed().count(), of_times, "{judgement:?}");
+                failed += usize::from(of_times > 0);
+            }
+            false_alarms += if work == "100" { failed } else { 0 };
+            cells.push(failed.to_string());
+        }
+        let row = format!("| {before} and {now} | {} |\n", cells.join(" | "));
+        table.push_str(&row);
+    }
+    let load = std::fs::read_to_string("/proc/loadavg").unwrap();
+    let load = load.split(' ').next().unwrap();
+    let load = format!("\nThe load of the machine at the end was {load}, with 2 processors.\n\n");
+    table.push_str(&load);
+    println!("{table}");
+    if std::env::var_os("BLESS").is_some() {
+        let file = crate::common::root().join("docs/ci.md");
+        let chapter = std::fs::read_to_string(&file).unwrap();
+        let (before, rest) = chapter.split_once(REAL_RUNS[0]).unwrap();
+        let (_, after) = rest.split_once(REAL_RUNS[1]).unwrap();
+        std::fs::write(&file, [before, REAL_RUNS[0], &table, REAL_RUNS[1], after].concat())
+            .unwrap();
+    }
+    // 5 % of three times 200. Comparisons share runs, so their number differs by more than that of independent ones.
+    assert!(false_alarms <= 60, "{false_alarms} of 600");
 }

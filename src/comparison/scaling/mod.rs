@@ -246,7 +246,17 @@ fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
             runs.iter().map(|run| numbers(&run.summary)).collect();
         let keys: BTreeSet<&Key> = of_runs.iter().flat_map(BTreeMap::keys).collect();
         for key in keys {
-            let spreads = of_runs.iter().filter_map(|of| of.get(key).copied()).collect();
+            let of_run = |of: &BTreeMap<Key, Spread>| of.get(key).copied();
+            let Some(like) = of_runs.iter().find_map(of_run) else { continue };
+            // A function that a run does not call has no calls there, and takes no time.
+            let is_counted =
+                matches!(key.kind, ScaleKind::Time | ScaleKind::Calls | ScaleKind::Bytes);
+            let absent = is_counted.then_some(Spread { min: 0.0, avg: 0.0, max: 0.0, ..like });
+            let mut spreads: Vec<Spread> =
+                of_runs.iter().filter_map(|of| of_run(of).or(absent)).collect();
+            if is_part_of_run(key.kind) && spreads.len() == runs.len() {
+                spreads = by_length(&spreads, &lengths(runs));
+            }
             of_keys.entry(key.clone()).or_default().push((size.0, spreads));
         }
     }
@@ -268,6 +278,27 @@ fn rows(sizes: &BTreeMap<Size, Vec<&Run>>, target: f64) -> Vec<ScaleRow> {
     rows.into_iter().map(|(row, _)| row).collect()
 }
 
+fn is_part_of_run(kind: ScaleKind) -> bool {
+    use ScaleKind::{InMpi, OwnCode, RunTime, Time};
+    matches!(kind, RunTime | InMpi | OwnCode | Time)
+}
+
+/// How long the runs of a size take.
+fn lengths(runs: &[&Run]) -> Vec<f64> {
+    let of = |run: &&Run| {
+        let elapsed_s = run.summary.elapsed_s.as_ref();
+        elapsed_s.map_or(run.summary.job.elapsed_s, |of| of.avg)
+    };
+    runs.iter().map(of).collect()
+}
+
+/// The shortest run first.
+fn by_length(spreads: &[Spread], lengths: &[f64]) -> Vec<Spread> {
+    let mut order: Vec<usize> = (0..spreads.len()).collect();
+    order.sort_by(|one, other| lengths[*one].total_cmp(&lengths[*other]));
+    order.into_iter().map(|at| spreads[at]).collect()
+}
+
 /// A number over the sizes, and its expected average at the target.
 fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (ScaleRow, f64) {
     let unit = sizes[0].1[0].unit;
@@ -275,14 +306,23 @@ fn row(Key { kind, name }: Key, sizes: &[(f64, Vec<Spread>)], target: f64) -> (S
         .iter()
         .flat_map(|(_, spreads)| spreads)
         .fold(0.0, |most: f64, spread| most.max(spread.noise));
+    // The parts of a run are those of the run of middle length: medians of single parts, each of another run, would not add up.
+    let median = |values: Vec<f64>| {
+        if is_part_of_run(kind) {
+            statistics::middle(&values).unwrap_or(0.0)
+        } else {
+            median(values)
+        }
+    };
     let point = |(size, spreads): &(f64, Vec<Spread>)| {
-        let averages: Vec<f64> = spreads.iter().map(|spread| spread.avg).collect();
+        let of = |of: fn(&Spread) -> f64| -> Vec<f64> { spreads.iter().map(of).collect() };
+        let averages = of(|spread| spread.avg);
         ScalePoint {
             size: *size,
-            min: median(spreads.iter().map(|spread| spread.min)),
+            min: median(of(|spread| spread.min)),
             range: range(&averages),
             avg: median(averages),
-            max: median(spreads.iter().map(|spread| spread.max)),
+            max: median(of(|spread| spread.max)),
         }
     };
     let points: Vec<ScalePoint> = sizes.iter().map(point).collect();

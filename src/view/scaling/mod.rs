@@ -185,7 +185,7 @@ fn table<'a>(
     columns.extend(texts(["GROWTH"]));
     if has_intervals {
         columns.extend(numbers(["PREDICTED"]));
-        columns.extend(texts(["95 %"]));
+        columns.extend(texts(["FROM ... TO"]));
     }
     if has_shares {
         columns.extend(numbers(["SHARE", "SHARE THEN"]));

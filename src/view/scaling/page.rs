@@ -86,7 +86,7 @@ fn chart<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Chart<'a> {
     };
     let law = row.average.curve.iter();
     let law = Curve {
-        name: "law, with the interval of 95 %".into(),
+        name: "law, from ... to".into(),
         points: law
             .map(|at| At { x: at.size, low: at.low, value: at.value, high: at.high })
             .collect(),
@@ -131,11 +131,7 @@ fn imbalance<'a>(of: &'a Scaling, row: &'a ScaleRow) -> Option<Chart<'a>> {
         is_measured: true,
     }];
     if !law.is_empty() {
-        drawn.push(Curve {
-            name: "law, with the interval of 95 %".into(),
-            points: law,
-            is_measured: false,
-        });
+        drawn.push(Curve { name: "law, from ... to".into(), points: law, is_measured: false });
     }
     let says = line![growth(fit), error_of(fit)];
     let name = line![name_of(row), ": maximum over average"];
