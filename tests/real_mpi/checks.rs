@@ -97,10 +97,9 @@ fn comparisons_of_the_same_program_raise_no_false_alarms() {
 /// Runs for each amount of work, and comparisons for each cell of the table.
 const RUNS_OF_WORK: usize = 40;
 const COMPARISONS_OF_WORK: usize = 200;
-const REAL_RUNS: [&str; 2] = ["<!-- real runs -->\n", "<!-- end of real runs -->"];
 
 /// How many of 200 checks fail when a real program works 0, 5, 10 or 30 % longer. Runs are drawn for each comparison, none of them
-/// twice in one; the same runs are in several comparisons. `BLESS=1` writes the table into the chapter.
+/// twice in one; the same runs are in several comparisons.
 #[test]
 #[ignore = "takes minutes, and its times are those of this machine"]
 fn what_works_longer_fails() {
@@ -148,14 +147,6 @@ fn what_works_longer_fails() {
     let load = format!("\nThe load of the machine at the end was {load}, with 2 processors.\n\n");
     table.push_str(&load);
     println!("{table}");
-    if std::env::var_os("BLESS").is_some() {
-        let file = crate::common::root().join("docs/ci.md");
-        let chapter = std::fs::read_to_string(&file).unwrap();
-        let (before, rest) = chapter.split_once(REAL_RUNS[0]).unwrap();
-        let (_, after) = rest.split_once(REAL_RUNS[1]).unwrap();
-        std::fs::write(&file, [before, REAL_RUNS[0], &table, REAL_RUNS[1], after].concat())
-            .unwrap();
-    }
     // 5 % of three times 200. Comparisons share runs, so their number differs by more than that of independent ones.
     assert!(false_alarms <= 60, "{false_alarms} of 600");
 }
