@@ -333,6 +333,45 @@ fn what_a_tune_found_is_reported_from_its_directory() {
 }
 
 #[test]
+fn what_a_tune_did_not_show_is_not_said() {
+    let tune = tune();
+    let file = tune.path().join("tune.json");
+    let example: serde_json::Value =
+        serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    let with = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut tuning = example.clone();
+        tuning["winner"] = serde_json::Value::Null;
+        change(&mut tuning["trials"]);
+        fs::write(&file, tuning.to_string()).unwrap();
+        report(tune.path(), &[])
+    };
+    // From -51 % to +42 %: it was called "Nothing beats the default settings".
+    let wide = with(&|trials| {
+        trials[0]["verdict"] = "not_proven".into();
+        for (end, share) in [("share", 0.01), ("low", -0.51), ("high", 0.42)] {
+            trials[0]["gain"][end] = share.into();
+        }
+        trials[0]["witness"]["moved"] = serde_json::Value::Null;
+    });
+    let says = "No setting was shown to be faster: btl_tcp_eager_limit=131072 gains 1.00 % (-51.0 % to 42.0 %, ";
+    assert!(wide.stdout.starts_with(says) && wide.code == 0, "{}", wide.stdout);
+    for said in ["not proven either way", "% sure)"] {
+        assert!(wide.stdout.contains(said), "{said}: {}", wide.stdout);
+    }
+    assert!(!wide.stdout.contains("not moved") && !wide.stdout.contains("changed nothing"));
+    let narrow = with(&|trials| {
+        trials[0]["verdict"] = "no_difference".into();
+        trials[0]["no_more_than"] = 0.03.into();
+    });
+    assert!(narrow.stdout.contains("no difference larger than 3.00 %"), "{}", narrow.stdout);
+    let slower = with(&|trials| trials[0]["verdict"] = "slower".into());
+    assert!(slower.stdout.contains("  slower\n"), "{}", slower.stdout);
+    let nothing = with(&|trials| trials[0]["verdict"] = "disqualified".into());
+    assert!(nothing.stdout.starts_with("None of the settings could be tried\n"));
+    assert_eq!(nothing.code, 1);
+}
+
+#[test]
 fn a_directory_after_phase_is_the_run_directory() {
     let outcome = run(gyan().args(["report", "--phase", RUNNING]).current_dir(root()));
     assert_eq!(outcome.code, 0, "{}", outcome.stderr);
