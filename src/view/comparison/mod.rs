@@ -13,7 +13,7 @@ use gyan_results::{
 
 use super::headings::name_of_phase;
 use super::limits::more_rows;
-use super::value::{Amount, Unit, Value, bytes, line, row, seconds, share};
+use super::value::{Amount, Bound, Unit, Value, bytes, line, row, seconds, share};
 use super::{Column, Kind, Section, View, column, cut, numbers, plural, texts};
 use gyan_results::Fidelity;
 
@@ -127,10 +127,12 @@ fn mean(side: Option<&SideNumber>) -> f64 {
     side.map_or(0.0, |of| of.mean)
 }
 
-fn means(change: &Change, unit: Unit) -> [Value<'static>; 2] {
+/// `bound`: what a number without an error is.
+fn means(change: &Change, unit: Unit, bound: Bound) -> [Value<'static>; 2] {
     let amount = |of: &SideNumber| {
-        let at_least = of.error.is_none() && of.mean != 0.0;
-        Amount { at_least, ..unit.double(of.mean) }
+        let is_bound = of.error.is_none() && of.mean != 0.0;
+        let bound = if is_bound { bound } else { Bound::None };
+        Amount { bound, ..unit.double(of.mean) }
     };
     [&change.a, &change.b].map(|side| side.as_ref().map(amount).into())
 }
@@ -259,17 +261,9 @@ fn cells<'a>(
     split: Option<Split>,
     is_outside: bool,
 ) -> Vec<Value<'a>> {
-    let [a, b] = if is_outside {
-        // What is left of the run when a part is only known to be at least so long.
-        let at_most = |side: &Option<SideNumber>| -> Value<'a> {
-            let Some(of) = side else { return Value::Nothing };
-            let amount = seconds(of.mean);
-            if of.error.is_none() { line!["≤ ", amount] } else { amount.into() }
-        };
-        [at_most(&time.a), at_most(&time.b)]
-    } else {
-        means(time, Unit::Seconds)
-    };
+    // What is left of the run when a part is at least so long.
+    let bound = if is_outside { Bound::AtMost } else { Bound::AtLeast };
+    let [a, b] = means(time, Unit::Seconds, bound);
     let by = split.map(|split| [split.by_number_s, split.by_each_s]);
     let [by_number, by_each] = match by {
         Some(parts) => parts.map(|part| seconds(part).as_change().into()),
@@ -297,7 +291,7 @@ fn phases(of: &Difference, all: bool) -> Option<Section<'_>> {
     }
     let cut_off = if all { 0 } else { worthy.len().saturating_sub(PHASES_AT_MOST) };
     let row = |of: &'_ &PhaseDifference| {
-        let [a, b] = means(&of.time, Unit::Seconds);
+        let [a, b] = means(&of.time, Unit::Seconds, Bound::AtLeast);
         // The parts that changed most in the direction of the whole.
         let same_way = |part: &&PartDifference| part.time.change * of.time.change > 0.0;
         let most = of
@@ -377,7 +371,7 @@ fn others(of: &Difference, all: bool) -> Option<Section<'_>> {
     let cut_off = worthy.len() - shown.len();
     let row = |of: &&NumberDifference| {
         let unit = unit_of(of);
-        let [a, b] = means(&of.number, unit);
+        let [a, b] = means(&of.number, unit, Bound::AtLeast);
         let name: Value = match of.from_bytes {
             Some(0) => line![of.name.clone(), ", 0 bytes"],
             Some(from) => line![of.name.clone(), ", from ", bytes(from as f64)],
