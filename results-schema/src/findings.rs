@@ -33,9 +33,8 @@ pub struct PhaseEfficiencies {
     pub phase: String,
     /// As of the run.
     pub load_balance: f64,
-    /// As of the run.
-    pub communication: f64,
-    /// As of the run.
+    /// The part of the time of all ranks in the phase that is spent outside MPI. Phases of ranks neither begin nor end
+    /// together, so there is no communication efficiency.
     pub parallel: f64,
 }
 

@@ -472,6 +472,13 @@ pub struct Overhead {
 }
 
 impl Overhead {
+    /// Seconds that the run took longer to begin because of gyan. In MPI libraries that would do the work of
+    /// `mpit_init_s` themselves, `MPI_Init` is shorter for it.
+    #[must_use]
+    pub fn start_s(&self) -> f64 {
+        self.mpit_init_s + self.init_s
+    }
+
     /// Whether gyan cost more than it was allowed to.
     #[must_use]
     pub fn is_over_budget(&self) -> bool {

@@ -156,6 +156,9 @@ pub struct PhaseSummary {
     /// Seconds of those in MPI functions that were timed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi_s: Option<Statistic>,
+    /// Seconds outside MPI; none where threads of a rank may have been in MPI at the same time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful_s: Option<Statistic>,
     /// One row for each function that a rank called in it.
     pub calls: Vec<CallSummary>,
     /// How many stretches of time it consists of, on all ranks.

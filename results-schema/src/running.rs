@@ -127,8 +127,26 @@ pub struct InMpi {
     /// The standard error of that; none when it is a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
-    /// `time_s / job.elapsed_s`; above 1 when several threads call MPI at once.
+    /// The part of `job.elapsed_s` in which at least one thread is inside; `time_s / job.elapsed_s`, which can be above 1,
+    /// where that is not known.
     pub share: f64,
+    /// How many threads called MPI, up to the number that gyan tells apart; 0 in profiles of early versions of gyan that
+    /// did not say so.
+    #[serde(default)]
+    pub threads: u64,
+    /// Seconds in which at least one of several threads was inside; none for one thread, for which it is `time_s`, and
+    /// where it is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_s: Option<f64>,
+}
+
+impl InMpi {
+    /// Seconds in which at least one thread of the rank was in MPI; none if that is not known.
+    #[must_use]
+    pub fn wall(&self) -> Option<f64> {
+        // Earlier versions of gyan did not say how many threads there were.
+        if self.threads > 1 || self.share > 1.0 { self.wall_s } else { Some(self.time_s) }
+    }
 }
 
 /// The clock that gyan reads the time from.

@@ -31,6 +31,14 @@ pub struct Summary {
     /// Seconds from `MPI_Init` to the end; none in summaries of early versions of gyan that did not time calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub elapsed_s: Option<Statistic>,
+    /// Seconds of those without the start of gyan. The run is as long as the slowest rank: the others wait after
+    /// `MPI_Finalize` until it ends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_s: Option<Statistic>,
+    /// Seconds of `run_s` in which no thread of a rank was in MPI; none when that is not known of each rank. At most, where
+    /// `in_mpi.time_error_s` is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub useful_s: Option<Statistic>,
     /// The time in MPI functions, over the ranks that timed calls.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_mpi: Option<InMpiSummary>,
@@ -179,7 +187,8 @@ pub struct InMpiSummary {
     /// lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
-    /// The share of the run; above 1 when several threads call MPI at once.
+    /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that
+    /// is not known.
     pub share: Statistic,
 }
 

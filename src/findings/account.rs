@@ -109,7 +109,7 @@ impl Account {
         let elapsed_s = summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.sum.as_f64());
         let in_mpi_s = summary.in_mpi.as_ref().map_or(0.0, |in_mpi| in_mpi.time_s.sum.as_f64());
         let own_s = (elapsed_s - in_mpi_s).max(0.0);
-        let uneven_s = efficiencies.map_or(0.0, |of| uneven_s(summary, of));
+        let uneven_s = efficiencies.map_or(0.0, |_| uneven_s(summary));
         Account {
             own: Entry { unknown_s: own_s, ..Entry::default() },
             functions: summary.calls.iter().map(entry).collect(),
@@ -207,14 +207,9 @@ fn take(mut entries: Vec<(&mut Entry, Cause)>, seconds: f64, finding: usize) {
 }
 
 /// How much less the other ranks have to do than the one with the most, all together.
-pub(super) fn uneven_s(summary: &Summary, efficiencies: &Efficiencies) -> f64 {
-    let elapsed_s = summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.sum.as_f64());
-    let useful_s = elapsed_s * efficiencies.parallel;
-    if efficiencies.load_balance > 0.0 {
-        (useful_s / efficiencies.load_balance - useful_s).max(0.0)
-    } else {
-        0.0
-    }
+pub(super) fn uneven_s(summary: &Summary) -> f64 {
+    let useful = summary.useful_s.as_ref();
+    useful.map_or(0.0, |of| of.ranks as f64 * of.max.as_f64() - of.sum.as_f64()).max(0.0)
 }
 
 impl Run<'_> {

@@ -3,49 +3,44 @@
 //! They do not split time in MPI into waiting and moving data, since that needs an ideal network to compare
 //! with; and instructions and clock frequency are not counted.
 
-use gyan_results::{Efficiencies, PhaseEfficiencies, Statistic, Summary};
+use gyan_results::{Efficiencies, PhaseEfficiencies, Summary};
 
-/// Load balance, communication efficiency and parallel efficiency of ranks that take `time`, of which `in_mpi`
-/// is in MPI. Only with more than one rank: a balance needs two.
-fn of(time: &Statistic, in_mpi: &Statistic) -> Option<[f64; 3]> {
-    let run_s = time.avg;
-    let mean_s = time.avg - in_mpi.avg;
-    // The rank with the least time in MPI has the most work, provided that all take the same time.
-    let most_s = time.avg - in_mpi.min.as_f64();
-    let is_known = time.ranks > 1 && in_mpi.ranks == time.ranks && run_s > 0.0 && most_s > 0.0;
-    let part = |part: f64| part.clamp(0.0, 1.0);
-    is_known.then(|| {
-        let (balance, communication) = (part(mean_s / most_s), part(most_s / run_s));
-        [balance, communication, balance * communication]
-    })
-}
-
-/// None when no calls were timed, or there is a single rank.
+/// None when too little is known of the time in MPI, or there is a single rank: a balance needs two.
 pub(crate) fn efficiencies(summary: &Summary) -> Option<Efficiencies> {
-    let (time, in_mpi) = (summary.elapsed_s.as_ref()?, summary.in_mpi.as_ref()?);
-    let [load_balance, communication, parallel] = of(time, &in_mpi.time_s)?;
-    let total_s = time.sum.as_f64();
+    let (run, useful) = (summary.run_s.as_ref()?, summary.useful_s.as_ref()?);
+    // A lower bound of the time in MPI says nothing of what is left.
+    let error_s = summary.in_mpi.as_ref()?.time_error_s?;
+    let (run_s, most_s) = (run.max.as_f64(), useful.max.as_f64());
+    if run.ranks < 2 || run_s <= 0.0 || most_s <= 0.0 {
+        return None;
+    }
     let phases = summary.phases.iter().filter_map(|phase| {
-        let [load_balance, communication, parallel] = of(&phase.time_s, phase.in_mpi_s.as_ref()?)?;
-        let phase = phase.name.clone();
-        Some(PhaseEfficiencies { phase, load_balance, communication, parallel })
+        let (time, useful) = (&phase.time_s, phase.useful_s.as_ref()?);
+        let is_known = time.avg > 0.0 && useful.max.as_f64() > 0.0;
+        is_known.then(|| PhaseEfficiencies {
+            phase: phase.name.clone(),
+            load_balance: part(useful.avg / useful.max.as_f64()),
+            parallel: part(useful.avg / time.avg),
+        })
     });
     Some(Efficiencies {
-        load_balance,
-        communication,
-        parallel,
-        parallel_error: in_mpi
-            .time_error_s
-            .map(|error| error / total_s)
-            .filter(|error| *error > 0.0),
-        busiest_rank: in_mpi.time_s.min_rank,
+        load_balance: part(useful.avg / most_s),
+        communication: part(most_s / run_s),
+        parallel: part(useful.avg / run_s),
+        parallel_error: Some(error_s / (run.ranks as f64 * run_s)).filter(|error| *error > 0.0),
+        busiest_rank: useful.max_rank,
         phases: phases.collect(),
     })
 }
 
+fn part(part: f64) -> f64 {
+    part.clamp(0.0, 1.0)
+}
+
 #[cfg(test)]
 mod tests {
-    use gyan_results::{Number, Statistics};
+    use gyan_results::read_summary;
+    use gyan_results::{Number, Statistic, Statistics};
 
     use super::*;
 
@@ -57,17 +52,27 @@ mod tests {
         statistics.finish().unwrap()
     }
 
+    /// Of a run whose ranks take these times, of which they work so long.
+    fn of_ranks(run: &[f64], useful: &[f64]) -> Option<Efficiencies> {
+        let example = concat!(env!("CARGO_MANIFEST_DIR"), "/results-schema/examples/summary.json");
+        let mut summary = read_summary(example.as_ref()).unwrap();
+        (summary.run_s, summary.useful_s) = (Some(statistic(run)), Some(statistic(useful)));
+        summary.in_mpi.as_mut().unwrap().time_error_s = Some(0.0);
+        efficiencies(&summary)
+    }
+
     #[test]
     fn they_are_those_of_pop() {
+        let known = |run: &[f64], useful: &[f64]| {
+            let of = of_ranks(run, useful).unwrap();
+            [of.load_balance, of.communication, of.parallel].map(|of| (1000.0 * of).round() / 1000.0)
+        };
         // One of four ranks works all the time, the others half of it.
-        let [balance, communication, parallel] =
-            of(&statistic(&[10.0; 4]), &statistic(&[5.0, 5.0, 0.0, 5.0])).unwrap();
-        assert!((balance - 0.625).abs() < 1e-9 && (communication - 1.0).abs() < 1e-9);
-        assert!((parallel - 0.625).abs() < 1e-9);
+        assert_eq!(known(&[10.0; 4], &[5.0, 5.0, 10.0, 5.0]), [0.625, 1.0, 0.625]);
         // All of them work half of it.
-        let [balance, communication, _] =
-            of(&statistic(&[10.0; 4]), &statistic(&[5.0; 4])).unwrap();
-        assert!((balance - 1.0).abs() < 1e-9 && (communication - 0.5).abs() < 1e-9);
-        assert!(of(&statistic(&[10.0]), &statistic(&[5.0])).is_none());
+        assert_eq!(known(&[10.0; 4], &[5.0; 4]), [1.0, 0.5, 0.5]);
+        // One ends early, and waits for the other after MPI_Finalize.
+        assert_eq!(known(&[1.0, 3.0], &[1.0, 3.0]), [0.667, 1.0, 0.667]);
+        assert!(of_ranks(&[10.0], &[5.0]).is_none());
     }
 }

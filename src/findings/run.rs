@@ -267,8 +267,9 @@ impl<'a> Run<'a> {
     /// What even the rank with the most work spends in MPI between start and end, times the number of ranks.
     pub(super) fn communication_s(&self) -> Option<f64> {
         let efficiencies = self.efficiencies.as_ref()?;
+        let run_s = self.summary.run_s.as_ref()?.max.as_f64() * self.ranks;
         let start_and_end_s = self.start_and_end().seconds;
-        Some((1.0 - efficiencies.communication) * self.total_s - start_and_end_s)
+        Some((1.0 - efficiencies.communication) * run_s - start_and_end_s)
     }
 
     pub(super) fn queue(&self, quantity: Quantity) -> impl Iterator<Item = &QueueRow> {

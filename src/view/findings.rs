@@ -87,7 +87,7 @@ fn of_pop(of: &Efficiencies) -> Section<'_> {
     let mut rows = vec![row!["the run", part(*load_balance), part(*communication), whole]];
     rows.extend(phases.iter().map(|of| {
         let name = line!["phase ", name_of_phase(&of.phase)];
-        row![name, part(of.load_balance), part(of.communication), part(of.parallel)]
+        row![name, part(of.load_balance), "", part(of.parallel)]
     }));
     let mut columns = texts(["OF"]);
     columns.extend(numbers(["LOAD BALANCE", "COMMUNICATION", "PARALLEL"]));

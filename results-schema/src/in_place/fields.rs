@@ -69,7 +69,7 @@ fields! {
     }
     Peers { messages, accesses[?] }
     PeerTraffic { rank, number, bytes }
-    InMpi { time_s, time_error_s[?], share }
+    InMpi { time_s, time_error_s[?], share, threads, wall_s[?] }
     Phase { name, entries, time_s, calls, stretches, stretches_read, pvars }
     PhasePvar { name, class, behaves_as[?], object, delta[?], samples[?] }
     Series { interval_s, end_s, columns }

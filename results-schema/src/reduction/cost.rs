@@ -40,7 +40,7 @@ merge_fields! {
 
 impl InMpiReduction {
     pub(super) fn of(in_mpi: &InMpi, rank: u32) -> InMpiReduction {
-        let InMpi { time_s, time_error_s, share } = *in_mpi;
+        let InMpi { time_s, time_error_s, share, threads: _, wall_s: _ } = *in_mpi;
         let error = time_error_s.unwrap_or(f64::NAN);
         InMpiReduction {
             time_s: Statistics::of(Number::Double(time_s), rank),

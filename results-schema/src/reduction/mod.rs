@@ -31,7 +31,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, Job, Knob,
+    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, InMpi, Job, Knob,
     LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
     SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
@@ -65,6 +65,9 @@ struct JobReduction {
     /// How many ranks run on each library.
     libraries: BTreeMap<Mpi, u64>,
     elapsed_s: Statistics,
+    run_s: Statistics,
+    /// Only of ranks whose time in MPI is known as a part of the run.
+    useful_s: Statistics,
     in_mpi: Option<InMpiReduction>,
     peers: Traffic,
     pvars: Pvars,
@@ -160,7 +163,7 @@ impl Reduction {
 
 merge_fields! {
     JobReduction {
-        general, hosts, libraries, elapsed_s, in_mpi, peers, pvars, calls, phases, watches,
+        general, hosts, libraries, elapsed_s, run_s, useful_s, in_mpi, peers, pvars, calls, phases, watches,
         waiting, sites, machines, resources, messages, events,
         skipped, objects, missing_events, advice, overhead, warnings,
     }
@@ -218,6 +221,12 @@ impl JobReduction {
         }
         set_counts(&mut self.libraries, std::slice::from_ref(mpi));
         self.elapsed_s = Statistics::of(Number::Double(job.elapsed_s), rank);
+        let run_s = (job.elapsed_s - overhead.start_s()).max(0.0);
+        self.run_s = Statistics::of(Number::Double(run_s), rank);
+        let wall_s = in_mpi.as_ref().and_then(InMpi::wall);
+        self.useful_s = wall_s.map_or_else(Statistics::default, |wall_s| {
+            Statistics::of(Number::Double((run_s - wall_s).max(0.0)), rank)
+        });
         self.in_mpi = in_mpi.as_ref().map(|in_mpi| InMpiReduction::of(in_mpi, rank));
         self.peers = Traffic::of(profile);
         self.pvars.clear();
@@ -230,7 +239,9 @@ impl JobReduction {
             self.pvars.add_samples(pvar, pvar.samples.as_ref(), rank);
         }
         CallReduction::of_rank(&mut self.calls, calls, rank);
-        PhaseReduction::of_rank(&mut self.phases, phases, pvars, rank);
+        let has_threads = in_mpi.as_ref().is_some_and(|in_mpi| in_mpi.threads > 1);
+        let start_s = (!has_threads).then_some(overhead.start_s());
+        PhaseReduction::of_rank(&mut self.phases, phases, pvars, start_s, rank);
         self.watches = watch.as_ref().map(|watch| Watches::of(watch, rank)).unwrap_or_default();
         self.machines.set(profile);
         let resources = resources.as_ref().map(|of| ResourcesReduction::of(of, rank));
@@ -281,6 +292,8 @@ impl JobReduction {
             hosts,
             mut libraries,
             elapsed_s,
+            run_s,
+            useful_s,
             in_mpi,
             peers,
             pvars,
@@ -348,6 +361,8 @@ impl JobReduction {
             },
             reduced_in_mpi: None,
             elapsed_s: elapsed_s.finish(),
+            run_s: run_s.finish(),
+            useful_s: useful_s.finish().filter(|useful| useful.ranks == reduced),
             host_differences: crate::hosts::differences(&by_host, in_mpi.as_ref()),
             by_host: if by_host.len() > 1 { by_host } else { Vec::new() },
             in_mpi,

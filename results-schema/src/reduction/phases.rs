@@ -15,6 +15,7 @@ pub(super) struct PhaseReduction {
     entries: Statistics,
     time_s: Statistics,
     in_mpi_s: Statistics,
+    useful_s: Statistics,
     stretches: u64,
     stretches_read: u64,
     calls: Rows<CallReduction>,
@@ -33,33 +34,46 @@ impl Merge for Place {
 }
 
 merge_fields! {
-    PhaseReduction { place, entries, time_s, in_mpi_s, stretches, stretches_read, calls, pvars, absence }
+    PhaseReduction { place, entries, time_s, in_mpi_s, useful_s, stretches, stretches_read, calls, pvars, absence }
 }
 
 impl PhaseReduction {
-    /// The phases of `rank`, which read `pvars`.
+    /// The phases of `rank`, which read `pvars`. `start_s`: what the start of gyan took, outside all phases; none
+    /// for a rank whose threads may be in MPI at the same time.
     #[inline]
     pub(super) fn of_rank(
         rows: &mut Rows<PhaseReduction>,
         phases: &[Phase],
         pvars: &[Pvar],
+        start_s: Option<f64>,
         rank: u32,
     ) {
         let compare = |name: &String, (_, phase): &(usize, &Phase)| name.cmp(&phase.name);
         let key = |(_, phase): &(usize, &Phase)| phase.name.clone();
         rows.set(rank, phases.iter().enumerate(), compare, key, |row, (place, phase)| {
-            row.set(place, phase, pvars, rank);
+            row.set(place, phase, pvars, start_s, rank);
         });
     }
 
-    fn set(&mut self, place: usize, phase: &Phase, pvars: &[Pvar], rank: u32) {
-        let Phase { name: _, entries, time_s, calls, stretches, stretches_read, pvars: here } =
+    fn set(
+        &mut self,
+        place: usize,
+        phase: &Phase,
+        pvars: &[Pvar],
+        start_s: Option<f64>,
+        rank: u32,
+    ) {
+        let Phase { name, entries, time_s, calls, stretches, stretches_read, pvars: here } =
             phase;
         self.place = Place(place, rank);
         self.entries = Statistics::of(Number::Integer((*entries).into()), rank);
         self.time_s = Statistics::of(Number::Double(*time_s), rank);
-        let in_mpi_s = calls.iter().filter_map(|call| call.time_s).sum();
+        let in_mpi_s: f64 = calls.iter().filter_map(|call| call.time_s).sum();
         self.in_mpi_s = Statistics::of(Number::Double(in_mpi_s), rank);
+        self.useful_s = start_s.map_or_else(Statistics::default, |start_s| {
+            let start_s = if name.is_empty() { start_s } else { 0.0 };
+            Statistics::of(Number::Double((time_s - in_mpi_s - start_s).max(0.0)), rank)
+        });
         self.stretches = *stretches;
         self.stretches_read = *stretches_read;
         CallReduction::of_rank(&mut self.calls, calls, rank);
@@ -82,6 +96,7 @@ impl PhaseReduction {
             entries,
             time_s,
             in_mpi_s,
+            useful_s,
             stretches,
             stretches_read,
             calls,
@@ -97,6 +112,7 @@ impl PhaseReduction {
             entries: absence.finish(entries, absent)?,
             time_s: absence.finish(time_s, absent)?,
             in_mpi_s: absence.finish(in_mpi_s, absent),
+            useful_s: absence.finish(useful_s, absent).filter(|useful| useful.ranks == reduced),
             calls: calls.filter_map(|(name, call)| call.finish(name, reduced)).collect(),
             stretches,
             stretches_read,

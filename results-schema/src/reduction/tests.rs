@@ -200,7 +200,13 @@ fn standard_errors_of_ranks_add_in_quadrature() {
     let profiles = [3.0, 4.0].into_iter().zip(0..).map(|(error, rank)| {
         let mut profile = profile("a", rank, 2);
         profile.calls = vec![call("MPI_Recv", 10, 8.0, error)];
-        profile.in_mpi = Some(InMpi { time_s: 8.0, time_error_s: Some(error), share: 0.5 });
+        profile.in_mpi = Some(InMpi {
+            time_s: 8.0,
+            time_error_s: Some(error),
+            share: 0.5,
+            threads: 1,
+            wall_s: None,
+        });
         profile
     });
     let summary = reduce(profiles.collect());

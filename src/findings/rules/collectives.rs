@@ -46,15 +46,14 @@ pub(super) const IMBALANCE: Rule = Rule {
 
 fn imbalance(run: &Run) -> Vec<Found> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
-    let (Some(in_mpi), Some(elapsed)) = (&run.summary.in_mpi, &run.summary.elapsed_s) else {
+    let (Some(in_mpi), Some(useful)) = (&run.summary.in_mpi, &run.summary.useful_s) else {
         return Vec::new();
     };
     if efficiencies.load_balance >= GOOD || efficiencies.parallel <= 0.0 {
         return Vec::new();
     }
-    let uneven_s = uneven_s(run.summary, efficiencies);
-    let mean_s = elapsed.avg * efficiencies.parallel;
-    let most_s = mean_s / efficiencies.load_balance;
+    let uneven_s = uneven_s(run.summary);
+    let (mean_s, most_s) = (useful.avg, useful.max.as_f64());
     let rank = efficiencies.busiest_rank;
     let title = format!(
         "rank {rank} works {} times as long as the average rank: the others wait for it",

@@ -4,6 +4,7 @@ mod bench;
 mod budget;
 mod counts;
 mod coverage;
+mod efficiencies;
 mod hpcc;
 mod languages;
 mod native;

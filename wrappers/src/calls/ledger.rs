@@ -773,6 +773,17 @@ pub(crate) fn peers(way: Way) -> Vec<(Option<u32>, u64, u64)> {
     sum.into_iter().map(|((_, rank), (messages, bytes))| (rank, messages, bytes)).collect()
 }
 
+/// The ticks of all timed calls: of all threads, and those of calls that no other thread can make meanwhile.
+pub(crate) fn timed_ticks() -> (f64, f64) {
+    let of = |ledger: &Ledger| -> f64 {
+        let timed = ledger.called().filter_map(|function| ledger.known_timing(function));
+        timed.map(|timing| timing.times(0, 0.0).sum).sum()
+    };
+    let mut all = 0.0;
+    each(|ledger| all += of(ledger));
+    (all, of(&ALONE))
+}
+
 /// Estimated numbers of calls of a function by the time that they took, over all threads: up to the
 /// last bar that is not 0.
 pub(crate) fn histogram(function: Function) -> Vec<u64> {

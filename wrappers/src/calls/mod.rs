@@ -13,4 +13,5 @@ pub(crate) mod longjmp;
 pub(crate) mod sites;
 pub(crate) mod stacks;
 pub(crate) mod thread;
+pub(crate) mod together;
 pub(crate) mod traffic;

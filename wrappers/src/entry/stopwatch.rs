@@ -7,6 +7,7 @@ use crate::calls::containment::contain;
 use crate::calls::gate::Scope;
 use crate::calls::ledger::Ledger;
 use crate::calls::sites::{self, Noted};
+use crate::calls::together::InTimedCall;
 use crate::mpi::functions::Function;
 use crate::observe::waiting::Due;
 use crate::run;
@@ -23,6 +24,8 @@ pub(crate) struct Stopwatch {
     /// The call is timed by all ranks.
     due: Option<Due>,
     begun: u64,
+    /// Of one of several threads.
+    together: Option<InTimedCall>,
 }
 
 impl Stopwatch {
@@ -47,14 +50,16 @@ impl Stopwatch {
                 begun = look(samples, begun);
             }
         }
-        Some(Stopwatch { ledger, function, due, begun })
+        let together = (!scope.is_alone()).then(|| InTimedCall::enter(begun));
+        Some(Stopwatch { ledger, function, due, begun, together })
     }
 
     /// The call has returned, to `caller` in the program, if that is known (else 0).
     #[inline]
     pub(crate) fn stop(stopwatch: Option<Stopwatch>, caller: usize) -> Option<Noted> {
-        let Stopwatch { ledger, function, due, begun } = stopwatch?;
+        let Stopwatch { ledger, function, due, begun, together } = stopwatch?;
         let ended = clock::now();
+        drop(together);
         let noted = ledger.and_then(|ledger| timed(ledger, function, caller, begun, ended));
         if let Some(due) = due {
             due.took(ended.wrapping_sub(begun));

@@ -21,6 +21,7 @@ use crate::calls::ledger;
 use crate::calls::longjmp;
 use crate::calls::sites;
 use crate::calls::thread;
+use crate::calls::together;
 use crate::calls::traffic::Way;
 use crate::config::{Notices, Reduce};
 use crate::observe::communicators;
@@ -99,6 +100,20 @@ fn peers() -> Option<Peers> {
     };
     ledger::counts_peers()
         .then(|| Peers { messages: rows(Way::Message), accesses: rows(Way::Access) })
+}
+
+/// Calls that were not timed may take this part of the time in MPI where it is to be known how much of it threads
+/// spent there together.
+const NOT_TIMED_AT_MOST: f64 = 0.1;
+
+/// Seconds in which at least one of several threads was in MPI, of `ticks` of all threads; none when too few calls were
+/// timed to tell.
+fn in_mpi_together(ticks: f64, elapsed_s: f64) -> Option<f64> {
+    let (timed, alone) = ledger::timed_ticks();
+    let is_known = timed > 0.0 && timed >= (1.0 - NOT_TIMED_AT_MOST) * ticks;
+    // The others are assumed to be like these.
+    let wall = || (alone + together::ticks() as f64) * (ticks / timed).max(1.0);
+    is_known.then(|| clock::seconds(wall().min(ticks)).min(elapsed_s))
 }
 
 impl Run {
@@ -298,10 +313,14 @@ impl Run {
         let ends = end.how != Ending::Running;
         let sites = self.config.sites.then(|| sites::described(&calls, ends)).flatten();
         let time_s = clock::seconds(time.total);
+        let threads = ledger::threads();
+        let wall_s = (threads > 1).then(|| in_mpi_together(time.total, elapsed_s)).flatten();
         let in_mpi = InMpi {
             time_s,
             time_error_s: time.error.map(clock::seconds),
-            share: share(time_s, elapsed_s),
+            share: share(wall_s.unwrap_or(time_s), elapsed_s),
+            threads,
+            wall_s,
         };
         let Recorded { mut cvars, mut knobs } = self.cvars.clone();
         if self.rank != 0 {
