@@ -109,6 +109,25 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Seconds that the run took: those of its slowest rank, without the start of gyan where that is known.
+    #[must_use]
+    pub fn run_time_s(&self) -> f64 {
+        self.run_s.as_ref().map_or(self.job.elapsed_s, |run| run.max.as_f64())
+    }
+
+    /// Seconds of all ranks in which at least one thread of a rank was in MPI; none when several threads were and that is
+    /// not known. It is less than `in_mpi.time_s` where threads were there together.
+    #[must_use]
+    pub fn wall_in_mpi_s(&self) -> Option<f64> {
+        match (&self.run_s, &self.useful_s) {
+            (Some(run), Some(useful)) => Some((run.sum.as_f64() - useful.sum.as_f64()).max(0.0)),
+            _ => {
+                let in_mpi = self.in_mpi.as_ref().filter(|of| of.share.max.as_f64() <= 1.0)?;
+                Some(in_mpi.time_s.sum.as_f64())
+            }
+        }
+    }
+
     /// The function that was called most often on all ranks together.
     #[must_use]
     pub fn most_called(&self) -> Option<&CallSummary> {

@@ -65,7 +65,8 @@ mod tests {
     fn they_are_those_of_pop() {
         let known = |run: &[f64], useful: &[f64]| {
             let of = of_ranks(run, useful).unwrap();
-            [of.load_balance, of.communication, of.parallel].map(|of| (1000.0 * of).round() / 1000.0)
+            [of.load_balance, of.communication, of.parallel]
+                .map(|of| (1000.0 * of).round() / 1000.0)
         };
         // One of four ranks works all the time, the others half of it.
         assert_eq!(known(&[10.0; 4], &[5.0, 5.0, 10.0, 5.0]), [0.625, 1.0, 0.625]);

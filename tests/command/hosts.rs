@@ -39,7 +39,8 @@ fn hosts(here: &Path, change: impl Fn(&mut RankProfile)) -> Vec<PathBuf> {
 
 fn in_mpi(profile: &mut RankProfile, share: f64) {
     let time_s = share * profile.job.elapsed_s;
-    profile.in_mpi = Some(InMpi { time_s, time_error_s: Some(0.0), share });
+    profile.in_mpi =
+        Some(InMpi { time_s, time_error_s: Some(0.0), share, threads: 1, wall_s: None });
 }
 
 /// The directories of all hosts in one.

@@ -41,7 +41,8 @@ fn rank(rank: u32, size: u32) -> RankProfile {
     let in_mpi = f64::from(n) / 2.0;
     profile.job.elapsed_s = 64.0 / f64::from(size) + in_mpi;
     let share = in_mpi / profile.job.elapsed_s;
-    profile.in_mpi = Some(InMpi { time_s: in_mpi, time_error_s: Some(0.0), share });
+    profile.in_mpi =
+        Some(InMpi { time_s: in_mpi, time_error_s: Some(0.0), share, threads: 1, wall_s: None });
     let call = |name: &str, count: u32, time_s: f64| Call {
         name: name.into(),
         count: count.into(),

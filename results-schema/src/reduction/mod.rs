@@ -31,8 +31,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, InMpi, Job, Knob,
-    LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
+    BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, InMpi, Job,
+    Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
     SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, collected,
 };
 use absence::Rows;

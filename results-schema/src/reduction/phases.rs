@@ -63,8 +63,7 @@ impl PhaseReduction {
         start_s: Option<f64>,
         rank: u32,
     ) {
-        let Phase { name, entries, time_s, calls, stretches, stretches_read, pvars: here } =
-            phase;
+        let Phase { name, entries, time_s, calls, stretches, stretches_read, pvars: here } = phase;
         self.place = Place(place, rank);
         self.entries = Statistics::of(Number::Integer((*entries).into()), rank);
         self.time_s = Statistics::of(Number::Double(*time_s), rank);

@@ -179,7 +179,7 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
         let of_runs = |of: &dyn Fn(&Summary) -> f64| -> Vec<f64> {
             runs.iter().map(|run| of(&run.summary)).collect()
         };
-        let run_s = of_runs(&|summary| summary.job.elapsed_s);
+        let run_s = of_runs(&Summary::run_time_s);
         let range = range(&run_s);
         let run_s = median(run_s);
         let one = &runs[0].summary;
@@ -211,8 +211,7 @@ fn of_sizes(sizes: &BTreeMap<Size, Vec<&Run>>, question: &Question) -> Vec<Scale
 /// Seconds outside MPI: of all ranks, or of one rank when the work grows with the ranks.
 fn outside_mpi(runs: &[&Run], is_weak: bool) -> Option<f64> {
     let of = |run: &&Run| {
-        let (whole, in_mpi) = (run.summary.elapsed_s.as_ref()?, run.summary.in_mpi.as_ref()?);
-        let one = whole.avg - in_mpi.time_s.avg;
+        let one = run.summary.useful_s.as_ref()?.avg;
         Some(if is_weak { one } else { one * f64::from(run.summary.ranks.expected) })
     };
     let of: Vec<f64> = runs.iter().filter_map(of).filter(|seconds| *seconds > 0.0).collect();

@@ -72,20 +72,14 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
 }
 
 fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
-    let Some(run) = &summary.elapsed_s else { return };
+    // Without the start of gyan, where that is known.
+    let Some(run) = summary.run_s.as_ref().or(summary.elapsed_s.as_ref()) else { return };
     put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, NOISE));
     let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
     put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, NOISE));
-    // The rank with the least time in MPI has the most outside, provided that all take the same time.
-    let outside = |in_mpi: f64| (run.avg - in_mpi).max(0.0);
-    let own = Spread {
-        unit: ScaleUnit::Seconds,
-        noise: NOISE,
-        min: outside(in_mpi.max.as_f64()),
-        avg: outside(in_mpi.avg),
-        max: outside(in_mpi.min.as_f64()),
-    };
-    put(ScaleKind::OwnCode, "own code", own);
+    if let Some(useful) = &summary.useful_s {
+        put(ScaleKind::OwnCode, "own code", Spread::of(useful, ScaleUnit::Seconds, NOISE));
+    }
 }
 
 /// The telling number of each variable, by its class: how much it grew, what it reached, or how high it was.

@@ -65,6 +65,8 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
         }
         let run = |measure| About { kind: "run", measure, ..About::default() };
         table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
+        table.statistic(run("run_s"), summary.run_s.as_ref())?;
+        table.statistic(run("useful_s"), summary.useful_s.as_ref())?;
         if let Some(in_mpi) = &summary.in_mpi {
             table.statistic(run("in_mpi_s"), Some(&in_mpi.time_s))?;
             if let Some(error) = in_mpi.time_error_s {
@@ -115,6 +117,7 @@ impl<'a> Table<'a, '_> {
                 entries,
                 time_s,
                 in_mpi_s,
+                useful_s,
                 calls,
                 stretches,
                 stretches_read,
@@ -125,6 +128,7 @@ impl<'a> Table<'a, '_> {
             self.statistic(about("entries"), Some(entries))?;
             self.statistic(about("time_s"), Some(time_s))?;
             self.statistic(about("in_mpi_s"), in_mpi_s.as_ref())?;
+            self.statistic(about("useful_s"), useful_s.as_ref())?;
             self.sum(about("stretches"), *stretches)?;
             self.sum(about("stretches_read"), *stretches_read)?;
             self.pvars(pvars)?;

@@ -1,6 +1,6 @@
 //! The first screen: where the time of an average rank goes, and the rest of the run in a line each.
 
-use gyan_results::{CallSummary, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind};
+use gyan_results::{CallSummary, Fidelity, InMpiSummary, Quantity, QueueRow, Summary, TrafficKind};
 
 use super::super::sites::places;
 use super::super::value::{Amount, Bound, Unit, Value, bytes, integer, line, row, seconds, share};
@@ -37,8 +37,13 @@ pub(super) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> 
         let at = at.map_or("".into(), |at| line![" ", at.in_words()]);
         Some(line![", ", how_much, " in ", &call.name, at])
     });
+    let most = most.unwrap_or("".into());
+    if summary.wall_in_mpi_s().is_none() {
+        let whole = seconds(whole).estimated(in_mpi.time_error_s);
+        return Some(line![whole, " in MPI, added up over the threads of all ranks", most]);
+    }
     let spread = extremes(summary, in_mpi);
-    Some(line![part, " of the run is in MPI", most.unwrap_or("".into()), spread])
+    Some(line![part, " of the run is in MPI", most, spread])
 }
 
 fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
@@ -94,12 +99,28 @@ pub(super) fn average_rank<'a>(
         calls.iter().enumerate().filter(is_shown).map(|(_, call)| *call).collect();
     let error = in_mpi.time_error_s.map(|error| error / ranks);
     // What gyan causes itself. Below what the table shows, it stays in own code.
-    let start_s = summary.overhead.mpit_init_s.avg;
+    let start_s = summary.overhead.mpit_init_s.avg + summary.overhead.init_s.avg;
     let start_s = if start_s >= SHARE_AT_LEAST * run_s { start_s } else { 0.0 };
-    let own_s = run_s - mpi_s - start_s;
-    let own = seconds(own_s).estimated_rest(error);
+    let wall_s = summary.wall_in_mpi_s().map(|wall_s| wall_s / ranks);
+    // Threads that are in MPI at the same time: their times do not add up to the run.
+    let is_together = wall_s.is_none_or(|wall_s| mpi_s > (1.0 + SHARE_AT_LEAST) * wall_s);
     let like = |whole: Amount, part: Amount| Amount { bound: whole.bound, ..part };
-    let mut rows = vec![row!["own code", own, like(own, of_run(own_s)), "", "", ""]];
+    let mut rows = Vec::new();
+    if let Some(wall_s) = wall_s {
+        let own_s = (run_s - wall_s - start_s).max(0.0);
+        let own = seconds(own_s).estimated_rest(error);
+        rows.push(row!["own code", own, like(own, of_run(own_s)), "", "", ""]);
+        if is_together {
+            let wall = seconds(wall_s).known(Fidelity::Estimated);
+            rows.push(row!["in MPI, any thread", wall, of_run(wall_s), "", "", ""]);
+        }
+    }
+    let of_run =
+        |part_s: f64| -> Value { if is_together { "".into() } else { of_run(part_s).into() } };
+    let like_part = |whole: Amount, part: Value<'static>| match part {
+        Value::Amount(part) => like(whole, part).into(),
+        other => other,
+    };
     let mut rest_s = mpi_s;
     for call in &shown {
         let time_s = seconds_in(call).unwrap_or(0.0) / ranks;
@@ -110,7 +131,8 @@ pub(super) fn average_rank<'a>(
         let longest = call.time_max_s.as_ref().map(|longest| Unit::Seconds.extremes(longest)[1]);
         let calls = Unit::Count.double(count);
         let time = seconds(time_s).estimated(error);
-        let (part, per_call) = (like(time, of_run(time_s)), like(time, seconds(per_call)));
+        let part: Value = like_part(time, of_run(time_s));
+        let per_call = like(time, seconds(per_call));
         rows.push(row![&call.name, time, part, calls, per_call, longest]);
     }
     let others = summary.calls.len() - shown.len();
@@ -119,11 +141,10 @@ pub(super) fn average_rank<'a>(
         let rest_s = rest_s.max(0.0);
         let is_bound = calls.iter().skip(shown.len()).any(|call| call.time_error_s.is_none());
         let rest = seconds(rest_s).estimated(if is_bound { None } else { Some(0.0) });
-        rows.push(row![name, rest, like(rest, of_run(rest_s)), "", "", ""]);
+        rows.push(row![name, rest, like_part(rest, of_run(rest_s)), "", "", ""]);
     }
     if start_s > 0.0 {
-        let name = "start of MPI_T, by gyan";
-        rows.push(row![name, seconds(start_s), of_run(start_s), "", "", ""]);
+        rows.push(row!["start of gyan", seconds(start_s), share(start_s / run_s), "", "", ""]);
     }
     let mut columns = texts(["AVERAGE RANK"]);
     columns.extend(numbers(["TIME", "OF RUN", "CALLS", "PER CALL", "LONGEST (RANK)"]));
@@ -144,7 +165,24 @@ pub(super) fn average_rank<'a>(
     if rows.iter().any(is_bound) {
         notes.push("≥ at least, ≤ at most: too few calls were timed to say more".into());
     }
+    if is_together {
+        let what = "times of functions are thread-seconds: those of all threads of a rank together";
+        notes.push(what.into());
+    }
+    notes.extend(after_the_end(summary, run_s));
     Some(Section { title: "".into(), columns, rows, notes })
+}
+
+/// How long an average rank waits for the last one at the end, if that matters.
+fn after_the_end(summary: &Summary, run_s: f64) -> Option<Value<'_>> {
+    const AT_LEAST: f64 = 0.01;
+    let run = summary.run_s.as_ref().filter(|_| summary.ranks.ended_badly.is_empty())?;
+    let wait_s = run.max.as_f64() - run.avg;
+    (wait_s >= AT_LEAST * run_s).then(|| {
+        let last = hosts::rank_and_host(summary, run.max_rank);
+        let wait = seconds(wait_s);
+        line!["after that an average rank waits ", wait, " for the end of the last one, ", last]
+    })
 }
 
 /// A line each: messages, queues, variables, and gyan itself.
@@ -213,8 +251,7 @@ fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
     let late_s: f64 = late.filter_map(|row| row.total).sum();
     if late_s > 0.0 {
         let ranks = f64::from(summary.ranks.reduced.max(1));
-        let each =
-            Amount { fidelity: gyan_results::Fidelity::Estimated, ..seconds(late_s / ranks) };
+        let each = Amount { fidelity: Fidelity::Estimated, ..seconds(late_s / ranks) };
         parts.push(line!["an average rank waited about ", each, " for messages"]);
     }
     if parts.is_empty() {

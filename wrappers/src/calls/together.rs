@@ -23,7 +23,9 @@ pub(crate) struct InTimedCall(());
 
 impl InTimedCall {
     pub(crate) fn enter(now: u64) -> InTimedCall {
-        change(|state| if state < ONE_THREAD { ONE_THREAD | now & TIME } else { state + ONE_THREAD });
+        change(
+            |state| if state < ONE_THREAD { ONE_THREAD | now & TIME } else { state + ONE_THREAD },
+        );
         InTimedCall(())
     }
 }
