@@ -32,8 +32,10 @@ const LEAST_SHARE: f64 = 0.01;
 pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
     (
         "What they are",
-        "With the time T of an average rank and the time U that a rank spends outside MPI: load balance = mean U / max U; \
-         communication efficiency = max U / T; parallel efficiency = load balance x communication efficiency = mean U / T. \
+        "With the time T of the slowest rank and the time U in which no thread of a rank is in MPI, both without the start \
+         of gyan: load balance = mean U / max U; communication efficiency = max U / T; parallel efficiency = load balance x \
+         communication efficiency = mean U / T. A phase has no communication efficiency, as its ranks need not enter it \
+         together; its parallel efficiency is the mean U in it divided by the mean time. \
          POP calls values below 80 % worth a look.",
     ),
     (
