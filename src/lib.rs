@@ -87,9 +87,9 @@ pub fn main() -> ExitCode {
         Command::Help(options) => help::help(&options),
         Command::ListLibrary(options) => varlist::list_library(&options),
         Command::Completions { shell } => {
-            let mut command = Cli::command();
-            clap_complete::generate(shell, &mut command, "gyan", &mut std::io::stdout());
-            Ok(DONE)
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "gyan", &mut text);
+            output::print(|out| out.write_all(&text)).map(|()| DONE)
         }
         Command::Man { directory } => manual::man::write(Cli::command(), &directory).map(|()| DONE),
     };

@@ -2,10 +2,13 @@
 //! stop early.
 
 use std::env;
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fmt::Display;
+use std::fs::{self, File, Permissions};
 use std::io::{self, IsTerminal, Seek, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::NamedTempFile;
@@ -24,6 +27,11 @@ pub(crate) fn print<T: Default>(
         Err(error) => Err(Error::new("standard output", reason(&error), "make room")),
         Ok(done) => Ok(done),
     }
+}
+
+/// A line on standard output.
+pub(crate) fn say(line: impl Display) -> Result<(), Error> {
+    print(|out| writeln!(out, "{line}"))
 }
 
 /// Lines of text are no longer than this, however wide the terminal is.
@@ -49,7 +57,8 @@ pub(crate) fn page(text: &str) -> Result<(), Error> {
 /// Only comes back when there is no pager.
 fn in_pager(text: &str) -> io::Result<()> {
     let chosen = env::var_os("PAGER");
-    if chosen.as_ref().is_some_and(|pager| pager.is_empty() || pager == "cat") {
+    if chosen.as_ref().is_some_and(|pager| pager.is_empty() || pager == "cat" || !is_program(pager))
+    {
         return Ok(());
     }
     let has_styles = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
@@ -73,6 +82,15 @@ fn in_pager(text: &str) -> io::Result<()> {
     }
     // It gets the keys that are pressed, so nothing waits for it.
     Err(pager.stdin(file).exec())
+}
+
+/// Whether the first word of a command is a program: a shell that does not find it would swallow the text.
+fn is_program(command: &OsStr) -> bool {
+    let words = command.to_string_lossy();
+    let Some(program) = words.split_whitespace().next() else { return false };
+    let paths = env::var_os("PATH").unwrap_or_default();
+    program.contains('/') && Path::new(program).is_file()
+        || env::split_paths(&paths).any(|directory| directory.join(program).is_file())
 }
 
 /// Refuses what is there, before any work is done.
@@ -100,10 +118,20 @@ pub(crate) fn directory_name(text: &str) -> String {
     text.chars().map(|sign| if is_plain(sign) { sign } else { '_' }).take(AT_MOST).collect()
 }
 
-/// A file that only its user may read. It is deleted unless [`put`] moves it into place.
+/// A file that only its user may read, for profiles. It is deleted unless [`put`] moves it into place.
 pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
+    NamedTempFile::new_in(directory_of(file))
+}
+
+/// The same for a result, which others may read as far as the user's umask lets them.
+fn readable_beside(file: &Path) -> io::Result<NamedTempFile> {
+    let mode = Permissions::from_mode(0o666);
+    tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(file))
+}
+
+fn directory_of(file: &Path) -> &Path {
     let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
-    NamedTempFile::new_in(directory.unwrap_or(Path::new(".")))
+    directory.unwrap_or(Path::new("."))
 }
 
 /// Writes a complete file of that name.
@@ -113,9 +141,24 @@ pub(crate) fn to_file(
     write: impl FnOnce(&mut dyn Write) -> io::Result<()>,
 ) -> Result<(), Error> {
     let failed = |error: io::Error| Error::new(file.display(), reason(&error), "name another file");
-    let mut temporary = temporary_beside(file).map_err(failed)?;
+    if force && is_written_through(file) {
+        let mut out = io::BufWriter::new(File::options().write(true).open(file).map_err(failed)?);
+        return write(&mut out).and_then(|()| out.flush()).map_err(failed);
+    }
+    let place = if force { resolved(file) } else { file.to_owned() };
+    let mut temporary = readable_beside(&place).map_err(failed)?;
     write(&mut temporary).map_err(failed)?;
-    put(temporary, file, force).map_err(failed)
+    put(temporary, &place, force).map_err(failed)
+}
+
+/// Whether a name stands for something that must stay there and gets new content: a device or a pipe.
+fn is_written_through(file: &Path) -> bool {
+    fs::metadata(file).is_ok_and(|about| !about.is_file() && !about.is_dir())
+}
+
+/// The file that a name stands for: a link stays, and what it leads to is replaced.
+fn resolved(file: &Path) -> PathBuf {
+    fs::canonicalize(file).unwrap_or_else(|_| file.to_owned())
 }
 
 /// Writes a page to the file that the options name, and prints its name, or else to standard output.
@@ -125,12 +168,16 @@ pub(crate) fn write_page(
 ) -> Result<(), Error> {
     let Some(file) = &options.output else { return print(write) };
     to_file(file, options.force, write)?;
-    anstream::println!("{}", file.display());
-    Ok(())
+    say(file.display())
 }
 
 /// Gives a complete file its name.
-pub(crate) fn put(file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
+pub(crate) fn put(mut file: NamedTempFile, name: &Path, force: bool) -> io::Result<()> {
+    if force && is_written_through(name) {
+        file.rewind()?;
+        let mut out = File::options().write(true).open(name)?;
+        return io::copy(&mut file, &mut out).map(drop);
+    }
     let put = if force { file.persist(name) } else { file.persist_noclobber(name) };
     put.map(drop).map_err(|error| error.error)
 }

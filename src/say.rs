@@ -3,6 +3,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Display;
+use std::io::Write;
 
 /// More lines of one kind than this are not printed.
 const LINES_AT_MOST: usize = 8;
@@ -16,9 +17,14 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     }
 }
 
-/// A line on stderr.
+/// A line of gyan's on stderr.
 pub(crate) fn warn(line: impl Display) {
-    anstream::eprintln!("gyan: {}", printable(&line.to_string()));
+    tell(format_args!("gyan: {}", printable(&line.to_string())));
+}
+
+/// Lines on stderr. A stderr that is closed or full leaves nobody to tell.
+pub(crate) fn tell(text: impl Display) {
+    let _ = writeln!(anstream::stderr(), "{text}");
 }
 
 /// Prints the first of many lines to stderr, then what `more` says about the number of others.

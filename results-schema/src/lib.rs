@@ -35,6 +35,7 @@ mod rank;
 mod read;
 mod readings;
 mod reduction;
+mod regular;
 mod rows;
 mod running;
 mod scaling;
@@ -91,6 +92,7 @@ pub use read::{
 };
 pub use readings::{Measure, Reading, Readings};
 pub use reduction::{Reduction, ReductionInOrder};
+pub use regular::{open_regular, read_regular};
 pub use rows::{
     CallSummary, Element, EventSummary, MessagesSummary, MetricSummary, PairSummary, PhaseSummary,
     PvarSummary, SamplesSummary, StateSummary, WatchSiteSummary, WatchSummary,

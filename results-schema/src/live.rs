@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::read::{ReadError, parse, parse_rank};
+use crate::regular::open_regular;
 use crate::{LIVE_SCHEMA, RankProfile};
 
 /// No index is longer than this: a host has fewer ranks.
@@ -101,7 +102,7 @@ impl LiveFile {
     /// When the file cannot be read, is not a live file, is damaged, or is newer than this version.
     #[inline]
     pub fn open(path: &Path) -> Result<LiveFile, ReadError> {
-        Self::of(path, &File::open(path)?)
+        Self::of(path, &open_regular(path)?)
     }
 
     #[inline]
@@ -146,7 +147,7 @@ impl LiveFile {
     /// When the file cannot be read, or this part of it is damaged.
     pub fn read(&self, rank: u32) -> Result<Option<(LiveRank, RankProfile)>, ReadError> {
         // It may have been replaced since its index was read; a file that is open stays as it is.
-        let file = File::open(&self.path)?;
+        let file = open_regular(&self.path)?;
         let now = Self::of(&self.path, &file)?;
         let Some(&(at, of)) = now.ranks.iter().find(|(_, of)| of.rank == rank) else {
             return Ok(None);

@@ -1,13 +1,13 @@
 //! Reading the files, with a check of their version. A reader accepts every older version and refuses newer
 //! ones.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::regular::read_regular;
 use crate::{
     Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning, VARIABLES_SCHEMA,
     Variables,
@@ -68,7 +68,7 @@ struct Header {
 /// # Errors
 /// When the file cannot be read, is not a rank profile, is damaged, or is newer than this version.
 pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
-    parse_rank(&fs::read(path)?)
+    parse_rank(&read_regular(path)?)
 }
 
 /// The same for the content of the file.
@@ -102,7 +102,7 @@ impl Whose {
     /// # Errors
     /// When the file cannot be read, is not a rank profile, or is newer than this version.
     pub fn read(path: &Path) -> Result<Whose, ReadError> {
-        Whose::parse(&fs::read(path)?)
+        Whose::parse(&read_regular(path)?)
     }
 
     /// The same for the content of the file.
@@ -141,7 +141,7 @@ pub(crate) fn check_rank(rank: u32, size: u32) -> Result<(), ReadError> {
 /// # Errors
 /// When the file cannot be read, is not a summary, is damaged, or is newer than this version.
 pub fn read_summary(path: &Path) -> Result<Summary, ReadError> {
-    parse_summary(&fs::read(path)?)
+    parse_summary(&read_regular(path)?)
 }
 
 /// The same for the content of the file.
@@ -157,7 +157,7 @@ pub fn parse_summary(bytes: &[u8]) -> Result<Summary, ReadError> {
 /// # Errors
 /// When the file cannot be read, is not a listing, is damaged, or is newer than this version.
 pub fn read_variables(path: &Path) -> Result<Variables, ReadError> {
-    parse(&fs::read(path)?, VARIABLES_SCHEMA)
+    parse(&read_regular(path)?, VARIABLES_SCHEMA)
 }
 
 /// Reads what a tune found.
@@ -165,7 +165,7 @@ pub fn read_variables(path: &Path) -> Result<Variables, ReadError> {
 /// # Errors
 /// When the file cannot be read, is not the result of a tune, is damaged, or is newer than this version.
 pub fn read_tuning(path: &Path) -> Result<Tuning, ReadError> {
-    parse(&fs::read(path)?, TUNE_SCHEMA)
+    parse(&read_regular(path)?, TUNE_SCHEMA)
 }
 
 pub(crate) fn parse<T: DeserializeOwned>(

@@ -12,7 +12,7 @@ use crate::input::packed::beside;
 use crate::input::page::is_page;
 use crate::input::source::Source;
 use crate::launch::keepers;
-use crate::{DONE, INCOMPLETE, say};
+use crate::{DONE, INCOMPLETE, output, say};
 
 /// The name of the page in a run directory.
 const PAGE_FILE: &str = "report.html";
@@ -21,12 +21,10 @@ pub(crate) fn open(options: &OpenOptions) -> Result<u8, Error> {
     let directory = &options.directory;
     let tuned = directory.join(tune::PAGE_FILE);
     if tuned.is_file() {
-        show(&tuned);
-        return Ok(DONE);
+        return show(&tuned).map(|()| DONE);
     }
     if is_page(directory) {
-        show(directory);
-        return Ok(DONE);
+        return show(directory).map(|()| DONE);
     }
     keepers::write_now(directory);
     let source = Source::open(directory)?;
@@ -34,7 +32,7 @@ pub(crate) fn open(options: &OpenOptions) -> Result<u8, Error> {
     let complete = source.warn_of_gaps(&summary);
     let file = place(directory);
     page::to_file(&source, &summary, &file, true)?;
-    show(&file);
+    show(&file)?;
     Ok(if complete { DONE } else { INCOMPLETE })
 }
 
@@ -43,11 +41,11 @@ fn place(directory: &Path) -> PathBuf {
 }
 
 /// Only if there is a display. We do not wait for the browser.
-fn show(file: &Path) {
-    anstream::println!("{}", file.display());
+fn show(file: &Path) -> Result<(), Error> {
+    output::say(file.display())?;
     let has_display = |name: &str| env::var_os(name).is_some_and(|value| !value.is_empty());
     if !["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| has_display(name)) {
-        return;
+        return Ok(());
     }
     let nothing = Stdio::null;
     let mut browser = Command::new("xdg-open");
@@ -55,4 +53,5 @@ fn show(file: &Path) {
     if let Err(error) = browser.spawn() {
         say::warn(format!("xdg-open: {}; open the page in a browser", reason(&error)));
     }
+    Ok(())
 }

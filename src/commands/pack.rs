@@ -14,8 +14,7 @@ use crate::input::directory::{self, Directory, RankFile, check, why};
 use crate::input::packed::{self, Packed, Part, SUFFIX, Writer};
 use crate::input::source::{PART, Progress};
 use crate::output::{may_write, put, temporary_beside};
-use crate::say;
-use crate::{DONE, INCOMPLETE};
+use crate::{DONE, INCOMPLETE, output, say};
 
 /// What happened to the files of a part.
 #[derive(Default)]
@@ -76,7 +75,7 @@ pub(crate) fn pack(options: &PackOptions) -> Result<u8, Error> {
     if options.remove {
         remove(&directory, &all.done)?;
     }
-    anstream::println!("{packed} profiles packed to {}, {bytes} bytes", file.display());
+    output::say(format_args!("{packed} profiles packed to {}, {bytes} bytes", file.display()))?;
     Ok(if all.bad.is_empty() { DONE } else { INCOMPLETE })
 }
 
@@ -110,7 +109,7 @@ fn line(directory: &Directory, file: RankFile) -> Result<(Vec<u8>, bool), String
         let line = serde_json::to_vec(&profile).map_err(|error| error.to_string())?;
         return Ok((line, profile.end.how == Ending::Killed));
     };
-    let mut text = fs::read(path).map_err(|error| why(error.into()))?;
+    let mut text = gyan_results::read_regular(&path).map_err(|error| why(error.into()))?;
     check(file.rank, &parse_rank(&text).map_err(why)?)?;
     while text.last().is_some_and(u8::is_ascii_whitespace) {
         text.pop();
@@ -177,7 +176,7 @@ pub(crate) fn unpack(options: &UnpackOptions) -> Result<u8, Error> {
     let lines = bad.iter().map(|bad| format!("{path}: {bad}"));
     say::warn_of(lines, |more| format!("{path}: {more} more damaged lines"));
     let is_whole = pack.warn() && bad.is_empty();
-    anstream::println!("{written} profiles unpacked to {}", to.display());
+    output::say(format_args!("{written} profiles unpacked to {}", to.display()))?;
     Ok(if is_whole { DONE } else { INCOMPLETE })
 }
 

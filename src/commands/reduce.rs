@@ -9,7 +9,7 @@ use crate::cli::ReduceOptions;
 use crate::error::Error;
 use crate::input::page::is_page;
 use crate::input::source::Source;
-use crate::{DONE, INCOMPLETE};
+use crate::{DONE, INCOMPLETE, output};
 
 pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {
     let source = Source::open_all(&options.directories)?;
@@ -53,11 +53,11 @@ pub(crate) fn reduce(options: &ReduceOptions) -> Result<u8, Error> {
             "make room, or copy the directory to where you may write",
         ));
     }
-    anstream::println!(
+    output::say(format_args!(
         "{} of {} ranks reduced to {}",
         summary.ranks.reduced,
         summary.ranks.expected,
         path.display()
-    );
+    ))?;
     Ok(if complete { DONE } else { INCOMPLETE })
 }

@@ -2,13 +2,13 @@
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::path::Path;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use gyan_results::{Summary, json_line, parse_summary};
+use gyan_results::{Summary, json_line, open_regular, parse_summary};
 
 use crate::error::{Error, reason};
 
@@ -84,7 +84,7 @@ pub(crate) fn element(summary: &Summary) -> io::Result<(String, Vec<&'static str
 /// Whether a file is an HTML page, by gyan or by anybody else.
 pub(crate) fn is_page(file: &Path) -> bool {
     let mut begin = [0; PAGE.len()];
-    let read = File::open(file).and_then(|mut file| file.read_exact(&mut begin));
+    let read = open_regular(file).and_then(|mut file| file.read_exact(&mut begin));
     read.is_ok() && begin.eq_ignore_ascii_case(PAGE)
 }
 

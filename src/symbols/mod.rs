@@ -119,7 +119,7 @@ impl Object {
             loader: None,
             remark: Some(format!("{}: {why}", path.display())),
         };
-        let file = match File::open(path) {
+        let file = match gyan_results::open_regular(path) {
             Ok(file) => file,
             Err(error) => {
                 return unusable(format!(

@@ -24,3 +24,4 @@ mod promises;
 mod reports;
 mod scaling;
 mod stacks;
+mod surroundings;

@@ -8,13 +8,13 @@
 mod fields;
 mod text;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
 use crate::read::{ReadError, check_rank, parse_rank};
+use crate::regular::open_regular;
 use crate::{Number, RANK_SCHEMA, RankProfile, Values};
 use text::Text;
 
@@ -59,7 +59,7 @@ impl RankReader {
 
 /// Reads a whole file without asking for its length, which would take as long as reading it.
 fn read_into(buffer: &mut Vec<u8>, path: &Path) -> io::Result<usize> {
-    let mut file = File::open(path)?;
+    let mut file = open_regular(path)?;
     let mut length = 0;
     loop {
         if length == buffer.len() {

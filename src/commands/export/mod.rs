@@ -17,7 +17,7 @@ use crate::output::{may_write, put, temporary_beside};
 use crate::render::{Csv, Json, Parquet, Rows};
 use crate::view::Column;
 use crate::view::data::{CALLS, TABLES, Table, VARIABLES};
-use crate::{DONE, INCOMPLETE, say};
+use crate::{DONE, INCOMPLETE, output, say};
 
 pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     let source = Source::open_all(&options.directories)?;
@@ -32,7 +32,7 @@ pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {
     })?;
     let Some((profiles, bad)) = written else { return Ok(DONE) };
     let code = done(&source, &bad);
-    said(options, || format!("{profiles} profiles"));
+    said(options, || format!("{profiles} profiles"))?;
     Ok(code)
 }
 
@@ -55,10 +55,9 @@ fn directory(options: &ExportOptions) -> Option<&Path> {
 }
 
 /// Says where `what` was exported to, unless that is standard output.
-fn said(options: &ExportOptions, what: impl FnOnce() -> String) {
-    if let Some(output) = &options.output {
-        anstream::println!("{} exported to {}", what(), output.display());
-    }
+fn said(options: &ExportOptions, what: impl FnOnce() -> String) -> Result<(), Error> {
+    let Some(output) = &options.output else { return Ok(()) };
+    output::say(format_args!("{} exported to {}", what(), output.display()))
 }
 
 /// A directory that exists, or one to create because the name ends with a slash.

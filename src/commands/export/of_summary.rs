@@ -77,6 +77,6 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
         }
         Ok(())
     })?;
-    said(options, || format!("{number} tables of the summary"));
+    said(options, || format!("{number} tables of the summary"))?;
     Ok(if complete { DONE } else { INCOMPLETE })
 }

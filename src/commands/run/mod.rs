@@ -24,7 +24,7 @@ use crate::launch::keepers;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::preload::{library, preload};
 use crate::launch::wait::run_and_wait;
-use crate::{DONE, output};
+use crate::{DONE, output, say};
 
 /// How long to wait for the profiles of ranks that were killed.
 const KEEPERS: Duration = Duration::from_secs(20);
@@ -124,10 +124,10 @@ impl InFront<'_> {
         let more = more.iter().map(|(name, value)| (name, value));
         let status = run_and_wait(command.envs(more));
         if !keepers::have_ended(output, KEEPERS) {
-            anstream::eprintln!(
-                "gyan: {}: its file system does not answer: profiles have not been written yet",
+            say::warn(format_args!(
+                "{}: its file system does not answer: profiles have not been written yet",
                 output.display()
-            );
+            ));
         }
         if status.as_ref().is_ok_and(|status| !status.success()) {
             wait_for_other_hosts(output);
@@ -187,10 +187,10 @@ fn show(output: &Path, options: &RunOptions, code: u8) {
         } else {
             format!("the command ended with code {code}: does it run without gyan?")
         };
-        anstream::eprintln!(
-            "gyan: {}: no profile was written; {question} gyan doctor -- COMMAND finds out",
+        say::warn(format_args!(
+            "{}: no profile was written; {question} gyan doctor -- COMMAND finds out",
             output.display()
-        );
+        ));
         directory::name_nested(output);
         return;
     }
@@ -200,23 +200,22 @@ fn show(output: &Path, options: &RunOptions, code: u8) {
             source.warn_of_gaps(&summary);
             if let Some(page) = &options.html {
                 match report::page::to_file(&source, &summary, page, options.force) {
-                    Ok(()) => anstream::eprintln!("gyan: {}: the report as a page", page.display()),
-                    Err(error) => anstream::eprintln!("gyan: {error}"),
+                    Ok(()) => say::warn(format_args!("{}: the report as a page", page.display())),
+                    Err(error) => say::warn(error),
                 }
             }
             if options.no_report {
                 return;
             }
-            anstream::eprintln!();
-            // A closed stderr leaves nobody to tell.
+            say::tell("");
             let directory = relative(output);
             let _ = report::first_screen(&mut anstream::stderr().lock(), &summary, directory);
             let directory = directory.display();
-            anstream::eprintln!(
+            say::tell(format_args!(
                 "\nprofiles in {directory}; a page of them: gyan open {directory}\nmore: gyan report --findings {directory} (also --sites, --variables, --all)"
-            );
+            ));
         }
-        Err(error) => anstream::eprintln!("gyan: {error}"),
+        Err(error) => say::warn(error),
     }
 }
 

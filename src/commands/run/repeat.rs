@@ -10,8 +10,9 @@ use gyan_results::Summary;
 use super::{InFront, exit_code, relative};
 use crate::error::Error;
 use crate::input::runs;
+use crate::launch::wait;
 use crate::view::{self, Repeats};
-use crate::{DONE, output, render, say};
+use crate::{DONE, FAILED, output, render, say};
 
 /// The name of the runs without a setting, when other runs have one.
 const DEFAULT: &str = "default";
@@ -40,13 +41,17 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
     let begun = Instant::now();
     let mut code = DONE;
     let mut done = 0;
+    wait::begin_series();
     'runs: for round in 1..=number {
         for group in &groups {
+            if wait::stopped_by().is_some() {
+                break 'runs;
+            }
             progress(done, all, begun.elapsed());
             let directory = group.directory.join(format!("run-{round:0width$}"));
             code = exit_code(run.run(&directory, &group.settings)?);
             done += 1;
-            if code != DONE {
+            if wait::stopped_by().is_none() && code != DONE {
                 let directory = relative(&directory).display();
                 say::warn(format!(
                     "run {done} of {all} ended with code {code}, so no more were started; its profiles \
@@ -55,6 +60,11 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
                 break 'runs;
             }
         }
+    }
+    wait::end_series();
+    if let Some(signal) = wait::stopped_by() {
+        say::warn(format!("signal {signal} came in run {done} of {all}, so no more were started"));
+        code = u8::try_from(128 + signal).unwrap_or(FAILED);
     }
     if !run.options.no_report {
         show(&groups, output)?;
@@ -102,7 +112,7 @@ fn progress(done: usize, all: usize, elapsed: Duration) {
         }
         _ => String::new(),
     };
-    anstream::eprintln!("gyan: [{bar}] run {} of {all}{left}", done + 1);
+    say::warn(format_args!("[{bar}] run {} of {all}{left}", done + 1));
 }
 
 /// How long the runs took, and how to go on.
@@ -114,14 +124,13 @@ fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
     }
     let repeats: Vec<Repeats> =
         summaries.iter().map(|(name, summaries)| Repeats { name, summaries }).collect();
-    anstream::eprintln!();
-    // A closed stderr leaves nobody to tell.
+    say::tell("");
     let _ = render::table(&mut anstream::stderr().lock(), &view::repeats(&repeats));
-    anstream::eprintln!("\nruns in {}", relative(output).display());
+    say::tell(format_args!("\nruns in {}", relative(output).display()));
     if let [default, other, ..] = groups {
         let word = |of: &Group| output::shell_word(&relative(&of.directory).display().to_string());
         let [default, other] = [default, other].map(word);
-        anstream::eprintln!("compare them: gyan diff {default} {other}");
+        say::tell(format_args!("compare them: gyan diff {default} {other}"));
     }
     Ok(())
 }

@@ -77,6 +77,8 @@ pub(super) fn run(
     // Processes that outlive the launcher become children of this process, which ends them. If the kernel refuses that, only
     // the process group is ended.
     let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));
+    // A shell that became gyan may have left children of its own.
+    let others = children();
     let begun = Instant::now();
     let mut child = command
         .spawn()
@@ -84,7 +86,7 @@ pub(super) fn run(
     let ended = watched(&mut child, begun, limit, is_stopped);
     let took = begun.elapsed();
     keepers::have_ended(directory, KEEPERS);
-    end_what_is_left();
+    end_what_is_left(&others);
     let ended = ended
         .map_err(|error| Error::new(program.display(), reason(&error), "run it without gyan"))?;
     Ok((ended, took))
@@ -140,13 +142,22 @@ fn end(child: &mut Child) -> std::io::Result<()> {
     child.wait().map(drop)
 }
 
-/// Kills the processes that outlived the run. They are children of this process now, which has no others.
-fn end_what_is_left() {
+/// A process: its number may be given to another one later, but not with the same start.
+#[derive(Clone, Copy, PartialEq)]
+struct Process {
+    pid: Pid,
+    /// In ticks since the machine started (proc(5)).
+    started: u64,
+}
+
+/// Kills the processes that outlived the run. They are children of this process now, beside the `others` that were
+/// before the run.
+fn end_what_is_left(others: &[Process]) {
     loop {
         let mut is_any = false;
         while let Ok(Some(_)) = rustix::process::wait(WaitOptions::NOHANG) {}
-        for child in children() {
-            is_any |= rustix::process::kill_process(child, Signal::KILL).is_ok();
+        for child in children().iter().filter(|child| !others.contains(child)) {
+            is_any |= rustix::process::kill_process(child.pid, Signal::KILL).is_ok();
         }
         if !is_any {
             return;
@@ -155,21 +166,18 @@ fn end_what_is_left() {
     }
 }
 
-fn children() -> Vec<Pid> {
+fn children() -> Vec<Process> {
     let own = std::process::id().to_string();
     let processes = fs::read_dir("/proc").into_iter().flatten().flatten();
-    let is_child = |stat: &str| {
-        // After the name, which may contain anything: state, parent.
-        let fields = stat.rsplit_once(") ").map(|(_, fields)| fields);
-        fields.is_some_and(|fields| {
-            let mut fields = fields.split(' ');
-            fields.next() != Some("Z") && fields.next() == Some(&own)
-        })
-    };
     let one = |entry: fs::DirEntry| {
-        let number = entry.file_name().to_str()?.parse().ok()?;
+        let pid = Pid::from_raw(entry.file_name().to_str()?.parse().ok()?)?;
         let stat = fs::read_to_string(entry.path().join("stat")).ok()?;
-        is_child(&stat).then(|| Pid::from_raw(number)).flatten()
+        // After the name, which may contain anything: state, parent, and the start as the 20th (proc(5)).
+        let (_, fields) = stat.rsplit_once(") ")?;
+        let fields: Vec<&str> = fields.split(' ').collect();
+        let is_child = *fields.first()? != "Z" && *fields.get(1)? == own;
+        let started = fields.get(19)?.parse().ok()?;
+        is_child.then_some(Process { pid, started })
     };
     processes.filter_map(one).collect()
 }

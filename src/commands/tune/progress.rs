@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
+use crate::say;
+
 pub(super) struct Progress {
     /// None where there is no terminal.
     bar: Option<ProgressBar>,
@@ -42,7 +44,7 @@ impl Progress {
                 bar.set_message(text);
                 bar.reset_elapsed();
             }
-            None => anstream::eprintln!("gyan: {text}"),
+            None => say::warn(text),
         }
     }
 

@@ -5,14 +5,15 @@ use std::os::unix::fs::FileExt;
 
 use serde::{Deserialize, Serialize};
 
+use super::scan::TEXT_AT_MOST;
 use super::{SCHEMA, decompress};
 
 /// A frame that decompressors skip (RFC 8878, 3.1.2): its magic number, and the bytes that follow.
 const MAGIC: u32 = 0x184D_2A5E;
 const CONTENT: u32 = 20;
 const FOOTER: usize = 28;
-/// Larger than the index of any job; a damaged footer must not fill the memory.
-const INDEX_AT_MOST: u64 = 1 << 31;
+/// Larger than the index of ten million ranks; a damaged or made-up index must not fill the memory.
+const INDEX_AT_MOST: u64 = 1 << 28;
 
 /// The frames that hold profiles.
 #[derive(Default, Deserialize, Serialize)]
@@ -63,7 +64,9 @@ pub(super) fn read(file: &File) -> Option<Index> {
     let is_whole = index.schema == SCHEMA
         && index.frames.iter().all(|frame| {
             let end = frame.at.checked_add(frame.bytes);
-            frame.ranks.len() == frame.checksums.len() && end.is_some_and(|end| end <= at)
+            frame.ranks.len() == frame.checksums.len()
+                && frame.text <= TEXT_AT_MOST
+                && end.is_some_and(|end| end <= at)
         });
     is_whole.then_some(index)
 }

@@ -21,7 +21,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
-use gyan_results::{RankProfile, RankReader, parse_rank, rank_file_name};
+use gyan_results::{RankProfile, RankReader, open_regular, parse_rank, rank_file_name};
 
 use crate::error::Error;
 use crate::input::directory::{check, why};
@@ -71,7 +71,7 @@ impl Packed {
     /// Opens a pack; its end may be missing.
     pub fn open(path: &Path) -> Result<Packed, Error> {
         let io_error = |error| Error::io(path, &error, "name a run directory or a pack of one");
-        let file = File::open(path).map_err(io_error)?;
+        let file = open_regular(path).map_err(io_error)?;
         let begin = scan::schema(&file).unwrap_or_default();
         if begin != SCHEMA {
             let is_newer = begin.starts_with("gyan.pack/");
@@ -161,7 +161,6 @@ impl Packed {
         let mut compressed = vec![0; usize::try_from(frame.bytes).unwrap_or_default()];
         let mut text = Vec::new();
         if self.file.read_exact_at(&mut compressed, frame.at).is_ok() {
-            text.reserve_exact(usize::try_from(frame.text).unwrap_or_default());
             // After an error `text` holds what came before it; the checksums say whether that is intact.
             let _ = decompress(&compressed, frame.text, &mut text);
         }

@@ -12,7 +12,7 @@ use super::index::{Frame, Index};
 /// The first bytes of a zstd frame (RFC 8878, 3.1.1).
 const MAGIC: [u8; 4] = 0xFD2F_B528_u32.to_le_bytes();
 /// More text than any of gyan's frames has; a damaged one must not fill the memory.
-const TEXT_AT_MOST: u64 = 1 << 30;
+pub(super) const TEXT_AT_MOST: u64 = 1 << 30;
 /// An upper bound for the first frame.
 const BEGINNING: usize = 256;
 /// How many bytes to search at a time for the next frame.

@@ -2,6 +2,7 @@
 
 mod gyan_run;
 mod in_front;
+mod in_scripts;
 mod install;
 mod launchers;
 mod machine;
