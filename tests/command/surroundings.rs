@@ -34,7 +34,7 @@ fn what_cannot_be_printed_is_one_line() {
         ("gyan completions bash >/dev/full", 2),
         (&format!("gyan report {run} >/dev/full"), 2),
         (&format!("gyan pack {run} -o packed.gyan.zst >/dev/full"), 2),
-        (&format!("gyan reduce {run} -o summary.json >/dev/full"), 2),
+        (&format!("cp -r {run} run && gyan reduce run >/dev/full"), 2),
     ] {
         let outcome = in_shell(&here, line);
         assert_eq!(outcome.code, code, "{line}: {}", outcome.stderr);
