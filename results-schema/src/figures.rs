@@ -52,7 +52,7 @@ impl Figure {
                 [first, ..] => format!("time in {first} and the like"),
             },
             Figure::TimeInMpi => "time in MPI".into(),
-            Figure::ProcessorLost => "times a rank lost its processor".into(),
+            Figure::ProcessorLost => "times a rank lost or yielded its processor".into(),
             Figure::ProcessorWait => "wait for a processor".into(),
             Figure::LongestUnexpectedQueue => "longest queue of unexpected messages".into(),
             Figure::Variable(name) => name.clone(),

@@ -17,7 +17,9 @@ pub const KNOBS: &[&str] = &[
     "mpi_preconnect_all",
     "mpi_preconnect_mpi",
     "mpi_yield_when_idle",
+    "mtl_*_priority",
     "pml",
+    "pml_*_priority",
     "smsc",
     // MPICH and what is made of it.
     "MPIR_CVAR_*_INTRA_ALGORITHM",

@@ -83,8 +83,8 @@ pub use process_note::{ProcessNote, ProcessStart};
 pub use queues::{Fidelity, OnRank, Quantity, QueueRow, QueueSource, QueueUnit};
 pub use ranges::Ranges;
 pub use rank::{
-    Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, Overhead,
-    Pvar, RankProfile, Skipped, Tool,
+    Call, Class, Coverage, CvarSetting, End, Ending, Job, Label, Mpi, ObjectsLeftOut, ObjectsMade,
+    Overhead, Pvar, RankProfile, Skipped, Tool,
 };
 pub use read::{
     ReadError, Whose, parse_rank, parse_summary, read_rank, read_summary, read_tuning,
@@ -108,8 +108,8 @@ pub use scaling::{
 pub use sites::{CodeAddress, Site, SiteStack, SiteSummary, Sites, SitesSummary};
 pub use statistics::{Statistic, Statistics};
 pub use summary::{
-    BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, OverheadSummary,
-    Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
+    BadEnding, CoverageSummary, InMpiSummary, LeftOut, ObjectsLeftOutSummary, ObjectsMadeSummary,
+    OverheadSummary, Ranks, ReducedInMpi, SkippedSummary, Summary, Warning,
 };
 pub use traffic::{
     DistanceTraffic, HostTraffic, MatrixRow, PairTraffic, PeerTraffic, Peers, RankTraffic,

@@ -35,6 +35,9 @@ pub struct RankProfile {
     /// The control variables of the library that findings rest on, set or not; only on rank 0.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knobs: Vec<Knob>,
+    /// How many objects of MPI the program made and freed, by kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects_made: Vec<ObjectsMade>,
     /// The performance variables that were read.
     pub pvars: Vec<Pvar>,
     /// The MPI functions that the program called, with their exact counts.
@@ -82,6 +85,18 @@ pub struct RankProfile {
     pub warnings: Vec<String>,
     /// What gyan itself cost. This is the last key, so that it can include the cost of writing all others.
     pub overhead: Overhead,
+}
+
+/// Objects of MPI of one kind that came back from calls of a rank, and those that it freed.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+pub struct ObjectsMade {
+    /// `communicator`, `window` or `file`.
+    pub kind: String,
+    /// Handles that are not null.
+    pub made: u64,
+    /// Freed, closed or disconnected.
+    pub freed: u64,
 }
 
 /// The program that wrote a file.

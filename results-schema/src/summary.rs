@@ -63,6 +63,9 @@ pub struct Summary {
     /// The values of the control variables that findings rest on, set or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub knobs: Vec<Knob>,
+    /// How many objects of MPI the ranks made and freed, one row for each kind.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub objects_made: Vec<ObjectsMadeSummary>,
     /// One row for each variable, class, object, element and measure.
     pub pvars: Vec<PvarSummary>,
     /// One row for each MPI function that a rank called.
@@ -287,6 +290,20 @@ pub struct OverheadSummary {
     /// The ranks on which gyan cost more than that.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub over_budget: Vec<u32>,
+}
+
+/// Objects of MPI of one kind over the ranks that made some.
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct ObjectsMadeSummary {
+    /// `communicator`, `window` or `file`.
+    pub kind: String,
+    /// Those that came back from calls.
+    pub made: Statistic,
+    /// Those that were freed.
+    pub freed: Statistic,
+    /// Those that a rank made and did not free; below 0 where it freed more.
+    pub left: Statistic,
 }
 
 /// A warning and how many ranks gave it.

@@ -29,14 +29,18 @@ pub(super) struct Knob {
     family: Family,
     /// Majors.
     versions: (u64, u64),
-    /// The device that reads it, of MPICH and its descendants.
-    device: &'static str,
+    /// What reads it: the device, of MPICH and its descendants; the component, of Open MPI.
+    reader: &'static str,
     pub(super) name: &'static str,
     /// None when it depends on the run.
     pub(super) value: Option<&'static str>,
 }
 
 const ANY: (u64, u64) = (0, u64::MAX);
+
+/// The component of Open MPI that sends messages through those called btl. UCX and libfabric (`pml_ucx`, `pml_cm`) read none of
+/// their settings.
+pub(super) const OB1: &str = "pml_ob1";
 
 /// The eager limit of MPICH's ch3:nemesis within a host.
 pub(super) const NEMESIS_EAGER: &str = "MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ";
@@ -45,20 +49,20 @@ const fn knob(
     purpose: Purpose,
     family: Family,
     versions: (u64, u64),
-    device: &'static str,
+    reader: &'static str,
     name: &'static str,
     value: Option<&'static str>,
 ) -> Knob {
-    Knob { purpose, family, versions, device, name, value }
+    Knob { purpose, family, versions, reader, name, value }
 }
 
 /// Sources: `gyan varlist -l` of each library, which prints its own descriptions; MPICH 4.0 and 5.0,
 /// `src/mpid/ch3/channels/nemesis` for what `ch3` alone reads.
 pub(super) const KNOBS: [Knob; 11] = [
-    knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), "", "btl_vader_eager_limit", None),
-    knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), "", "btl_sm_eager_limit", None),
-    knob(Purpose::EagerWithinHost, Family::Mpich, ANY, "ch3", NEMESIS_EAGER, None),
-    knob(Purpose::EagerBetweenHosts, Family::OpenMpi, ANY, "", "btl_tcp_eager_limit", None),
+    knob(Purpose::EagerWithinHost, Family::OpenMpi, (3, 4), OB1, "btl_vader_eager_limit", None),
+    knob(Purpose::EagerWithinHost, Family::OpenMpi, (5, 9), OB1, "btl_sm_eager_limit", None),
+    knob(Purpose::EagerWithinHost, Family::Mpich, ANY, "ch3:nemesis", NEMESIS_EAGER, None),
+    knob(Purpose::EagerBetweenHosts, Family::OpenMpi, ANY, OB1, "btl_tcp_eager_limit", None),
     knob(
         Purpose::EagerBetweenHosts,
         Family::Mpich,
@@ -80,12 +84,12 @@ pub(super) const KNOBS: [Knob; 11] = [
         Purpose::SingleCopy,
         Family::OpenMpi,
         (3, 4),
-        "",
+        OB1,
         "btl_vader_single_copy_mechanism",
         Some("cma"),
     ),
     knob(Purpose::SingleCopy, Family::Mpich, (5, 9), "ch4", "MPIR_CVAR_CH4_CMA_ENABLE", Some("1")),
-    knob(Purpose::Preconnect, Family::OpenMpi, ANY, "", "mpi_preconnect_all", Some("1")),
+    knob(Purpose::Preconnect, Family::OpenMpi, ANY, OB1, "mpi_preconnect_all", Some("1")),
     knob(Purpose::Throttle, Family::OpenMpi, ANY, "", "coll_sync_barrier_before", Some("100")),
 ];
 
@@ -208,9 +212,35 @@ impl Run<'_> {
             let is_read = knob.purpose == purpose
                 && knob.family == self.family
                 && (knob.versions.0..=knob.versions.1).contains(&self.version)
-                && (knob.device.is_empty() || self.has_device(knob.device));
+                && (knob.reader.is_empty() || self.has_reader(knob.reader));
             is_read.then(|| Some((knob, self.knob(knob.name)?)))?
         })
+    }
+
+    /// Whether a device or a component is in use.
+    fn has_reader(&self, reader: &str) -> bool {
+        if reader == OB1 { self.sends_by_ob1() } else { self.has_device(reader) }
+    }
+
+    /// Whether messages go through ob1: of a component that is not in use Open MPI has no variables after `MPI_Init`.
+    pub(super) fn sends_by_ob1(&self) -> bool {
+        let knobs = self.summary.knobs.iter().map(|knob| knob.name.as_str());
+        let mut sending = knobs.filter(|name| {
+            (name.starts_with("pml_") || name.starts_with("mtl_")) && name.ends_with("_priority")
+        });
+        let own = format!("{OB1}_priority");
+        if sending.clone().next().is_some() {
+            return sending.any(|name| name == own);
+        }
+        // Earlier versions of gyan did not record that.
+        let is_asked_for_another = self.knob("pml").is_some_and(|value| {
+            let names: Vec<&str> = value.split(',').collect();
+            !value.is_empty() && !value.starts_with('^') && !names.contains(&"ob1")
+        });
+        let has_another = self.has_transport("mca_pml_ucx") || self.has_transport("mca_pml_cm");
+        let ob1 = format!("{OB1}_");
+        self.summary.pvars.iter().any(|pvar| pvar.name.starts_with(&ob1))
+            || !is_asked_for_another && !has_another
     }
 
     /// The knob that forces the algorithm of a collective function, its value in the run, and what that is by default.

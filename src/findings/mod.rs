@@ -111,6 +111,10 @@ fn judge(run: &mut Run, rule: &Rule, found: Found, findings: &mut Vec<Finding>) 
     if let Some(stake) = &at_stake {
         // A lower bound is the ground of nothing.
         let Some(error) = stake.error else { return };
+        // Seconds of several threads at once are no part of the run.
+        if run.has_thread_seconds() {
+            return;
+        }
         let least_s = error.max(LEAST_SHARE * run.total_s);
         let wanted_s = stake.seconds();
         let left = stake.claims.iter().map(|(claim, wanted)| run.account.available(claim, *wanted));

@@ -100,6 +100,11 @@ impl<'a> Run<'a> {
         }
     }
 
+    /// Whether several threads of a rank were in MPI at once, whose times are summed up.
+    pub(super) fn has_thread_seconds(&self) -> bool {
+        self.summary.in_mpi.as_ref().is_some_and(|of| of.share.max.as_f64() > 1.001)
+    }
+
     /// Share of the time of all ranks.
     pub(super) fn share(&self, seconds: f64) -> f64 {
         if self.total_s > 0.0 { seconds / self.total_s } else { 0.0 }
@@ -241,10 +246,12 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// What ranks lose at most for want of processors.
+    /// What ranks lose at most for want of processors, if that is known.
     pub(super) fn lost_without_processors(&self) -> Option<LostWithoutProcessors> {
         let (wait_s, _) = self.waits_for_processors()?;
         let used = self.summary.resources.as_ref()?;
+        // How much of it is in MPI is not known where the time there is a lower bound.
+        self.summary.in_mpi.as_ref()?.time_error_s?;
         // Ranks that sleep are in neither.
         let awake_s = wait_s + used.user_s.sum.as_f64() + used.system_s.sum.as_f64();
         let in_mpi_s = self.summary.in_mpi.as_ref().map_or(0.0, |of| of.time_s.sum.as_f64());

@@ -24,7 +24,6 @@ fn with(mut whole: Value, field: &str, value: Value) -> Value {
 }
 
 /// Calls that all moved as many bytes.
-#[allow(dead_code)]
 fn sized(call: Value, bytes: u64) -> Value {
     let number = call["count"].as_u64().unwrap();
     let bar = (u64::BITS - bytes.leading_zeros()) as usize;
@@ -199,4 +198,171 @@ fn a_little_load_stands_behind_a_larger_loss() {
 fn the_missing_ranks_come_before_the_short_run() {
     let ranks = [rank(0, 2, 0.1, &[])];
     assert_eq!(ids(&found(&ranks)), ["incomplete", "too-short"]);
+}
+
+/// With a setting of the library that rank 0 recorded.
+fn with_knobs(rank: Value, knobs: &[(&str, &str)]) -> Value {
+    let knobs: Vec<Value> =
+        knobs.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    with(rank, "knobs", json!(knobs))
+}
+
+/// Ranks that send 40 messages of this size to each other, above the eager limit of TCP, and wait in `MPI_Send`.
+fn sending(knobs: &[(&str, &str)]) -> Vec<Value> {
+    let peers = |to: u32| json!({"messages": [{"to": to, "number": 40, "bytes": 40 * 100_000}]});
+    let of = |of: u32| {
+        let calls = [sized(call("MPI_Send", 40, 3.0), 100_000), call("MPI_Recv", 40, 0.001)];
+        with(rank(of, 2, 10.0, &calls), "peers", peers(1 - of))
+    };
+    let ranks = [of(0), of(1)].map(|rank| with_knobs(rank, knobs));
+    ranks.into()
+}
+
+#[test]
+fn an_eager_limit_is_advised_only_where_it_is_read() {
+    let btl = [("btl_tcp_eager_limit", "65536"), ("btl", "tcp,self")];
+    let with = |more: &[(&str, &str)]| ids_of(&found(&sending(&[&btl, more].concat())));
+    assert!(with(&[("pml_ob1_priority", "20")]).contains(&"eager-limit".to_owned()));
+    assert!(with(&[]).contains(&"eager-limit".to_owned()));
+    for other in [("pml_ucx_priority", "51"), ("mtl_ofi_priority", "25"), ("pml", "ucx")] {
+        assert!(!with(&[other]).contains(&"eager-limit".to_owned()), "{other:?}");
+    }
+}
+
+fn ids_of(findings: &[Finding]) -> Vec<String> {
+    ids(findings).into_iter().map(str::to_owned).collect()
+}
+
+/// The command that is advised for an `MPI_Init` of 2 s.
+fn advised_for_slow_start(btl: &str, networks: &Value, others: &[(&str, &str)]) -> Option<String> {
+    let of = |of: u32| rank(of, 2, 10.0, &[call("MPI_Init", 1, 2.0)]);
+    let mut ranks = on_machine(vec![of(0), of(1)], 8, &[(1.0, 0.0); 2]);
+    for rank in &mut ranks {
+        rank["mpi"]["library"] = json!("Open MPI v5.0.10, package: x");
+        rank["machine"]["networks"] = networks.clone();
+        rank["machine"]["transports"] = json!([{"name": "fabric", "what": "x"}]);
+        *rank = with_knobs(rank.clone(), &[&[("btl", btl)], others].concat());
+    }
+    let findings = found(&ranks);
+    one(&findings, "slow-start").advice[0].command.clone()
+}
+
+#[test]
+fn a_fabric_is_left_out_only_where_there_is_none_and_what_is_set_is_extended() {
+    let (none, ob1) = (json!([]), [("pml_ob1_priority", "20")]);
+    let set = |value: &str| Some(format!("gyan run --set btl={value} -- ..."));
+    assert_eq!(advised_for_slow_start("", &none, &ob1), set("^ofi"));
+    assert_eq!(advised_for_slow_start("^uct,openib", &none, &ob1), set("^uct,openib,ofi"));
+    assert_eq!(advised_for_slow_start("self,sm,ofi", &none, &ob1), set("self,sm"));
+    for btl in ["^uct,ofi", "self,sm"] {
+        assert_eq!(advised_for_slow_start(btl, &none, &ob1), None, "{btl}");
+    }
+    assert_eq!(advised_for_slow_start("", &none, &[("mtl_ofi_priority", "25")]), None);
+    let network =
+        json!([{"device": "hfi1_0", "kind": "Omni-Path", "rate": "100 Gb/sec", "state": "ACTIVE"}]);
+    assert_eq!(advised_for_slow_start("", &network, &ob1), None);
+}
+
+/// A function of which only these calls were compared, over 2 ranks.
+fn compared(whole: Value, function: &str, calls: u64, times_ns: &[u64]) -> Value {
+    let times = gyan_results::Waiting::written(times_ns.iter().map(|ns| Some(*ns)));
+    let waiting = json!([{
+        "function": function, "communicator": "MPI_COMM_WORLD", "members": "00", "ordinal": 0, "size": 4,
+        "calls": calls, "level": 0, "times_ns": times,
+    }]);
+    with(whole, "waiting", waiting)
+}
+
+/// Four ranks with 100 calls on all of them, in which so many milliseconds are waiting, and 900 on other communicators.
+fn with_others(waiting_ms: u64, others: u64, elsewhere_s: f64) -> Vec<Value> {
+    let of = |of: u32| {
+        let ns = (1 + if of == 0 { 0 } else { waiting_ms }) * 1_000_000;
+        let time_s = 100.0 * ns as f64 * 1e-9 + elsewhere_s;
+        let knobs = [("coll_tuned_allreduce_algorithm", "ignore")];
+        let ranks = rank(of, 4, 10.0, &[call("MPI_Allreduce", 100 + others, time_s)]);
+        compared(with_knobs(ranks, &knobs), "MPI_Allreduce", 100, &[ns; 100])
+    };
+    (0..4).map(of).collect()
+}
+
+#[test]
+fn waiting_and_algorithm_exclude_each_other() {
+    for waiting_ms in [0, 1, 2, 5, 20] {
+        for others in [0, 900] {
+            for elsewhere_s in [0.0, 4.0] {
+                let findings = found(&with_others(waiting_ms, others, elsewhere_s));
+                let all: Vec<&str> = findings
+                    .iter()
+                    .flat_map(|of| {
+                        of.also_true.iter().map(|also| also.id.as_str()).chain([of.id.as_str()])
+                    })
+                    .collect();
+                let is = |id: &str| all.contains(&id);
+                assert!(!(is("waiting") && is("algorithm")), "{findings:#?}");
+                assert!(!(is("algorithm") && others > 0), "too few were compared: {findings:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_said_of_a_function_is_said_of_all_of_it() {
+    // Nearly all of what was compared is waiting, but most of the function was not compared.
+    let findings = found(&with_others(9, 900, 4.0));
+    assert!(!findings.iter().any(|finding| finding.id == "waiting"), "{findings:#?}");
+}
+
+#[test]
+fn sends_that_wait_are_no_late_senders() {
+    // As early.c: rank 0 waits for its own large sends.
+    let sends = sized(call("MPI_Isend", 600, 0.01), 4_000_000);
+    let sender = rank(0, 2, 10.0, &[sends, call("MPI_Waitall", 600, 5.0)]);
+    let receiver = rank(1, 2, 10.0, &[call("MPI_Recv", 600, 1.0), call("MPI_Barrier", 600, 4.0)]);
+    let findings = found(&[sender, receiver]);
+    assert!(!findings.iter().any(|finding| finding.id == "late-senders"), "{findings:#?}");
+    one(&findings, "no-overlap");
+}
+
+#[test]
+fn polling_knows_every_request() {
+    let asks = call("MPI_Test", 4_000_000, 2.0);
+    let with =
+        |made: Value| found(&[0, 1].map(|of| rank(of, 2, 10.0, &[asks.clone(), made.clone()])));
+    assert!(with(call("MPI_Iallgatherv", 40_000, 0.1)).iter().all(|of| of.id != "polling"));
+    assert!(with(call("MPI_Rput", 40_000, 0.1)).iter().all(|of| of.id != "polling"));
+    // Nothing is known of what it asks for.
+    assert!(with(call("MPI_Barrier", 10, 0.1)).iter().all(|of| of.id != "polling"));
+    let found = with(call("MPI_Irecv", 10, 0.1));
+    assert_eq!(
+        one(&found, "polling").advice[0].text,
+        "wait with MPI_Wait, or do more work between two calls"
+    );
+}
+
+#[test]
+fn a_leak_is_that_of_the_rank_with_the_most_and_of_handles() {
+    let of = |of: u32, made: u64, freed: u64| {
+        let made = json!([{"kind": "communicator", "made": made, "freed": freed}]);
+        with(rank(of, 1000, 10.0, &[call("MPI_Comm_split", 50_000, 0.001)]), "objects_made", made)
+    };
+    // As many disconnected as made, and splits that gave most ranks none.
+    assert!(found(&[of(0, 500, 500), of(1, 25, 0)]).iter().all(|of| of.id != "leak"));
+    // One rank of a thousand.
+    let mut ranks: Vec<Value> = (0..999).map(|rank| of(rank, 0, 0)).collect();
+    ranks.push(of(999, 50_000, 0));
+    let findings = found(&ranks);
+    let leak = one(&findings, "leak");
+    assert!(
+        leak.title.starts_with("rank 999 makes 50,000 communicators more than it frees"),
+        "{leak:#?}"
+    );
+    assert_eq!(leak.ranks, [999]);
+}
+
+#[test]
+fn seconds_of_several_threads_are_no_share_of_the_run() {
+    // As mt.c: four threads of rank 0 wait for rank 1.
+    let receiver = rank(0, 2, 1.0, &[call("MPI_Recv", 160, 3.0)]);
+    let sender = rank(1, 2, 1.0, &[call("MPI_Send", 160, 0.02)]);
+    assert!(found(&[receiver, sender]).iter().all(|finding| finding.at_stake_s.is_none()));
 }

@@ -210,7 +210,7 @@ fn measures(resources: &ResourcesSummary) -> [(&'static str, Unit, Option<&Stati
         ("time in the program", Unit::Seconds, Some(user_s)),
         ("time in the kernel", Unit::Seconds, Some(system_s)),
         ("gave up its processor", Unit::Count, Some(voluntary_switches)),
-        ("lost its processor", Unit::Count, Some(involuntary_switches)),
+        ("lost or yielded its processor", Unit::Count, Some(involuntary_switches)),
         ("wanted a processor", Unit::Seconds, processor_wait_s.as_ref()),
         ("page faults", Unit::Count, Some(minor_faults)),
         ("page faults that read", Unit::Count, Some(major_faults)),

@@ -2,7 +2,7 @@
  * healthy` is its twin that has not. Two ranks, or an even number. Who works sleeps, so that a busy machine changes
  * nothing; `spin` is for what needs busy ranks.
  * Expect: the finding, with the function, the rank and the numbers in tests/real_mpi/findings/cases.rs, which knows the
- * constants below. */
+ * constants below. Rank 0 prints how long that took by its own clock. */
 #include <mpi.h>
 #include <signal.h>
 #include <stdio.h>
@@ -23,6 +23,9 @@ enum {
     ASKED = 20000000,
     OBJECTS = 150,
     WRITES = 200000,
+    MADE = 1000,
+    SUMS = 60000,
+    PUTS = 400000,
     LARGE = 1 << 20
 };
 
@@ -312,6 +315,90 @@ static void independent_io(void)
 #endif
 }
 
+static void made_again(void)
+{
+    MPI_Comm comm;
+    nap(300);
+    for (int i = 0; i < (healthy ? 1 : MADE); i++) {
+        MPI_Comm_dup(WORLD, &comm);
+        MPI_Comm_free(&comm);
+    }
+}
+
+/* The twin sends as many values, a hundred at a time. */
+static void tiny_collectives(void)
+{
+    int values = healthy ? 100 : 1;
+    nap(300);
+    for (int i = 0; i < SUMS / values; i++)
+        MPI_Bcast(buffer, values, MPI_DOUBLE, 0, WORLD);
+}
+
+/* As many bytes in the twin, 8,000 at a time. */
+static void tiny_accesses(void)
+{
+    int bytes = healthy ? 8000 : 8;
+    char *memory;
+    MPI_Win window;
+    MPI_Win_allocate(LARGE, 1, MPI_INFO_NULL, WORLD, &memory, &window);
+    MPI_Win_lock_all(0, window);
+    nap(300);
+    for (int i = 1; i <= PUTS / bytes * 8; i++) {
+        MPI_Put(buffer, bytes, MPI_BYTE, peer, 0, bytes, MPI_BYTE, window);
+        if (i % 1000 == 0)
+            MPI_Win_flush(peer, window);
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Win_free(&window);
+}
+
+/* The work is done with the lock in hand, in the twin before it is taken. */
+static void long_locks(void)
+{
+    char *memory;
+    MPI_Win window;
+    MPI_Win_allocate(LARGE, 1, MPI_INFO_NULL, WORLD, &memory, &window);
+    for (int i = 0; i < STEPS; i++) {
+        if (healthy)
+            nap(20);
+        MPI_Win_lock(MPI_LOCK_EXCLUSIVE, 0, 0, window);
+        MPI_Put(buffer, 8, MPI_BYTE, 0, 0, 8, MPI_BYTE, window);
+        if (!healthy)
+            nap(20);
+        MPI_Win_unlock(0, window);
+    }
+    MPI_Win_free(&window);
+}
+
+/* The root comes late once, and the others work as long afterwards; in the twin all work at once. */
+static void outlier(void)
+{
+    for (int i = 0; i < 100; i++) {
+        if (i == 50 && (healthy || rank == 0))
+            nap(700);
+        MPI_Bcast(buffer, 8, MPI_BYTE, 0, WORLD);
+        if (i == 50 && !healthy && rank != 0)
+            nap(700);
+    }
+    exchange(8);
+}
+
+/* As eager_limit, with messages that are too large to be sent at once. */
+static void no_overlap(void)
+{
+    int bytes = healthy ? 1000 : LARGE;
+    for (int i = 0; i < STEPS; i++) {
+        MPI_Request request;
+        if (i % 2 == rank % 2) {
+            MPI_Isend(buffer, bytes, MPI_BYTE, peer, 0, WORLD, &request);
+            MPI_Wait(&request, IGNORE);
+        } else {
+            nap(30);
+            MPI_Recv(other, bytes, MPI_BYTE, peer, 0, WORLD, IGNORE);
+        }
+    }
+}
+
 /* A few vectors are summed up: for settings of algorithms. */
 static void allreduce(void)
 {
@@ -376,6 +463,12 @@ static const struct {
     {"asks-for-rank", asks_for_rank},
     {"leak", leak},
     {"independent-io", independent_io},
+    {"made-again", made_again},
+    {"tiny-collectives", tiny_collectives},
+    {"tiny-accesses", tiny_accesses},
+    {"long-locks", long_locks},
+    {"outlier", outlier},
+    {"no-overlap", no_overlap},
     {"without-dynamic-rules", allreduce},
     {"setting-ignored", allreduce},
     {"inert-setting", allreduce},
@@ -396,7 +489,10 @@ int main(int argc, char **argv)
     memset(buffer, 0, sizeof buffer);
     for (size_t i = 0; i < sizeof RULES / sizeof *RULES; i++)
         if (argc > 1 && !strcmp(argv[1], RULES[i].rule)) {
+            double begun = MPI_Wtime();
             RULES[i].run();
+            if (rank == 0)
+                printf("by its own clock: %.6f s\n", MPI_Wtime() - begun);
             MPI_Finalize();
             return 0;
         }

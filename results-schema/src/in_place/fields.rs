@@ -9,9 +9,9 @@ use super::text::Text;
 use crate::{
     Call, Cgroup, Class, Clock, CodeAddress, Coverage, CvarSetting, Datatype, End, Ending,
     EventCount, InMpi, Job, Knob, Label, LoadedObject, Machine, MessageMetric, MessageSource,
-    Messages, Metric, Mpi, ObjectsLeftOut, Overhead, PeerQueues, PeerTraffic, Peers, Phase,
-    PhasePvar, Pvar, RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn, Site,
-    SiteStack, Sites, Skipped, StateShare, Tool, Traffic, Waiting, Watch,
+    Messages, Metric, Mpi, ObjectsLeftOut, ObjectsMade, Overhead, PeerQueues, PeerTraffic, Peers,
+    Phase, PhasePvar, Pvar, RankProfile, Resources, SampledSum, Samples, Series, SeriesColumn,
+    Site, SiteStack, Sites, Skipped, StateShare, Tool, Traffic, Waiting, Watch,
 };
 
 /// `[?]` marks a field that may be left out of the JSON. A field that is missing from a list does not
@@ -48,11 +48,12 @@ macro_rules! fields {
 
 fields! {
     RankProfile {
-        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], knobs[?], pvars, calls, in_mpi[?],
+        schema, tool, job, rank, size, host, pid, mpi, end, cvars[?], knobs[?], objects_made[?], pvars, calls, in_mpi[?],
         peers[?], phases[?], series[?], watch[?], waiting[?], sites[?], machine[?], resources[?],
         messages[?], events[?], coverage, clock[?], warnings, overhead,
     }
     Tool { name, version }
+    ObjectsMade { kind, made, freed }
     Job { id, command, labels[?], started, elapsed_s }
     Mpi { abi, standard, library, device[?], library_path, thread_level }
     End { how, code }

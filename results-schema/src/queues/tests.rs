@@ -194,6 +194,9 @@ fn waits_are_told_from_receives() {
         timed("MPI_Wait", &[(10, 50)], 0.00005),
         timed("MPI_Send", &[(20, 50)], 0.05),
     ];
+    // All requests are of sends.
+    assert!(summary.queues().is_empty());
+    summary.calls.push(timed("MPI_Irecv", &[(10, 50)], 0.00005));
     let rows = summary.queues();
     assert_eq!(rows.len(), 1);
     assert_eq!(rows[0].name, "MPI_Waitall, MPI_Wait");
@@ -223,4 +226,36 @@ fn what_peruse_would_have_told_did_not_happen() {
     summary.coverage.events.clear();
     summary.messages[0].source = MessageSource::MpiTEvents;
     assert_eq!(late(&summary, senders).0, QueueSource::Calls);
+}
+
+/// A function that sends so many messages of each size.
+fn sending(name: &str, sizes: &[(usize, u64)]) -> CallSummary {
+    let mut call = timed(name, &[(10, 100)], 0.0001);
+    call.size_histogram = vec![0; 40];
+    call.size_histogram_bytes = vec![0; 40];
+    for (bar, number) in sizes {
+        call.size_histogram[*bar] = *number;
+        call.size_histogram_bytes[*bar] = number << bar.saturating_sub(1);
+    }
+    call
+}
+
+#[test]
+fn a_small_message_that_always_takes_long_was_always_late() {
+    // A pipeline: all 180 receives take 22 ms.
+    let mut summary = with(Vec::new());
+    summary.calls = vec![timed("MPI_Recv", &[(25, 180)], 4.0), sending("MPI_Send", &[(4, 180)])];
+    let rows = summary.queues();
+    let late = find(&rows, Quantity::LateSenders)[0];
+    assert_eq!((late.number, late.of), (Some(180.0), Some(180.0)));
+}
+
+#[test]
+fn a_large_message_among_small_ones_is_not_late() {
+    // As early.c: ten of 8 bytes in a microsecond, one of 4 MB in two milliseconds.
+    let mut summary = with(Vec::new());
+    let receives = timed("MPI_Recv", &[(10, 6000), (21, 600)], 1.2);
+    summary.calls = vec![receives, sending("MPI_Isend", &[(4, 6000), (22, 600)])];
+    let rows = summary.queues();
+    assert_eq!(find(&rows, Quantity::LateSenders)[0].number, Some(0.0));
 }

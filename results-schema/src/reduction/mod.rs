@@ -83,6 +83,8 @@ struct JobReduction {
     skipped: BTreeMap<Skipped, u64>,
     /// By reason and kind.
     objects: BTreeMap<(String, String), Statistics>,
+    /// By kind, and whether made, freed or left.
+    objects_made: BTreeMap<(String, Lot), Statistics>,
     missing_events: BTreeSet<String>,
     advice: BTreeSet<String>,
     overhead: OverheadReduction,
@@ -165,8 +167,16 @@ merge_fields! {
     JobReduction {
         general, hosts, libraries, elapsed_s, run_s, useful_s, in_mpi, peers, pvars, calls, phases, watches,
         waiting, sites, machines, resources, messages, events,
-        skipped, objects, missing_events, advice, overhead, warnings,
+        skipped, objects, objects_made, missing_events, advice, overhead, warnings,
     }
+}
+
+/// What became of objects.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+enum Lot {
+    Made,
+    Freed,
+    Left,
 }
 
 impl JobReduction {
@@ -192,6 +202,7 @@ impl JobReduction {
             end: _,
             cvars: _,
             knobs: _,
+            objects_made,
             pvars,
             calls,
             in_mpi,
@@ -256,6 +267,15 @@ impl JobReduction {
         let number = |of: &ObjectsLeftOut| Statistics::of(Number::Integer(of.number.into()), rank);
         let key = |of: &ObjectsLeftOut| (of.reason.clone(), of.what.clone());
         self.objects = collected(objects.iter().map(|of| (key(of), number(of))));
+        let lots = objects_made.iter().flat_map(|of| {
+            let [made, freed] = [of.made, of.freed].map(i128::from);
+            let lots = [(Lot::Made, made), (Lot::Freed, freed), (Lot::Left, made - freed)];
+            lots.map(|(lot, number)| {
+                let number = Statistics::of(Number::Integer(number), rank);
+                ((of.kind.clone(), lot), number)
+            })
+        });
+        self.objects_made = collected(lots);
         set_all(&mut self.missing_events, events);
         set_all(&mut self.advice, advice);
         self.overhead = OverheadReduction::of(overhead, clock.is_some(), rank);
@@ -308,6 +328,7 @@ impl JobReduction {
             events,
             skipped,
             objects,
+            objects_made,
             missing_events,
             advice,
             overhead,
@@ -328,10 +349,7 @@ impl JobReduction {
         } = general;
         let reduced = files.ranks().len();
         let others = reduced - libraries.remove(&mpi).unwrap_or(reduced);
-        if others > 0 {
-            let text = "the ranks do not all run on the same MPI library".to_owned();
-            *warnings.entry(text).or_default() += others;
-        }
+        warn_of_others(&mut warnings, others);
         let (pvars, samples) = pvars.finish();
         let calls = calls.finish();
         let calls: Vec<CallSummary> =
@@ -351,6 +369,7 @@ impl JobReduction {
             findings: Vec::new(),
             cvars,
             knobs,
+            objects_made: made(&objects_made),
             hosts: by_host.iter().map(|host| host.host.clone()).collect(),
             ranks: Ranks {
                 expected: size,
@@ -392,6 +411,23 @@ impl JobReduction {
             warnings: warnings.into_iter().map(|(text, ranks)| Warning { text, ranks }).collect(),
         })
     }
+}
+
+fn warn_of_others(warnings: &mut BTreeMap<String, u64>, others: u64) {
+    if others > 0 {
+        let text = "the ranks do not all run on the same MPI library".to_owned();
+        *warnings.entry(text).or_default() += others;
+    }
+}
+
+fn made(objects: &BTreeMap<(String, Lot), Statistics>) -> Vec<ObjectsMadeSummary> {
+    let kinds = objects.keys().filter(|(_, lot)| *lot == Lot::Made).map(|(kind, _)| kind);
+    let of = |kind: &String| {
+        let number = |lot| objects.get(&(kind.clone(), lot))?.finish();
+        let [made, freed, left] = [Lot::Made, Lot::Freed, Lot::Left].map(number);
+        Some(ObjectsMadeSummary { kind: kind.clone(), made: made?, freed: freed?, left: left? })
+    };
+    kinds.filter_map(of).collect()
 }
 
 fn not_read((skipped, ranks): (Skipped, u64)) -> SkippedSummary {

@@ -30,6 +30,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
         end: End { how: Ending::Finalize, code: 0 },
         cvars: Vec::new(),
         knobs: Vec::new(),
+        objects_made: Vec::new(),
         peers: None,
         pvars: vec![Pvar {
             name: "messages".into(),

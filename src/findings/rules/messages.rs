@@ -116,6 +116,9 @@ fn eager_limit(run: &Run) -> Vec<Found> {
     vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
+/// In bytes. Below this size every library sends without asking.
+const EAGER_EVERYWHERE: f64 = 1024.0;
+
 fn known(row: &QueueRow) -> Knowledge {
     match row.fidelity {
         Fidelity::Exact => Knowledge::Exact,
@@ -181,11 +184,10 @@ pub(super) const LATE_SENDERS: Rule = Rule {
     acts: Actor::Program,
     needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
     when: "receivers waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
-    means: "A receive was posted, or waited for, before its message was sent. No setting of MPI \
-            makes a sender earlier. At stake is the waiting, at most the time of receives and \
+    means: "A receive was posted, or waited for, before its message was sent. At stake is the waiting, at most the time of receives and \
             waits: a receive that is posted early waits, but the rank does not.",
-    wrong_when: "it is estimated from the times of calls, and messages are so large that moving them takes long, or a wait \
-                 is for a send.",
+    wrong_when: "it is estimated from the times of calls, and a wait is for a send; where that can be, the finding says late \
+                 senders or transfer.",
     witness: "the waiting of receives, or the load balance",
     source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
     todo: "Send earlier, or give the receivers something to do meanwhile: MPI_Irecv before the work, MPI_Wait after \
@@ -228,10 +230,19 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
             return Vec::new();
         }
         let place = worst.map(|call| run.with_place(&call.name)).unwrap_or_default();
-        let title = format!(
-            "receivers wait for late senders {} of the run, most in {place}",
-            percent(run.share(wait_s))
-        );
+        // From times alone a wait for a message is not told from one for a send that is received late.
+        let for_requests_s = run.time(WAITS).seconds;
+        let is_known = rows.iter().all(|row| row.source != QueueSource::Calls)
+            || for_requests_s < 0.1 * in_calls.seconds
+            || run.sizes(SENDS).iter().all(|bar| bar.1 == 0.0 || bar.0 < EAGER_EVERYWHERE);
+        let share = percent(run.share(wait_s));
+        let title = if is_known {
+            format!("receivers wait for late senders {share} of the run, most in {place}")
+        } else {
+            format!(
+                "receives and waits take long, {share} of the run, most in {place}: late senders or transfer"
+            )
+        };
         let wait = estimated("waiting for late senders", waited_s, "s", shown);
         let evidence = vec![
             Evidence { known: known(first), ..wait },
@@ -242,9 +253,7 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
             taken("time in receives and waits", in_calls, "gyan report"),
         ];
         let advice = vec![
-            say(
-                "send earlier, or give the receivers something to do meanwhile; no setting of MPI helps",
-            ),
+            say("send earlier, or give the receivers something to do meanwhile"),
             command("see which calls wait", "gyan report --sites DIR"),
         ];
         let functions = worst.map(|call| call.name.clone()).into_iter().collect();

@@ -1,5 +1,6 @@
 //! The rules, one row each.
 
+mod calls;
 mod collectives;
 mod messages;
 mod numbers;
@@ -66,6 +67,11 @@ pub(crate) const RULES: &[Rule] = &[
     collectives::IMBALANCE,
     program::POLLING,
     messages::FIRST_CONTACT,
+    calls::OUTLIER,
+    calls::MADE_AGAIN,
+    calls::LONG_LOCKS,
+    calls::TINY_ACCESSES,
+    calls::NO_OVERLAP,
     placement::COPIED_TWICE,
     messages::FLOODED,
     messages::LONG_SEARCHES,
@@ -75,6 +81,7 @@ pub(crate) const RULES: &[Rule] = &[
     messages::SMALL_MESSAGES,
     collectives::WAITING,
     collectives::BARRIER,
+    calls::TINY_COLLECTIVES,
     collectives::ALGORITHM,
     collectives::COMMUNICATION,
     messages::MEMORY,

@@ -5,7 +5,7 @@ use gyan_results::{Actor, Knowledge};
 use super::{Found, RECEIVES, Rule, SENDS, WAITS};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{Kind, kind_of};
-use crate::findings::knobs::{Purpose, command, say};
+use crate::findings::knobs::{COMPONENTS, Purpose, command, say, set};
 use crate::findings::run::{Family, LostWithoutProcessors, Run, estimated, exact, is_true, taken};
 use crate::findings::{LEAST_SHARE, MUCH_LOAD};
 use crate::render::numbers::{bytes, double, seconds};
@@ -44,16 +44,27 @@ pub(super) const OVERSUBSCRIBED: Rule = Rule {
 fn oversubscribed(run: &Run) -> Vec<Found> {
     let Some(placement) = run.oversubscribed() else { return Vec::new() };
     let Some((wait_s, known)) = run.waits_for_processors() else { return Vec::new() };
-    let Some(at_stake) = of_load(run) else { return Vec::new() };
+    let at_stake = of_load(run);
+    if at_stake.is_none() && run.share(wait_s) < 0.05 {
+        return Vec::new();
+    }
     let (ranks, processors) = (placement.ranks, placement.capacity());
     let fit = processors.floor().max(1.0);
     let hosts = placement.hosts.len();
     let on = if hosts == 1 { String::new() } else { format!(" on each of {hosts} hosts") };
+    let loses = match &at_stake {
+        Some(stake) => {
+            format!(
+                "for want of one a rank loses up to {}",
+                seconds(run.of_a_rank(stake.seconds()))
+            )
+        }
+        None => format!("a rank wants for one for {}", seconds(run.of_a_rank(wait_s))),
+    };
     let title = format!(
-        "{ranks} ranks share {} processor{}{on}: for want of one a rank loses up to {} of {}",
+        "{ranks} ranks share {} processor{}{on}: {loses} of {}",
         double(processors),
         super::plural(processors),
-        seconds(run.of_a_rank(at_stake.seconds())),
         seconds(run.of_a_rank(run.total_s))
     );
     let on_a_host = if hosts > 1 { " on a host" } else { "" };
@@ -72,11 +83,12 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
         exact("ranks on a host", ranks as f64, "", shown),
         exact("processors that they may run on", processors, "", shown),
         gyan_results::Evidence { known, ..wait },
-        estimated("of that outside MPI", outside_s(run), "s", shown),
     ];
-    evidence
-        .extend(lost.map(|lost| exact("times that ranks lost their processor", lost, "", shown)));
-    vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
+    evidence.extend(outside(run));
+    evidence.extend(
+        lost.map(|lost| exact("times that ranks lost or yielded their processor", lost, "", shown)),
+    );
+    vec![Found { title, at_stake, evidence, advice, ..Found::default() }]
 }
 
 pub(super) const OTHER_LOAD: Rule = Rule {
@@ -106,13 +118,13 @@ fn other_load(run: &Run) -> Vec<Found> {
         return Vec::new();
     }
     let Some((wait_s, Knowledge::Exact)) = run.waits_for_processors() else { return Vec::new() };
-    let Some(at_stake) = of_load(run) else { return Vec::new() };
-    let is_much = run.lacks_processors() >= MUCH_LOAD;
-    if run.share(at_stake.seconds()) < 0.05 && !is_much {
+    let at_stake = of_load(run);
+    let lost_s = at_stake.as_ref().map_or(0.0, Stake::seconds);
+    if run.share(lost_s) < 0.05 && run.lacks_processors() < MUCH_LOAD {
         return Vec::new();
     }
     // Where little of it can be lost nobody knows what it costs.
-    let at_stake = Some(at_stake).filter(|stake| run.share(stake.seconds()) > LEAST_SHARE);
+    let at_stake = at_stake.filter(|stake| run.share(stake.seconds()) > LEAST_SHARE);
     let whole = seconds(run.of_a_rank(run.total_s));
     let loses = match &at_stake {
         Some(stake) => {
@@ -126,10 +138,8 @@ fn other_load(run: &Run) -> Vec<Found> {
     let title =
         format!("a rank {loses} a processor, though there are enough: something else runs on them");
     let shown = "gyan report --machine";
-    let evidence = vec![
-        exact("time for which ranks wanted a processor", wait_s, "s", shown),
-        estimated("of that outside MPI", outside_s(run), "s", shown),
-    ];
+    let mut evidence = vec![exact("time for which ranks wanted a processor", wait_s, "s", shown)];
+    evidence.extend(outside(run));
     let advice = vec![
         say(
             "see what else runs there (top), or whether the ranks have threads of their own (OMP_NUM_THREADS)",
@@ -154,8 +164,9 @@ fn of_load(run: &Run) -> Option<Stake> {
     Some(Stake { claims: claims.map(available).into(), error: Some(0.0) })
 }
 
-fn outside_s(run: &Run) -> f64 {
-    run.lost_without_processors().map_or(0.0, |lost| lost.own)
+fn outside(run: &Run) -> Option<gyan_results::Evidence> {
+    let lost = run.lost_without_processors()?;
+    Some(estimated("of that outside MPI", lost.own, "s", "gyan report --machine"))
 }
 
 pub(super) const BOUND_TOGETHER: Rule = Rule {
@@ -228,7 +239,8 @@ pub(super) const COPIED_TWICE: Rule = Rule {
 };
 
 fn copied_twice(run: &Run) -> Vec<Found> {
-    if !run.is_on_one_host() {
+    // Of Open MPI, only ob1 copies by what this rule looks at.
+    if !run.is_on_one_host() || run.family == Family::OpenMpi && !run.sends_by_ob1() {
         return Vec::new();
     }
     let sizes = run.sizes(SENDS);
@@ -283,6 +295,31 @@ pub(super) const SLOW_START: Rule = Rule {
     look: slow_start,
 };
 
+/// The components of Open MPI 5 without the one that looks for a fabric, where there is none and it is not left out yet.
+fn without_fabric(run: &Run) -> Option<String> {
+    let mut machines = run.summary.machines.iter();
+    let is_loaded = run.has_transport("mca_btl_ofi") || run.has_transport("fabric");
+    let has_network = machines.any(|of| !of.machine.networks.is_empty());
+    if run.family != Family::OpenMpi || run.version < 5 || !is_loaded || has_network {
+        return None;
+    }
+    let now = run.knob(COMPONENTS).unwrap_or_default();
+    let (excludes, names) = match now.strip_prefix('^') {
+        Some(names) => (true, names),
+        None => (now.is_empty(), now),
+    };
+    let names: Vec<&str> = names.split(',').filter(|name| !name.is_empty()).collect();
+    let is_ofi = |name: &&&str| **name == "ofi";
+    let is_in_use = excludes != names.iter().any(|name| is_ofi(&name));
+    let others = names.iter().filter(|name| !is_ofi(name)).copied().collect::<Vec<_>>().join(",");
+    let extended = match (excludes, others.is_empty()) {
+        (true, true) => "^ofi".to_owned(),
+        (true, false) => format!("^{others},ofi"),
+        (false, _) => others,
+    };
+    (is_in_use && run.sends_by_ob1()).then_some(extended)
+}
+
 fn slow_start(run: &Run) -> Vec<Found> {
     const START: &[&str] = &["MPI_Init", "MPI_Init_thread"];
     let time = run.time(START);
@@ -293,14 +330,8 @@ fn slow_start(run: &Run) -> Vec<Found> {
     };
     let title = format!("{} takes {} of each rank", call.name, seconds(of_a_rank));
     let mut advice = Vec::new();
-    if run.has_transport("mca_btl_ofi") || run.has_transport("fabric") {
-        advice.push(command(
-            "do not look for a fabric where there is none",
-            "gyan run --set btl=^ofi -- ...",
-        ));
-        if run.family != Family::OpenMpi {
-            advice.clear();
-        }
+    if let Some(components) = without_fabric(run) {
+        advice.push(set("do not look for a fabric where there is none", COMPONENTS, &components));
     }
     if advice.is_empty() {
         advice.push(say(

@@ -4,6 +4,7 @@ use gyan_results::Actor;
 
 use super::{Found, POLLS, Rule, percent};
 use crate::findings::account::Cause;
+use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Family, Run, exact, taken};
 use crate::render::numbers::{bytes, double};
@@ -19,30 +20,46 @@ pub(super) const POLLING: Rule = Rule {
     wrong_when: "the program does useful work between two calls: then they are what overlaps communication with it.",
     witness: "the number of these calls",
     source: "MPI 4.1, 3.7.3 and 3.8.1",
-    todo: "Wait with MPI_Waitany, MPI_Waitsome or MPI_Probe, or do more work between two calls.",
+    todo: "Wait with MPI_Wait, MPI_Waitany, MPI_Waitsome or MPI_Probe, or do more work between two calls.",
     look: polling,
 };
 
+/// How many requests and messages there may have been at most; none where that is not known.
+fn requests(run: &Run) -> Option<f64> {
+    const RECEIVED: &[&str] =
+        &["MPI_Recv", "MPI_Mrecv", "MPI_Sendrecv", "MPI_Sendrecv_replace", "MPI_Start"];
+    let mut all = run.count(RECEIVED);
+    for call in &run.summary.calls {
+        if makes_request(&call.name) {
+            all += call.count.sum.as_f64();
+        }
+    }
+    // A call of MPI_Startall may start all that were prepared.
+    let started = run.count(&["MPI_Startall"]);
+    let prepared = run
+        .summary
+        .calls
+        .iter()
+        .filter(|call| call.name.strip_suffix("_c").unwrap_or(&call.name).ends_with("_init"));
+    let prepared: f64 = prepared.map(|call| call.count.max.as_f64()).sum();
+    all += started * prepared;
+    (all > 0.0).then_some(all)
+}
+
+/// Whether each call of a function makes one request: those whose names begin with I or R, as the standard has it.
+fn makes_request(name: &str) -> bool {
+    const OTHERS: &[&str] = &["Init", "Inter", "Info", "Is_", "Iprobe", "Improbe"];
+    let Some(rest) = name.strip_prefix("MPI_") else { return false };
+    let is_access = ["Rput", "Rget", "Raccumulate"].iter().any(|start| rest.starts_with(start));
+    let is_of_file = rest.starts_with("File_iread") || rest.starts_with("File_iwrite");
+    let is_immediate =
+        rest.starts_with('I') || rest == "Comm_idup" || rest == "Comm_idup_with_info";
+    is_access || is_of_file || is_immediate && !OTHERS.iter().any(|start| rest.starts_with(start))
+}
+
 fn polling(run: &Run) -> Vec<Found> {
-    const REQUESTS: &[&str] = &[
-        "MPI_Isend",
-        "MPI_Issend",
-        "MPI_Irsend",
-        "MPI_Ibsend",
-        "MPI_Irecv",
-        "MPI_Imrecv",
-        "MPI_Start",
-        "MPI_Startall",
-        "MPI_Ibarrier",
-        "MPI_Ibcast",
-        "MPI_Iallreduce",
-        "MPI_Ialltoall",
-        "MPI_Recv",
-        "MPI_Mrecv",
-        "MPI_Sendrecv",
-        "MPI_Sendrecv_replace",
-    ];
-    let (asked, of) = (run.count(POLLS), run.count(REQUESTS).max(1.0));
+    let Some(of) = requests(run) else { return Vec::new() };
+    let asked = run.count(POLLS);
     let (time, Some(worst)) = (run.time(POLLS), run.worst(POLLS)) else { return Vec::new() };
     if asked <= 100.0 * of {
         return Vec::new();
@@ -52,8 +69,14 @@ fn polling(run: &Run) -> Vec<Found> {
         run.with_place(&worst.name),
         double((asked / of).round())
     );
-    let instead =
-        if worst.name.contains("probe") { "MPI_Probe" } else { "MPI_Waitany or MPI_Waitsome" };
+    let instead = match worst.name.as_str() {
+        "MPI_Test" => "MPI_Wait",
+        "MPI_Testall" => "MPI_Waitall",
+        "MPI_Testany" => "MPI_Waitany",
+        "MPI_Testsome" => "MPI_Waitsome",
+        "MPI_Improbe" => "MPI_Mprobe",
+        _ => "MPI_Probe",
+    };
     let advice = vec![say(format!("wait with {instead}, or do more work between two calls"))];
     let evidence = vec![
         exact("calls that ask", asked, "", "gyan report"),
@@ -101,47 +124,31 @@ pub(super) const LEAK: Rule = Rule {
     id: "leak",
     name: "Objects of MPI are made and not freed",
     acts: Actor::Program,
-    needs: "the number of calls that make and free communicators, windows, datatypes and groups",
-    when: "a rank makes over 100 more objects of a kind than it frees",
+    needs: "the communicators, windows and files that came back from calls and that were freed, on each rank, and the number of \
+            calls that make and free datatypes and groups",
+    when: "the rank with the most of them makes over 100 more communicators, windows or files than it frees, or an average rank \
+           as many more datatypes or groups. MPI_COMM_NULL is none, and MPI_Comm_disconnect frees",
     means: "Each holds memory, and libraries have a limited number of communicators: MPICH ends a program that has about \
             2,000. Making one takes longer the more there are. No time is at stake, but memory and the end of the program.",
     wrong_when: "the program keeps them all in use.",
-    witness: "calls that make, minus calls that free",
+    witness: "objects made, minus objects freed",
     source: "MPI 4.1, 7.4.3; MPICH, MPIR_MAX_CONTEXT_MASK",
     todo: "Free each object after its last use, or make it once and use it again.",
     look: leak,
 };
 
 fn leak(run: &Run) -> Vec<Found> {
-    const KINDS: [(&str, &str, &[&str]); 4] = [
+    const KINDS: [(&str, &str, &[&str]); 3] = [
         (
+            // Of profiles that do not tell what came back: only functions that give each rank one.
             "communicators",
             "MPI_Comm_free",
             &[
                 "MPI_Comm_dup",
                 "MPI_Comm_idup",
                 "MPI_Comm_dup_with_info",
-                "MPI_Comm_create",
-                "MPI_Comm_create_group",
-                "MPI_Comm_split",
-                "MPI_Comm_split_type",
-                "MPI_Cart_create",
-                "MPI_Graph_create",
-                "MPI_Dist_graph_create",
-                "MPI_Dist_graph_create_adjacent",
-                "MPI_Cart_sub",
                 "MPI_Intercomm_create",
                 "MPI_Intercomm_merge",
-            ],
-        ),
-        (
-            "windows",
-            "MPI_Win_free",
-            &[
-                "MPI_Win_create",
-                "MPI_Win_allocate",
-                "MPI_Win_allocate_shared",
-                "MPI_Win_create_dynamic",
             ],
         ),
         (
@@ -154,6 +161,7 @@ fn leak(run: &Run) -> Vec<Found> {
                 "MPI_Type_indexed",
                 "MPI_Type_create_hindexed",
                 "MPI_Type_create_indexed_block",
+                "MPI_Type_create_hindexed_block",
                 "MPI_Type_create_struct",
                 "MPI_Type_create_subarray",
                 "MPI_Type_create_darray",
@@ -176,13 +184,17 @@ fn leak(run: &Run) -> Vec<Found> {
                 "MPI_Group_difference",
                 "MPI_Group_range_incl",
                 "MPI_Group_range_excl",
+                "MPI_Group_from_session_pset",
                 "MPI_Win_get_group",
                 "MPI_File_get_group",
             ],
         ),
     ];
     let of = |(kind, free, make): &(&str, &str, &[&str])| {
-        let (made, freed) = (run.count(make), run.count(&[free]));
+        if *kind == "communicators" && !run.summary.objects_made.is_empty() {
+            return None;
+        }
+        let (made, freed) = (run.count(make), run.count(&[free, "MPI_Comm_disconnect"]));
         let each = run.of_a_rank(made - freed);
         if each <= 100.0 {
             return None;
@@ -203,6 +215,55 @@ fn leak(run: &Run) -> Vec<Found> {
         let functions = vec![worst.name.clone()];
         Some(Found { title, at_stake: None, evidence, advice, functions, ..Found::default() })
     };
+    by_handles(run).into_iter().chain(KINDS.iter().filter_map(of)).collect()
+}
+
+/// Communicators, windows and files, of which libgyan counted those that came back, and those that were freed.
+fn by_handles(run: &Run) -> Vec<Found> {
+    const KINDS: [(&str, &str, &[&str]); 3] = [
+        (
+            "communicator",
+            "MPI_Comm_free",
+            &["MPI_Comm_", "MPI_Cart_", "MPI_Graph_", "MPI_Dist_graph_", "MPI_Intercomm_"],
+        ),
+        ("window", "MPI_Win_free", &["MPI_Win_create", "MPI_Win_allocate"]),
+        ("file", "MPI_File_close", &["MPI_File_open"]),
+    ];
+    let of = |(kind, free, starts): &(&str, &str, &[&str])| {
+        let row = run.summary.objects_made.iter().find(|row| row.kind == *kind)?;
+        let left = row.left.max.as_f64();
+        if left <= 100.0 {
+            return None;
+        }
+        let makes = |name: &str| {
+            let is_one = starts.iter().any(|start| name.starts_with(start));
+            is_one
+                && kind_of(name) == Kind::Objects
+                && !name.contains("free")
+                && !name.contains("close")
+        };
+        let making = run.summary.calls.iter().filter(|call| makes(&call.name));
+        let most =
+            making.max_by(|one, other| one.count.sum.as_f64().total_cmp(&other.count.sum.as_f64()));
+        let rank = row.left.max_rank;
+        let with = most
+            .map_or(String::new(), |call| format!(", most with {}", run.with_place(&call.name)));
+        let title = format!("rank {rank} makes {} {kind}s more than it frees{with}", double(left));
+        let advice = vec![say(format!("free them with {free}, or keep one and use it again"))];
+        let evidence = vec![
+            exact(
+                &format!("{kind}s made on all ranks"),
+                row.made.sum.as_f64(),
+                "",
+                "gyan report --all",
+            ),
+            exact(&format!("{kind}s freed"), row.freed.sum.as_f64(), "", "gyan report --all"),
+            exact(&format!("{kind}s left on rank {rank}"), left, "", "gyan report --all"),
+        ];
+        let functions = most.map(|call| call.name.clone()).into_iter().collect();
+        let ranks = vec![rank];
+        Some(Found { title, at_stake: None, evidence, advice, functions, ranks })
+    };
     KINDS.iter().filter_map(of).collect()
 }
 
@@ -222,6 +283,18 @@ pub(super) const INDEPENDENT_IO: Rule = Rule {
            gyan varlist --match 'io_ompio_*aggregators*' then shows how many ranks gather for the others.",
     look: independent_io,
 };
+
+/// The collective function that does the same.
+fn collective_of(alone: &str) -> String {
+    let (name, large) = match alone.strip_suffix("_c") {
+        Some(name) => (name, "_c"),
+        None => (alone, ""),
+    };
+    match name.strip_suffix("_shared") {
+        Some(start) => format!("{start}_ordered{large}"),
+        None => format!("{name}_all{large}"),
+    }
+}
 
 fn independent_io(run: &Run) -> Vec<Found> {
     const ALONE: &[&str] = &[
@@ -263,10 +336,11 @@ fn independent_io(run: &Run) -> Vec<Found> {
         percent(run.share(time.seconds)),
         run.with_place(&worst.name)
     );
-    let mut advice = vec![say(format!(
-        "use the collective calls, such as {}_all, or larger pieces",
-        worst.name
-    ))];
+    let advice = format!(
+        "use the collective calls, such as {}, or larger pieces",
+        collective_of(&worst.name)
+    );
+    let mut advice = vec![say(advice)];
     if run.family == Family::OpenMpi {
         advice.push(command(
             "then see how many ranks gather for the others",

@@ -87,8 +87,8 @@ pub(super) const INERT: Rule = Rule {
     name: "A setting that this library does not read",
     acts: Actor::Run,
     needs: "the control variables that are set, and what the library was built with",
-    when: "a variable is set that only another device than that of the library reads: MPIR_CVAR_POLLS_BEFORE_YIELD and \
-           MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE are read by ch3, MPIR_CVAR_CH4_PROGRESS_THROTTLE by ch4",
+    when: "a variable is set that only another device than that of the library reads: MPIR_CVAR_POLLS_BEFORE_YIELD is read by ch3:nemesis, \
+           MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE by ch3, MPIR_CVAR_CH4_PROGRESS_THROTTLE by ch4",
     means: "MPICH has the variables of all its devices, whichever was built. It takes the value and does nothing with it.",
     wrong_when: "never, as far as is known.",
     witness: "nothing moves",
@@ -102,7 +102,7 @@ const THROTTLE: &str = "MPIR_CVAR_CH4_PROGRESS_THROTTLE";
 
 /// Variables that only one device reads.
 const OF_ONE_DEVICE: [(&str, &str); 3] = [
-    ("MPIR_CVAR_POLLS_BEFORE_YIELD", "ch3"),
+    ("MPIR_CVAR_POLLS_BEFORE_YIELD", "ch3:nemesis"),
     ("MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE", "ch3"),
     (THROTTLE, "ch4"),
 ];

@@ -106,7 +106,7 @@ pub(crate) const TABLES: &[Table] = &[
             column("voluntary_switches", Kind::Integer)
                 .about("how often a thread gave up its processor since MPI_Init; exact"),
             column("involuntary_switches", Kind::Integer)
-                .about("how often a thread lost its processor since MPI_Init; exact"),
+                .about("how often a thread lost or yielded its processor since MPI_Init; exact"),
             column("processor_wait_s", Kind::Double)
                 .about("seconds for which the first thread was ready to run and had no processor, by the kernel"),
             column("minor_faults", Kind::Integer)

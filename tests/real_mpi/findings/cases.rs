@@ -22,6 +22,8 @@ const PERUSE: Start = Start {
 const CROWD: Start = Start { ranks: Ranks::PerProcessor(2), has_slots: true, ..start(OPENMPI4) };
 const COPIED: Start = Start { set: &["btl_vader_single_copy_mechanism=none"], ..start(OPENMPI4) };
 const TCP: Start = Start { set: &["btl=tcp,self"], ..start(OPENMPI4) };
+/// Enough calls are timed.
+const TIMED: Start = Start { environment: &[("GYAN_BUDGET", "10%")], ..start(OPENMPI4) };
 const POLLS: &[&str] = &["MPIR_CVAR_POLLS_BEFORE_YIELD=7"];
 const FOUR: Start =
     Start { ranks: Ranks::Are(4), environment: &[("GYAN_BUDGET", "none")], ..start(MPICH_PVARS) };
@@ -56,7 +58,7 @@ const fn messages_of_collectives(before: f64, after: f64) -> Witness {
 
 pub(super) const CASES: &[Case] = &[
     Case {
-        evidence: &[("times that ranks lost their processor", 1.0, f64::INFINITY)],
+        evidence: &[("times that ranks lost or yielded their processor", 1.0, f64::INFINITY)],
         twins: &[
             (Started(Start { ranks: Ranks::PerProcessor(1), ..CROWD }), Gone, WAIT),
             (Advised(&[]), MayStay, WAIT),
@@ -136,9 +138,10 @@ pub(super) const CASES: &[Case] = &[
         functions: &["MPI_Allreduce"],
         twins: &[
             (Healthy, Gone, NONE),
-            (Advised(&[("N", "3")]), MayStay, messages_of_collectives(400.0, 200.0)),
+            // Of four ranks: 6 steps of a ring, or 2 of recursive doubling.
+            (Advised(&[("N", "3")]), MayStay, messages_of_collectives(2400.0, 800.0)),
         ],
-        ..Case::of("algorithm", PERUSE)
+        ..Case::of("algorithm", Start { ranks: Ranks::Are(4), ..PERUSE })
     },
     Case {
         functions: &["MPI_Barrier"],
@@ -310,7 +313,11 @@ pub(super) const CASES: &[Case] = &[
     },
     Case {
         functions: &["MPI_Comm_dup"],
-        evidence: &[("communicators made", 300.0, 300.0), ("calls of MPI_Comm_free", 0.0, 0.0)],
+        ranks: &[0],
+        evidence: &[
+            ("communicators made on all ranks", 300.0, 300.0),
+            ("communicators freed", 0.0, 0.0),
+        ],
         twins: &[(
             Healthy,
             Gone,
@@ -339,6 +346,95 @@ pub(super) const CASES: &[Case] = &[
             },
         )],
         ..Case::of("independent-io", start(OPENMPI4))
+    },
+    Case {
+        functions: &["MPI_Comm_dup"],
+        evidence: &[("calls of MPI_Comm_dup", 2000.0, 2000.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Comm_dup`",
+                of: |summary| of::calls(summary, "MPI_Comm_dup"),
+                is: Counted([2000.0; 2], [2.0; 2]),
+            },
+        )],
+        is_gained: true,
+        ..Case::of("made-again", TIMED)
+    },
+    Case {
+        functions: &["MPI_Bcast"],
+        evidence: &[("collectives", 120_000.0, 120_000.0), ("bytes", 960_000.0, 960_000.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Bcast`",
+                of: |summary| of::calls(summary, "MPI_Bcast"),
+                is: Counted([120_000.0; 2], [1200.0; 2]),
+            },
+        )],
+        ..Case::of("tiny-collectives", Start { mpi: MPICH4, ..TIMED })
+    },
+    Case {
+        functions: &["MPI_Put"],
+        evidence: &[("accesses", 800_000.0, 800_000.0), ("bytes", 6_400_000.0, 6_400_000.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "calls of `MPI_Put`",
+                of: |summary| of::calls(summary, "MPI_Put"),
+                is: Counted([800_000.0; 2], [800.0; 2]),
+            },
+        )],
+        is_gained: true,
+        ..Case::of("tiny-accesses", TIMED)
+    },
+    Case {
+        evidence: &[("calls of MPI_Win_lock", 80.0, 80.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "time in `MPI_Win_lock`",
+                of: |summary| of::time(summary, "MPI_Win_lock"),
+                is: Seconds,
+            },
+        )],
+        functions: &["MPI_Win_lock"],
+        is_gained: true,
+        ..Case::of("long-locks", start(OPENMPI4))
+    },
+    Case {
+        functions: &["MPI_Bcast"],
+        ranks: &[1],
+        evidence: &[("longest call", 0.6, 1.5), ("calls of MPI_Bcast", 200.0, 200.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "longest `MPI_Bcast`",
+                of: |summary| of::longest(summary, "MPI_Bcast"),
+                is: Seconds,
+            },
+        )],
+        ..Case::of("outlier", start(OPENMPI4))
+    },
+    Case {
+        functions: &["MPI_Wait"],
+        evidence: &[("bytes in nonblocking sends of 64 KiB and more", 41_943_040.0, 41_943_040.0)],
+        twins: &[(
+            Healthy,
+            Gone,
+            Witness {
+                name: "time in `MPI_Wait`",
+                of: |summary| of::time(summary, "MPI_Wait"),
+                is: Seconds,
+            },
+        )],
+        is_gained: true,
+        ..Case::of("no-overlap", start(OPENMPI4))
     },
     Case {
         twins: &[(Advised(&[]), Gone, messages_of_collectives(400.0, 200.0))],

@@ -193,6 +193,9 @@ fn completed_request(language: Language, request: usize) {
 }
 
 fn comes(kind: Kind, handle: usize) {
+    if objects::is_null(kind, handle) {
+        return;
+    }
     // The handle of an object whose end was not seen.
     forget(kind, handle);
     let Some(looks) = objects::comes(kind) else { return };
@@ -217,6 +220,9 @@ fn forget(kind: Kind, handle: usize) {
 /// (MPI 4.1, 7.7.2), and its variables must not be read any more after that.
 fn goes(scope: &Scope, kind: Kind, at: Passed) {
     let Some(handle) = at.handle(kind) else { return };
+    if scope.is_of_program() {
+        objects::went(kind);
+    }
     if gate::is_closed() {
         return;
     }

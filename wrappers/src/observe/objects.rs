@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gyan_results::ObjectsLeftOut;
+use gyan_results::{ObjectsLeftOut, ObjectsMade};
 
 use crate::mpi::abi::{Inquiry, Library};
 use crate::mpi::handles::Kind;
@@ -16,6 +16,7 @@ use crate::sys::cells::Whole;
 /// and how many were created. If there is nothing to do, a call takes no longer than without gyan.
 static MATTERS: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
 static CAME: [Whole; Kind::ALL.len()] = [const { Whole::new(0) }; Kind::ALL.len()];
+static WENT: [Whole; Kind::ALL.len()] = [const { Whole::new(0) }; Kind::ALL.len()];
 
 /// An object of this kind was created. Returns none when there is nothing to do, otherwise whether to look for
 /// new variables first. That takes longer than creating some objects does, so it is done ever more rarely.
@@ -24,6 +25,39 @@ pub(crate) fn comes(kind: Kind) -> Option<bool> {
     came.add_shared(1);
     let looks = came.get().is_power_of_two();
     (looks || matters(kind)).then_some(looks)
+}
+
+/// The handles that stand for no object, so far as the library has any.
+static NULLS: [Whole; Kind::ALL.len()] = [const { Whole::new(u64::MAX) }; Kind::ALL.len()];
+
+/// Looks at what stands for no object in this library.
+pub(crate) fn begin(library: &Library) {
+    for (kind, null) in Kind::ALL.into_iter().zip(&NULLS) {
+        null.set(library.handle(kind.null(library)).map_or(u64::MAX, |handle| handle as u64));
+    }
+}
+
+/// Whether a handle that came back stands for no object.
+pub(crate) fn is_null(kind: Kind, handle: usize) -> bool {
+    NULLS.get(kind as usize).is_some_and(|null| null.get() == handle as u64)
+}
+
+/// An object of this kind is freed.
+pub(crate) fn went(kind: Kind) {
+    if let Some(went) = WENT.get(kind as usize) {
+        went.add_shared(1);
+    }
+}
+
+/// How many objects the program made and freed.
+pub(crate) fn made() -> Vec<ObjectsMade> {
+    let kinds = Kind::ALL.into_iter().zip(CAME.iter().zip(&WENT));
+    let made = kinds.map(|(kind, (came, went))| ObjectsMade {
+        kind: kind.noun().to_owned(),
+        made: came.get(),
+        freed: went.get(),
+    });
+    made.filter(|of| of.made > 0).collect()
 }
 
 /// Whether there is something to do for objects of this kind.

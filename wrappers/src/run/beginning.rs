@@ -24,6 +24,7 @@ use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
 use crate::observe::communicators;
+use crate::observe::objects;
 use crate::observe::phases::Phases;
 use crate::observe::pvars::{self, Limits, Sampler};
 use crate::observe::waiting;
@@ -201,6 +202,7 @@ impl Beginning {
         let begun_at = earlier.as_ref().map_or(self.clock, |run| run.clock);
         let limits = limits(&config, begun_at);
         let is_world = matches!(start, Start::World);
+        objects::begin(&library);
         communicators::begin(is_world.then(|| library.handle(library.abi.comm_world)).flatten());
         if is_world && config.peers {
             ledger::count_peers(size);

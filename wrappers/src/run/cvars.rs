@@ -182,6 +182,7 @@ pub(crate) fn read_again(
     recorded: &mut Recorded,
     config: &mut Config,
 ) {
+    leave_out_closed(&mpit.api, &mut recorded.knobs);
     let asked = recorded.cvars.iter_mut().filter(|cvar| cvar.requested.is_some());
     let mut asked: Vec<&mut CvarSetting> =
         asked.filter(|cvar| quirks::deadly_after_init(library, &cvar.name).is_none()).collect();
@@ -359,6 +360,15 @@ fn items(api: &Api, info: &CvarInfo) -> Vec<Item> {
 }
 
 /// Index and name of every control variable that has one.
+/// Of a component that is not in use Open MPI has no priority after `MPI_Init`.
+fn leave_out_closed(api: &Api, knobs: &mut Vec<Knob>) {
+    let is_of_component = |knob: &Knob| knob.name.ends_with("_priority");
+    if knobs.iter().any(is_of_component) {
+        let names: BTreeSet<String> = names(api).into_iter().map(|(_, name)| name).collect();
+        knobs.retain(|knob| !is_of_component(knob) || names.contains(&knob.name));
+    }
+}
+
 fn names(api: &Api) -> Vec<(usize, String)> {
     let number = api.cvar_get_num().unwrap_or(0);
     (0..number).filter_map(|index| Some((index, api.cvar_name(index).ok()?))).collect()

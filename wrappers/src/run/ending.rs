@@ -25,6 +25,7 @@ use crate::calls::together;
 use crate::calls::traffic::Way;
 use crate::config::{Notices, Reduce};
 use crate::observe::communicators;
+use crate::observe::objects;
 use crate::observe::phases::Whole;
 use crate::observe::pvars::{Findings, Look, Sampler};
 use crate::observe::receives;
@@ -346,6 +347,7 @@ impl Run {
             end,
             cvars,
             knobs,
+            objects_made: objects::made(),
             pvars: self.earlier.pvars.clone(),
             in_mpi: (sees_all && calls.iter().any(|call| call.timed > 0)).then_some(in_mpi),
             calls,

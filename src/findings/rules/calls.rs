@@ -1,0 +1,335 @@
+//! Calls whose cost comes from how a program makes them.
+
+use gyan_results::{Actor, CallSummary};
+
+use super::{COLLECTIVES, Found, POLLS, RECEIVES, Rule, WAITS, percent};
+use crate::findings::account::{Cause, Stake};
+use crate::findings::kinds::{Kind, kind_of};
+use crate::findings::knobs::{command, say};
+use crate::findings::run::{Run, Time, estimated, exact, taken, time_of};
+use crate::render::numbers::{bytes, double, seconds};
+
+const SITES: &str = "gyan report --sites DIR";
+
+/// Bytes of a call that costs nothing beside what each call costs.
+const TINY: f64 = 512.0;
+
+pub(super) const MADE_AGAIN: Rule = Rule {
+    id: "made-again",
+    name: "Objects of MPI are made in every step",
+    acts: Actor::Program,
+    needs: "the number and the time of calls that make and free communicators, windows, files and datatypes",
+    when: "a rank makes at least ten objects of a kind, and making and freeing them takes over 1 % of the run",
+    means: "Ranks agree on each new communicator or window, and connections and memory belong to it. At stake is the time of \
+            all these calls but the first.",
+    wrong_when: "each object is another one, as the levels of a solver are, or ranks wait there for one that comes late.",
+    witness: "the number of calls that make objects, and the time in them",
+    source: "MPI 4.1, 7.4.2 (the functions are collective) and 12.2",
+    todo: "Make the object once, before the loop, and use it again.",
+    look: made_again,
+};
+
+fn made_again(run: &Run) -> Vec<Found> {
+    const DATATYPES: &[&str] =
+        &["MPI_Type_commit", "MPI_Type_free", "MPI_Type_vector", "MPI_Type_indexed"];
+    let is_object = |call: &&CallSummary| {
+        let name = call.name.as_str();
+        let is_datatype = name.starts_with("MPI_Type_create_") || DATATYPES.contains(&name);
+        (kind_of(name) == Kind::Objects || is_datatype) && call.count.avg >= 10.0
+    };
+    let calls: Vec<&CallSummary> = run.summary.calls.iter().filter(is_object).collect();
+    let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+    let Some(worst) = run.worst(&names) else { return Vec::new() };
+    let again = |call: &&CallSummary| time_of(call).times(1.0 - 1.0 / call.count.avg);
+    let time = calls.iter().map(again).fold(Time::exact(0.0), Time::plus);
+    let title = format!(
+        "{} is called {} times a rank: making and freeing such objects takes {} of the run",
+        run.with_place(&worst.name),
+        double(worst.count.avg.round()),
+        percent(run.share(time.seconds)),
+    );
+    let evidence = vec![
+        exact(&format!("calls of {}", worst.name), worst.count.sum.as_f64(), "", "gyan report"),
+        taken("time in calls that make and free objects, but the first", time, "gyan report"),
+    ];
+    let advice = vec![
+        say("make the object once, before the loop, and use it again"),
+        command("see where they are made", SITES),
+    ];
+    let functions = vec![worst.name.clone()];
+    let at_stake = Some(Stake::calls(names, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+}
+
+pub(super) const TINY_COLLECTIVES: Rule = Rule {
+    id: "tiny-collectives",
+    name: "Very many very small collectives",
+    acts: Actor::Program,
+    needs: "the number, the bytes and the times of collectives, and how much of them is waiting",
+    when: "collectives move less than 512 bytes a call on average, a rank calls over 1,000 a second, and they take over 5 % of \
+           the run without the waiting for the last rank",
+    means: "Each collective takes several messages one after the other, whatever its size. At stake, at most, is the time in \
+            them that is not known to be waiting.",
+    wrong_when: "each depends on the result of the one before.",
+    witness: "the number of collectives, and the time in them",
+    source: "Hockney's model of communication: a start-up time for each of the log2(ranks) steps",
+    todo: "Put several values into one call, as an array: MPI_Allreduce of ten doubles takes hardly longer than of one. Or call \
+           it in every tenth step only.",
+    look: tiny_collectives,
+};
+
+fn tiny_collectives(run: &Run) -> Vec<Found> {
+    let is_tiny = |call: &&CallSummary| {
+        let moved = call.bytes.as_ref().map_or(0.0, |moved| moved.sum.as_f64());
+        moved < TINY * call.count.sum.as_f64()
+    };
+    let calls: Vec<&CallSummary> = run.called(COLLECTIVES).filter(is_tiny).collect();
+    let names: Vec<&str> = calls.iter().map(|call| call.name.as_str()).collect();
+    let Some(worst) = run.worst(&names) else { return Vec::new() };
+    let work = |call: &&CallSummary| {
+        let time = time_of(call);
+        let waiting = run.waiting().iter().find(|of| of.function == call.name);
+        time.at_most(time.seconds - waiting.map_or(0.0, |of| of.waiting_s))
+    };
+    let time = calls.iter().map(work).fold(Time::exact(0.0), Time::plus);
+    let number = run.count(&names);
+    let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
+    if rate <= 1000.0 || run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let moved: f64 =
+        calls.iter().filter_map(|call| call.bytes.as_ref()).map(|moved| moved.sum.as_f64()).sum();
+    let title = format!(
+        "{} collectives a second from each rank, of {} on average, most with {}",
+        double((rate / 100.0).round() * 100.0),
+        bytes(moved / number),
+        run.with_place(&worst.name)
+    );
+    let evidence = vec![
+        exact("collectives", number, "", "gyan report"),
+        exact("bytes", moved, "bytes", "gyan report --sizes"),
+        taken("time in them, without waiting", time, "gyan report --waiting"),
+    ];
+    let advice = vec![
+        say("put several values into one call, as an array, or call it less often"),
+        command("see where they are called", SITES),
+    ];
+    let functions = vec![worst.name.clone()];
+    let at_stake = Some(Stake::calls(names, Cause::Work, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+}
+
+pub(super) const TINY_ACCESSES: Rule = Rule {
+    id: "tiny-accesses",
+    name: "Very many very small accesses to the memory of others",
+    acts: Actor::Program,
+    needs: "the number, the bytes and the times of one-sided communication",
+    when: "accesses are below 512 bytes on average, a rank makes over 10,000 a second, and they take over 5 % of the run, with \
+           the calls that complete them (MPI_Win_flush, MPI_Win_unlock)",
+    means: "Each access costs a fixed time, whatever its size. At stake, at most, is the time of accesses and of the calls that \
+            complete them.",
+    wrong_when: "each access depends on the result of the one before.",
+    witness: "the number of accesses, and the time in them",
+    source: "Hockney's model of communication: a start-up time and a time for each byte",
+    todo: "Collect what goes to the same rank into one access. A derived datatype does that if it is scattered. \
+           Complete many accesses with one MPI_Win_flush.",
+    look: tiny_accesses,
+};
+
+fn tiny_accesses(run: &Run) -> Vec<Found> {
+    const COMPLETING: &[&str] = &[
+        "MPI_Win_flush",
+        "MPI_Win_flush_all",
+        "MPI_Win_flush_local",
+        "MPI_Win_flush_local_all",
+        "MPI_Win_unlock",
+        "MPI_Win_unlock_all",
+    ];
+    let names = || run.summary.calls.iter().map(|call| call.name.as_str());
+    let accesses: Vec<&str> = names().filter(|name| kind_of(name) == Kind::Accesses).collect();
+    let Some(worst) = run.worst(&accesses) else { return Vec::new() };
+    let both = [&accesses, COMPLETING].concat();
+    let (number, time) = (run.count(&accesses), run.time(&both));
+    let moved: f64 = run.sizes(&accesses).iter().map(|(.., bytes)| bytes).sum();
+    let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
+    if moved >= TINY * number || rate <= 1e4 || run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "{} accesses a second to the memory of others from each rank, of {} on average, most with {}",
+        double((rate / 1000.0).round() * 1000.0),
+        bytes(moved / number),
+        run.with_place(&worst.name)
+    );
+    let evidence = vec![
+        exact("accesses", number, "", "gyan report"),
+        exact("bytes", moved, "bytes", "gyan report --sizes"),
+        taken("time in accesses and in what completes them", time, "gyan report"),
+    ];
+    let advice = vec![
+        say("collect what goes to one rank into one access, with a datatype if it is scattered"),
+        command("see where they are made", SITES),
+    ];
+    let functions = vec![worst.name.clone()];
+    let at_stake = Some(run.stake(&both, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+}
+
+pub(super) const LONG_LOCKS: Rule = Rule {
+    id: "long-locks",
+    name: "Ranks wait long for a lock of a window",
+    acts: Actor::Program,
+    needs: "the number and the times of MPI_Win_lock, MPI_Win_unlock and MPI_Win_flush",
+    when: "a call of MPI_Win_lock, with the call of MPI_Win_unlock after it, takes over 100 µs on average, and they take over 5 % of \
+           the run",
+    means: "An exclusive lock keeps all others out until it is given back, so what a rank does meanwhile delays them. Libraries \
+            take the lock in MPI_Win_lock, in the first access, or in MPI_Win_unlock. At stake, at most, is the time in \
+            these calls beyond 100 µs each.",
+    wrong_when: "the library answers for a lock only while the rank that owns the memory is in MPI, and that rank works; or much \
+                 data is moved.",
+    witness: "the time in MPI_Win_lock and MPI_Win_unlock",
+    source: "MPI 4.1, 12.5.3",
+    todo: "Hold an exclusive lock only for the access itself: work before it or after it. Or do without: \
+           MPI_LOCK_SHARED or MPI_Win_lock_all with MPI_Accumulate, MPI_Fetch_and_op or MPI_Compare_and_swap.",
+    look: long_locks,
+};
+
+fn long_locks(run: &Run) -> Vec<Found> {
+    const LOCKS: &[&str] = &["MPI_Win_lock", "MPI_Win_unlock", "MPI_Win_flush"];
+    const SHORT_S: f64 = 100e-6;
+    let (number, time) = (run.count(&["MPI_Win_lock"]), run.time(LOCKS));
+    let Some(worst) = run.worst(LOCKS).filter(|_| number >= 10.0) else { return Vec::new() };
+    let mean_s = time.seconds / number;
+    let long = time.at_most(time.seconds - SHORT_S * number);
+    if mean_s <= SHORT_S || run.share(long.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "a lock of a window takes {} each time, most in {}: another rank holds it, or its owner is not in MPI",
+        seconds(mean_s),
+        run.with_place(&worst.name)
+    );
+    let evidence = vec![
+        exact("calls of MPI_Win_lock", number, "", "gyan report"),
+        taken("time in taking and giving back locks", time, "gyan report"),
+    ];
+    let advice = vec![
+        say(
+            "hold an exclusive lock only for the access itself, or use a shared one with MPI_Accumulate or \
+             MPI_Fetch_and_op",
+        ),
+        command("see where locks are taken", SITES),
+    ];
+    let functions = vec![worst.name.clone()];
+    let at_stake = Some(run.stake(LOCKS, Cause::Any, long));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+}
+
+pub(super) const OUTLIER: Rule = Rule {
+    id: "outlier",
+    name: "One call takes half of a function's time",
+    acts: Actor::Program,
+    needs: "the longest call of each rank, and the time in the function",
+    when: "a rank calls a function at least ten times, and the longest call of each rank has half of all time in it",
+    means: "The mean of such a function says nothing: it is one call that costs. The first call makes connections or waits for \
+            ranks that start late; a later one waits for something that happens once. At stake is what the longest call of each \
+            rank takes more than the mean of the others.",
+    wrong_when: "the wait is for something that the program needs once, as for input.",
+    witness: "the longest call",
+    source: "First calls in MPI benchmarks are left out for this reason (OSU, IMB)",
+    todo: "See which call it is: by phase (gyan report --phase), by place (gyan report --sites), or with a warm-up call before. \
+           If a rank comes late once, look at what it does before.",
+    look: outlier,
+};
+
+fn outlier(run: &Run) -> Vec<Found> {
+    let of = |call: &CallSummary| {
+        let (longest, time) = (call.time_max_s.as_ref()?, time_of(call));
+        let all_s = longest.sum.as_f64();
+        let others = call.count.sum.as_f64() - longest.ranks as f64;
+        if call.count.avg < 10.0 || all_s < 0.5 * time.seconds || kind_of(&call.name) == Kind::Start
+        {
+            return None;
+        }
+        let mean_s = (time.seconds - all_s).max(0.0) / others;
+        let more = Time { seconds: all_s - mean_s * longest.ranks as f64, ..time };
+        let title = format!(
+            "one call of {} takes {} on rank {}: the longest calls have {} of all time in it",
+            run.with_place(&call.name),
+            seconds(longest.max.as_f64()),
+            longest.max_rank,
+            percent((all_s / time.seconds).min(1.0))
+        );
+        let evidence = vec![
+            exact("longest call", longest.max.as_f64(), "s", "gyan report"),
+            taken(&format!("time in {}", call.name), time, "gyan report"),
+            exact(&format!("calls of {}", call.name), call.count.sum.as_f64(), "", "gyan report"),
+        ];
+        let advice = vec![
+            say("see whether it is the first one, or waits for a rank that comes late once"),
+            command("see how long the calls take", "gyan report --histogram DIR"),
+        ];
+        let functions = vec![call.name.clone()];
+        let at_stake = Some(Stake::calls([call.name.as_str()], Cause::Any, more));
+        let ranks = vec![longest.max_rank];
+        Some(Found { title, at_stake, evidence, advice, functions, ranks })
+    };
+    run.summary.calls.iter().filter_map(of).collect()
+}
+
+pub(super) const NO_OVERLAP: Rule = Rule {
+    id: "no-overlap",
+    name: "Large messages do not travel while ranks work",
+    acts: Actor::Program,
+    needs: "sizes of nonblocking sends, and the times of waits",
+    when: "half of the bytes of nonblocking sends are in messages of 64 KiB and more, no receive is nonblocking, so that all waits \
+           are for sends, and they take over 5 % of the run",
+    means: "A message above the eager limit is sent only when the receiver has answered, which it does only in MPI. So the sender \
+            waits in MPI_Wait until the receiver has come, and then for the transfer. At stake, at most, is the time of the waits.",
+    wrong_when: "the library moves data by itself, as with a network that does it or with a thread of its own.",
+    witness: "the time in waits",
+    source: "MPI 4.1, 3.5 (progress); Hoefler and Lumsdaine 2008, \"Message progression in parallel computing\"",
+    todo: "Post the receive before the work, with MPI_Irecv, and let MPI make progress during the work: MPI_Test now and then. \
+           Or have the sender work before it waits. With MPICH, a thread of the library does it: MPIR_CVAR_ASYNC_PROGRESS=1, \
+           which takes a processor.",
+    look: no_overlap,
+};
+
+fn no_overlap(run: &Run) -> Vec<Found> {
+    const SENT: &[&str] = &["MPI_Isend", "MPI_Issend", "MPI_Irsend"];
+    const RECEIVED: &[&str] = &["MPI_Irecv", "MPI_Imrecv", "MPI_Recv_init"];
+    const LARGE: f64 = 65536.0;
+    let sizes = run.sizes(SENT);
+    let all: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
+    let large: f64 = sizes.iter().filter(|bar| bar.0 >= LARGE).map(|(.., bytes)| bytes).sum();
+    let (time, Some(worst)) = (run.time(WAITS), run.worst(WAITS)) else { return Vec::new() };
+    let is_of_sends = run.count(RECEIVED) == 0.0 && run.count(POLLS) < run.count(SENT);
+    if !is_of_sends || all <= 0.0 || large < 0.5 * all || run.share(time.seconds) < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "sends wait {} of the run in {}: large messages travel only while both ranks are in MPI",
+        percent(run.share(time.seconds)),
+        run.with_place(&worst.name)
+    );
+    let evidence = vec![
+        exact(
+            "bytes in nonblocking sends of 64 KiB and more",
+            large,
+            "bytes",
+            "gyan report --sizes",
+        ),
+        taken("time in waits, all for sends", time, "gyan report"),
+        estimated("time in receives", run.time(RECEIVES).seconds, "s", "gyan report"),
+    ];
+    let advice = vec![
+        say(
+            "post receives before the work (MPI_Irecv) and call MPI_Test during it, or have the sender work before it \
+             waits",
+        ),
+        command("see who talks to whom", "gyan report --peers DIR"),
+    ];
+    let functions = vec![worst.name.clone()];
+    let at_stake = Some(run.stake(WAITS, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+}
