@@ -77,7 +77,7 @@ pub struct CodeAddress {
     /// summary when the code has a name.
     pub address: u64,
     /// For generated code that belongs to no file: the name that its generator gave it in the map that it wrote
-    /// for `perf`.
+    /// for `perf`. For a line of Python: `py::FUNCTION:FILE:LINE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
 }

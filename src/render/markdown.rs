@@ -24,7 +24,7 @@ pub(crate) fn markdown(mut out: impl Write, view: &View) -> io::Result<()> {
             let Cells { columns, rows } = cells(section);
             let titles: Vec<_> = columns.iter().map(|column| column.name).collect();
             let rules = columns.iter().map(|column| match column.kind {
-                Kind::Text | Kind::Prose => ":--",
+                Kind::Text | Kind::Place | Kind::Prose => ":--",
                 Kind::Integer | Kind::Double | Kind::Number => "--:",
             });
             writeln!(out, "| {} |", titles.join(" | "))?;

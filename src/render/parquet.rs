@@ -69,7 +69,9 @@ impl<W: Write + Send> Parquet<W> {
                 buffers.push(Buffer { of, required, values, levels: Vec::new() });
             };
             match column.kind {
-                Kind::Text | Kind::Prose => add("STRING", "", Buffered::Text(Vec::new())),
+                Kind::Text | Kind::Place | Kind::Prose => {
+                    add("STRING", "", Buffered::Text(Vec::new()));
+                }
                 Kind::Integer => add("INT64", "", Buffered::Integer(Vec::new())),
                 Kind::Double => add("DOUBLE", "", Buffered::Double(Vec::new())),
                 // A double on its own would lose precision above 2^53.

@@ -30,29 +30,70 @@ pub(crate) struct Frame {
     pub(crate) offset: Option<u64>,
     /// Whether the compiler put it into the function of the next frame.
     pub(crate) inlined: bool,
+    /// Whether `function` is a name, not a mere address.
+    #[serde(skip)]
+    pub(crate) is_named: bool,
 }
 
 impl Frame {
     /// A frame of which only the address is known.
     pub(crate) fn nameless(text: &str) -> Frame {
-        Frame { function: text.to_owned(), file: None, line: None, offset: None, inlined: false }
+        Frame {
+            function: text.to_owned(),
+            file: None,
+            line: None,
+            offset: None,
+            inlined: false,
+            is_named: false,
+        }
     }
 
-    /// The name that a program gives code that it generated: Python's functions are `py::FUNCTION:FILE`.
-    fn of_perf_map(name: &str) -> Frame {
+    /// A frame of which only the function is known.
+    fn of_function(name: &str) -> Frame {
+        Frame { is_named: true, ..Frame::nameless(name) }
+    }
+
+    /// The name of code that is in no object: Python's functions are `py::FUNCTION:FILE`, followed by `:LINE` if
+    /// that is known.
+    fn of_code(name: &str) -> Frame {
         let python = name.strip_prefix("py::").and_then(|name| name.split_once(':'));
-        let (function, file) = python.map_or((name, None), |(name, file)| (name, Some(file)));
-        Frame { file: file.map(str::to_owned), ..Frame::nameless(function) }
+        let Some((function, file)) = python else { return Frame::of_function(name) };
+        let line = file.rsplit_once(':').and_then(|(file, line)| Some((file, line.parse().ok()?)));
+        let (file, line) = line.map_or((file, None), |(file, line)| (file, Some(line)));
+        Frame { file: Some(file.to_owned()), line, ..Frame::of_function(function) }
     }
 
-    /// `halo.c:42`, or else the function.
+    /// `halo.c:42`, or else the function, as short as it can be told from others.
     pub(crate) fn short_place(&self) -> String {
         match (&self.file, self.line) {
             (Some(file), Some(line)) => {
                 format!("{}:{line}", file.rsplit('/').next().unwrap_or(file))
             }
-            _ => self.place(),
+            _ => Frame { function: self.short_function(), offset: None, ..self.clone() }.place(),
         }
+    }
+
+    /// The function without arguments and outer namespaces: `CommBrick::borders`.
+    pub(crate) fn short_function(&self) -> String {
+        let name = &self.function;
+        if name.starts_with('<') || name.contains("operator") {
+            return name.clone();
+        }
+        let mut depth = 0_usize;
+        let mut short = String::new();
+        for letter in name.replace("(anonymous namespace)::", "").chars() {
+            match letter {
+                '<' => depth += 1,
+                '>' => depth = depth.saturating_sub(1),
+                '(' if depth == 0 => break,
+                // What stands before is the type of the result.
+                ' ' if depth == 0 => short.clear(),
+                _ if depth == 0 => short.push(letter),
+                _ => {}
+            }
+        }
+        let parts: Vec<&str> = short.split("::").collect();
+        parts.get(parts.len().saturating_sub(2)..).unwrap_or_default().join("::")
     }
 
     /// `halo.c:42 (exchange)`: the file without its folders.
@@ -79,6 +120,8 @@ pub(crate) struct Symbols {
 struct Object {
     /// None when the file yields nothing.
     loader: Option<Box<Loader>>,
+    /// Where functions end, by where they begin, if only those for other files are known (`strip`).
+    ends: BTreeMap<u64, u64>,
     /// What a reader of its frames should know.
     remark: Option<String>,
 }
@@ -117,6 +160,7 @@ impl Object {
     fn open(path: &Path, build_id: Option<&str>) -> Object {
         let unusable = |why: String| Object {
             loader: None,
+            ends: BTreeMap::new(),
             remark: Some(format!("{}: {why}", path.display())),
         };
         let file = match gyan_results::open_regular(path) {
@@ -136,7 +180,11 @@ impl Object {
             );
         }
         match Loader::new(path) {
-            Ok(loader) => Object { loader: Some(Box::new(loader)), remark: None },
+            Ok(loader) => Object {
+                ends: if is_stripped(&loader) { ends(path) } else { BTreeMap::new() },
+                loader: Some(Box::new(loader)),
+                remark: None,
+            },
             Err(_) => unusable("has no symbols that can be read".into()),
         }
     }
@@ -155,7 +203,8 @@ impl Object {
                 ));
             }
         }
-        if let Some(frame) = self.loader.as_ref().and_then(|loader| of_symbol_table(loader, call)) {
+        let loader = self.loader.as_ref();
+        if let Some(frame) = loader.and_then(|loader| of_symbol_table(loader, &self.ends, call)) {
             return vec![frame];
         }
         let name =
@@ -177,6 +226,7 @@ fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
             line: location.and_then(|location| location.line),
             offset: None,
             inlined: true,
+            is_named: true,
         });
     }
     if let Some(outermost) = frames.last_mut() {
@@ -185,17 +235,31 @@ fn of_debug_information(loader: &Loader, call: u64) -> Vec<Frame> {
     frames
 }
 
-/// The symbol before the address. Without the full table (`strip`), functions without a symbol may follow it,
-/// so the distance is shown too.
-fn of_symbol_table(loader: &Loader, call: u64) -> Option<Frame> {
+fn is_stripped(loader: &Loader) -> bool {
+    loader.get_section_range(b".symtab").is_none()
+}
+
+/// Where the functions end that a file offers to others.
+fn ends(path: &Path) -> BTreeMap<u64, u64> {
+    let Ok(file) = File::open(path) else { return BTreeMap::new() };
+    let cache = ReadCache::new(file);
+    let Ok(object) = object::File::parse(&cache) else { return BTreeMap::new() };
+    let symbols = object.dynamic_symbols().filter(object::ObjectSymbol::is_definition);
+    symbols.map(|symbol| (symbol.address(), symbol.address() + symbol.size())).collect()
+}
+
+/// The symbol before the address. Without the full table (`strip`), functions without a symbol may follow it: if
+/// the address is not inside of the function, the distance is shown instead of a name.
+fn of_symbol_table(loader: &Loader, ends: &BTreeMap<u64, u64>, call: u64) -> Option<Frame> {
     let symbol = loader.find_symbol_info(call)?;
     let name = readable(symbol.name());
-    let stripped = loader.get_section_range(b".symtab").is_none();
     let offset = call - symbol.address();
-    Some(if stripped {
-        Frame::nameless(&format!("{name}+{offset:#x}"))
+    let is_inside =
+        !is_stripped(loader) || ends.get(&symbol.address()).is_some_and(|end| call < *end);
+    Some(if is_inside {
+        Frame { offset: Some(offset), ..Frame::of_function(&name) }
     } else {
-        Frame { offset: Some(offset), ..Frame::nameless(&name) }
+        Frame::nameless(&format!("{name}+{offset:#x}"))
     })
 }
 
@@ -280,7 +344,7 @@ int main(void) {
     fn frame(function: &str, place: &TempDir, line: u32, inlined: bool) -> Frame {
         let file: PathBuf = place.path().join("program.c");
         let file = Some(file.to_str().unwrap().to_owned());
-        Frame { function: function.into(), file, line: Some(line), offset: None, inlined }
+        Frame { file, line: Some(line), inlined, ..Frame::of_function(function) }
     }
 
     #[test]
@@ -300,7 +364,7 @@ int main(void) {
         let mut symbols = Symbols::default();
         for _ in 0..2 {
             let frames = symbols.frames(&program, None, address);
-            let main = Frame { offset: frames[0].offset, ..Frame::nameless("main") };
+            let main = Frame { offset: frames[0].offset, ..Frame::of_function("main") };
             assert_eq!(frames, [main]);
             assert!(frames[0].offset.is_some_and(|offset| offset > 0));
         }
@@ -332,6 +396,17 @@ int main(void) {
         let frames = Symbols::default().frames(&program, None, address);
         assert_eq!(frames.len(), 1);
         assert!(frames[0].function.contains("+0x"), "{frames:?}");
+    }
+
+    #[test]
+    fn a_long_name_is_told_by_its_last_parts() {
+        let short = |name| Frame::of_function(name).short_function();
+        assert_eq!(short("LAMMPS_NS::CommBrick::forward_comm(int)"), "CommBrick::forward_comm");
+        assert_eq!(short("void a::run<b::c<int>, d>(b::c<int>)"), "a::run");
+        assert_eq!(short("a::(anonymous namespace)::step(int)"), "a::step");
+        assert_eq!(short("halo::exchange"), "halo::exchange");
+        assert_eq!(short("main"), "main");
+        assert_eq!(short("a::operator()(int)"), "a::operator()(int)");
     }
 
     #[test]

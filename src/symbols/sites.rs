@@ -1,5 +1,5 @@
-//! The call sites of MPI functions as functions and lines of the program: a call that a library makes belongs to
-//! the place in the program that called the library.
+//! The call sites of MPI functions as functions and lines: of the program, or of a library of the program, if
+//! that calls MPI. Then where the library was called from is known too, as far as stacks were recorded.
 
 use std::collections::BTreeMap;
 
@@ -15,12 +15,16 @@ use super::{Frame, Symbols};
 pub(crate) struct CallSite<'a> {
     /// The function of MPI.
     pub(crate) function: &'a str,
-    /// The function of the program that calls it; none for all places that are not kept apart.
+    /// The function that calls it: the innermost one with a name. None for all places that are not kept apart.
     pub(crate) caller: Option<Frame>,
+    /// The file that the caller is in, if that is a library.
+    pub(crate) object: Option<&'a str>,
     /// The functions that the caller was inlined into, the innermost first.
     pub(crate) inlined_into: Vec<Frame>,
-    /// The library functions between the two, the innermost first, and their files.
+    /// The functions between the caller and MPI, the innermost first: bindings, and libraries without names.
     pub(crate) via: Vec<Library>,
+    /// For a caller in a library, the functions that led to it, the innermost first, up to the program's.
+    pub(crate) from: Vec<Library>,
     pub(crate) calls: f64,
     /// The standard error; none when it is not known.
     pub(crate) calls_error: Option<f64>,
@@ -41,7 +45,7 @@ pub(crate) struct CallSite<'a> {
     pub(crate) stacks: Vec<Way>,
 }
 
-/// A function of a library on the way from the program to MPI.
+/// A function on the way from the program to MPI, and its file.
 #[derive(Clone, Eq, PartialEq, Serialize)]
 pub(crate) struct Library {
     pub(crate) frame: Frame,
@@ -86,8 +90,8 @@ fn about_python(sites: &SitesSummary) -> Option<String> {
     let runs = sites.load_map.iter().any(|object| is_python(&object.path));
     let named = sites.addresses.iter().any(|code| code.name.is_some());
     (runs && !named).then(|| {
-        "of Python the functions of the interpreter are shown; run the program with python -X perf \
-         (3.12 or later) to see its own"
+        "of this Python no lines are known (those of 3.11 to 3.13 are); run the program with python -X perf \
+         (3.12 or later) to see its functions"
             .to_owned()
     })
 }
@@ -102,8 +106,10 @@ struct Resolver<'a> {
 /// The stacks of a site that come from one place in the program.
 #[derive(Default)]
 struct Group<'a> {
-    /// The frames up to that place, the innermost first.
-    inner: Vec<Code<'a>>,
+    /// The frames from MPI up to that place, the innermost first.
+    path: Vec<Code<'a>>,
+    /// Which of them is the caller.
+    caller: usize,
     hits: u64,
     calls: u64,
     time_s: f64,
@@ -116,21 +122,20 @@ impl<'a> Resolver<'a> {
         let code = |at: &usize| self.codes.get(*at).copied();
         let call = site.call.as_ref().and_then(code);
         let is_own = call.is_none_or(is_of_program);
-        // By the place in the program, if there is one.
-        let mut groups: BTreeMap<Option<usize>, Group> = BTreeMap::new();
+        // By the caller and the place in the program, if there is one.
+        let mut groups: BTreeMap<Option<[Option<usize>; 2]>, Group> = BTreeMap::new();
         for stack in &site.stacks {
             let frames: Vec<Code> = stack.frames.iter().filter_map(code).collect();
             // A function of Python is called by the interpreter, which may be the program's.
             let named = frames.iter().position(|code| code.name.is_some());
             let outer = named.or_else(|| frames.iter().position(|code| is_of_program(*code)));
-            let outer = outer.filter(|_| !is_own);
-            let place = outer.and_then(|outer| stack.frames.get(outer)).copied();
-            let group = groups.entry(place).or_insert_with(|| Group {
-                inner: match outer {
-                    Some(outer) => frames.get(..=outer).unwrap_or_default().to_vec(),
-                    None => call.into_iter().collect(),
-                },
-                ..Group::default()
+            let path = frames.get(..=outer.unwrap_or(frames.len())).unwrap_or(&frames);
+            let caller = if is_own { None } else { caller(path, &mut self.symbols) };
+            let place = caller.map(|caller| [caller, path.len() - 1]);
+            let place = place.map(|place| place.map(|at| stack.frames.get(at).copied()));
+            let group = groups.entry(place).or_insert_with(|| match caller {
+                Some(caller) => Group { path: path.to_vec(), caller, ..Group::default() },
+                None => Group { path: call.into_iter().collect(), ..Group::default() },
             });
             group.hits += stack.hits;
             group.calls += stack.calls;
@@ -144,7 +149,7 @@ impl<'a> Resolver<'a> {
         if is_own || calls - known_calls as f64 >= 1.0 || groups.is_empty() {
             let group = groups
                 .entry(None)
-                .or_insert_with(|| Group { inner: call.into_iter().collect(), ..Group::default() });
+                .or_insert_with(|| Group { path: call.into_iter().collect(), ..Group::default() });
             group.time_s += (time_s - known_s).max(0.0);
         }
         let number = groups.len();
@@ -164,28 +169,31 @@ impl<'a> Resolver<'a> {
         rows.collect()
     }
 
-    /// A part of a site.
-    fn row(
-        &mut self,
-        site: &'a SiteSummary,
-        group: Group,
-        of_calls: f64,
-        of_time: f64,
-    ) -> CallSite<'a> {
-        let Group { inner, hits: _, calls: _, time_s: _, stacks } = group;
-        let (place, libraries) = match inner.split_last() {
-            Some((place, libraries)) => (Some(*place), libraries),
-            None => (None, [].as_slice()),
-        };
-        let mut frames = place.map(|place| place.frames(&mut self.symbols)).into_iter().flatten();
-        let caller = frames.next();
-        let inlined_into: Vec<Frame> = frames.collect();
-        let via = libraries.iter().flat_map(|code| {
+    fn on_the_way(&mut self, path: &[Code]) -> Vec<Library> {
+        let libraries = path.iter().flat_map(|code| {
             let object = code.file().map(str::to_owned);
             let frames = code.frames(&mut self.symbols).into_iter();
             frames.map(move |frame| Library { frame, object: object.clone() })
         });
-        let via = via.collect();
+        libraries.collect()
+    }
+
+    /// A part of a site.
+    fn row(
+        &mut self,
+        site: &'a SiteSummary,
+        group: Group<'a>,
+        of_calls: f64,
+        of_time: f64,
+    ) -> CallSite<'a> {
+        let Group { path, caller: at, hits: _, calls: _, time_s: _, stacks } = group;
+        let place = path.get(at).copied();
+        let object = place.filter(|place| !is_of_program(*place)).and_then(Code::file);
+        let mut frames = place.map(|place| place.frames(&mut self.symbols)).into_iter().flatten();
+        let caller = frames.next();
+        let inlined_into: Vec<Frame> = frames.collect();
+        let via = self.on_the_way(path.get(..at).unwrap_or_default());
+        let from = self.on_the_way(path.get(at + 1..).unwrap_or_default());
         // The stacks that were recorded are a random sample, unless all were.
         let looks = site.stacks_taken;
         let (calls, time_s) = (site.calls.sum.as_f64(), site.time_s.sum.as_f64());
@@ -199,8 +207,10 @@ impl<'a> Resolver<'a> {
         CallSite {
             function: &site.function,
             caller,
+            object,
             inlined_into,
             via,
+            from,
             calls: own_calls,
             calls_error: error(site.calls_error, calls, of_calls),
             timed: site.timed,
@@ -216,6 +226,18 @@ impl<'a> Resolver<'a> {
             stacks,
         }
     }
+}
+
+/// Which of these frames makes the call, the innermost first: the first one with a name that is not there only
+/// to hand calls to MPI. Without any, the first one with a name, or at least outside of MPI.
+fn caller(path: &[Code], symbols: &mut Symbols) -> Option<usize> {
+    let mut is_named =
+        |code: &Code| code.frames(symbols).first().is_some_and(|frame| frame.is_named);
+    let outside = path.iter().position(|code| !code.is_between());
+    let mut named = path.iter().enumerate().filter(|(_, code)| !code.is_between());
+    let named = named.find(|(_, code)| is_named(code)).map(|(at, _)| at);
+    let of_binding = || path.iter().position(is_named);
+    named.or(outside).or_else(of_binding).or(if path.is_empty() { None } else { Some(0) })
 }
 
 /// Code generated at run time counts as the program's own if it has a name.

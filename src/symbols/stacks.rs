@@ -119,7 +119,7 @@ impl<'a> Code<'a> {
             (Some(object), _) => {
                 symbols.frames(&object.path, object.build_id.as_deref(), self.address)
             }
-            (None, Some(name)) => vec![Frame::of_perf_map(name)],
+            (None, Some(name)) => vec![Frame::of_code(name)],
             (None, None) => vec![Frame::nameless(&format!("{:#x}", self.address))],
         }
     }
@@ -132,6 +132,13 @@ impl<'a> Code<'a> {
     /// Whether it is in gyan or in an MPI library, whose name begins with `libmpi`.
     fn is_below_program(self) -> bool {
         self.is_in(&["libgyan", "libmpi"])
+    }
+
+    /// Whether it only hands the program's calls to MPI: a binding of another language, or an interpreter.
+    pub(super) fn is_between(self) -> bool {
+        self.is_below_program()
+            || self.is_in(&["libompi", "libpmpi", "libfmpich", "python", "libpython"])
+            || self.object.is_some_and(|object| object.path.contains("/mpi4py/"))
     }
 
     /// Whether it is in the code that starts `main` and threads.

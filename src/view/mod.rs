@@ -85,6 +85,8 @@ impl Column {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Kind {
     Text,
+    /// Places in the code, which get lines of their own where the table is too wide with them.
+    Place,
     /// Sentences, which may continue on the next line.
     Prose,
     Integer,

@@ -7,11 +7,9 @@ use gyan_results::{Number, Summary};
 use super::headings::{library_and_job, title};
 use super::limits::{first_rows, more_rows};
 use super::value::{Amount, Unit, Value, bytes, row, seconds, share};
-use super::{Column, Section, View, cut, numbers, texts, watch};
+use super::{Column, Kind, Section, View, column, cut, numbers, texts, watch};
+use crate::symbols::Frame;
 use crate::symbols::sites::{CallSite, CallSites, Library};
-
-/// How many library functions between the program and MPI fit into a line.
-const LIBRARIES_AT_MOST: usize = 4;
 
 /// A place with this share of a function's time stands for the function.
 const NEARLY_ALL: f64 = 0.9;
@@ -60,9 +58,26 @@ pub(crate) fn places(found: Option<&CallSites>) -> BTreeMap<String, MainPlace> {
         let share = if all_s > 0.0 { (site.time_s / all_s).min(1.0) } else { 0.0 };
         places
             .entry(site.function.to_owned())
-            .or_insert_with(|| MainPlace { place: caller.short_place(), share });
+            .or_insert_with(|| MainPlace { place: place_in_words(site, caller), share });
     }
     places
+}
+
+/// `halo.c:42`, or `CommBrick::borders in liblammps.so.0, from lmp` for a place in a library.
+fn place_in_words(site: &CallSite, caller: &Frame) -> String {
+    let from = site.from.last().map(|Library { frame, object }| match object {
+        Some(object) if !frame.is_named => object.clone(),
+        _ => frame.short_place(),
+    });
+    let place = in_object(caller.short_place(), site.object);
+    from.map_or_else(|| place.clone(), |from| format!("{place}, from {from}"))
+}
+
+fn in_object(place: String, object: Option<&str>) -> String {
+    match object {
+        Some(object) if !place.starts_with(object) => format!("{place} in {object}"),
+        _ => place,
+    }
 }
 
 /// The same in words, to stand behind the name of the function.
@@ -71,7 +86,8 @@ pub(crate) fn places_in_words(found: Option<&CallSites>) -> BTreeMap<String, Str
 }
 
 fn columns() -> Vec<Column> {
-    let mut columns = texts(["FUNCTION", "WHERE"]);
+    let mut columns = texts(["FUNCTION"]);
+    columns.push(column("WHERE", Kind::Place));
     columns.extend(numbers(["CALLS", "TIME", "OF RUN", "PER CALL", "WORST (RANK)", "DATA"]));
     columns
 }
@@ -108,7 +124,7 @@ pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -
 /// A site, and below it the path to it unless the program calls it directly.
 fn rows<'a>(site: &'a CallSite, all: bool) -> Vec<Vec<Value<'a>>> {
     let place: Value = match &site.caller {
-        Some(caller) => watch::place(caller, all).into(),
+        Some(caller) => in_object(watch::place(caller, all), site.object).into(),
         None => "elsewhere".into(),
     };
     let worst = seconds(site.worst_time_s).on(site.worst_rank);
@@ -123,23 +139,21 @@ fn rows<'a>(site: &'a CallSite, all: bool) -> Vec<Vec<Value<'a>>> {
     for frame in &site.inlined_into {
         below(format!("  inlined into {}", watch::place(frame, all)));
     }
-    if !site.via.is_empty() {
-        let shown = if all { site.via.len() } else { LIBRARIES_AT_MOST };
-        let mut names: Vec<String> =
-            site.via.iter().rev().take(shown).map(|library| name(library, all)).collect();
-        if site.via.len() > shown {
-            names.push("...".to_owned());
+    for (what, path, is_shown) in [("from", &site.from, true), ("via", &site.via, all)] {
+        if is_shown && !path.is_empty() {
+            let mut names: Vec<String> = path.iter().map(|library| name(library, all)).collect();
+            names.dedup();
+            below(format!("  {what} {}", names.join(", ")));
         }
-        below(format!("  via {}", names.join(", ")));
     }
     rows
 }
 
 fn name(Library { frame, object }: &Library, all: bool) -> String {
-    let place = watch::place(frame, all);
     match object {
-        Some(object) if !place.starts_with(object.as_str()) => format!("{place} of {object}"),
-        _ => place,
+        Some(object) if !all && !frame.is_named => object.clone(),
+        Some(object) if all => in_object(watch::place(frame, all), Some(object)),
+        _ => watch::place(frame, all),
     }
 }
 

@@ -81,11 +81,12 @@ fn sites_of<'a>(watched: &'a Watched, all: bool) -> Section<'a> {
 /// File, line and function; C++ names can be longer than a line.
 pub(super) fn place(frame: &Frame, all: bool) -> String {
     let function = name(frame, all);
-    Frame { function, ..frame.clone() }.place()
+    let offset = frame.offset.filter(|_| all);
+    Frame { function, offset, ..frame.clone() }.place()
 }
 
 fn name(frame: &Frame, all: bool) -> String {
-    if all { frame.function.clone() } else { cut(&frame.function, NAME_AT_MOST) }
+    if all { frame.function.clone() } else { cut(&frame.short_function(), NAME_AT_MOST) }
 }
 
 /// How the program got to the worst call sites.

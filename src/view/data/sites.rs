@@ -2,17 +2,18 @@
 
 use super::Data;
 use crate::symbols::Frame;
-use crate::symbols::sites::CallSites;
+use crate::symbols::sites::{CallSites, Library};
 use crate::view::value::{Value, cells};
 use crate::view::{Column, Kind, column, required};
 
-const COLUMNS: [Column; 18] = [
+const COLUMNS: [Column; 20] = [
     required("function", Kind::Text),
-    // The function of the program, and where it is.
+    // The function that makes the call, and where it is.
     column("caller", Kind::Text),
     column("file", Kind::Text),
     column("line", Kind::Integer),
-    // The functions between it and MPI, the innermost first: those it was inlined into, and those of libraries.
+    // The functions that it was inlined into, those between it and MPI, and those that led to it, the innermost
+    // first.
     column("inlined_into", Kind::Text),
     column("via", Kind::Text),
     required("calls", Kind::Double),
@@ -27,6 +28,9 @@ const COLUMNS: [Column; 18] = [
     required("worst_rank", Kind::Integer),
     required("worst_time_s", Kind::Double),
     required("stacks_taken", Kind::Integer),
+    // The library that the caller is in, and how the program got there.
+    column("object", Kind::Text),
+    column("from", Kind::Text),
 ];
 
 pub(crate) fn sites<'a>(found: &'a CallSites<'a>) -> Data<'a> {
@@ -35,7 +39,7 @@ pub(crate) fn sites<'a>(found: &'a CallSites<'a>) -> Data<'a> {
             let caller = site.caller.as_ref();
             let line = caller.and_then(|caller| caller.line).map(u64::from);
             let inlined: Vec<String> = site.inlined_into.iter().map(Frame::place).collect();
-            let via: Vec<String> = site.via.iter().map(|library| library.frame.place()).collect();
+            let names = |path: &[Library]| path.iter().map(|on| on.frame.place()).collect();
             let joined = |names: Vec<String>| (!names.is_empty()).then(|| names.join(" < "));
             take(&cells![
                 site.function,
@@ -43,7 +47,7 @@ pub(crate) fn sites<'a>(found: &'a CallSites<'a>) -> Data<'a> {
                 caller.and_then(|caller| caller.file.as_ref()),
                 line,
                 joined(inlined),
-                joined(via),
+                joined(names(&site.via)),
                 site.calls,
                 site.calls_error,
                 site.timed,
@@ -56,6 +60,8 @@ pub(crate) fn sites<'a>(found: &'a CallSites<'a>) -> Data<'a> {
                 Value::Rank(site.worst_rank),
                 site.worst_time_s,
                 site.stacks_taken,
+                site.object,
+                joined(names(&site.from)),
             ])
         })
     };

@@ -551,7 +551,7 @@ mod tests {
             text.push_str("| column | type | what it is |\n| :-- | :-- | :-- |\n");
             for Column { name, kind, required, about } in table.columns() {
                 let kind = match kind {
-                    Kind::Text | Kind::Prose => "text",
+                    Kind::Text | Kind::Place | Kind::Prose => "text",
                     Kind::Integer => "integer",
                     Kind::Double => "double",
                     Kind::Number => "number",

@@ -124,8 +124,8 @@ fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
         let at = |comment| line("sites.c", comment);
         let swap = at("inlined: swap");
         let expected = [
-            ("MPI_Allreduce", at("through: once 24"), "main", 24),
-            ("MPI_Allreduce", at("through: twice 20"), "main", 20),
+            ("MPI_Allreduce", at("library: sum"), "library_sum", 20),
+            ("MPI_Allreduce", at("library: sum"), "library_sum", 24),
             ("MPI_Comm_rank", at("site: rank 2"), "main", 2),
             ("MPI_Recv", at("site: receive 4"), "messages", 4),
             ("MPI_Recv", at("site: wait 10"), "messages", 10),
@@ -152,17 +152,14 @@ fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
             assert_eq!(row["bytes"], bytes, "{mpi:?}");
         }
         // Through one function of the library, and through two.
-        for (comment, via) in [("through: once 24", 1), ("through: twice 20", 2)] {
-            let row = rows.iter().find(|row| row["caller"]["line"] == at(comment)).unwrap();
-            let names: Vec<&Value> = row["via"]
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|one| &one["frame"]["function"])
-                .collect();
-            let expected = ["library_sum", "library_twice"];
-            assert_eq!(names, expected[..via], "{mpi:?} {row}");
-            assert_eq!(row["via"][0]["object"], "libwrapper.so", "{mpi:?} {row}");
+        for (comment, from, calls) in [
+            ("through: once 24", &["main"][..], 24.0),
+            ("through: twice 20", &["library_twice", "main"], 20.0),
+        ] {
+            let row = from_line(&rows, at(comment));
+            assert_eq!(names(row, "from"), from, "{mpi:?} {row}");
+            assert_eq!(row["object"], "libwrapper.so", "{mpi:?} {row}");
+            assert_eq!(row["calls"], calls, "{mpi:?} {row}");
         }
         // The program slept one second there, and the other call has nothing to wait for.
         let time = |comment| {
@@ -170,6 +167,40 @@ fn every_call_belongs_to_the_line_of_the_program_that_made_it() {
             row.unwrap()["time_s"].as_f64().unwrap()
         };
         assert!(time("site: wait 10") > time("site: receive 4"), "{mpi:?} {rows:?}");
+    }
+}
+
+/// The row of a call in a library that this line of the program called.
+fn from_line(rows: &[Value], line: u64) -> &Value {
+    let last = |row: &Value| row["from"].as_array().unwrap().last().cloned().unwrap_or_default();
+    rows.iter().find(|row| last(row)["frame"]["line"] == line).unwrap()
+}
+
+fn names<'a>(row: &'a Value, path: &str) -> Vec<&'a str> {
+    let path = row[path].as_array().unwrap().iter();
+    path.map(|one| one["frame"]["function"].as_str().unwrap()).collect()
+}
+
+/// With its symbols, and stripped.
+#[test]
+fn a_call_in_a_library_is_named_by_what_the_library_offers() {
+    let mpi = four()[0];
+    for flags in [&["-O2"][..], &["-O2", "-s"]] {
+        let program = compiled(mpi, flags);
+        let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
+        assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
+        let rows = rows(&run.directory);
+        let is_sum = |row: &&Value| row["function"] == "MPI_Allreduce";
+        let sums: Vec<&Value> = rows.iter().filter(is_sum).collect();
+        assert!(!sums.is_empty(), "{rows:?}");
+        for row in sums {
+            assert_eq!(row["caller"]["function"], "library_sum", "{row}");
+            assert_eq!(row["object"], "libwrapper.so", "{row}");
+        }
+        let report = report(&run.directory);
+        assert!(report.contains("library_sum in libwrapper.so"), "{report}");
+        assert!(report.lines().all(|line| line.chars().count() <= 100), "{report}");
+        assert!(!report.contains("libwrapper.so+0x"), "{report}");
     }
 }
 
@@ -242,9 +273,10 @@ fn calls_in_fortran_belong_to_the_statement() {
     }
 }
 
+/// What the program says of itself, by `sys._getframe`.
 #[test]
-fn calls_of_python_come_from_the_interpreter_and_the_report_says_how_to_see_more() {
-    let script = root().join("tests/programs/receives.py");
+fn calls_of_python_belong_to_the_line_that_the_program_says() {
+    let script = root().join("tests/programs/lines.py");
     for mpi in four() {
         let words = ["-u", script.to_str().unwrap()];
         let run = Profiled::preloaded(mpi, 2, Path::new("python-mpi4py"), &words, &[NO_LIMIT]);
@@ -252,17 +284,21 @@ fn calls_of_python_come_from_the_interpreter_and_the_report_says_how_to_see_more
         for profile in run.profiles() {
             add_up(&profile, mpi.name);
         }
+        let told: Vec<&str> = run.outcome.stdout.lines().collect();
+        assert_eq!(told.len(), 4, "{mpi:?} {told:?}");
         let all = rows(&run.directory);
-        let is_receive = |row: &&Value| row["function"].as_str().unwrap().starts_with("MPI_Irecv");
-        let receives: Vec<&Value> = all.iter().filter(is_receive).collect();
-        assert!(!receives.is_empty(), "{mpi:?} {all:?}");
-        for row in receives {
-            let via = row["via"].as_array().unwrap().iter();
-            let mut objects = via.filter_map(|one| one["object"].as_str());
-            assert!(objects.any(|object| object.starts_with("MPI.")), "{mpi:?} {row}");
-        }
-        let report = report(&run.directory);
-        assert!(report.contains("run the program with python -X perf"), "{mpi:?} {report}");
+        let mut found: Vec<String> = all
+            .iter()
+            .map(|row| (row["function"].as_str().unwrap().trim_end_matches("_c"), &row["caller"]))
+            .filter(|(call, _)| told.iter().any(|told| told.starts_with(&format!("{call} "))))
+            .map(|(call, caller)| {
+                assert_eq!(caller["file"], script.to_str().unwrap(), "{mpi:?} {caller}");
+                format!("{call} {} {}", caller["line"], caller["function"].as_str().unwrap())
+            })
+            .collect();
+        found.sort();
+        assert_eq!(found, told, "{mpi:?}");
+        assert!(report(&run.directory).contains(" (step)"), "{mpi:?}");
     }
 }
 
@@ -278,10 +314,11 @@ fn code_that_is_in_no_file_has_the_name_that_its_maker_gave_it() {
         let barriers: Vec<&Value> =
             rows.iter().filter(|row| row["function"] == "MPI_Barrier").collect();
         let [row] = barriers.as_slice() else { panic!("{mpi:?} {barriers:?}") };
-        let caller = (&row["caller"]["function"], &row["caller"]["file"]);
-        assert_eq!(caller, (&"compute".into(), &"/somewhere/model.py".into()), "{mpi:?}");
+        let from = &row["from"][0]["frame"];
+        let maker = (&from["function"], &from["file"]);
+        assert_eq!(maker, (&"compute".into(), &"/somewhere/model.py".into()), "{mpi:?}");
         assert_eq!(row["calls"], 12.0, "{mpi:?}");
-        assert_eq!(row["via"][0]["frame"]["function"], "library_barrier", "{mpi:?}");
+        assert_eq!(row["caller"]["function"], "library_barrier", "{mpi:?}");
         assert!(report(&run.directory).contains("model.py (compute)"), "{mpi:?}");
     }
 }

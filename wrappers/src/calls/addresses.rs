@@ -8,7 +8,7 @@ use std::sync::OnceLock;
 
 use gyan_results::{Address, LoadedObject};
 
-use crate::sys::elf_objects;
+use crate::sys::{elf_objects, python};
 
 /// Prefixes of the names of libraries that forward calls of the program to MPI's C functions: bindings of other
 /// languages.
@@ -21,6 +21,7 @@ static PROGRAM: OnceLock<Range<usize>> = OnceLock::new();
 
 /// Finds where gyan and the MPI library are; they never move.
 pub(crate) fn prepare() {
+    python::prepare();
     PASSED_OVER.get_or_init(|| {
         let mut ranges = Vec::new();
         elf_objects::each(&mut |object| {

@@ -5,9 +5,9 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::calls::addresses;
+use crate::calls::{addresses, scripts};
 use crate::sys::cells::{Real, Whole};
-use crate::sys::unwind;
+use crate::sys::{python, unwind};
 
 /// Most different stacks that are kept of a site.
 pub(crate) const STACKS: usize = 4;
@@ -77,6 +77,8 @@ impl Stacks {
         // The outermost frame has no caller.
         let frames = frames.strip_suffix(&[0]).unwrap_or(frames);
         let frames = frames.get(..FRAMES).unwrap_or(frames);
+        let mut with_line = [0; FRAMES];
+        let frames = with_script(frames, &mut with_line);
         self.taken.add(1);
         self.all.add(calls, ticks);
         if frames.is_empty() {
@@ -123,6 +125,18 @@ impl Stack {
         self.hits.add(1);
         self.weight.add(calls, ticks);
     }
+}
+
+/// The frames with the line of a script in front of the interpreter that runs it, if there is one.
+fn with_script<'a>(frames: &'a [usize], into: &'a mut [usize; FRAMES]) -> &'a [usize] {
+    let Some(at) = frames.iter().position(|frame| python::is_interpreter(*frame)) else {
+        return frames;
+    };
+    let Some(line) = scripts::address() else { return frames };
+    let (inner, outer) = frames.split_at(at);
+    let with_line = inner.iter().copied().chain([line]).chain(outer.iter().copied());
+    let len = into.iter_mut().zip(with_line).map(|(to, from)| *to = from).count();
+    into.get(..len).unwrap_or(frames)
 }
 
 /// The call of the program that leads here, if its entry point does not know it: the first frame that is

@@ -19,6 +19,7 @@ pub(crate) mod lookup;
 pub(crate) mod notice;
 pub(crate) mod peek;
 pub(crate) mod perf_map;
+pub(crate) mod python;
 pub(crate) mod resources;
 pub(crate) mod sigmask;
 pub(crate) mod symbols;

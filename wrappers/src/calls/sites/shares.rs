@@ -13,7 +13,7 @@ use gyan_results::{
 use super::{ELSEWHERE, SITES_AT_MOST, Site, Sums};
 use crate::calls::addresses::Map;
 use crate::calls::ledger::{self, NO_FUNCTION};
-use crate::calls::stacks;
+use crate::calls::{scripts, stacks};
 use crate::mpi::functions::Function;
 use crate::sys::cells::Whole;
 use crate::sys::clock;
@@ -149,9 +149,10 @@ pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
     }
     sort_by(&mut sites, |one, other| other.time_s.total_cmp(&one.time_s));
     let Places { map, mut addresses, .. } = places;
-    let is_made = addresses.iter().any(|code| code.object.is_none());
+    let is_nameless = |code: &CodeAddress| code.object.is_none() && code.name.is_none();
+    let is_made = addresses.iter().any(is_nameless);
     if let Some(names) = (ends && is_made).then(Names::read).flatten() {
-        for code in addresses.iter_mut().filter(|code| code.object.is_none()) {
+        for code in addresses.iter_mut().filter(|code| is_nameless(code)) {
             code.name = names.of(code.address).map(str::to_owned);
         }
     }
@@ -169,7 +170,8 @@ impl Places {
     fn at(&mut self, address: usize) -> usize {
         *self.known.entry(address).or_insert_with(|| {
             let found = self.map.address(address);
-            let code = CodeAddress { object: found.object, address: found.address, name: None };
+            let name = scripts::name(address);
+            let code = CodeAddress { object: found.object, address: found.address, name };
             self.addresses.push(code);
             self.addresses.len() - 1
         })
