@@ -1,7 +1,9 @@
 //! Where in the program are calls made? Checked with programs whose lines are marked.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use gyan_results::{RankProfile, SiteStack};
 use serde_json::Value;
@@ -19,11 +21,18 @@ pub(super) fn four() -> [Mpi; 4] {
     ["openmpi4", "openmpi5", "mpich4", "mpich5"].map(by_name)
 }
 
-/// The program and its library, compiled with more flags.
+/// The program and its library, compiled with more flags; once, since tests run beside each other.
 fn compiled(mpi: Mpi, flags: &[&str]) -> PathBuf {
+    static KNOWN: Mutex<BTreeMap<String, PathBuf>> = Mutex::new(BTreeMap::new());
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let key = format!("{}{}", mpi.name, flags.concat());
+    known.entry(key).or_insert_with_key(|key| compiled_anew(mpi, flags, key)).clone()
+}
+
+fn compiled_anew(mpi: Mpi, flags: &[&str], key: &str) -> PathBuf {
     let library = mpi.compiled("sites", &[&["-shared", "-fPIC", "-DLIBRARY"], flags].concat());
     // Libraries have that in their names.
-    let place = target().join("test-programs").join(format!("sites-{}", mpi.name));
+    let place = target().join("test-programs").join(format!("sites-{key}"));
     fs::create_dir_all(&place).unwrap();
     let named = place.join("libwrapper.so");
     // Not while another test runs with it.
