@@ -1,7 +1,7 @@
 //! A table as texts in columns, shared by the formats for people. Known errors of numbers get a column of their
 //! own.
 
-use super::numbers::share;
+use super::numbers::relative_error;
 use super::text::{text, without_error};
 use crate::view::value::Amount;
 use crate::view::{Column, Kind, Section, Value};
@@ -40,7 +40,7 @@ pub(super) fn is_below(row: &[Value]) -> bool {
 fn error(cell: &Value) -> String {
     match cell {
         Value::Amount(Amount { error: Some(error), number, .. }) => {
-            share((error / number.as_f64()).abs())
+            relative_error(*error, number.as_f64())
         }
         Value::Amount(_) => String::new(),
         Value::Text(text) if text.is_empty() => String::new(),

@@ -85,6 +85,15 @@ pub(crate) fn bytes(bytes: f64) -> String {
     format!("{scaled:.decimals$} {unit}")
 }
 
+/// An error as a share of its number, which it may exceed; of nothing there is no share.
+pub(crate) fn relative_error(error: f64, number: f64) -> String {
+    match (error / number).abs() {
+        part if part.is_nan() || part.is_infinite() => "-".into(),
+        part if part > 1.0 => ">100 %".into(),
+        part => share(part),
+    }
+}
+
 /// A fraction of a whole, as a percentage.
 pub(crate) fn share(share: f64) -> String {
     let percent = share * 100.0;

@@ -3,7 +3,7 @@
 use gyan_results::{Fidelity, Number};
 use maud::{Markup, html};
 
-use super::super::numbers::share;
+use super::super::numbers::relative_error;
 use super::super::text::{number, text};
 use super::charts;
 use crate::view::Value;
@@ -51,7 +51,7 @@ pub(super) fn amount(of: &Amount) -> Markup {
         span title={ (exact(of)) (known) } { (rounded.replace(' ', "\u{a0}")) }
         @if !mark.is_empty() { sup { (mark) } }
         @if let Some(error) = of.error {
-            " " small { "±\u{a0}" (share(error / of.number.as_f64().abs())) }
+            " " small { "±\u{a0}" (relative_error(error, of.number.as_f64())) }
         }
         @if let Some(rank) = of.rank { " " small { "(" (rank) ")" } }
     }
