@@ -17,7 +17,7 @@
 //! | `render` | How does that read in each format? |
 
 #![deny(unsafe_code)]
-// Items are public for the fuzzers only; errors describe themselves.
+// Items are public for the fuzzers and for the tests that know the truth only; errors describe themselves.
 #![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
 
 mod cli;
@@ -33,6 +33,7 @@ mod output;
 mod print;
 mod render;
 mod say;
+pub mod shown;
 mod symbols;
 mod tuning;
 mod view;

@@ -31,4 +31,7 @@ mod profile;
 mod run;
 mod sys;
 #[cfg(test)]
+#[path = "../../tests/truth/mod.rs"]
+mod truth;
+#[cfg(test)]
 mod wings;

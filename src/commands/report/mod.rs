@@ -209,7 +209,7 @@ impl<'a> Concluded<'a> {
         Concluded { watched, remarks, called, queues, answers, directory }
     }
 
-    fn known(&self) -> Known<'_> {
+    pub(crate) fn known(&self) -> Known<'_> {
         Known {
             watched: &self.watched,
             remarks: &self.remarks,

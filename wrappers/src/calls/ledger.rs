@@ -333,6 +333,12 @@ impl Ledger {
         number
     }
 
+    /// Its random numbers are those of `seed`.
+    #[cfg(test)]
+    pub(crate) fn begin_at_random(&self, seed: u64) {
+        self.random.set(seed);
+    }
+
     /// Whether the next call of a function is timed and follows a warm-up call.
     pub(crate) fn is_warm(&self, function: Function) -> bool {
         self.known_timing(function).is_some_and(Timing::is_warm)

@@ -160,6 +160,13 @@ pub(crate) fn window_goes(word: usize) {
     table().goes(word & BITS.load(Ordering::Relaxed) | WINDOW);
 }
 
+/// A communicator of a simulated run, in which no library can be asked: `ranks` are empty where they are those of
+/// `MPI_COMM_WORLD`.
+#[cfg(test)]
+pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
+    table().comes(handle, Some(Known { size, is_inter: false, ranks: ranks.to_vec() }));
+}
+
 /// The cache slot of a communicator.
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]

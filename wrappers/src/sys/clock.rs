@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use crate::sys::cells::Real;
+#[cfg(test)]
+use crate::sys::cells::Whole;
 
 /// A clock is slow when one reading takes longer than this: then timing a call costs more than most calls.
 const SLOW_NS: f64 = 100.0;
@@ -18,6 +20,16 @@ static COUNTER: AtomicBool = AtomicBool::new(false);
 static NS_PER_TICK: Real = Real::new(1.0);
 /// Ticks between two immediately successive readings.
 static READING: Real = Real::new(0.0);
+
+/// The time of a simulated run; 0 outside of one.
+#[cfg(test)]
+static SIMULATED: Whole = Whole::new(0);
+
+/// From now on it is `ticks`, in this process.
+#[cfg(test)]
+pub(crate) fn simulate(ticks: u64) {
+    SIMULATED.set(ticks);
+}
 
 /// A moment, on both clocks.
 #[derive(Clone, Copy)]
@@ -46,6 +58,10 @@ fn moment() -> Moment {
 /// Ticks, monotonically increasing.
 #[inline]
 pub(crate) fn now() -> u64 {
+    #[cfg(test)]
+    if SIMULATED.get() != 0 {
+        return SIMULATED.get();
+    }
     if COUNTER.load(Ordering::Relaxed) { counter::read() } else { kernel_now() }
 }
 

@@ -1,0 +1,140 @@
+//! Are the numbers true, and is their stated error?
+
+use gyan_results::{Call, PhaseEfficiencies, RankProfile};
+
+use super::definition::{self, TruthOfRank};
+use super::{Cover, Run, Sight};
+use crate::sys::clock;
+
+/// What a clock in ns and a profile resolve.
+const RESOLUTION_S: f64 = 1e-8;
+/// What a lower bound may be above the truth.
+const AT_LEAST: f64 = 0.01;
+/// What an efficiency may be off.
+const EFFICIENCY: f64 = 0.02;
+/// The relative error of a time in `gyan_results::Waiting`.
+const WRITTEN: f64 = 0.01;
+
+pub(super) fn times(sight: &mut Sight) -> Vec<String> {
+    let mut faults = Vec::new();
+    for profile in &sight.run.profiles {
+        let truth = &sight.run.truth.ranks[profile.rank as usize];
+        faults.extend(of_functions(profile, truth, sight.cover));
+        for phase in &profile.phases {
+            let Some(of_ranks) = sight.run.truth.phases.get(&phase.name) else { continue };
+            let of = &of_ranks[profile.rank as usize].functions;
+            for call in &phase.calls {
+                // Only the first thread's are known by phase.
+                if let (Some(seconds), 1) = (of.get(&*call.name), sight.run.threads(profile.rank)) {
+                    faults.extend(of_call(call, *seconds, "time in a phase", sight.cover));
+                }
+            }
+        }
+    }
+    faults
+}
+
+/// Of all ranks together, as findings rest on them.
+pub(super) fn times_on_all_ranks(sight: &mut Sight) -> Vec<String> {
+    let mut faults = Vec::new();
+    for call in &sight.run.summary.calls {
+        let seconds = sight.run.truth.function(&call.name).seconds;
+        let of_all = Call {
+            name: call.name.clone(),
+            count: clock::whole(call.count.sum.as_f64()),
+            time_s: call.time_s.as_ref().map(|time| time.sum.as_f64()),
+            time_error_s: call.time_error_s,
+            ..Call::default()
+        };
+        faults.extend(of_call(&of_all, seconds, "time of a function on all ranks", sight.cover));
+    }
+    faults
+}
+
+/// The time of calls that took `seconds`.
+fn of_call(call: &Call, seconds: f64, what: &'static str, cover: &mut Cover) -> Option<String> {
+    let time_s = call.time_s.unwrap_or(0.0);
+    let resolution = RESOLUTION_S + 2e-9 * call.count as f64;
+    match call.time_error_s {
+        Some(error) => cover.add(what, time_s - seconds, error, resolution),
+        None if time_s > seconds * (1.0 + AT_LEAST) + resolution => {
+            return Some(format!("{what}: {}: at least {time_s} s, but {seconds}", call.name));
+        }
+        None => {}
+    }
+    None
+}
+
+fn of_functions(profile: &RankProfile, truth: &TruthOfRank, cover: &mut Cover) -> Vec<String> {
+    let mut faults = Vec::new();
+    for call in &profile.calls {
+        let of = truth.functions.get(&*call.name).copied().unwrap_or_default();
+        faults.extend(of_call(call, of.seconds, "time of a function", cover));
+        let longest = call.time_max_s.unwrap_or(0.0);
+        if longest > of.longest_s + RESOLUTION_S {
+            faults.push(format!("{}: the longest {longest} s, not {}", call.name, of.longest_s));
+        }
+    }
+    faults
+}
+
+pub(super) fn efficiencies(sight: &mut Sight) -> Vec<String> {
+    let mut faults = Vec::new();
+    let run = sight.run;
+    let Some(found) = &sight.shown.efficiencies else { return faults };
+    let truth = run.truth.efficiencies;
+    // Where every call was timed nothing is left to chance.
+    let off = [found.load_balance - truth[0], found.communication - truth[1]];
+    let error = 2.0 * found.parallel_error.unwrap_or(0.0);
+    for (name, off) in ["load balance", "communication"].iter().zip(off) {
+        if off.abs() > EFFICIENCY + error {
+            faults.push(format!("{name}: {off:+.3} from {truth:.3?}"));
+        }
+    }
+    let useful = |rank: u32| run.truth.ranks[rank as usize].useful_s;
+    let most = run.program.numbers().map(useful).fold(0.0, f64::max);
+    if useful(found.busiest_rank) < 0.99 * most - 1e-6 {
+        faults.push(format!("rank {} is not the busiest", found.busiest_rank));
+    }
+    faults.extend(of_phases(run, &found.phases));
+    faults
+}
+
+fn of_phases(run: &Run, found: &[PhaseEfficiencies]) -> Vec<String> {
+    let mut faults = Vec::new();
+    for phase in found {
+        let Some(of_ranks) = run.truth.phases.get(&phase.phase) else { continue };
+        let longest = of_ranks.iter().map(|rank| rank.seconds).fold(0.0, f64::max);
+        // Outside of all phases is also the start.
+        if phase.phase.is_empty() || longest < 1e-3 {
+            continue;
+        }
+        let useful: Vec<f64> = of_ranks.iter().map(|rank| rank.seconds - rank.in_mpi_s).collect();
+        let truth = definition::efficiencies(&useful, longest);
+        let off = [phase.load_balance - truth[0], phase.communication - truth[1]];
+        if off.iter().any(|off| off.abs() > EFFICIENCY) {
+            faults.push(format!("phase {}: {off:+.3?} from {truth:.3?}", phase.phase));
+        }
+    }
+    faults
+}
+
+pub(super) fn waiting(sight: &mut Sight) -> Vec<String> {
+    let mut faults = Vec::new();
+    let run = sight.run;
+    for of in &run.summary.waiting {
+        let truth = run.truth.function(&of.function);
+        let resolution = WRITTEN * truth.seconds + RESOLUTION_S * f64::from(run.program.size());
+        if of.waiting_s < 0.0 || of.waiting_s > of.time_s * (1.0 + 1e-9) {
+            faults.push(format!("{}: {} s of {}", of.function, of.waiting_s, of.time_s));
+        }
+        if of.calls > truth.calls {
+            faults.push(format!("{}: {} calls of {}", of.function, of.calls, truth.calls));
+        }
+        if let Some(error) = of.waiting_error_s.filter(|_| of.calls == truth.calls) {
+            let off = of.waiting_s - truth.waited_together_s;
+            sight.cover.add("waiting", off, error, resolution);
+        }
+    }
+    faults
+}

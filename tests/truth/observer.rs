@@ -1,0 +1,233 @@
+//! What libgyan.so writes of a run: its own ledger, budget, phases and tallies see each call at its time, in a
+//! forked copy of this process for each rank, because they belong to a process.
+
+use gyan_results::{
+    Coverage, End, Ending, InMpi, Job, Mpi, Overhead, PeerTraffic, Peers, RANK_SCHEMA, RankProfile,
+    Reduction, Resources, Summary, Tool, parse_rank, rank_file_name,
+};
+
+use super::events::{Called, Event, Events, OfRank};
+use super::program::{Program, WORLD};
+use crate::calls::budget::{Costs, budget};
+use crate::calls::gate;
+use crate::calls::ledger::{self, Ledger};
+use crate::calls::traffic::{Sent, Way};
+use crate::mpi::functions::Function;
+use crate::mpi::functions::by_hand::MPI_Init;
+use crate::observe::communicators;
+use crate::observe::phases::{Change, Phases, Whole};
+use crate::observe::waiting;
+use crate::sys::clock;
+use crate::sys::fork::in_a_copy;
+
+const BUDGET: f64 = 0.005;
+/// Seconds of counting and of timing a call.
+const COSTS_S: (f64, f64) = (2e-9, 100e-9);
+/// The clock at the start of a run, in seconds: any but 0.
+const START_S: f64 = 1.0;
+/// The handle of the first communicator; those of the others follow.
+const HANDLE: usize = 0x4400_0000;
+
+/// The profiles of the ranks.
+pub(super) fn profiles(program: &Program, events: &Events, seed: u64) -> Vec<RankProfile> {
+    let ranks = program.numbers().zip(&events.ranks);
+    let texts = ranks.map(|(rank, of_rank)| {
+        in_a_copy(|out| {
+            let profile = observed(program, rank, of_rank, seed);
+            out.write_all(&serde_json::to_vec(&profile)?)
+        })
+    });
+    texts.map(|text| parse_rank(text.as_bytes()).unwrap()).collect()
+}
+
+/// The summary of profiles, as the command reduces them.
+pub(super) fn summary(profiles: &[RankProfile]) -> Summary {
+    let mut reduction = Reduction::default();
+    for profile in profiles {
+        reduction.add(&rank_file_name(profile.rank), profile);
+    }
+    reduction.finish().unwrap()
+}
+
+fn ticks(seconds: f64) -> u64 {
+    clock::whole(clock::ticks(START_S + seconds))
+}
+
+/// The profile of a rank, made in this process.
+fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankProfile {
+    clock::simulate(ticks(0.0));
+    budget().begin(Some(BUDGET), ticks(0.0));
+    let (counted, timed) = (clock::ticks(COSTS_S.0), clock::ticks(COSTS_S.1));
+    budget().learn(Costs { counted, timed, ..Costs::default() });
+    let mut phases = Phases::new(ticks(0.0));
+    let is_threaded = program.ranks.iter().any(|rank| rank.threads.len() > 1);
+    gate::open(is_threaded);
+    ledger::count_peers(program.size());
+    waiting::begin(true);
+    for (number, ranks) in program.communicators.iter().enumerate() {
+        let ranks: &[u32] = if number == WORLD { &[] } else { ranks };
+        let size = program.communicators[number].len();
+        communicators::made_up(HANDLE + 4 * number, u32::try_from(size).unwrap(), ranks);
+    }
+    let ledgers: Vec<&Ledger> = of_rank
+        .threads
+        .iter()
+        .map(|_| if is_threaded { ledger::new_ledger() } else { ledger::alone() })
+        .collect();
+    for (number, ledger) in (1..).zip(&ledgers) {
+        ledger.begin_at_random(seed.wrapping_mul(64) + 8 * u64::from(rank) + number);
+    }
+    // What counting and timing took so far: the rest of the run comes later by that.
+    let mut later_s = 0.0;
+    let mut events: Vec<(usize, &Event)> = Vec::new();
+    for (thread, of_thread) in of_rank.threads.iter().enumerate() {
+        events.extend(of_thread.iter().map(|event| (thread, event)));
+    }
+    events.sort_by(|(_, one), (_, other)| one.begun().total_cmp(&other.begun()));
+    for (thread, event) in events {
+        match event {
+            Event::Called(call) => {
+                let Called { begun, ended, .. } = *call;
+                let call = Called { begun: begun + later_s, ended: ended + later_s, ..*call };
+                later_s += called(ledgers[thread], !is_threaded, &call);
+            }
+            Event::Phase { at, name } => {
+                let now = ticks(at + later_s);
+                clock::simulate(now);
+                let change = name.map_or(Change::End, |name| Change::Begin(name.into()));
+                if let Some(next) = phases.change(change) {
+                    phases.go_on(next.phase, now, true);
+                }
+            }
+        }
+    }
+    let elapsed_s = of_rank.elapsed_s + later_s;
+    clock::simulate(ticks(elapsed_s));
+    gate::end_gap();
+    phases.settle(ticks(elapsed_s));
+    described(program, rank, (of_rank, elapsed_s), &phases)
+}
+
+/// Returns the seconds of counting and timing it.
+fn called(ledger: &Ledger, alone: bool, call: &Called) -> f64 {
+    let Called { function, bytes, to, .. } = *call;
+    let (counted_s, timed_s) = COSTS_S;
+    clock::simulate(ticks(call.begun));
+    gate::end_gap();
+    // Counting comes before a call, timing after it.
+    let (begun, ended) = (ticks(call.begun + counted_s), ticks(call.ended + counted_s));
+    if function == MPI_Init {
+        ledger::time(function, begun, ended);
+        ledger::count(function);
+        clock::simulate(ended);
+        return 0.0;
+    }
+    let due = call.together.and_then(|on| waiting::due(alone, function, HANDLE + 4 * on));
+    let is_due = ledger.is_due(function);
+    clock::simulate(ended);
+    if is_due {
+        ledger.timed(budget(), function, begun, ended);
+    }
+    if let Some(due) = due {
+        due.took(ended - begun);
+    }
+    ledger.count_slowly(function);
+    let cost_s = if is_due { counted_s + timed_s } else { counted_s };
+    clock::simulate(ticks(call.ended + cost_s));
+    if alone && ledger.wants_gap() {
+        gate::begin_gap(ledger);
+    }
+    if ledger::row(function).is_some_and(|row| row.bytes) {
+        ledger.moved_slowly(function, bytes);
+        if let Some(to) = to {
+            ledger.sent_slowly(Sent::to(to, Way::Message, bytes));
+        }
+    }
+    cost_s
+}
+
+/// As `run::ending` does it, without what a simulated run has not.
+fn described(
+    program: &Program,
+    rank: u32,
+    (of_rank, elapsed_s): (&OfRank, f64),
+    phases: &Phases,
+) -> RankProfile {
+    let Whole { calls, time } = phases.calls();
+    let time_s = clock::seconds(time.total);
+    let (number, timed) = phases.numbers();
+    let wrappers_s = clock::seconds(budget().wrappers(number.saturating_sub(timed), timed));
+    let peers = ledger::peers(Way::Message);
+    let messages =
+        peers.into_iter().map(|(rank, number, bytes)| PeerTraffic { rank, number, bytes });
+    RankProfile {
+        schema: RANK_SCHEMA.into(),
+        tool: Tool::gyan(),
+        job: Job {
+            id: "simulated".into(),
+            command: vec!["./simulated".into()],
+            labels: Vec::new(),
+            started: "2026-01-01T00:00:00Z".into(),
+            elapsed_s,
+        },
+        rank,
+        size: program.size(),
+        host: format!("host{}", program.ranks[rank as usize].host),
+        pid: 1000 + rank,
+        mpi: Mpi {
+            abi: "openmpi".into(),
+            standard: "3.1".into(),
+            library: "Open MPI v4.1.4".into(),
+            device: None,
+            library_path: "/usr/lib/libmpi.so".into(),
+            thread_level: "MPI_THREAD_MULTIPLE".into(),
+        },
+        end: End { how: Ending::Finalize, code: 0 },
+        cvars: Vec::new(),
+        knobs: Vec::new(),
+        pvars: Vec::new(),
+        in_mpi: calls.iter().any(|call| call.timed > 0).then(|| InMpi {
+            time_s,
+            time_error_s: time.error.map(clock::seconds),
+            share: time_s / elapsed_s,
+        }),
+        calls,
+        peers: Some(Peers { messages: messages.collect(), accesses: Vec::new() }),
+        phases: phases.described(&[]),
+        series: None,
+        watch: None,
+        machine: None,
+        resources: Some(resources(program, rank, of_rank)),
+        sites: None,
+        waiting: waiting::described(),
+        messages: Vec::new(),
+        events: Vec::new(),
+        coverage: Coverage { objects: waiting::left_out(), ..Coverage::default() },
+        clock: Some(clock::described()),
+        warnings: Vec::new(),
+        overhead: Overhead {
+            mpit_init_s: program.mpit_s,
+            wrappers_s,
+            share: wrappers_s / elapsed_s,
+            running_share: wrappers_s / elapsed_s,
+            budget: Some(BUDGET),
+            ..Overhead::default()
+        },
+    }
+}
+
+fn resources(program: &Program, rank: u32, of_rank: &OfRank) -> Resources {
+    let host = &program.hosts[program.ranks[rank as usize].host];
+    let last = clock::whole(host.processors).saturating_sub(1);
+    Resources {
+        processors: format!("0-{last}"),
+        user_s: of_rank.processor_s,
+        processor_wait_s: Some(of_rank.processor_wait_s),
+        ..Resources::default()
+    }
+}
+
+/// Whether calls of the function are counted with the bytes that they move.
+pub(super) fn counts_bytes(function: Function) -> bool {
+    ledger::row(function).is_some_and(|row| row.bytes)
+}
