@@ -102,7 +102,10 @@ impl<'a> Run<'a> {
 
     /// Whether several threads of a rank were in MPI at once, whose times are summed up.
     pub(super) fn has_thread_seconds(&self) -> bool {
-        self.summary.in_mpi.as_ref().is_some_and(|of| of.share.max.as_f64() > 1.001)
+        let wall_s = self.summary.wall_in_mpi_s();
+        self.summary.in_mpi.as_ref().is_some_and(|in_mpi| {
+            wall_s.is_none_or(|wall_s| in_mpi.time_s.sum.as_f64() > 1.001 * wall_s)
+        })
     }
 
     /// Share of the time of all ranks.

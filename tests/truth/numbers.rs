@@ -110,8 +110,12 @@ fn of_phases(run: &Run, found: &[PhaseEfficiencies]) -> Vec<String> {
             continue;
         }
         let useful: Vec<f64> = of_ranks.iter().map(|rank| rank.seconds - rank.in_mpi_s).collect();
-        let truth = definition::efficiencies(&useful, longest);
-        let off = [phase.load_balance - truth[0], phase.communication - truth[1]];
+        let [balance, ..] = definition::efficiencies(&useful, longest);
+        let mean = |of: &mut dyn Iterator<Item = f64>| of.sum::<f64>() / useful.len() as f64;
+        let parallel = mean(&mut useful.iter().copied())
+            / mean(&mut of_ranks.iter().map(|rank| rank.seconds)).max(1e-9);
+        let truth = [balance, parallel];
+        let off = [phase.load_balance - truth[0], phase.parallel - truth[1]];
         if off.iter().any(|off| off.abs() > EFFICIENCY) {
             faults.push(format!("phase {}: {off:+.3?} from {truth:.3?}", phase.phase));
         }

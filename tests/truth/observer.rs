@@ -186,10 +186,13 @@ fn described(
         cvars: Vec::new(),
         knobs: Vec::new(),
         pvars: Vec::new(),
+        objects_made: Vec::new(),
         in_mpi: calls.iter().any(|call| call.timed > 0).then(|| InMpi {
             time_s,
             time_error_s: time.error.map(clock::seconds),
             share: time_s / elapsed_s,
+            threads: ledger::threads(),
+            wall_s: None,
         }),
         calls,
         peers: Some(Peers { messages: messages.collect(), accesses: Vec::new() }),

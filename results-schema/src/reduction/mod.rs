@@ -32,8 +32,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BadEnding, CallSummary, Clock, Coverage, CoverageSummary, CvarSetting, End, Ending, InMpi, Job,
-    Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, RankProfile, Ranks,
-    SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool, Warning, collected,
+    Knob, LeftOut, Mpi, Number, ObjectsLeftOut, ObjectsLeftOutSummary, ObjectsMadeSummary,
+    RankProfile, Ranks, SUMMARY_SCHEMA, Skipped, SkippedSummary, Statistics, Summary, Tool,
+    Warning, collected,
 };
 use absence::Rows;
 use calls::CallReduction;

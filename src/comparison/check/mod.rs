@@ -384,7 +384,7 @@ impl<'a> Sides<'a> {
         };
         match name {
             "run" => {
-                let longest = |of: &Summary| Some((of.elapsed_s.as_ref()?.max.as_f64(), Some(0.0)));
+                let longest = |of: &Summary| Some((of.run_time_s(), Some(0.0)));
                 of_runs(name, &longest).into_iter().collect()
             }
             "in_mpi" => {

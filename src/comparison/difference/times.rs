@@ -44,7 +44,8 @@ impl<'a> Whole<'a> {
 
     /// None when the time of each rank is not known.
     fn of(summary: &'a Summary) -> Option<Whole<'a>> {
-        let elapsed = summary.elapsed_s.as_ref()?;
+        // Without the start of gyan, where that is known.
+        let elapsed = summary.run_s.as_ref().or(summary.elapsed_s.as_ref())?;
         Some(Whole::new(elapsed.avg, 1.0, &summary.calls, elapsed.ranks as f64))
     }
 

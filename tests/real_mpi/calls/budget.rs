@@ -54,7 +54,11 @@ fn assert_consistent(profile: &RankProfile, what: &str) {
     if let (Some(errors), Some(found)) = (errors, in_mpi.time_error_s) {
         assert!((0.0..=errors * (1.0 + 1e-6) + 1e-9).contains(&found), "{what}: {in_mpi:?}");
     }
-    let share = in_mpi.time_s / profile.job.elapsed_s;
+    let share = in_mpi.wall_s.unwrap_or(in_mpi.time_s) / profile.job.elapsed_s;
+    assert!(
+        in_mpi.wall().is_none_or(|wall| wall <= profile.job.elapsed_s * (1.0 + 1e-6)),
+        "{what}"
+    );
     assert!((in_mpi.share - share).abs() < 1e-6, "{what}: {in_mpi:?} {share}");
     if profile.mpi.thread_level != "MPI_THREAD_MULTIPLE" {
         assert!(in_mpi.share <= 1.0 + 1e-6, "{what}: {in_mpi:?}");

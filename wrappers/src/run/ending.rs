@@ -111,9 +111,11 @@ const NOT_TIMED_AT_MOST: f64 = 0.1;
 /// timed to tell.
 fn in_mpi_together(ticks: f64, elapsed_s: f64) -> Option<f64> {
     let (timed, alone) = ledger::timed_ticks();
-    let is_known = timed > 0.0 && timed >= (1.0 - NOT_TIMED_AT_MOST) * ticks;
+    // A thread that jumped out of a call seems to be still in it.
+    let has_jumped = longjmp::described().is_some();
+    let is_known = timed > 0.0 && timed >= (1.0 - NOT_TIMED_AT_MOST) * ticks && !has_jumped;
     // The others are assumed to be like these.
-    let wall = || (alone + together::ticks() as f64) * (ticks / timed).max(1.0);
+    let wall = || (alone + together::ticks(clock::now()) as f64) * (ticks / timed).max(1.0);
     is_known.then(|| clock::seconds(wall().min(ticks)).min(elapsed_s))
 }
 
