@@ -87,6 +87,7 @@ fn run(
     let load = if is_shared { 1.0 + random.f64() } else { 1.0 };
     let mut summary = like.clone();
     summary.elapsed_s = Some(alike((own_s + mpi_s) * load));
+    summary.run_s.clone_from(&summary.elapsed_s);
     let time_s = alike(mpi_s * load);
     let share = time_s.clone();
     summary.in_mpi = Some(InMpiSummary { time_s, time_error_s: Some(0.0), share });
