@@ -194,7 +194,7 @@ fn names<'a>(row: &'a Value, path: &str) -> Vec<&'a str> {
 #[test]
 fn a_call_in_a_library_is_named_by_what_the_library_offers() {
     let mpi = four()[0];
-    for flags in [&["-O2"][..], &["-O2", "-s"]] {
+    for flags in [&["-O2"][..], &["-O2", "-s", "-DSTRIPPED"]] {
         let program = compiled(mpi, flags);
         let run = Profiled::preloaded(mpi, 2, &program, &[], &[NO_LIMIT]);
         assert_eq!(run.outcome.code, 0, "{}", run.outcome.stderr);
