@@ -122,13 +122,11 @@ impl Summary {
     /// not known. It is less than `in_mpi.time_s` where threads were there together.
     #[must_use]
     pub fn wall_in_mpi_s(&self) -> Option<f64> {
-        match (&self.run_s, &self.useful_s) {
-            (Some(run), Some(useful)) => Some((run.sum.as_f64() - useful.sum.as_f64()).max(0.0)),
-            _ => {
-                let in_mpi = self.in_mpi.as_ref().filter(|of| of.share.max.as_f64() <= 1.0)?;
-                Some(in_mpi.time_s.sum.as_f64())
-            }
+        if let (Some(run), Some(useful)) = (&self.run_s, &self.useful_s) {
+            return Some((run.sum.as_f64() - useful.sum.as_f64()).max(0.0));
         }
+        let in_mpi = self.in_mpi.as_ref().filter(|of| of.share.max.as_f64() <= 1.0)?;
+        Some(in_mpi.time_s.sum.as_f64())
     }
 
     /// The function that was called most often on all ranks together.

@@ -372,13 +372,7 @@ impl JobReduction {
             knobs,
             objects_made: made(&objects_made),
             hosts: by_host.iter().map(|host| host.host.clone()).collect(),
-            ranks: Ranks {
-                expected: size,
-                reduced: u32::try_from(reduced).ok()?,
-                missing: (0..size).filter(|rank| !files.ranks().contains(*rank)).collect(),
-                ended_badly: ended_badly.into_values().collect(),
-                left_out: left_out.into_iter().collect(),
-            },
+            ranks: ranks_of(size, &files, ended_badly, left_out)?,
             reduced_in_mpi: None,
             elapsed_s: elapsed_s.finish(),
             run_s: run_s.finish(),
@@ -429,6 +423,21 @@ fn made(objects: &BTreeMap<(String, Lot), Statistics>) -> Vec<ObjectsMadeSummary
         Some(ObjectsMadeSummary { kind: kind.clone(), made: made?, freed: freed?, left: left? })
     };
     kinds.filter_map(of).collect()
+}
+
+fn ranks_of(
+    expected: u32,
+    files: &Files,
+    ended_badly: BTreeMap<u32, BadEnding>,
+    left_out: BTreeSet<LeftOut>,
+) -> Option<Ranks> {
+    Some(Ranks {
+        expected,
+        reduced: u32::try_from(files.ranks().len()).ok()?,
+        missing: (0..expected).filter(|rank| !files.ranks().contains(*rank)).collect(),
+        ended_badly: ended_badly.into_values().collect(),
+        left_out: left_out.into_iter().collect(),
+    })
 }
 
 fn not_read((skipped, ranks): (Skipped, u64)) -> SkippedSummary {
