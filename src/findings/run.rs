@@ -110,7 +110,10 @@ impl<'a> Run<'a> {
 
     /// Share of the time of all ranks.
     pub(super) fn share(&self, seconds: f64) -> f64 {
-        if self.total_s > 0.0 { seconds / self.total_s } else { 0.0 }
+        let elapsed = self.summary.elapsed_s.as_ref();
+        // A rank that ends early waits for the last one.
+        let whole_s = elapsed.map_or(0.0, |elapsed| elapsed.max.as_f64() * self.ranks);
+        if whole_s > 0.0 { seconds / whole_s } else { 0.0 }
     }
 
     /// Seconds of a rank on average.

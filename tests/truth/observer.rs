@@ -11,12 +11,14 @@ use super::program::{Program, WORLD};
 use crate::calls::budget::{Costs, budget};
 use crate::calls::gate;
 use crate::calls::ledger::{self, Ledger};
+use crate::calls::together::InTimedCall;
 use crate::calls::traffic::{Sent, Way};
 use crate::mpi::functions::Function;
 use crate::mpi::functions::by_hand::MPI_Init;
 use crate::observe::communicators;
 use crate::observe::phases::{Change, Phases, Whole};
 use crate::observe::waiting;
+use crate::run::in_mpi_together;
 use crate::sys::clock;
 use crate::sys::fork::in_a_copy;
 
@@ -77,22 +79,27 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
     for (number, ledger) in (1..).zip(&ledgers) {
         ledger.begin_at_random(seed.wrapping_mul(64) + 8 * u64::from(rank) + number);
     }
-    // What counting and timing took so far: the rest of the run comes later by that.
+    // What counting and timing took so far: the rest of the run comes later by that. Not with several threads, which do
+    // not wait for each other's.
     let mut later_s = 0.0;
-    let mut events: Vec<(usize, &Event)> = Vec::new();
-    for (thread, of_thread) in of_rank.threads.iter().enumerate() {
-        events.extend(of_thread.iter().map(|event| (thread, event)));
-    }
-    events.sort_by(|(_, one), (_, other)| one.begun().total_cmp(&other.begun()));
-    for (thread, event) in events {
-        match event {
-            Event::Called(call) => {
-                let Called { begun, ended, .. } = *call;
-                let call = Called { begun: begun + later_s, ended: ended + later_s, ..*call };
-                later_s += called(ledgers[thread], !is_threaded, &call);
+    let costs_s = if is_threaded { (0.0, 0.0) } else { COSTS_S };
+    let mut inside: Vec<Option<Inside>> = ledgers.iter().map(|_| None).collect();
+    for (at, thread, moment) in moments(of_rank) {
+        let at = at + later_s;
+        match moment {
+            Moment::Begins(call) => {
+                inside[thread] = begins(ledgers[thread], !is_threaded, call, at + costs_s.0);
+                later_s += costs_s.0;
             }
-            Event::Phase { at, name } => {
-                let now = ticks(at + later_s);
+            Moment::Ends(call) => {
+                let inside = inside[thread].take();
+                let is_timed = inside.as_ref().is_some_and(|inside| inside.is_due);
+                let timed_s = if is_timed { costs_s.1 } else { 0.0 };
+                ends(ledgers[thread], !is_threaded, call, inside, (at, timed_s));
+                later_s += timed_s;
+            }
+            Moment::Phase(name) => {
+                let now = ticks(at);
                 clock::simulate(now);
                 let change = name.map_or(Change::End, |name| Change::Begin(name.into()));
                 if let Some(next) = phases.change(change) {
@@ -108,23 +115,75 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
     described(program, rank, (of_rank, elapsed_s), &phases)
 }
 
-/// Returns the seconds of counting and timing it.
-fn called(ledger: &Ledger, alone: bool, call: &Called) -> f64 {
-    let Called { function, bytes, to, .. } = *call;
-    let (counted_s, timed_s) = COSTS_S;
-    clock::simulate(ticks(call.begun));
+/// Something that libgyan.so sees.
+enum Moment<'e> {
+    Begins(&'e Called),
+    Ends(&'e Called),
+    Phase(Option<&'static str>),
+}
+
+/// What it sees of a rank, in order: when, and by which thread.
+fn moments(of_rank: &OfRank) -> Vec<(f64, usize, Moment<'_>)> {
+    let mut moments = Vec::new();
+    for (thread, of_thread) in of_rank.threads.iter().enumerate() {
+        for event in of_thread {
+            match event {
+                Event::Called(call) => {
+                    moments.push((call.begun, thread, Moment::Begins(call)));
+                    moments.push((call.ended, thread, Moment::Ends(call)));
+                }
+                Event::Phase { at, name } => moments.push((*at, thread, Moment::Phase(*name))),
+            }
+        }
+    }
+    moments.sort_by(|one, other| one.0.total_cmp(&other.0));
+    moments
+}
+
+/// What is kept while a call is made.
+struct Inside {
+    begun: u64,
+    is_due: bool,
+    due: Option<waiting::Due>,
+    together: Option<InTimedCall>,
+}
+
+/// A call begins at `begun_s`, after it was counted.
+#[allow(clippy::unnecessary_wraps)]
+fn begins(ledger: &Ledger, alone: bool, call: &Called, begun_s: f64) -> Option<Inside> {
+    let function = call.function;
+    let begun = ticks(begun_s);
+    clock::simulate(ticks(begun_s - if alone { COSTS_S.0 } else { 0.0 }));
     gate::end_gap();
-    // Counting comes before a call, timing after it.
-    let (begun, ended) = (ticks(call.begun + counted_s), ticks(call.ended + counted_s));
+    clock::simulate(begun);
     if function == MPI_Init {
-        ledger::time(function, begun, ended);
-        ledger::count(function);
-        clock::simulate(ended);
-        return 0.0;
+        return Some(Inside { begun, is_due: false, due: None, together: None });
     }
     let due = call.together.and_then(|on| waiting::due(alone, function, HANDLE + 4 * on));
     let is_due = ledger.is_due(function);
+    let is_together = !alone && (is_due || due.is_some());
+    let together = is_together.then(|| InTimedCall::enter(begun));
+    Some(Inside { begun, is_due, due, together })
+}
+
+/// It ends at `ended_s`, and then takes `timed_s` where it is timed.
+fn ends(
+    ledger: &Ledger,
+    alone: bool,
+    call: &Called,
+    inside: Option<Inside>,
+    (ended_s, timed_s): (f64, f64),
+) {
+    let Called { function, bytes, to, .. } = *call;
+    let Some(Inside { begun, is_due, due, together }) = inside else { return };
+    let ended = ticks(ended_s);
     clock::simulate(ended);
+    drop(together);
+    if function == MPI_Init {
+        ledger::time(function, begun, ended);
+        ledger::count(function);
+        return;
+    }
     if is_due {
         ledger.timed(budget(), function, begun, ended);
     }
@@ -132,8 +191,7 @@ fn called(ledger: &Ledger, alone: bool, call: &Called) -> f64 {
         due.took(ended - begun);
     }
     ledger.count_slowly(function);
-    let cost_s = if is_due { counted_s + timed_s } else { counted_s };
-    clock::simulate(ticks(call.ended + cost_s));
+    clock::simulate(ticks(ended_s + timed_s));
     if alone && ledger.wants_gap() {
         gate::begin_gap(ledger);
     }
@@ -143,7 +201,6 @@ fn called(ledger: &Ledger, alone: bool, call: &Called) -> f64 {
             ledger.sent_slowly(Sent::to(to, Way::Message, bytes));
         }
     }
-    cost_s
 }
 
 /// As `run::ending` does it, without what a simulated run has not.
@@ -155,6 +212,8 @@ fn described(
 ) -> RankProfile {
     let Whole { calls, time } = phases.calls();
     let time_s = clock::seconds(time.total);
+    let threads = ledger::threads();
+    let wall_s = (threads > 1).then(|| in_mpi_together(time.total, elapsed_s)).flatten();
     let (number, timed) = phases.numbers();
     let wrappers_s = clock::seconds(budget().wrappers(number.saturating_sub(timed), timed));
     let peers = ledger::peers(Way::Message);
@@ -190,9 +249,9 @@ fn described(
         in_mpi: calls.iter().any(|call| call.timed > 0).then(|| InMpi {
             time_s,
             time_error_s: time.error.map(clock::seconds),
-            share: time_s / elapsed_s,
-            threads: ledger::threads(),
-            wall_s: None,
+            share: wall_s.unwrap_or(time_s) / elapsed_s,
+            threads,
+            wall_s,
         }),
         calls,
         peers: Some(Peers { messages: messages.collect(), accesses: Vec::new() }),

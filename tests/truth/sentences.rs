@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use gyan_results::{Finding, Knowledge};
 
+use super::numbers::HARDLY_ANY;
 use super::{Cover, Sight};
 
 /// What a number in a sentence may be off: it has three digits, of which a title rounds the last.
@@ -18,7 +19,9 @@ const RECEIVES: &[&str] = &["MPI_Recv", "MPI_Waitall"];
 pub(super) fn claims(sight: &mut Sight) -> Vec<String> {
     let mut faults = Vec::new();
     let run = sight.run;
-    let total = run.summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.sum.as_f64());
+    // Ranks that end early wait for the last one.
+    let longest = run.summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.max.as_f64());
+    let total = longest * f64::from(run.program.size());
     let findings = &sight.shown.findings;
     let claimed: f64 = findings.iter().filter_map(|finding| finding.at_stake_s).sum();
     if claimed > total * (1.0 + 1e-6) {
@@ -56,7 +59,9 @@ pub(super) fn claims(sight: &mut Sight) -> Vec<String> {
 pub(super) fn causes(sight: &mut Sight) -> Vec<String> {
     let truth = &sight.run.truth;
     let total: f64 = truth.ranks.iter().map(|rank| rank.elapsed_s).sum();
-    let lacked: f64 = truth.ranks.iter().map(|rank| rank.processor_wait_s).sum();
+    // The others wait for the rank that lacked a processor the longest.
+    let lacked = truth.ranks.iter().map(|rank| rank.processor_wait_s).fold(0.0, f64::max)
+        * f64::from(sight.run.program.size());
     let useful: Vec<f64> = truth.ranks.iter().map(|rank| rank.useful_s).collect();
     let most = useful.iter().copied().fold(0.0, f64::max);
     let uneven: f64 = useful.iter().map(|of| most - of).sum();
@@ -65,6 +70,8 @@ pub(super) fn causes(sight: &mut Sight) -> Vec<String> {
         let stake = at_stake_s.unwrap_or(0.0);
         let together = |name: &String| truth.function(name).waited_together_s;
         let at_most = match id.as_str() {
+            // Where hardly anything is work, what gyan costs is much of it.
+            "imbalance" if most < HARDLY_ANY * total / useful.len() as f64 => continue,
             "imbalance" => uneven,
             "waiting" => functions.iter().map(together).sum(),
             "late-senders" => {
@@ -133,17 +140,17 @@ pub(super) fn headline(sight: &mut Sight) -> Vec<String> {
     let Some(line) = text.lines().find(|line| line.contains("of the run is in MPI")) else {
         return Vec::new();
     };
-    let Some((share, rest)) = line.split_once('%') else { return vec![line.into()] };
-    let plain: String = share
-        .chars()
-        .filter(|sign| sign.is_ascii_digit() || *sign == '.' || *sign == ' ')
-        .collect();
-    let numbers: Vec<f64> = plain.split(' ').filter_map(|word| word.parse().ok()).collect();
+    let share = line.split("of the run").next().unwrap_or_default();
+    let is_number = |sign: &char| sign.is_ascii_digit() || ".< ".contains(*sign);
+    let plain: String = share.chars().filter(is_number).collect();
+    let numbers: Vec<f64> =
+        plain.split(' ').filter_map(|word| word.trim_start_matches('<').parse().ok()).collect();
     let Some(said) = numbers.first().map(|percent| percent / 100.0) else {
         return vec![format!("no number: {line}")];
     };
+    // An error below 0.01 % is written as such.
     let error = numbers.get(1).map_or(0.0, |percent| percent / 100.0);
-    let is_at_least = share.contains('≥') || rest.trim_start().starts_with("or more");
+    let is_at_least = share.contains('≥');
     let run = sight.run;
     let in_mpi: f64 = run.truth.ranks.iter().map(|rank| rank.in_mpi_s).sum();
     let mpit = run.program.mpit_s * f64::from(run.program.size());

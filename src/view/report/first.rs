@@ -22,7 +22,7 @@ const MOST: f64 = 0.5;
 pub(super) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> Option<Value<'a>> {
     let in_mpi = summary.in_mpi.as_ref()?;
     let whole = in_mpi.time_s.sum.as_f64();
-    let part = part_of_run(in_mpi);
+    let part = part_of_run(summary, in_mpi);
     let mut calls = by_time(&summary.calls);
     calls.truncate(1);
     let first = calls.first().filter(|_| whole > 0.0);
@@ -46,11 +46,15 @@ pub(super) fn headline<'a>(summary: &'a Summary, called: Option<&CallSites>) -> 
     Some(line![part, " of the run is in MPI", most, spread])
 }
 
-fn part_of_run(in_mpi: &InMpiSummary) -> Amount {
-    let average = in_mpi.share.avg;
-    // The error of the mean is the error of the sum, scaled alike.
-    let error = in_mpi.time_error_s.map(|error| average * error / in_mpi.time_s.sum.as_f64());
-    share(average).estimated(error)
+/// The part of the time of all ranks, as the rows of the table have it: ranks that end early count less.
+fn part_of_run(summary: &Summary, in_mpi: &InMpiSummary) -> Amount {
+    let all_s = summary.elapsed_s.as_ref().map_or(0.0, |elapsed| elapsed.sum.as_f64());
+    let part = match summary.wall_in_mpi_s() {
+        Some(wall_s) if all_s > 0.0 => wall_s / all_s,
+        _ => in_mpi.share.avg,
+    };
+    let error = in_mpi.time_error_s.map(|error| part * error / in_mpi.time_s.sum.as_f64());
+    share(part).estimated(error)
 }
 
 /// ` (40 % on rank 0 to 60 % on rank 3)`, if ranks differ.

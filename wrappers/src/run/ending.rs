@@ -109,7 +109,7 @@ const NOT_TIMED_AT_MOST: f64 = 0.1;
 
 /// Seconds in which at least one of several threads was in MPI, of `ticks` of all threads; none when too few calls were
 /// timed to tell.
-fn in_mpi_together(ticks: f64, elapsed_s: f64) -> Option<f64> {
+pub(crate) fn in_mpi_together(ticks: f64, elapsed_s: f64) -> Option<f64> {
     let (timed, alone) = ledger::timed_ticks();
     // A thread that jumped out of a call seems to be still in it.
     let has_jumped = longjmp::described().is_some();

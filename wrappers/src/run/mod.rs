@@ -9,6 +9,8 @@ mod snapshot;
 mod surroundings;
 
 pub(crate) use beginning::{Beginning, Start, say_memory_is_short};
+#[cfg(test)]
+pub(crate) use ending::in_mpi_together;
 pub(crate) use ending::{aborts, end_run};
 pub(crate) use snapshot::{is_snapshot_due, snapshot};
 

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 use crate::sys::{elf_objects, symbols};
 
 /// Offsets of what is read, in bytes, as in `pycore_runtime.h`, `pycore_interp.h`, `pycore_frame.h`
-/// and `code.h` of CPython. They stay the same within a minor version.
+/// and `code.h` of `CPython`. They stay the same within a minor version.
 struct Layout {
     minor: u8,
     /// From the runtime to its main interpreter, and from that to its threads.
@@ -160,7 +160,7 @@ pub(crate) fn line() -> Option<Line> {
         frame = read(frame.checked_add(*offset)?)?;
     }
     for _ in 0..FRAMES_AT_MOST {
-        if frame == 0 || frame % align_of::<usize>() != 0 {
+        if frame == 0 || !frame.is_multiple_of(align_of::<usize>()) {
             return None;
         }
         if read::<u8>(frame.checked_add(layout.owner)?)? != OF_INTERPRETER {
@@ -219,7 +219,7 @@ impl Text {
 }
 
 /// The line of the instruction `at` this offset, from the table of a function that begins in line `first`
-/// (CPython, `Objects/locations.md`).
+/// (`CPython`, `Objects/locations.md`).
 fn line_at(table: impl Iterator<Item = u8>, first: i64, at: usize) -> Option<u32> {
     const IS_FIRST: u8 = 0x80;
     const IS_FOLLOWED: u8 = 0x40;
@@ -322,9 +322,10 @@ fn read_into(at: usize, into: &mut [u8]) -> Option<()> {
     let length = into.len();
     let to = libc::iovec { iov_base: into.as_mut_ptr().cast(), iov_len: length };
     let from = libc::iovec { iov_base: at as *mut c_void, iov_len: length };
+    // SAFETY: getpid(2) has no preconditions.
+    let own = unsafe { libc::getpid() };
     // SAFETY: the kernel writes at most `length` bytes to `into`, and checks the other address itself.
-    let got =
-        unsafe { libc::process_vm_readv(libc::getpid(), &raw const to, 1, &raw const from, 1, 0) };
+    let got = unsafe { libc::process_vm_readv(own, &raw const to, 1, &raw const from, 1, 0) };
     (usize::try_from(got) == Ok(length)).then_some(())
 }
 
@@ -342,7 +343,7 @@ mod tests {
         assert!(line().is_none());
     }
 
-    /// What CPython 3.11 makes of a function in line 1 whose lines 2 and 3 call something:
+    /// What `CPython` 3.11 makes of a function in line 1 whose lines 2 and 3 call something:
     /// `compile("def f():\n  g()\n  h()\n", "", "exec").co_consts[0].co_linetable`; its `co_lines()` says that
     /// line 2 is from 2 to 30, and line 3 from there to 62.
     #[test]
