@@ -119,9 +119,12 @@ impl Cover {
         *all += 1;
     }
 
-    /// A 95 % interval holds the truth in 90 % at least.
+    /// A 95 % interval holds the truth in 90 % at least; of few, as many less as chance makes of that (a standard deviation).
     fn faults(&self) -> Vec<String> {
-        let is_wrong = |of: &(&&str, &[u64; 2])| 10 * of.1[0] < 9 * of.1[1];
+        let is_wrong = |(_, [right, all]): &(&&str, &[u64; 2])| {
+            let all = *all as f64;
+            (*right as f64) < 0.9 * all - (0.09 * all).sqrt()
+        };
         let wrong = self.0.iter().filter(is_wrong);
         wrong.map(|(what, [right, all])| format!("{what}: {right} of {all} are right")).collect()
     }
