@@ -92,11 +92,10 @@ fn of_run(phase: &PhaseSummary, summary: &Summary) -> Option<Amount> {
 
 /// The share of the phase that was spent in MPI functions; none when nothing was timed.
 pub(super) fn in_mpi(phase: &PhaseSummary) -> Option<Amount> {
-    // Threads that are in MPI at the same time: their times are no part of the phase.
-    phase.useful_s.as_ref()?;
     let in_mpi = phase.calls.iter().filter_map(time).reduce(|a, b| a + b)?;
     let all = phase.time_s.sum.as_f64();
-    (all > 0.0).then(|| share(in_mpi / all))
+    // Threads that are in MPI at the same time: their times are no part of the phase.
+    (all > 0.0 && in_mpi <= all).then(|| share(in_mpi / all))
 }
 
 /// The function that took the most time, or was called most often when no time is known.
