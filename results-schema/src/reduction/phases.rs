@@ -71,7 +71,7 @@ impl PhaseReduction {
         self.in_mpi_s = Statistics::of(Number::Double(in_mpi_s), rank);
         // A lower bound of the time in MPI says nothing of what is left.
         let is_known =
-            calls.iter().all(|call| call.time_s.is_some() && call.time_error_s.is_some());
+            calls.iter().all(|call| call.time_s.is_none() || call.time_error_s.is_some());
         let start_s = start_s.filter(|_| is_known);
         self.useful_s = start_s.map_or_else(Statistics::default, |start_s| {
             let start_s = if name.is_empty() { start_s } else { 0.0 };
