@@ -376,8 +376,10 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
         let line = line("halo_exchange.c", "MPI_Waitall(");
         let place = format!("halo_exchange.c:{line} (main)");
         let report = report(&run.directory);
-        let first = report.lines().skip_while(|line| !line.starts_with("FUNCTION")).nth(1);
-        assert!(first.unwrap().contains(&place), "{mpi:?} {report}");
+        // Where the table would be too wide, the place has a line of its own.
+        let rows = report.lines().skip_while(|line| !line.starts_with("FUNCTION"));
+        let first: Vec<&str> = rows.skip(1).take(2).collect();
+        assert!(first.concat().contains(&place), "{mpi:?} {report}");
         let whole = crate::common::run(gyan().arg("report").arg(&run.directory)).stdout;
         let place = format!("halo_exchange.c:{line}");
         assert!(whole.contains(&place), "{mpi:?} {whole}");
