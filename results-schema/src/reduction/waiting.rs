@@ -319,7 +319,7 @@ fn summary(
     let error_of = |row: &Compared| {
         let error = if is_known { row.summary.waiting_error_s } else { row.error_with_time };
         let part = row.summary.waiting_s / timed.max(f64::MIN_POSITIVE);
-        Some((error? * scale).hypot(part * time_error?))
+        Some(libm::hypot(error? * scale, part * time_error?))
     };
     let squares: Option<f64> =
         rows.iter().map(|row| error_of(row).map(|error| error * error)).sum();
