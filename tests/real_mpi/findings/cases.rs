@@ -359,7 +359,6 @@ pub(super) const CASES: &[Case] = &[
                 is: Counted([2000.0; 2], [2.0; 2]),
             },
         )],
-        is_gained: true,
         ..Case::of("made-again", TIMED)
     },
     Case {
@@ -388,7 +387,6 @@ pub(super) const CASES: &[Case] = &[
                 is: Counted([800_000.0; 2], [800.0; 2]),
             },
         )],
-        is_gained: true,
         ..Case::of("tiny-accesses", TIMED)
     },
     Case {
@@ -403,7 +401,6 @@ pub(super) const CASES: &[Case] = &[
             },
         )],
         functions: &["MPI_Win_lock"],
-        is_gained: true,
         ..Case::of("long-locks", start(OPENMPI4))
     },
     Case {
@@ -433,7 +430,6 @@ pub(super) const CASES: &[Case] = &[
                 is: Seconds,
             },
         )],
-        is_gained: true,
         ..Case::of("no-overlap", start(OPENMPI4))
     },
     Case {

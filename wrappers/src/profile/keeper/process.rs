@@ -374,7 +374,12 @@ impl Keeper {
             return text.len();
         }
         let about = Some((text.len(), crc32fast::hash(&text)));
-        if live.written != about
+        // Somebody may have cut or removed it.
+        let is_there = live
+            .path
+            .as_ref()
+            .is_some_and(|path| path.metadata().is_ok_and(|file| file.len() == text.len() as u64));
+        if (live.written != about || !is_there)
             && let Ok(directory) = output::write_live(place, &job, &live.name, &text)
         {
             live.written = about;
