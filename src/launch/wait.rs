@@ -2,7 +2,7 @@
 
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus};
+use std::process::{Command, ExitStatus};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 use std::thread;
 
@@ -68,18 +68,9 @@ pub(crate) fn run_and_wait(command: &mut Command) -> Result<ExitStatus, Error> {
     starting.child = Some(pid);
     drop(starting);
     // The process number is free for others once the child is waited for, so nobody signals it after this.
-    let waited = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-    if waited.is_err() {
-        return wait_for(&mut child).map_err(failed);
-    }
+    let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
     state().child = None;
     child.wait().map_err(failed)
-}
-
-/// Where the kernel cannot wait without an end, the process number is not kept.
-fn wait_for(child: &mut Child) -> std::io::Result<ExitStatus> {
-    state().child = None;
-    child.wait()
 }
 
 /// One handler for the process. Signals of the keyboard go to the whole process group, so the child has them already;
