@@ -129,6 +129,15 @@ impl Summary {
         Some(in_mpi.time_s.sum.as_f64())
     }
 
+    /// Whether several threads of a rank were in MPI at once, whose times are summed up.
+    #[must_use]
+    pub fn has_thread_seconds(&self) -> bool {
+        let wall_s = self.wall_in_mpi_s();
+        self.in_mpi.as_ref().is_some_and(|in_mpi| {
+            wall_s.is_none_or(|wall_s| in_mpi.time_s.sum.as_f64() > 1.001 * wall_s)
+        })
+    }
+
     /// The function that was called most often on all ranks together.
     #[must_use]
     pub fn most_called(&self) -> Option<&CallSummary> {

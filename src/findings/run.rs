@@ -100,14 +100,6 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// Whether several threads of a rank were in MPI at once, whose times are summed up.
-    pub(super) fn has_thread_seconds(&self) -> bool {
-        let wall_s = self.summary.wall_in_mpi_s();
-        self.summary.in_mpi.as_ref().is_some_and(|in_mpi| {
-            wall_s.is_none_or(|wall_s| in_mpi.time_s.sum.as_f64() > 1.001 * wall_s)
-        })
-    }
-
     /// Share of the time of all ranks.
     pub(super) fn share(&self, seconds: f64) -> f64 {
         let elapsed = self.summary.elapsed_s.as_ref();

@@ -12,7 +12,7 @@ const RESOLUTION_S: f64 = 1e-8;
 const AT_LEAST: f64 = 0.01;
 /// What an efficiency may be off.
 const EFFICIENCY: f64 = 0.02;
-/// Where even the rank with the most work works so little, what gyan costs is too much of it.
+/// Where even the rank with the most work works so little, a ratio of its work to that of others says nothing.
 pub(super) const HARDLY_ANY: f64 = 0.05;
 /// The relative error of a time in `gyan_results::Waiting`.
 const WRITTEN: f64 = 0.01;
@@ -80,11 +80,20 @@ fn of_functions(profile: &RankProfile, truth: &TruthOfRank, cover: &mut Cover) -
     faults
 }
 
+/// What gyan cost is own code of the run that it saw; in a few milliseconds it may be much. So the lengths are those of
+/// the profiles, and the time in MPI is the truth.
 pub(super) fn efficiencies(sight: &mut Sight) -> Vec<String> {
     let mut faults = Vec::new();
     let run = sight.run;
     let Some(found) = &sight.shown.efficiencies else { return faults };
-    let truth = run.truth.efficiencies;
+    let length_s = |profile: &RankProfile| profile.job.elapsed_s - run.program.mpit_s;
+    let useful: Vec<f64> = run
+        .profiles
+        .iter()
+        .map(|profile| length_s(profile) - run.truth.ranks[profile.rank as usize].in_mpi_s)
+        .collect();
+    let truth =
+        definition::efficiencies(&useful, run.profiles.iter().map(length_s).fold(0.0, f64::max));
     if truth[1] < HARDLY_ANY {
         return faults;
     }
@@ -101,9 +110,8 @@ pub(super) fn efficiencies(sight: &mut Sight) -> Vec<String> {
             faults.push(format!("{name}: {off:+.3} from {truth:.3?}"));
         }
     }
-    let useful = |rank: u32| run.truth.ranks[rank as usize].useful_s;
-    let most = run.program.numbers().map(useful).fold(0.0, f64::max);
-    if useful(found.busiest_rank) < 0.99 * most - 1e-6 {
+    let most = useful.iter().copied().fold(0.0, f64::max);
+    if useful[found.busiest_rank as usize] < 0.99 * most - 1e-6 {
         faults.push(format!("rank {} is not the busiest", found.busiest_rank));
     }
     faults.extend(of_phases(run, &found.phases));
@@ -114,21 +122,25 @@ fn of_phases(run: &Run, found: &[PhaseEfficiencies]) -> Vec<String> {
     let mut faults = Vec::new();
     for phase in found {
         let Some(of_ranks) = run.truth.phases.get(&phase.phase) else { continue };
-        let longest = of_ranks.iter().map(|rank| rank.seconds).fold(0.0, f64::max);
+        let lengths = run.profiles.iter().filter_map(|profile| {
+            profile.phases.iter().find(|of| of.name == phase.phase).map(|of| of.time_s)
+        });
+        let lengths: Vec<f64> = lengths.collect();
         // Outside of all phases is also the start.
-        if phase.phase.is_empty() || longest < 1e-3 {
+        if phase.phase.is_empty() || lengths.len() != of_ranks.len() {
             continue;
         }
-        let useful: Vec<f64> = of_ranks.iter().map(|rank| rank.seconds - rank.in_mpi_s).collect();
-        let truth = definition::efficiencies(&useful, longest);
-        if truth[1] < HARDLY_ANY {
+        let useful: Vec<f64> =
+            lengths.iter().zip(of_ranks).map(|(seconds, of)| seconds - of.in_mpi_s).collect();
+        let [balance, most] =
+            definition::efficiencies(&useful, lengths.iter().copied().fold(0.0, f64::max));
+        if most < HARDLY_ANY {
             continue;
         }
-        let mean = of_ranks.iter().map(|rank| rank.seconds).sum::<f64>() / of_ranks.len() as f64;
-        let parallel = useful.iter().sum::<f64>() / of_ranks.len() as f64 / mean;
-        let off = [phase.load_balance - truth[0], phase.parallel - parallel];
+        let parallel = useful.iter().sum::<f64>() / lengths.iter().sum::<f64>();
+        let off = [phase.load_balance - balance, phase.parallel - parallel];
         if off.iter().any(|off| off.abs() > EFFICIENCY) {
-            faults.push(format!("phase {}: {off:+.3?} from {truth:.3?}", phase.phase));
+            faults.push(format!("phase {}: {off:+.3?} from {balance} {parallel}", phase.phase));
         }
     }
     faults

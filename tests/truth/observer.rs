@@ -20,7 +20,7 @@ use crate::observe::phases::{Change, Phases, Whole};
 use crate::observe::waiting;
 use crate::run::in_mpi_together;
 use crate::sys::clock;
-use crate::sys::fork::in_a_copy;
+use crate::sys::fork::{Survived, survive};
 
 const BUDGET: f64 = 0.005;
 /// Seconds of counting and of timing a call.
@@ -34,10 +34,14 @@ const HANDLE: usize = 0x4400_0000;
 pub(super) fn profiles(program: &Program, events: &Events, seed: u64) -> Vec<RankProfile> {
     let ranks = program.numbers().zip(&events.ranks);
     let texts = ranks.map(|(rank, of_rank)| {
-        in_a_copy(|out| {
+        // A copy that does not come back, on a busy machine, is made once more.
+        let survived = survive(1, |_, _, _, out| {
             let profile = observed(program, rank, of_rank, seed);
             out.write_all(&serde_json::to_vec(&profile)?)
-        })
+        });
+        let Survived { lines, casualties } = survived.unwrap();
+        assert!(!lines.is_empty(), "{:?}", casualties.first().map(|casualty| &casualty.how));
+        lines
     });
     texts.map(|text| parse_rank(text.as_bytes()).unwrap()).collect()
 }
@@ -88,7 +92,7 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
         let at = at + later_s;
         match moment {
             Moment::Begins(call) => {
-                inside[thread] = begins(ledgers[thread], !is_threaded, call, at + costs_s.0);
+                inside[thread] = Some(begins(ledgers[thread], !is_threaded, call, at + costs_s.0));
                 later_s += costs_s.0;
             }
             Moment::Ends(call) => {
@@ -149,21 +153,20 @@ struct Inside {
 }
 
 /// A call begins at `begun_s`, after it was counted.
-#[allow(clippy::unnecessary_wraps)]
-fn begins(ledger: &Ledger, alone: bool, call: &Called, begun_s: f64) -> Option<Inside> {
+fn begins(ledger: &Ledger, alone: bool, call: &Called, begun_s: f64) -> Inside {
     let function = call.function;
     let begun = ticks(begun_s);
     clock::simulate(ticks(begun_s - if alone { COSTS_S.0 } else { 0.0 }));
     gate::end_gap();
     clock::simulate(begun);
     if function == MPI_Init {
-        return Some(Inside { begun, is_due: false, due: None, together: None });
+        return Inside { begun, is_due: false, due: None, together: None };
     }
     let due = call.together.and_then(|on| waiting::due(alone, function, HANDLE + 4 * on));
     let is_due = ledger.is_due(function);
     let is_together = !alone && (is_due || due.is_some());
     let together = is_together.then(|| InTimedCall::enter(begun));
-    Some(Inside { begun, is_due, due, together })
+    Inside { begun, is_due, due, together }
 }
 
 /// It ends at `ended_s`, and then takes `timed_s` where it is timed.

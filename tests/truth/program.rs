@@ -267,7 +267,7 @@ impl Program {
     /// A loop of nothing but short calls of one function.
     pub(super) fn of_short_calls(random: &mut Rng) -> Program {
         let mut program = Program::of_ranks(2);
-        let (rounds, each_s) = (random.usize(5_000..60_000), 10_f64.powf(-6.7 + random.f64()));
+        let (rounds, each_s) = (random.usize(5_000..40_000), 10_f64.powf(-5.9 + random.f64()));
         let (spread, work_s) = (Spread::ALL[random.usize(..4)], each_s * random.f64());
         let is_together = random.bool();
         for _ in 0..rounds {

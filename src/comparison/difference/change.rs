@@ -34,7 +34,7 @@ pub(super) fn side(runs: &[Option<OfRun>]) -> Option<SideNumber> {
     Some(SideNumber { mean, error: squares.map(|of| of.sqrt() / number), runs })
 }
 
-/// What changed from one side to the other; [`judge`] gives the verdict.
+/// What changed from one side to the other; [`judge()`] gives the verdict.
 pub(super) fn change(a: Option<SideNumber>, b: Option<SideNumber>) -> Change {
     let mean = |side: &Option<SideNumber>| side.as_ref().map_or(0.0, |of| of.mean);
     let error = |side: &Option<SideNumber>| side.as_ref().map_or(Some(0.0), |of| of.error);

@@ -10,13 +10,15 @@ use super::super::{Section, numbers, texts};
 /// The whole that the time of calls is a share of.
 pub(super) struct Whole {
     pub(super) column: &'static str,
-    /// Seconds of a rank, on average; none in profiles of gyan before it timed calls.
+    /// Seconds of a rank, on average; none in profiles of gyan before it timed calls, and where the times of threads that
+    /// were in MPI together are no part of it.
     pub(super) average_s: Option<f64>,
 }
 
 impl Whole {
     pub(super) fn run(summary: &Summary) -> Whole {
-        let average_s = summary.elapsed_s.as_ref().map(|elapsed| elapsed.avg);
+        let elapsed = summary.elapsed_s.as_ref().filter(|_| !summary.has_thread_seconds());
+        let average_s = elapsed.map(|elapsed| elapsed.avg);
         Whole { column: "OF RUN", average_s }
     }
 }

@@ -55,7 +55,7 @@ fn cells<'a>(phase: &'a PhaseSummary, summary: &Summary) -> Vec<Value<'a>> {
         of_run(phase, summary),
         min,
         max,
-        in_mpi(phase),
+        in_mpi(phase, summary),
         calls.fold(Number::Integer(0), Number::plus),
         busiest(phase).map(|call| &call.name),
     ]
@@ -73,7 +73,7 @@ fn one<'a>(phase: &'a PhaseSummary, summary: &'a Summary, all: bool) -> Vec<Sect
     let [min, max] = Unit::Seconds.extremes(time).map(|amount| on_rank(summary, amount));
     let times = line![seconds(time.avg), " on average (", min, " to ", max, "), "];
     let mut notes = vec![line![entries, times, of_run(phase, summary), " of the run"]];
-    notes.extend(in_mpi(phase).map(|part| line!["in MPI: ", part, " of the phase"]));
+    notes.extend(in_mpi(phase, summary).map(|part| line!["in MPI: ", part, " of the phase"]));
     notes.extend(unread(phase));
     let heading = Section::of_notes(line!["Phase ", name], notes);
     let whole = Whole { column: "OF PHASE", average_s: Some(time.avg) };
@@ -90,11 +90,15 @@ fn of_run(phase: &PhaseSummary, summary: &Summary) -> Option<Amount> {
     Some(share(phase.time_s.avg / elapsed.avg))
 }
 
-/// The share of the phase that was spent in MPI functions; none when nothing was timed.
-pub(super) fn in_mpi(phase: &PhaseSummary) -> Option<Amount> {
+/// The share of the phase that was spent in MPI functions; none when nothing was timed, and where the times of threads
+/// that were there together are no part of it.
+pub(super) fn in_mpi(phase: &PhaseSummary, summary: &Summary) -> Option<Amount> {
+    if summary.has_thread_seconds() {
+        return None;
+    }
     let in_mpi = phase.calls.iter().filter_map(time).reduce(|a, b| a + b)?;
     let all = phase.time_s.sum.as_f64();
-    // Threads that are in MPI at the same time: their times are no part of the phase.
+    // In a short phase the times of threads may be more than it, although hardly anything of the run is.
     (all > 0.0 && in_mpi <= all).then(|| share(in_mpi / all))
 }
 

@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use crate::sys::cells::Whole;
 use crate::sys::clock;
 
-/// The low bits of a time in ticks: enough for months. The bits above count the threads that are inside.
-const TIME_BITS: u32 = 56;
+/// The low bits of a time in ticks: enough for a call of a month. The bits above count the threads that are inside, up
+/// to 1,023 of them.
+const TIME_BITS: u32 = 54;
 const TIME: u64 = (1 << TIME_BITS) - 1;
 const ONE_THREAD: u64 = 1 << TIME_BITS;
 
@@ -69,7 +70,7 @@ mod tests {
     fn time_in_which_threads_are_inside_together_counts_once() {
         let lines = in_a_copy(|out| {
             let begun = clock::now();
-            let first = InTimedCall::enter(clock::now());
+            let first = InTimedCall::enter(begun);
             let second = InTimedCall::enter(clock::now());
             let middle = clock::now();
             drop(first);

@@ -250,7 +250,7 @@ fn of_phases(summary: &Summary) -> Made<'_> {
     let mut block = Block::new("phases", "Phases of the program");
     let bar = |phase| {
         let phase: &gyan_results::PhaseSummary = phase;
-        let part = phases::in_mpi(phase)?.number.as_f64().clamp(0.0, 1.0);
+        let part = phases::in_mpi(phase, summary)?.number.as_f64().clamp(0.0, 1.0);
         let time_s = phase.time_s.avg;
         let parts = [part, 1.0 - part].map(|part| seconds(time_s * part));
         Some(Bar { name: phase_name(phase).into(), parts: parts.into() })
