@@ -212,8 +212,8 @@ pub struct LeftOut {
 pub struct InMpiSummary {
     /// Seconds, summed over all threads of a rank.
     pub time_s: Statistic,
-    /// The standard error of the sum over the ranks; none when a rank does not know its own; the sum is then a
-    /// lower bound.
+    /// The standard error of the sum over the ranks: the sum of theirs, as they are not independent. None when a rank does
+    /// not know its own; the sum is then a lower bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_error_s: Option<f64>,
     /// The share of the run in which at least one thread is in MPI; above 1 where several threads call MPI at once and that

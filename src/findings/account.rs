@@ -32,6 +32,8 @@ pub(super) enum Claim {
     Calls { functions: Vec<String>, cause: Cause },
     /// What other ranks wait because one has more to do.
     Uneven,
+    /// What threads of a rank wait for each other. Seconds in functions are those of all threads, so it is in no account.
+    Threads,
 }
 
 /// What is at stake, and where the seconds are.
@@ -55,6 +57,11 @@ impl Stake {
     ) -> Stake {
         let functions = functions.into_iter().map(str::to_owned).collect();
         Stake::new(Claim::Calls { functions, cause }, time)
+    }
+
+    /// Whether it is wall time although times in functions are those of several threads.
+    pub(super) fn is_of_threads(&self) -> bool {
+        self.claims.iter().all(|(claim, _)| *claim == Claim::Threads)
     }
 
     pub(super) fn seconds(&self) -> f64 {
@@ -131,6 +138,7 @@ impl Account {
                 functions.iter().map(|function| self.free(function, *cause)).sum()
             }
             Claim::Uneven => self.uneven.unknown_s,
+            Claim::Threads => f64::INFINITY,
         };
         wanted_s.clamp(0.0, f64::max(free_s, 0.0))
     }
@@ -150,6 +158,7 @@ impl Account {
                     take(vec![(&mut self.uneven, Cause::Any)], seconds, finding);
                     self.take_waiting(seconds, finding);
                 }
+                Claim::Threads => {}
             }
         }
     }
@@ -176,6 +185,7 @@ impl Account {
             let entries: Vec<&Entry> = match claim {
                 Claim::OwnCode => vec![&self.own],
                 Claim::Uneven => vec![&self.uneven],
+                Claim::Threads => Vec::new(),
                 Claim::Calls { functions, .. } => {
                     functions.iter().filter_map(|name| self.functions.get(name)).collect()
                 }

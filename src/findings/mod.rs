@@ -112,7 +112,7 @@ fn judge(run: &mut Run, rule: &Rule, found: Found, findings: &mut Vec<Finding>) 
         // A lower bound is the ground of nothing.
         let Some(error) = stake.error else { return };
         // Seconds of several threads at once are no part of the run.
-        if run.summary.has_thread_seconds() {
+        if run.summary.has_thread_seconds() && !stake.is_of_threads() {
             return;
         }
         let least_s = error.max(LEAST_SHARE * run.total_s);

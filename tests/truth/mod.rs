@@ -193,7 +193,6 @@ fn of_a_program_with_threads_every_number_is_possible_and_true() {
 }
 
 #[test]
-#[ignore = "the errors of ranks that see the same outliers are not independent"]
 fn of_a_loop_of_short_calls_sums_over_the_ranks_are_right_within_their_error() {
     look_at(runs(0.2), Program::of_short_calls, SUMS);
 }

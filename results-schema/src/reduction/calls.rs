@@ -12,9 +12,9 @@ pub(super) struct CallReduction {
     bytes: Option<Statistics>,
     timed: u64,
     time_s: Option<Statistics>,
-    /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank knows a time but
-    /// not its error.
-    time_variance: f64,
+    /// The sum of the standard errors, not of their squares: what ranks wait for each other is outside of the sample of all
+    /// of them. NaN, which stays NaN in every sum, when a rank knows a time but not its error.
+    time_error: f64,
     time_max_s: Option<Statistics>,
     time_histogram: Vec<u64>,
     size_histogram: Vec<u64>,
@@ -24,7 +24,7 @@ pub(super) struct CallReduction {
 
 merge_fields! {
     CallReduction {
-        count, bytes, timed, time_s, time_variance, time_max_s, time_histogram, size_histogram,
+        count, bytes, timed, time_s, time_error, time_max_s, time_histogram, size_histogram,
         size_histogram_bytes, absence,
     }
 }
@@ -64,7 +64,7 @@ impl CallReduction {
             bytes: bytes.map(integer),
             timed: *timed,
             time_s: time_s.map(double),
-            time_variance: error * error,
+            time_error: error,
             time_max_s: time_max_s.map(double),
             time_histogram: std::mem::take(&mut self.time_histogram),
             size_histogram: std::mem::take(&mut self.size_histogram),
@@ -80,7 +80,7 @@ impl CallReduction {
             bytes,
             timed,
             time_s,
-            time_variance,
+            time_error,
             time_max_s,
             time_histogram,
             size_histogram,
@@ -90,7 +90,7 @@ impl CallReduction {
         let absent = reduced.saturating_sub(count.ranks());
         let with_absent = |statistics| absence.finish(statistics, absent);
         let time_s = time_s.and_then(with_absent);
-        let error = Some(time_variance.sqrt()).filter(|error| error.is_finite());
+        let error = Some(time_error).filter(|error| error.is_finite());
         Some(CallSummary {
             name,
             count: with_absent(count)?,

@@ -9,9 +9,8 @@ use crate::{InMpi, InMpiSummary, Number, Overhead, OverheadSummary, Statistics};
 #[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub(super) struct InMpiReduction {
     time_s: Statistics,
-    /// The sum of the squared standard errors. NaN, which stays NaN in every sum, when a rank does not know its
-    /// own.
-    time_variance: f64,
+    /// The sum of the standard errors. NaN, which stays NaN in every sum, when a rank does not know its own.
+    time_error: f64,
     share: Statistics,
 }
 
@@ -31,7 +30,7 @@ pub(super) struct OverheadReduction {
 }
 
 merge_fields! {
-    InMpiReduction { time_s, time_variance, share }
+    InMpiReduction { time_s, time_error, share }
     OverheadReduction {
         mpit_init_s, init_s, sampling_s, finalize_s, share, wrappers_s, events_s, running_share,
         budget, over_budget,
@@ -41,19 +40,18 @@ merge_fields! {
 impl InMpiReduction {
     pub(super) fn of(in_mpi: &InMpi, rank: u32) -> InMpiReduction {
         let InMpi { time_s, time_error_s, share, threads: _, wall_s: _ } = *in_mpi;
-        let error = time_error_s.unwrap_or(f64::NAN);
         InMpiReduction {
             time_s: Statistics::of(Number::Double(time_s), rank),
-            time_variance: error * error,
+            time_error: time_error_s.unwrap_or(f64::NAN),
             share: Statistics::of(Number::Double(share), rank),
         }
     }
 
     pub(super) fn finish(self) -> Option<InMpiSummary> {
-        let InMpiReduction { time_s, time_variance, share } = self;
+        let InMpiReduction { time_s, time_error, share } = self;
         Some(InMpiSummary {
             time_s: time_s.finish()?,
-            time_error_s: Some(time_variance.sqrt()).filter(|error| error.is_finite()),
+            time_error_s: Some(time_error).filter(|error| error.is_finite()),
             share: share.finish()?,
         })
     }

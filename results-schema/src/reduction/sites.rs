@@ -31,7 +31,8 @@ struct SiteReduction {
     calls_variance: f64,
     timed: u64,
     time_s: Statistics,
-    time_variance: f64,
+    /// The sum of the standard errors, as for functions; NaN as above.
+    time_error: f64,
     time_max_s: Statistics,
     bytes: Option<Statistics>,
     stacks_taken: u64,
@@ -47,7 +48,7 @@ struct StackReduction {
 
 merge_fields! {
     SiteReduction {
-        calls, calls_variance, timed, time_s, time_variance, time_max_s, bytes, stacks_taken, stacks,
+        calls, calls_variance, timed, time_s, time_error, time_max_s, bytes, stacks_taken, stacks,
     }
     StackReduction { hits, calls, time_s }
 }
@@ -87,7 +88,7 @@ impl SitesReduction {
                 calls_variance: variance(calls_error),
                 timed: *timed,
                 time_s: double(*time_s),
-                time_variance: variance(time_error_s),
+                time_error: time_error_s.unwrap_or(f64::NAN),
                 time_max_s: double(*time_max_s),
                 bytes: bytes.map(integer),
                 stacks_taken: *stacks_taken,
@@ -139,7 +140,7 @@ impl SiteReduction {
             calls_variance,
             timed,
             time_s,
-            time_variance,
+            time_error,
             time_max_s,
             bytes,
             stacks_taken,
@@ -157,15 +158,15 @@ impl SiteReduction {
             .collect();
         sort_by(&mut stacks, |one, other| other.time_s.total_cmp(&one.time_s));
         stacks.truncate(STACKS_AT_MOST);
-        let error = |variance: f64| Some(variance.sqrt()).filter(|error| error.is_finite());
+        let known = |error: f64| Some(error).filter(|error| error.is_finite());
         Some(SiteSummary {
             function,
             call: place.and_then(at),
             calls: calls.finish()?,
-            calls_error: error(calls_variance),
+            calls_error: known(calls_variance.sqrt()),
             timed,
             time_s: time_s.finish()?,
-            time_error_s: error(time_variance),
+            time_error_s: known(time_error),
             time_max_s: time_max_s.finish()?,
             bytes: bytes.and_then(|bytes| bytes.finish()),
             stacks_taken,

@@ -3,7 +3,7 @@
 use gyan_results::{Actor, CallSummary};
 
 use super::{COLLECTIVES, Found, POLLS, RECEIVES, Rule, WAITS, percent};
-use crate::findings::account::{Cause, Stake};
+use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Run, Time, estimated, exact, taken, time_of};
@@ -331,5 +331,75 @@ fn no_overlap(run: &Run) -> Vec<Found> {
     ];
     let functions = vec![worst.name.clone()];
     let at_stake = Some(run.stake(WAITS, Cause::Any, time));
+    vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
+}
+
+pub(super) const THREADS: Rule = Rule {
+    id: "thread-contention",
+    name: "Threads are in MPI at the same time, and may wait for each other",
+    acts: Actor::Program,
+    needs: "for how long at least one thread of a rank is in MPI, and the times of calls that wait for no other rank \
+            (MPI_Isend, MPI_Irecv, MPI_Test, MPI_Iprobe and MPI_Put, for example), added up over threads",
+    when: "several threads of a rank are in such calls at the same time for over 5 % of the run",
+    means: "Most libraries let one thread at a time into the part that sends and receives. The others wait, and passing the lock \
+            on costs more than a short call does. At stake, at most, is the time in which several threads are in MPI, as far as \
+            these calls have a part in it.",
+    wrong_when: "the library has a part of its own for each thread or communicator, so that threads do not meet. The mean time of \
+                 a call in a run with one thread tells.",
+    witness: "how long several threads are in MPI at once, and the mean time of a call",
+    source: "MPI 4.1, 11.6 (threads); Balaji et al. 2010, \"Fine-grained multithreading support for hybrid threaded MPI \
+             programming\"",
+    todo: "Let one thread communicate (MPI_THREAD_FUNNELED) while the others compute, or have threads collect what they \
+           send into fewer and larger messages. With MPICH 4 or later, give each thread a communicator of its own and set \
+           MPIR_CVAR_CH4_NUM_VCIS to the number of threads.",
+    look: threads,
+};
+
+fn threads(run: &Run) -> Vec<Found> {
+    const STARTS: &[&str] = &[
+        "MPI_Isend",
+        "MPI_Issend",
+        "MPI_Irsend",
+        "MPI_Ibsend",
+        "MPI_Irecv",
+        "MPI_Imrecv",
+        "MPI_Start",
+        "MPI_Startall",
+    ];
+    let names = run.summary.calls.iter().map(|call| call.name.as_str());
+    let accesses = names.filter(|name| kind_of(name) == Kind::Accesses);
+    let no_waits: Vec<&str> = STARTS.iter().chain(POLLS).copied().chain(accesses).collect();
+    let (Some(in_mpi), Some(wall_s)) = (&run.summary.in_mpi, run.summary.wall_in_mpi_s()) else {
+        return Vec::new();
+    };
+    let (all_s, time) = (in_mpi.time_s.sum.as_f64(), run.time(&no_waits));
+    let Some(worst) = run.worst(&no_waits).filter(|_| all_s > 0.0 && wall_s > 0.0) else {
+        return Vec::new();
+    };
+    // With n threads inside, n - 1 of n seconds come on top of the wall time.
+    let together_s = (all_s - wall_s).clamp(0.0, wall_s);
+    let lost = time.times(together_s / all_s);
+    let share = run.share(lost.seconds);
+    if share < 0.05 {
+        return Vec::new();
+    }
+    let title = format!(
+        "several threads of a rank are in MPI at once, up to {} of the run, most in {}: they may wait for each other",
+        percent(share),
+        run.with_place(&worst.name),
+    );
+    let evidence = vec![
+        estimated("threads in MPI, on average while one is", all_s / wall_s, "", "gyan report"),
+        taken("time of all threads in calls that wait for no rank", time, "gyan report"),
+        exact("such calls", run.count(&no_waits), "", "gyan report"),
+    ];
+    let advice = vec![
+        say(
+            "let one thread communicate while the others compute, or have threads send fewer and larger messages",
+        ),
+        command("see where they are called", SITES),
+    ];
+    let functions = run.called(&no_waits).map(|call| call.name.clone()).collect();
+    let at_stake = Some(Stake::new(Claim::Threads, lost));
     vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }

@@ -68,6 +68,7 @@ pub(crate) const RULES: &[Rule] = &[
     program::POLLING,
     messages::FIRST_CONTACT,
     calls::OUTLIER,
+    calls::THREADS,
     calls::MADE_AGAIN,
     calls::LONG_LOCKS,
     calls::TINY_ACCESSES,
