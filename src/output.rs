@@ -124,7 +124,7 @@ pub(crate) fn temporary_beside(file: &Path) -> io::Result<NamedTempFile> {
 }
 
 /// The same for a result, which others may read as far as the user's umask lets them.
-fn readable_beside(file: &Path) -> io::Result<NamedTempFile> {
+pub(crate) fn readable_beside(file: &Path) -> io::Result<NamedTempFile> {
     let mode = Permissions::from_mode(0o666);
     tempfile::Builder::new().permissions(mode).tempfile_in(directory_of(file))
 }

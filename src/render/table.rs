@@ -10,8 +10,6 @@ use super::cells::{Cells, cells};
 use super::text::text;
 use crate::view::{Column, Kind, Section, View};
 
-/// Remarks longer than this continue on the next line.
-const NOTE_WIDTH: usize = 100;
 /// The width that columns of prose share, including the gaps between them.
 const PROSE_WIDTH: usize = 76;
 const GAP: usize = 4;
@@ -33,7 +31,7 @@ pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
             writeln!(out, "{}", fitted(section, crate::output::width()))?;
         }
         for note in &section.notes {
-            for line in textwrap::wrap(&text(note), options(NOTE_WIDTH).subsequent_indent("    ")) {
+            for line in textwrap::wrap(&text(note), options(crate::output::width()).subsequent_indent("    ")) {
                 writeln!(out, "{ASIDE}{line}{ASIDE:#}")?;
             }
         }
@@ -48,7 +46,7 @@ fn paragraph(out: &mut impl Write, text: &str) -> io::Result<()> {
 /// The lines of a text: those after the first are indented like it, and by two more.
 pub(crate) fn wrapped(text: &str) -> Vec<String> {
     let indent = " ".repeat(text.len() - text.trim_start().len() + 2);
-    let lines = textwrap::wrap(text, options(NOTE_WIDTH).subsequent_indent(&indent));
+    let lines = textwrap::wrap(text, options(crate::output::width()).subsequent_indent(&indent));
     lines.into_iter().map(Into::into).collect()
 }
 

@@ -79,8 +79,13 @@ fn a_result_is_written_through_a_link_and_others_may_read_it() {
     assert!(link.is_symlink(), "the link stays");
     assert!(fs::read_to_string(&target).unwrap().starts_with("<!DOCTYPE html>"));
     assert_eq!(page("new.html", "").code, 0);
-    let mode = fs::metadata(here.path().join("new.html")).unwrap().permissions().mode();
-    assert_eq!(mode & 0o777, 0o644);
+    let export = format!("umask 022; gyan export --format csv --table calls -o tables/ {run}");
+    let exported = in_shell(&here, &export);
+    assert_eq!(exported.code, 0, "{}", exported.stderr);
+    for name in ["new.html", "tables/calls.csv"] {
+        let mode = fs::metadata(here.path().join(name)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o644, "{name}");
+    }
 }
 
 #[test]

@@ -13,7 +13,7 @@ use crate::cli::ExportOptions;
 use crate::error::Error;
 use crate::format::ExportFormat as Format;
 use crate::input::source::Source;
-use crate::output::{may_write, put, temporary_beside};
+use crate::output::{may_write, put, readable_beside};
 use crate::render::{Csv, Json, Parquet, Rows};
 use crate::view::Column;
 use crate::view::data::{CALLS, TABLES, Table, VARIABLES};
@@ -133,7 +133,7 @@ fn to_place<T>(
     if let Some(directory) = directory {
         fs::create_dir_all(directory).map_err(failed)?;
     }
-    let temporaries = files.iter().map(|file| temporary_beside(file));
+    let temporaries = files.iter().map(|file| readable_beside(file));
     let temporaries: Vec<NamedTempFile> = temporaries.collect::<io::Result<_>>().map_err(failed)?;
     let with_files = heads.iter().zip(&temporaries);
     let writers = with_files.map(|(head, file)| writer(head, format, file.as_file()));

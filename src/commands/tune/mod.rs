@@ -144,7 +144,7 @@ fn write(
     write: impl FnOnce(&mut dyn Write) -> std::io::Result<()>,
 ) -> Result<(), Error> {
     let failed = |error: &std::io::Error| Error::io(file, error, "make room");
-    let mut temporary = output::temporary_beside(file).map_err(|error| failed(&error))?;
+    let mut temporary = output::readable_beside(file).map_err(|error| failed(&error))?;
     write(&mut temporary).map_err(|error| failed(&error))?;
     output::put(temporary, file, true).map_err(|error| failed(&error))
 }
