@@ -31,7 +31,10 @@ pub(crate) fn table(mut out: impl Write, view: &View) -> io::Result<()> {
             writeln!(out, "{}", fitted(section, crate::output::width()))?;
         }
         for note in &section.notes {
-            for line in textwrap::wrap(&text(note), options(crate::output::width()).subsequent_indent("    ")) {
+            for line in textwrap::wrap(
+                &text(note),
+                options(crate::output::width()).subsequent_indent("    "),
+            ) {
                 writeln!(out, "{ASIDE}{line}{ASIDE:#}")?;
             }
         }
