@@ -10,8 +10,9 @@ use gyan_results::Fidelity;
 /// Of no use unless asked for.
 const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
 
-/// Findings on the first screen.
+/// Findings on the first screen, and the lines that they have there; two findings are always shown.
 const FIRST_AT_MOST: usize = 3;
+const LINES_AT_MOST: usize = 11;
 
 /// The title with what is at stake, and below it what to do.
 pub(crate) fn in_short<'a>(at: u64, finding: &'a Finding, directory: &str) -> Vec<Value<'a>> {
@@ -25,14 +26,38 @@ pub(super) fn first<'a>(findings: &'a [Finding], directory: &str) -> Vec<Value<'
     let mut lines = Vec::new();
     let is_shown = |finding: &&Finding| !ONLY_WHEN_ASKED.contains(&finding.id.as_str());
     let findings: Vec<&Finding> = findings.iter().filter(is_shown).collect();
-    for (at, finding) in (1..).zip(findings.iter().take(FIRST_AT_MOST)) {
+    let mut height = 0;
+    let fits = |(at, finding): &(usize, &&Finding)| {
+        height += height_of(finding, directory);
+        *at < 2 || height <= LINES_AT_MOST
+    };
+    let shown: Vec<&&Finding> = findings
+        .iter()
+        .take(FIRST_AT_MOST)
+        .enumerate()
+        .take_while(fits)
+        .map(|(_, one)| one)
+        .collect();
+    for (at, finding) in (1..).zip(&shown) {
         lines.extend(in_short(at, finding, directory));
     }
-    let more = findings.len().saturating_sub(FIRST_AT_MOST);
+    let more = findings.len() - shown.len();
     if more > 0 {
         lines.push(line!["   ", more, " more: gyan report --findings ", directory.to_owned()]);
     }
     lines
+}
+
+/// How many lines it takes in short, about.
+fn height_of(finding: &Finding, directory: &str) -> usize {
+    const LETTERS: usize = 95;
+    const AT_STAKE: usize = 40;
+    let lines = |letters: usize| letters.div_ceil(LETTERS);
+    let advice = finding.advice.iter().take(2).map(|of| {
+        let command = of.command.as_ref().map_or(0, |command| command.len() + directory.len());
+        lines(of.text.len() + command)
+    });
+    lines(finding.title.len() + AT_STAKE) + advice.sum::<usize>()
 }
 
 fn advice<'a>(of: &'a gyan_results::Advice, directory: &str) -> Value<'a> {
