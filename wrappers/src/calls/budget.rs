@@ -223,7 +223,7 @@ impl Budget {
 
     /// The ticks that a part of the budget amounts to from the start to `now`, including the credit.
     fn allowed(&self, now: u64, part: f64) -> f64 {
-        let elapsed = now.wrapping_sub(self.started.get()) as f64;
+        let elapsed = now.saturating_sub(self.started.get()) as f64;
         part * self.share.get() * elapsed.max(clock::ticks(CREDIT_S))
     }
 
@@ -271,7 +271,7 @@ impl Budget {
         let is_short = self.left(now) < self.allowed(now, RESERVE);
         let part = if is_short { ASKED_FOR_AT_LEAST } else { ASKED_FOR };
         self.for_readings(now).is_infinite()
-            || ticks <= self.share.get() * part * now.wrapping_sub(last) as f64
+            || ticks <= self.share.get() * part * now.saturating_sub(last) as f64
     }
 
     /// The least number of ticks between two readings of a variable that takes `cost` to read.

@@ -1,6 +1,7 @@
 //! Whose code is running: the program's, or MPI's, or gyan's? MPI functions that MPI or gyan itself calls pass
 //! through uncounted.
 
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize, Ordering};
 
@@ -54,9 +55,29 @@ fn ledger_here() -> &'static Ledger {
         here.ledger.set(Some(ledger));
         if !ledger.is_shared() {
             here.own.set(Some(ledger));
+            // Not when the thread is ending: then it keeps the ledger.
+            let _ = LEASE.try_with(|lease| lease.0.set(Some(ledger)));
         }
         ledger
     })
+}
+
+thread_local! {
+    static LEASE: Lease = const { Lease(Cell::new(None)) };
+}
+
+/// Gives the ledger of a thread back when the thread ends.
+struct Lease(Cell<Option<&'static Ledger>>);
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        let here = thread::here();
+        here.own.set(None);
+        here.ledger.set(None);
+        if let Some(ledger) = self.0.take() {
+            ledger::give_back(ledger);
+        }
+    }
 }
 
 /// Counts from now on; `threaded` when any thread may call MPI.
@@ -507,6 +528,7 @@ mod tests {
     use std::panic::catch_unwind;
 
     use super::*;
+    use crate::mpi::functions::point_to_point::MPI_Iprobe;
     use crate::sys::fork::in_a_copy;
 
     #[test]
@@ -517,5 +539,22 @@ mod tests {
             writeln!(out, "{} {}", thrown.is_err(), thread::here().inside.get())
         });
         assert_eq!(lines, "true false\n");
+    }
+
+    /// Programs that start a thread for each task.
+    #[test]
+    fn threads_that_come_and_go_have_one_ledger_after_the_other() {
+        let lines = in_a_copy(|out| {
+            let before = ledger::threads();
+            for _ in 0..600 {
+                let thread = std::thread::spawn(|| ledger_here().count_slowly(MPI_Iprobe));
+                thread.join().unwrap();
+            }
+            let numbers = ledger::numbers();
+            let calls = numbers.iter().find(|(function, ..)| *function == MPI_Iprobe);
+            let (_, calls, _) = calls.unwrap();
+            writeln!(out, "{calls} {} {}", ledger::threads() <= before + 1, ledger::is_shared())
+        });
+        assert_eq!(lines, "600 true false\n");
     }
 }

@@ -2,9 +2,9 @@
 //! the timed ones took.
 //!
 //! With one thread at a time there are plain additions to one ledger. With `MPI_THREAD_MULTIPLE` every thread
-//! has its own ledger, so additions need no lock either; the ledgers are summed at the end. A thread that ends
-//! leaves its ledger behind, so after [`LEDGERS_AT_MOST`] of them the last one is shared, with locked
-//! additions, and calls of those threads are counted but not timed.
+//! has its own ledger, so additions need no lock either; the ledgers are summed at the end. A thread that ends leaves its
+//! ledger to the next one that starts. With more than [`LEDGERS_AT_MOST`] threads at a time the last ledger is shared, with
+//! locked additions, and calls of those threads are counted but not timed.
 
 #![forbid(unsafe_code)]
 
@@ -364,7 +364,7 @@ impl Ledger {
             return Timed::NOT;
         }
         let call = account.calls.get() + 1;
-        let ticks = ended.wrapping_sub(begun) as f64 - budget.between();
+        let ticks = ended.saturating_sub(begun) as f64 - budget.between();
         let (weight, spacing) = (timing.weight(), timing.spacing());
         let counted = timing.take(call, ticks, clock::ns_per_tick());
         let timed = Timed { number: timing.timed(), looked: false, ticks, weight };
@@ -381,7 +381,7 @@ impl Ledger {
         if self.phase.get() != PHASE.get() {
             self.change_phase(function);
         }
-        let since = ended.wrapping_sub(self.looked.get());
+        let since = ended.saturating_sub(self.looked.get());
         let looked = spent > self.enough.get() || since as f64 > clock::ticks(LOOK_S);
         if looked {
             self.look(budget, function, ended);
@@ -412,7 +412,7 @@ impl Ledger {
     pub(crate) fn gap_ended(&self, budget: &Budget, now: u64) {
         let Some(wanted) = self.gaps.wanted.get().checked_sub(1) else { return };
         self.gaps.wanted.set(0);
-        let ticks = now.wrapping_sub(self.gaps.begun.get()) as f64 - budget.gap();
+        let ticks = now.saturating_sub(self.gaps.begun.get()) as f64 - budget.gap();
         self.gaps.took.set(ticks);
         let function = Function(usize::try_from(wanted).unwrap_or(NO_FUNCTION.0));
         if function != NO_FUNCTION
@@ -455,7 +455,7 @@ impl Ledger {
     #[cold]
     fn look(&self, budget: &Budget, within: Function, now: u64) {
         let first = self.looked.get() == 0;
-        let ticks = if first { 1.0 } else { now.wrapping_sub(self.looked.get()) as f64 };
+        let ticks = if first { 1.0 } else { now.saturating_sub(self.looked.get()) as f64 };
         self.looked.set(now);
         let memory = clock::ticks(MEMORY_S);
         let mut active = 0.0;
@@ -616,7 +616,20 @@ pub(crate) fn leaked() -> &'static Ledger {
 
 /// For threads that start when there is no memory for their own ledgers.
 static SPARE: Ledger = Ledger::new();
-static LEDGERS: Mutex<Vec<&'static Ledger>> = Mutex::new(Vec::new());
+static LEDGERS: Mutex<Ledgers> = Mutex::new(Ledgers { all: Vec::new(), free: Vec::new() });
+
+/// The ledgers of threads.
+struct Ledgers {
+    all: Vec<&'static Ledger>,
+    /// Those of threads that ended.
+    free: Vec<&'static Ledger>,
+}
+
+impl Ledgers {
+    fn in_use(&self) -> u64 {
+        (self.all.len() - self.free.len()) as u64
+    }
+}
 
 /// The ledger while only one thread calls MPI.
 #[inline]
@@ -657,20 +670,33 @@ pub(crate) fn count(function: Function) {
 #[inline(never)]
 pub(crate) fn new_ledger() -> &'static Ledger {
     let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
-    match ledgers.last() {
-        Some(last) if ledgers.len() >= LEDGERS_AT_MOST => last,
+    if let Some(ledger) = ledgers.free.pop() {
+        budget().set_threads(ledgers.in_use());
+        return ledger;
+    }
+    match ledgers.all.last() {
+        Some(last) if ledgers.all.len() >= LEDGERS_AT_MOST => last,
         _ if alloc::is_short() => {
             SPARE.shared.store(true, Ordering::Relaxed);
             &SPARE
         }
         _ => {
             let ledger: &'static Ledger = Box::leak(Box::new(Ledger::new()));
-            ledgers.push(ledger);
-            budget().set_threads(ledgers.len() as u64);
+            ledgers.all.push(ledger);
+            budget().set_threads(ledgers.in_use());
             // The last one is shared from its first use, so that no thread ever adds to it without the lock.
-            ledger.shared.store(ledgers.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
+            ledger.shared.store(ledgers.all.len() == LEDGERS_AT_MOST, Ordering::Relaxed);
             ledger
         }
+    }
+}
+
+/// The thread that had this ledger to itself ends: the next new thread adds to it.
+pub(crate) fn give_back(ledger: &'static Ledger) {
+    let mut ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    if !alloc::is_short() {
+        ledgers.free.push(ledger);
+        budget().set_threads(ledgers.in_use());
     }
 }
 
@@ -744,7 +770,7 @@ impl Calls {
 /// Applies a closure to each ledger.
 pub(crate) fn each(mut work: impl FnMut(&'static Ledger)) {
     let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
-    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.iter()) {
+    for ledger in [&&ALONE, &&SPARE].into_iter().chain(ledgers.all.iter()) {
         work(ledger);
     }
 }
@@ -810,14 +836,15 @@ pub(crate) fn histogram(function: Function) -> Vec<u64> {
     sum.into_iter().map(|bar| bar.round() as u64).collect()
 }
 
-/// How many threads that have their own ledgers have called MPI.
+/// How many threads with ledgers of their own there were at most at a time.
 pub(crate) fn threads() -> u64 {
-    budget().threads()
+    let ledgers = LEDGERS.lock().unwrap_or_else(PoisonError::into_inner);
+    ledgers.all.len().max(1) as u64
 }
 
-/// Whether more threads have called MPI, so that calls of some are not timed.
+/// Whether there were more threads, so that calls of some are not timed.
 pub(crate) fn is_shared() -> bool {
-    LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).len() >= LEDGERS_AT_MOST
+    LEDGERS.lock().unwrap_or_else(PoisonError::into_inner).all.len() >= LEDGERS_AT_MOST
 }
 
 /// The table's entry for a function.
@@ -858,7 +885,7 @@ mod tests {
             alone().count_slowly(MPI_Mrecv);
             let (sends, receives) = (of(MPI_Isend), of(MPI_Mrecv));
             writeln!(out, "{} {} {} {}", sends.count, sends.bytes, receives.count, receives.bytes)?;
-            writeln!(out, "{}", LEDGERS.lock().unwrap().len())
+            writeln!(out, "{}", LEDGERS.lock().unwrap().all.len())
         });
         let count = 1000 * (LEDGERS_AT_MOST as u64 + 8);
         assert_eq!(lines, format!("{count} {} 1 0\n{LEDGERS_AT_MOST}\n", 8 * count));

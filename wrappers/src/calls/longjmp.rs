@@ -49,7 +49,7 @@ pub(crate) fn has_left(here: Here, at_once: bool) -> bool {
     here.calls_inside.set(0);
     let begun = clock::now();
     let left = is_outermost();
-    budget().spent(clock::now().wrapping_sub(begun));
+    budget().spent(clock::now().saturating_sub(begun));
     if left {
         LEFT.add_shared(1);
         IN_DOUBT.add_shared(u64::from(calls - 1));

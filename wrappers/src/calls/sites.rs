@@ -152,7 +152,7 @@ fn look(site: &Site, calls: f64, ticks: f64) {
     };
     stacks.look(calls, ticks);
     let ended = clock::now();
-    let spent = ended.wrapping_sub(begun);
+    let spent = ended.saturating_sub(begun);
     STACK.set(budget::learned(STACK.get(), spent as f64));
     STACK_DUE.set(ended.saturating_add(clock::whole(budget().between_stacks(STACK.get()))));
     budget().spent(spent);

@@ -1,7 +1,7 @@
 //! What do persistent and partitioned operations move when they are started? The call that prepared them says
 //! so, and that is remembered for the request (MPI 4.1, 3.9, 4.2, 6.13).
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::calls::traffic::{NOBODY, Sent, Way};
 use crate::entry::bytes::Moves;
@@ -68,16 +68,22 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     if alloc::is_short() {
         return;
     }
-    let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
-    let kept = free.pop().unwrap_or_else(|| {
+    let key = key(at.language, request);
+    // There is one already if it was freed where gyan does not see it.
+    let kept = REQUESTS.take(key).or_else(|| free_slots().pop()).unwrap_or_else(|| {
         let [started, partition, to] = [const { Whole::new(0) }; 3];
         Box::leak(Box::new(Kept { started, partition, to }))
     });
-    drop(free);
     kept.started.set(prepared.started.bytes);
     kept.partition.set(prepared.partition);
     kept.to.set(prepared.started.peer().into());
-    REQUESTS.put(key(at.language, request), kept);
+    if !REQUESTS.put(key, kept) {
+        free_slots().push(kept);
+    }
+}
+
+fn free_slots() -> MutexGuard<'static, Vec<&'static Kept>> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A request is about to be freed.
@@ -85,7 +91,7 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
 pub(crate) fn freed(at: Passed) {
     let Some(request) = at.request(0) else { return };
     if let Some(kept) = REQUESTS.take(key(at.language, request)) {
-        FREE.lock().unwrap_or_else(PoisonError::into_inner).push(kept);
+        free_slots().push(kept);
     }
 }
 

@@ -143,7 +143,7 @@ fn out_of_line(due: impl FnOnce() -> Option<Due>, next: impl FnOnce() -> c_int) 
     let Some(due) = due() else { return next() };
     let begun = clock::now();
     let result = next();
-    due.took(clock::now().wrapping_sub(begun));
+    due.took(clock::now().saturating_sub(begun));
     result
 }
 

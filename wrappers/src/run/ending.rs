@@ -308,7 +308,10 @@ impl Run {
             all.push(format!("the clock is slow ({ns:.0} ns a reading): few calls are timed"));
         }
         if ledger::is_shared() {
-            all.push("more than 255 threads called MPI: calls of the others are not timed".into());
+            all.push(
+                "more than 255 threads called MPI at a time: calls of the others are not timed"
+                    .into(),
+            );
         }
         coverage.objects.extend(waiting::left_out());
         let names = |comm| self.names.get(&comm).cloned();

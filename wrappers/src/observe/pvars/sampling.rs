@@ -36,7 +36,7 @@ impl Sampler {
             let Some(watch) = &mut sampled.watch else { continue };
             if !unlimited {
                 let after = clock::now();
-                watch.cost(after.wrapping_sub(before) as f64);
+                watch.cost(after.saturating_sub(before) as f64);
                 before = after;
                 watch.put_off(now, budget().between_readings(now, watch.cost));
             }
@@ -67,7 +67,7 @@ impl Sampler {
             sampled.sample(&self.mpit.api, &self.session, self.elements, now);
             let Some(watch) = &mut sampled.watch else { continue };
             let after = clock::now();
-            watch.cost(after.wrapping_sub(before) as f64);
+            watch.cost(after.saturating_sub(before) as f64);
             before = after;
         }
         let limit = self.elements;
@@ -100,7 +100,7 @@ impl Sampler {
         self.phases.stretch = Stretch { phase, counts, read };
         if read || was_read {
             self.phases.cost =
-                budget::learned(self.phases.cost, clock::now().wrapping_sub(now) as f64);
+                budget::learned(self.phases.cost, clock::now().saturating_sub(now) as f64);
             self.phases.last = now;
         }
         was_read

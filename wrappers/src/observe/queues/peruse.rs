@@ -354,7 +354,7 @@ impl Told {
             _ => self.request(event, slot, id, spec, traffic, now),
         }
         if self.callbacks.is_multiple_of(MEASURED_EVERY) {
-            let ticks = clock::now().wrapping_sub(now) as f64;
+            let ticks = clock::now().saturating_sub(now) as f64;
             self.cost = budget::learned(self.cost, ticks);
         }
     }

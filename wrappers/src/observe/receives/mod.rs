@@ -154,7 +154,7 @@ fn compare_only(alone: bool, comm: Option<usize>) -> Option<u64> {
 fn compare_measured(alone: bool, comm: Option<usize>) -> Option<u64> {
     let begun = clock::now();
     let value = compare_only(alone, comm);
-    let ticks = clock::now().wrapping_sub(begun);
+    let ticks = clock::now().saturating_sub(begun);
     LOOK.set(budget::learned(LOOK.get(), ticks as f64));
     budget().spent(clock::whole(LOOK.get() * MEASURED_EVERY as f64));
     value
@@ -239,7 +239,7 @@ fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
         let worst = Worst { value, source, tag, comm, longest_from, name: None };
         with_sites(|sites| sites.as_mut().map(|sites| sites.is_worst(noted, worst)));
     }
-    let ticks = clock::now().wrapping_sub(begun);
+    let ticks = clock::now().saturating_sub(begun);
     if looked {
         STACK.set(budget::learned(STACK.get(), ticks as f64));
         LAST_STACK.set(begun);
