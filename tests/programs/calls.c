@@ -148,11 +148,16 @@ static void collective(void)
 
 static void communicators(void)
 {
-    MPI_Comm dup, half, cart, dist, inter, merged, idup, nothing;
+    MPI_Comm dup, half, cart, row, dist, inter, merged, idup, nothing;
     MPI_Group all, some;
     MPI_Request r;
     int dims[2] = {2, 2}, periods[2] = {1, 1}, out[4] = {0}, in[4], flag, x;
     int sources[1] = {(rank + 3) % 4}, destinations[1] = {(rank + 1) % 4}, first[2] = {0, 1};
+    int all_in_row[1] = {4}, open_ends[1] = {0}, below = rank > 0, above = rank < 3;
+    /* Two to the one below, one to the one above: so much comes from above and from below. */
+    int two_and_one[2] = {2, 1}, of_neighbours[2] = {1, 2}, places[2] = {0, 2};
+    MPI_Aint offsets[2] = {0, 8};
+    MPI_Datatype types[2] = {MPI_INT, MPI_INT};
     char name[MPI_MAX_OBJECT_NAME];
     CALL(MPI_Comm_dup, MPI_COMM_WORLD, &dup);
     CALL(MPI_Comm_set_name, dup, "a copy");
@@ -165,6 +170,14 @@ static void communicators(void)
     CALL(MPI_Cart_coords, cart, rank, 2, in);
     MOVE(4L * 4, MPI_Neighbor_allgather, out, 1, MPI_INT, in, 1, MPI_INT, cart);
     MOVE(4L * 4, MPI_Neighbor_alltoall, out, 1, MPI_INT, in, 1, MPI_INT, cart);
+    /* At the ends of a row there is one neighbour. */
+    CALL(MPI_Cart_create, MPI_COMM_WORLD, 1, all_in_row, open_ends, 0, &row);
+    MOVE((below + above) * 4L, MPI_Neighbor_allgather, out, 1, MPI_INT, in, 1, MPI_INT, row);
+    MOVE((below * 2 + above) * 4L, MPI_Neighbor_alltoallv, out, two_and_one, places, MPI_INT, in, of_neighbours, places,
+         MPI_INT, row);
+    MOVE((below * 2 + above) * 4L, MPI_Neighbor_alltoallw, out, two_and_one, offsets, types, in, of_neighbours, offsets, types,
+         row);
+    CALL(MPI_Comm_free, &row);
     CALL(MPI_Dist_graph_create_adjacent, MPI_COMM_WORLD, 1, sources, MPI_UNWEIGHTED, 1, destinations,
          MPI_UNWEIGHTED, MPI_INFO_NULL, 0, &dist);
     MOVE(3L * 4, MPI_Neighbor_alltoall, out, 3, MPI_INT, in, 3, MPI_INT, dist);

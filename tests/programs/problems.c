@@ -75,7 +75,7 @@ static void other_load(void)
 static void copied_twice(void)
 {
     int bytes = healthy ? 16 << 10 : LARGE;
-    for (int i = 0; i < 400; i++)
+    for (int i = 0; i < 2000; i++)
         exchange(bytes);
     nap(200);
 }

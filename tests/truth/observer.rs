@@ -191,7 +191,7 @@ fn ends(
         ledger.timed(budget(), function, begun, ended);
     }
     if let Some(due) = due {
-        due.took(ended - begun);
+        due.took(ended - begun, true);
     }
     ledger.count_slowly(function);
     clock::simulate(ticks(ended_s + timed_s));

@@ -75,8 +75,8 @@ pub(super) const CASES: &[Case] = &[
         ..Case::of("other-load", Start { is_beside_others: true, ..start(MPICH4) })
     },
     Case {
-        // 400 messages of 1 MiB from each of two ranks.
-        evidence: &[("bytes in messages of 64 KiB and more", 838_860_800.0, 838_860_800.0)],
+        // 2,000 messages of 1 MiB from each of two ranks.
+        evidence: &[("bytes in messages of 64 KiB and more", 4_194_304_000.0, 4_194_304_000.0)],
         twins: &[(Healthy, Gone, NONE), (Advised(&[]), Gone, EXCHANGING)],
         ..Case::of("copied-twice", COPIED)
     },

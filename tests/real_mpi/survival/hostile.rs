@@ -8,7 +8,8 @@ use gyan_results::{Number, Pvar, RankProfile, Values};
 use tempfile::TempDir;
 
 use crate::common::{
-    self, MPICH, MPICH_PVARS, MPIS, OPENMPI, OPENMPI_SPC, Profiled, command, elements, gyan, pvar,
+    self, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, Profiled, command, elements, gyan,
+    pvar,
 };
 use crate::fakempi::Faked;
 use crate::faults::inject;
@@ -499,17 +500,28 @@ fn a_probe_overwrites_no_file_and_finds_nothing_in_a_sound_library() {
     }
 }
 
+/// A program on one rank prints the same with gyan as without it.
+fn prints_the_same(mpi: Mpi, program: &str) {
+    let with = Profiled::run(mpi, 1, &[program], &[("GYAN_BUDGET", "none")]);
+    let words = [mpi.mpirun(1), vec![mpi.program(program).display().to_string()]].concat();
+    let alone = common::run(&mut command(&words));
+    assert_eq!((with.outcome.code, alone.code), (0, 0), "{}", with.outcome.stderr);
+    assert_eq!(with.outcome.stdout, alone.stdout, "{mpi:?}");
+    with.profiles();
+}
+
 #[test]
 fn the_handlers_of_signals_are_those_that_there_are_without_gyan() {
     for mpi in MPIS {
-        let settings = [("GYAN_BUDGET", "none")];
-        let with = Profiled::run(mpi, 1, &["handlers"], &settings);
-        let alone = common::run(&mut command(
-            &[mpi.mpirun(1), vec![mpi.program("handlers").display().to_string()]].concat(),
-        ));
-        assert_eq!((with.outcome.code, alone.code), (0, 0), "{}", with.outcome.stderr);
-        assert_eq!(with.outcome.stdout, alone.stdout, "{mpi:?}");
-        with.profiles();
+        prints_the_same(mpi, "handlers");
+    }
+}
+
+/// Of a communicator that is not a valid one nothing is asked.
+#[test]
+fn an_error_handler_is_called_for_the_errors_of_the_program_only() {
+    for mpi in [OPENMPI, MPICH, OPENMPI_SPC, MPICH_PVARS] {
+        prints_the_same(mpi, "null_comm");
     }
 }
 

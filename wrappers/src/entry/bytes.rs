@@ -559,14 +559,14 @@ pub(crate) fn to_all_w(
         Buffer::Unknown => return 0,
     };
     let peers = inquiry().and_then(|mpi| mpi.peers(comm)).unwrap_or(0);
-    each(counts, datatypes, peers)
+    each(counts, datatypes, 0..peers)
 }
 
-/// The sum of `length` items of different types.
-fn each(counts: Numbers, datatypes: Types, length: usize) -> u64 {
+/// The sum of items of different types, at these places of arrays that are long enough.
+fn each(counts: Numbers, datatypes: Types, places: impl Iterator<Item = usize>) -> u64 {
     let Some(mpi) = inquiry() else { return 0 };
     let bytes = |index| {
-        // SAFETY: the call succeeded, so both arrays have `length` elements.
+        // SAFETY: the call succeeded, so both arrays have these elements.
         let count = unsafe { counts.get(index) };
         if count <= 0 {
             return 0;
@@ -575,7 +575,7 @@ fn each(counts: Numbers, datatypes: Types, length: usize) -> u64 {
         let datatype = unsafe { datatypes.get(mpi, index) };
         datatype.map_or(0, |datatype| elements(count, datatype))
     };
-    (0..length).map(bytes).fold(0, u64::saturating_add)
+    places.map(bytes).fold(0, u64::saturating_add)
 }
 
 /// What a rank contributes to a reduction whose parts go to different ranks (6.10).
@@ -596,14 +596,15 @@ pub(crate) fn reduced_blocks(recvcount: i64, datatype: usize, comm: usize) -> u6
 /// The same to every neighbour (8.6).
 #[inline(never)]
 pub(crate) fn to_neighbors(sendcount: i64, sendtype: usize, comm: usize) -> u64 {
-    elements(sendcount, sendtype).saturating_mul(destinations(comm) as u64)
+    elements(sendcount, sendtype).saturating_mul(destinations(comm).count() as u64)
 }
 
 /// Something different to every neighbour (8.6).
 #[inline(never)]
 pub(crate) fn to_neighbors_v(sendcounts: Numbers, sendtype: usize, comm: usize) -> u64 {
     // SAFETY: the call succeeded, so the array has an element for each neighbour.
-    elements(unsafe { sendcounts.sum(destinations(comm)) }, sendtype)
+    let bytes = |place| elements(unsafe { sendcounts.get(place) }, sendtype);
+    destinations(comm).map(bytes).fold(0, u64::saturating_add)
 }
 
 /// Something of a different type to every neighbour (8.6).
@@ -612,7 +613,9 @@ pub(crate) fn to_neighbors_w(sendcounts: Numbers, sendtypes: Types, comm: usize)
     each(sendcounts, sendtypes, destinations(comm))
 }
 
-fn destinations(comm: usize) -> usize {
-    let neighbors = inquiry().and_then(|mpi| mpi.neighbors(comm));
-    neighbors.map_or(0, |(_, destinations)| destinations)
+/// The places of the neighbours to which this process sends, in the list of all.
+fn destinations(comm: usize) -> impl Iterator<Item = usize> {
+    let mpi = inquiry();
+    let all = mpi.and_then(|mpi| mpi.neighbors(comm)).map_or(0, |(_, destinations)| destinations);
+    (0..all).filter(move |place| mpi.is_some_and(|mpi| mpi.has_destination(comm, *place)))
 }

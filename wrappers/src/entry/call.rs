@@ -198,7 +198,7 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
     // SAFETY: the caller's.
     let result = unsafe { forward(entry, words) };
-    let noted = Stopwatch::stop(stopwatch, caller);
+    let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0, noted);
     result
@@ -293,9 +293,9 @@ pub(super) unsafe fn from_fortran(
     // string; each argument is an address, whatever its type.
     unsafe { call(next, words) };
     drop(in_fortran);
-    let noted = Stopwatch::stop(stopwatch, caller);
     // SAFETY: the routine has written it.
     let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
+    let noted = Stopwatch::stop(stopwatch, caller, succeeded);
     receives::after(watched, arguments, succeeded);
     entry.effect.after(&scope, arguments, change, succeeded, noted);
 }

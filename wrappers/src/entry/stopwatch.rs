@@ -56,13 +56,17 @@ impl Stopwatch {
 
     /// The call has returned, to `caller` in the program, if that is known (else 0).
     #[inline]
-    pub(crate) fn stop(stopwatch: Option<Stopwatch>, caller: usize) -> Option<Noted> {
+    pub(crate) fn stop(
+        stopwatch: Option<Stopwatch>,
+        caller: usize,
+        succeeded: bool,
+    ) -> Option<Noted> {
         let Stopwatch { ledger, function, due, begun, together } = stopwatch?;
         let ended = clock::now();
         drop(together);
         let noted = ledger.and_then(|ledger| timed(ledger, function, caller, begun, ended));
         if let Some(due) = due {
-            due.took(ended.wrapping_sub(begun));
+            due.took(ended.saturating_sub(begun), succeeded);
         }
         noted
     }
@@ -83,13 +87,13 @@ fn timed(
         .flatten();
     let looked = noted.is_some_and(|noted| noted.looked);
     if timed.looked {
-        budget().spend_on_timing(clock::now().wrapping_sub(ended) as f64);
+        budget().spend_on_timing(clock::now().saturating_sub(ended) as f64);
     } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2
         && !budget().is_unlimited()
         && !looked
     {
         // Never the first, which allocates memory.
-        budget().learn_after(clock::now().wrapping_sub(ended) as f64);
+        budget().learn_after(clock::now().saturating_sub(ended) as f64);
     }
     noted
 }
@@ -101,7 +105,7 @@ fn look(samples: bool, begun: u64) -> u64 {
     if samples {
         contain("sampling", || run::sample(begun));
         ended = clock::now();
-        budget().sampled(ended.wrapping_sub(begun));
+        budget().sampled(ended.saturating_sub(begun));
     }
     if run::is_snapshot_due(ended) {
         contain("writing the live file", || run::snapshot(ended));

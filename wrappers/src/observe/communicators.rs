@@ -105,6 +105,13 @@ pub(crate) fn of_late(word: usize) -> Option<&'static Communicator> {
     last_at_place(word & BITS.load(Ordering::Relaxed))
 }
 
+/// Whether [`of`] would ask the library, which it may do only of a communicator that a call has accepted.
+#[inline]
+pub(crate) fn is_new(word: usize) -> bool {
+    let handle = word & BITS.load(Ordering::Relaxed);
+    last_at_place(handle).is_none() && !table().entries.contains_key(&handle)
+}
+
 /// The same for a window.
 #[inline]
 pub(crate) fn of_window(word: usize) -> Option<&'static Communicator> {

@@ -67,7 +67,7 @@ struct Key {
 }
 
 /// The calls of one function on one communicator.
-struct Tally {
+pub(crate) struct Tally {
     calls: Whole,
     /// The number of the next call that is timed; the largest of all for none.
     next: Whole,
@@ -82,9 +82,17 @@ struct Timed {
 }
 
 /// A call that is due for timing.
-pub(crate) struct Due {
-    tally: &'static Tally,
-    call: u64,
+pub(crate) enum Due {
+    Chosen {
+        tally: &'static Tally,
+        call: u64,
+    },
+    /// On a communicator of which nothing is known. If it is no valid one, the call tells the program; gyan asks afterwards.
+    FirstOf {
+        alone: bool,
+        function: Function,
+        comm: usize,
+    },
 }
 
 /// From now on calls are timed, if wanted.
@@ -102,6 +110,14 @@ pub(crate) fn due(alone: bool, function: Function, comm: usize) -> Option<Due> {
     if !ON.load(Ordering::Relaxed) {
         return None;
     }
+    if communicators::is_new(comm) {
+        return Some(Due::FirstOf { alone, function, comm });
+    }
+    chosen(alone, function, comm)
+}
+
+/// The call if it is chosen for timing, which counts it; its communicator is a valid one.
+fn chosen(alone: bool, function: Function, comm: usize) -> Option<Due> {
     let Some(communicator) = communicators::of(comm) else {
         WITHOUT_RANKS.add_shared(1);
         return None;
@@ -143,7 +159,7 @@ fn out_of_line(due: impl FnOnce() -> Option<Due>, next: impl FnOnce() -> c_int) 
     let Some(due) = due() else { return next() };
     let begun = clock::now();
     let result = next();
-    due.took(clock::now().saturating_sub(begun));
+    due.took(clock::now().saturating_sub(begun), result == 0);
     result
 }
 
@@ -244,7 +260,7 @@ impl Tally {
             let mut timed = self.timed();
             let is_due = timed.draw(call);
             self.next.set(Waiting::timed_call(timed.level, (call >> timed.level) + 1));
-            is_due.then_some(Due { tally: self, call })
+            is_due.then_some(Due::Chosen { tally: self, call })
         })?
     }
 }
@@ -253,8 +269,14 @@ impl Due {
     /// The call took this many ticks.
     #[cold]
     #[inline(never)]
-    pub(crate) fn took(self, ticks: u64) {
-        contain("timing a collective", || self.tally.timed().took(self.call, ticks));
+    pub(crate) fn took(self, ticks: u64, succeeded: bool) {
+        let due = match self {
+            Due::FirstOf { alone, function, comm } if succeeded => chosen(alone, function, comm),
+            Due::FirstOf { .. } => None,
+            Due::Chosen { .. } => Some(self),
+        };
+        let Some(Due::Chosen { tally, call }) = due else { return };
+        contain("timing a collective", || tally.timed().took(call, ticks));
         let budget = budget();
         budget.spend_on_timing(budget.timed_ticks());
     }

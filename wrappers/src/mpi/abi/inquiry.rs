@@ -50,6 +50,8 @@ functions! {
     group_free: extern "C" fn(*mut usize) -> c_int = c"PMPI_Group_free";
     topo_test: OfHandle<c_int> = c"PMPI_Topo_test";
     cartdim_get: OfHandle<c_int> = c"PMPI_Cartdim_get";
+    cart_shift: extern "C" fn(usize, c_int, c_int, *mut c_int, *mut c_int) -> c_int
+        = c"PMPI_Cart_shift";
     graph_neighbors_count: extern "C" fn(usize, c_int, *mut c_int) -> c_int
         = c"PMPI_Graph_neighbors_count";
     dist_graph_neighbors_count: extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int) -> c_int
@@ -209,6 +211,22 @@ impl Inquiry {
         );
         let counts = (usize::try_from(sources).ok()?, usize::try_from(destinations).ok()?);
         (code == 0).then_some(counts)
+    }
+
+    /// Whether there is a process at this place in the list of destinations: there is none beyond the edge of a grid. In each
+    /// dimension the one below comes first (MPI 4.1, 8.6).
+    pub(crate) fn has_destination(&self, comm: usize, place: usize) -> bool {
+        if ask(self.functions.topo_test, comm, 0) != Some(self.abi.topologies[0]) {
+            return true;
+        }
+        let (mut below, mut above): (c_int, c_int) = (0, 0);
+        let dimension = c_int::try_from(place / 2);
+        let (Ok(dimension), Some(shift)) = (dimension, self.functions.cart_shift) else {
+            return true;
+        };
+        let code = shift(comm, dimension, 1, &raw mut below, &raw mut above);
+        let neighbor = if place.is_multiple_of(2) { below } else { above };
+        code != 0 || neighbor != self.abi.proc_null
     }
 
     /// The name of a communicator; none for an empty one.
