@@ -13,8 +13,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::calls::estimate::{Known, Times, WORTH_TELLING};
+use crate::calls::estimate::{Known, Times, WORTH_TELLING, unresolved};
 use crate::calls::ledger::{Calls, Limited};
+use crate::sys::clock;
 
 /// So many standard errors of the rest may be outliers that do not show.
 const HIDDEN: f64 = 2.0;
@@ -97,9 +98,15 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
             let within = |total| times.within(total, *count, *max);
             // More than can be of calls like those that were seen is a lower bound.
             let off = (total - within(total)).abs();
-            told(within(total), variance.sqrt())
-                .filter(|known| known.error > Some(off))
-                .unwrap_or_else(|| Known { total: within(times.at_least()), error: None })
+            let known =
+                told(within(total), variance.sqrt()).filter(|known| known.error > Some(off));
+            match known {
+                Some(Known { total, error }) => {
+                    let unsure = unsure(total, *count);
+                    Known { total, error: error.map(|error| libm::hypot(error, unsure)) }
+                }
+                None => Known { total: within(times.at_least()), error: None },
+            }
         } else {
             Known { total: times.sum, error: Some(0.0) }
         };
@@ -110,9 +117,18 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
     // A few rows may be lower bounds; what they leave out is part of the remainder.
     let (whole, variance) = known(&in_calls);
     let off = (whole + limited.certain - total).max(0.0);
-    let error = variance.sqrt() + off;
+    let unresolved: f64 = functions
+        .iter()
+        .filter(|(_, known)| known.error != Some(0.0))
+        .filter_map(|(function, known)| Some(unsure(known.total, calls.get(function)?.count)))
+        .sum();
+    let error = libm::hypot(variance.sqrt(), unresolved) + off;
     let all = told(total, error).unwrap_or(Known { total, error: None });
     Some(Balance { functions, all })
+}
+
+fn unsure(total: f64, count: u64) -> f64 {
+    unresolved(total, count, clock::resolution())
 }
 
 /// None when the error is too large for an estimate.
