@@ -2,7 +2,7 @@
 
 use gyan_results::{Actor, CallSummary};
 
-use super::{COLLECTIVES, Found, POLLS, RECEIVES, Rule, WAITS, percent};
+use super::{COLLECTIVES, Found, POLLS, RECEIVES, Rule, WAITS, percent, rounded};
 use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{command, say};
@@ -101,7 +101,7 @@ fn tiny_collectives(run: &Run) -> Vec<Found> {
         calls.iter().filter_map(|call| call.bytes.as_ref()).map(|moved| moved.sum.as_f64()).sum();
     let title = format!(
         "{} collectives a second from each rank, of {} on average, most with {}",
-        double((rate / 100.0).round() * 100.0),
+        rounded(rate),
         bytes(moved / number),
         run.with_place(&worst.name)
     );
@@ -157,7 +157,7 @@ fn tiny_accesses(run: &Run) -> Vec<Found> {
     }
     let title = format!(
         "{} accesses a second to the memory of others from each rank, of {} on average, most with {}",
-        double((rate / 1000.0).round() * 1000.0),
+        rounded(rate),
         bytes(moved / number),
         run.with_place(&worst.name)
     );

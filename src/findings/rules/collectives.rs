@@ -120,9 +120,10 @@ fn communication(run: &Run) -> Vec<Found> {
     };
     let time = Time { seconds: left_s, error };
     let most = if worst_s >= MOSTLY * left_s { "most of it" } else { "above all" };
-    let beside = if left_s < NEARLY_ALL * lost_s { "besides, " } else { "" };
+    let is_rest = left_s < NEARLY_ALL * lost_s;
+    let of_rest = if is_rest { "apart from what other findings explain, " } else { "" };
     let title = format!(
-        "{beside}communication takes {} of the run even on the busiest rank, {most} in {}",
+        "{of_rest}communication takes {} of the run even on the busiest rank, {most} in {}",
         percent(lost),
         run.with_place(worst),
     );

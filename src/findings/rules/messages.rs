@@ -4,7 +4,7 @@ use gyan_results::{
     Actor, Class, Evidence, Fidelity, Knowledge, Measure, Quantity, QueueRow, QueueSource,
 };
 
-use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent};
+use super::{COLLECTIVES, Found, RECEIVES, Rule, SENDS, WAITS, percent, rounded};
 use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
@@ -363,7 +363,7 @@ fn small_messages(run: &Run) -> Vec<Found> {
     }
     let title = format!(
         "{} messages a second from each rank, of {} on average",
-        double((rate / 1000.0).round() * 1000.0),
+        rounded(rate),
         bytes(moved / number)
     );
     let evidence = vec![

@@ -12,6 +12,7 @@ use gyan_results::{Actor, Advice, Evidence};
 
 use super::account::Stake;
 use super::run::Run;
+use crate::render::numbers::double;
 
 pub(super) use messages::eager;
 
@@ -162,6 +163,15 @@ fn percent(share: f64) -> String {
     } else {
         format!("{percent:.0} %")
     }
+}
+
+/// With two digits, for a sentence.
+fn rounded(number: f64) -> String {
+    let mut unit = 1.0;
+    while number >= 100.0 * unit {
+        unit *= 10.0;
+    }
+    double((number / unit).round() * unit)
 }
 
 /// `s` where there is not exactly one.

@@ -59,7 +59,7 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
                 seconds(run.of_a_rank(stake.seconds()))
             )
         }
-        None => format!("a rank wants for one for {}", seconds(run.of_a_rank(wait_s))),
+        None => format!("a rank waits for one for {}", seconds(run.of_a_rank(wait_s))),
     };
     let title = format!(
         "{ranks} ranks share {} processor{}{on}: {loses} of {}",
@@ -129,14 +129,13 @@ fn other_load(run: &Run) -> Vec<Found> {
     let loses = match &at_stake {
         Some(stake) => {
             format!(
-                "loses up to {} of {whole} for want of",
+                "loses up to {} of {whole} for want of a processor",
                 seconds(run.of_a_rank(stake.seconds()))
             )
         }
-        None => format!("wants for {} of {whole}", seconds(run.of_a_rank(wait_s))),
+        None => format!("is without a processor for {} of {whole}", seconds(run.of_a_rank(wait_s))),
     };
-    let title =
-        format!("a rank {loses} a processor, though there are enough: something else runs on them");
+    let title = format!("a rank {loses}, though there are enough: something else runs on them");
     let shown = "gyan report --machine";
     let mut evidence = vec![exact("time for which ranks wanted a processor", wait_s, "s", shown)];
     evidence.extend(outside(run));

@@ -163,7 +163,8 @@ pub(super) fn average_rank<'a>(
         }
     }
     let is_bound = |row: &Vec<Value>| {
-        row.iter().any(|cell| matches!(cell, Value::Amount(of) if of.bound == Bound::AtLeast))
+        let is = |of: &Amount| matches!(of.bound, Bound::AtLeast | Bound::AtMost);
+        row.iter().any(|cell| matches!(cell, Value::Amount(of) if is(of)))
     };
     let mut notes = Vec::new();
     if rows.iter().any(is_bound) {
@@ -211,6 +212,7 @@ fn messages(summary: &Summary, eager: Option<(f64, f64)>) -> Option<Value<'_>> {
     let least = if is_all { peers.clone().min()? } else { 0 };
     let most = peers.max()?;
     let peers = match (least, most) {
+        (0, most) => line!["each rank to at most ", most, " rank", plural(most)],
         (least, most) if least == most => line!["each rank to ", most, " rank", plural(most)],
         (least, most) => line!["each rank to ", least, " to ", most, " ranks"],
     };
@@ -256,7 +258,13 @@ fn queues<'a>(summary: &'a Summary, rows: &[QueueRow]) -> Option<Value<'a>> {
     if late_s > 0.0 {
         let ranks = f64::from(summary.ranks.reduced.max(1));
         let each = Amount { fidelity: Fidelity::Estimated, ..seconds(late_s / ranks) };
-        parts.push(line!["an average rank waited about ", each, " for messages"]);
+        // Threads that wait at the same time.
+        let who = if summary.has_thread_seconds() {
+            "the threads of an average rank waited, together, about "
+        } else {
+            "an average rank waited about "
+        };
+        parts.push(line![who, each, " for messages"]);
     }
     if parts.is_empty() {
         return None;
