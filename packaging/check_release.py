@@ -146,7 +146,7 @@ class Gyan:
         launch = mpi.launch(2, here / "halo", 60, 50)
         out, report = run(self.command, "run", "-o", here / "halo.out", "--", *launch, cwd=here)
         # Which functions are on the first screen depends on the machine.
-        for words in ("2 ranks", " of the run is in MPI", "AVERAGE RANK", "own code", "cost of gyan: "):
+        for words in ("2 ranks", " of the run is in MPI", "AVERAGE RANK", "own code", "cost of gyan on a rank: "):
             if words not in report:
                 sys.exit(f"the report lacks {words!r}:\n{report}")
         out, _ = run(self.command, "report", "--format", "json", here / "halo.out")
