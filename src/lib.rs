@@ -17,6 +17,8 @@
 //! | `render` | How does that read in each format? |
 
 #![deny(unsafe_code)]
+// What is printed goes through `output::print` and `say`, which know what to do when it cannot be written.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
 // Items are public for the fuzzers and for the tests that know the truth only; errors describe themselves.
 #![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
 
