@@ -15,7 +15,6 @@ use std::collections::BTreeMap;
 
 use crate::calls::estimate::{Known, Times, WORTH_TELLING, unresolved};
 use crate::calls::ledger::{Calls, Limited};
-use crate::sys::clock;
 
 /// So many standard errors of the rest may be outliers that do not show.
 const HIDDEN: f64 = 2.0;
@@ -48,6 +47,8 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
         if untimed(calls) { (calls.times.regular().0 - calls.times.sum).max(0.0) } else { 0.0 }
     };
     let all_others: f64 = timed().map(|(_, calls)| others(calls)).sum();
+    let not_timed = |calls: &Calls| calls.count.saturating_sub(calls.times.timed) as f64;
+    let all_not_timed: f64 = timed().map(|(_, calls)| not_timed(calls)).sum();
     let part = |times: &Times, expected: f64| {
         let ((regular, variance), (outliers, _)) = (times.regular(), times.outliers());
         Part { regular, variance, outliers, expected }
@@ -55,7 +56,12 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
     let own = part(&limited.gaps, 1.0);
     let parts: Vec<(usize, Part)> = timed()
         .map(|(function, calls)| {
-            let expected = if all_others > 0.0 { others(calls) / all_others } else { 0.0 };
+            // Where those that were timed have all of the time, each of the others may have an outlier.
+            let expected = if all_others > 0.0 {
+                others(calls) / all_others
+            } else {
+                not_timed(calls) / all_not_timed
+            };
             (*function, part(&calls.times, expected))
         })
         .collect();
@@ -101,9 +107,11 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
             let known =
                 told(within(total), variance.sqrt()).filter(|known| known.error > Some(off));
             match known {
+                // What was cut off may be there.
                 Some(Known { total, error }) => {
-                    let unsure = unsure(total, *count);
-                    Known { total, error: error.map(|error| libm::hypot(error, unsure)) }
+                    let unresolved = unresolved(total, *count);
+                    let error = error.map(|error| libm::hypot(error, unresolved) + off);
+                    Known { total, error }
                 }
                 None => Known { total: within(times.at_least()), error: None },
             }
@@ -117,18 +125,14 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
     // A few rows may be lower bounds; what they leave out is part of the remainder.
     let (whole, variance) = known(&in_calls);
     let off = (whole + limited.certain - total).max(0.0);
-    let unresolved: f64 = functions
+    let of_functions: f64 = functions
         .iter()
         .filter(|(_, known)| known.error != Some(0.0))
-        .filter_map(|(function, known)| Some(unsure(known.total, calls.get(function)?.count)))
+        .filter_map(|(function, known)| Some(unresolved(known.total, calls.get(function)?.count)))
         .sum();
-    let error = libm::hypot(variance.sqrt(), unresolved) + off;
+    let error = libm::hypot(variance.sqrt(), of_functions) + off;
     let all = told(total, error).unwrap_or(Known { total, error: None });
     Some(Balance { functions, all })
-}
-
-fn unsure(total: f64, count: u64) -> f64 {
-    unresolved(total, count, clock::resolution())
 }
 
 /// None when the error is too large for an estimate.

@@ -117,9 +117,12 @@ struct Bar {
     weights: Real,
 }
 
-/// By how much the time of `count` calls may be off because the clock does not resolve each better than this: the same way in
-/// all of them.
-pub(crate) fn unresolved(total: f64, count: u64, resolution: f64) -> f64 {
+/// By how much the time of `count` calls may be off because of the resolution of the clock: the same way in all of them.
+pub(crate) fn unresolved(total: f64, count: u64) -> f64 {
+    unresolved_by(clock::resolution(), total, count)
+}
+
+fn unresolved_by(resolution: f64, total: f64, count: u64) -> f64 {
     // They took time, and no more than there was.
     const AT_MOST: f64 = 0.25;
     (count as f64 * resolution).min(AT_MOST * total)
@@ -194,7 +197,7 @@ impl Times {
             return Known { total: within(self.total), error: Some(0.5 * untimed_at_most) };
         }
         if let Some(error) = self.error().filter(|error| *error <= WORTH_TELLING * self.total) {
-            let error = libm::hypot(error, unresolved(self.total, count, clock::resolution()));
+            let error = libm::hypot(error, unresolved(self.total, count));
             return Known { total: within(self.total), error: Some(error) };
         }
         let total = within(self.at_least());
@@ -603,8 +606,8 @@ mod tests {
     #[test]
     fn many_short_calls_are_known_no_better_than_the_clock_resolves() {
         // 1,000 calls of 100 ticks, and of 4, with a clock that is off by 5.
-        assert!((unresolved(100_000.0, 1000, 5.0) - 5000.0).abs() < 1e-9);
-        assert!((unresolved(4000.0, 1000, 5.0) - 1000.0).abs() < 1e-9);
+        assert!((unresolved_by(5.0, 100_000.0, 1000) - 5000.0).abs() < 1e-9);
+        assert!((unresolved_by(5.0, 4000.0, 1000) - 1000.0).abs() < 1e-9);
     }
 
     #[test]
