@@ -112,6 +112,12 @@ pub struct Summary {
 }
 
 impl Summary {
+    /// Seconds that each rank took, without the start of gyan where that is known; none where the ranks have no times.
+    #[must_use]
+    pub fn rank_times_s(&self) -> Option<&Statistic> {
+        self.run_s.as_ref().or(self.elapsed_s.as_ref())
+    }
+
     /// Seconds that the run took: those of its slowest rank, without the start of gyan where that is known.
     #[must_use]
     pub fn run_time_s(&self) -> f64 {

@@ -113,6 +113,11 @@ impl<'a> Run<'a> {
         if self.ranks > 0.0 { seconds / self.ranks } else { 0.0 }
     }
 
+    /// How often it happens on a rank each second, of a number on all ranks.
+    pub(super) fn each_second(&self, number: f64) -> f64 {
+        if self.total_s > 0.0 { number / self.total_s } else { 0.0 }
+    }
+
     pub(super) fn call(&self, name: &str) -> Option<&'a CallSummary> {
         self.calls.get(name).copied()
     }

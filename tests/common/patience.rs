@@ -1,5 +1,6 @@
 //! Does something come true, however busy the machine is?
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,4 +17,10 @@ pub(crate) fn comes_true(mut condition: impl FnMut() -> bool) -> bool {
         thread::sleep(Duration::from_millis(10));
     }
     true
+}
+
+/// The result of the first of so many tries in which no assertion failed: on a busy machine a measurement may be disturbed, while
+/// an error is in all of them.
+pub(crate) fn in_some_try<T>(tries: usize, work: impl Fn() -> T) -> Option<T> {
+    (0..tries).find_map(|_| catch_unwind(AssertUnwindSafe(&work)).ok())
 }

@@ -44,8 +44,7 @@ impl<'a> Whole<'a> {
 
     /// None when the time of each rank is not known.
     fn of(summary: &'a Summary) -> Option<Whole<'a>> {
-        // Without the start of gyan, where that is known.
-        let elapsed = summary.run_s.as_ref().or(summary.elapsed_s.as_ref())?;
+        let elapsed = summary.rank_times_s()?;
         Some(Whole::new(elapsed.avg, 1.0, &summary.calls, elapsed.ranks as f64))
     }
 

@@ -284,10 +284,7 @@ fn is_part_of_run(kind: ScaleKind) -> bool {
 
 /// How long the runs of a size take.
 fn lengths(runs: &[&Run]) -> Vec<f64> {
-    let of = |run: &&Run| {
-        let whole = run.summary.run_s.as_ref().or(run.summary.elapsed_s.as_ref());
-        whole.map_or(run.summary.job.elapsed_s, |of| of.avg)
-    };
+    let of = |run: &&Run| run.summary.rank_times_s().map_or(run.summary.job.elapsed_s, |of| of.avg);
     runs.iter().map(of).collect()
 }
 

@@ -72,8 +72,7 @@ pub(super) fn numbers(summary: &Summary) -> BTreeMap<Key, Spread> {
 }
 
 fn times(summary: &Summary, put: &mut impl FnMut(ScaleKind, &str, Spread)) {
-    // Without the start of gyan, where that is known.
-    let Some(run) = summary.run_s.as_ref().or(summary.elapsed_s.as_ref()) else { return };
+    let Some(run) = summary.rank_times_s() else { return };
     put(ScaleKind::RunTime, "run time", Spread::of(run, ScaleUnit::Seconds, NOISE));
     let Some(in_mpi) = summary.in_mpi.as_ref().map(|in_mpi| &in_mpi.time_s) else { return };
     put(ScaleKind::InMpi, "time in MPI", Spread::of(in_mpi, ScaleUnit::Seconds, NOISE));

@@ -93,7 +93,7 @@ fn tiny_collectives(run: &Run) -> Vec<Found> {
     };
     let time = calls.iter().map(work).fold(Time::exact(0.0), Time::plus);
     let number = run.count(&names);
-    let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
+    let rate = run.each_second(number);
     if rate <= 1000.0 || run.share(time.seconds) < 0.05 {
         return Vec::new();
     }
@@ -151,7 +151,7 @@ fn tiny_accesses(run: &Run) -> Vec<Found> {
     let both = [&accesses, COMPLETING].concat();
     let (number, time) = (run.count(&accesses), run.time(&both));
     let moved: f64 = run.sizes(&accesses).iter().map(|(.., bytes)| bytes).sum();
-    let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
+    let rate = run.each_second(number);
     if moved >= TINY * number || rate <= 1e4 || run.share(time.seconds) < 0.05 {
         return Vec::new();
     }

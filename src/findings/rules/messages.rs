@@ -356,7 +356,7 @@ fn small_messages(run: &Run) -> Vec<Found> {
     let sizes = run.sizes(SENDS);
     let Some(number) = run.messages() else { return Vec::new() };
     let moved: f64 = sizes.iter().map(|(.., bytes)| bytes).sum();
-    let rate = if run.total_s > 0.0 { number / run.total_s } else { 0.0 };
+    let rate = run.each_second(number);
     let time = run.time(&[SENDS, RECEIVES, WAITS].concat());
     if moved / number >= 512.0 || rate <= 1e5 || run.share(time.seconds) < 0.05 {
         return Vec::new();

@@ -107,7 +107,7 @@ pub(super) fn average_rank<'a>(
     let start_s = if start_s >= SHARE_AT_LEAST * run_s { start_s } else { 0.0 };
     let wall_s = summary.wall_in_mpi_s().map(|wall_s| wall_s / ranks);
     // Threads that are in MPI at the same time: their times do not add up to the run.
-    let is_together = wall_s.is_none_or(|wall_s| mpi_s > (1.0 + SHARE_AT_LEAST) * wall_s);
+    let is_together = summary.has_thread_seconds();
     let like = |whole: Amount, part: Amount| Amount { bound: whole.bound, ..part };
     let mut rows = Vec::new();
     if let Some(wall_s) = wall_s {

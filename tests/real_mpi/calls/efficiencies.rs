@@ -1,10 +1,8 @@
 //! Efficiencies are what their definitions (POP) make of the program's own clock, whatever the pattern of its work.
 
-use std::panic::catch_unwind;
-
 use gyan_results::{Efficiencies, Summary, parse_summary};
 
-use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, run};
+use crate::common::{MPICH, Mpi, OPENMPI, Profiled, gyan, in_some_try, run};
 
 /// How far they may be from the truth.
 const CLOSE: f64 = 0.02;
@@ -70,8 +68,8 @@ fn assert_true(mpi: Mpi, pattern: &str, ranks: usize) {
 fn they_are_what_the_clock_of_the_program_says() {
     for (mpi, ranks) in [(OPENMPI, 2), (OPENMPI, 4), (MPICH, 3), (MPICH, 8)] {
         for pattern in ["equal", "uneven", "chain", "relay", "phases"] {
-            let is_true = |_| catch_unwind(|| assert_true(mpi, pattern, ranks)).is_ok();
-            assert!((0..TRIES).any(is_true), "{mpi:?} {pattern} {ranks}");
+            let is_true = in_some_try(TRIES, || assert_true(mpi, pattern, ranks)).is_some();
+            assert!(is_true, "{mpi:?} {pattern} {ranks}");
         }
     }
 }

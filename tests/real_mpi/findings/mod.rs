@@ -7,7 +7,6 @@ mod witnesses;
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::panic::catch_unwind;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::thread::available_parallelism;
@@ -16,7 +15,7 @@ use gyan_results::{Finding, Summary};
 use serde::{Deserialize, Serialize};
 use tempfile::TempDir;
 
-use crate::common::{Mpi, Outcome, command, gyan, root, run, target};
+use crate::common::{Mpi, Outcome, command, gyan, in_some_try, root, run, target};
 use cases::CASES;
 use witnesses::Witness;
 
@@ -302,7 +301,7 @@ fn prove(part: usize) {
     let length = CASES.len().div_ceil(PARTS);
     let cases: Vec<&Case> = CASES.iter().skip(part * length).take(length).collect();
     // A failure does not hide the others. On a busy machine another explanation can be the best one for once.
-    let tried = |case: &&Case| (0..TRIES).find_map(|_| catch_unwind(|| case.is_proven()).ok());
+    let tried = |case: &&Case| in_some_try(TRIES, || case.is_proven());
     let proofs: Vec<Option<Vec<Proof>>> = cases.iter().map(tried).collect();
     let failed = cases.iter().zip(&proofs).filter(|(_, proofs)| proofs.is_none());
     let failed: Vec<&str> = failed.map(|(case, _)| case.rule).collect();
