@@ -73,6 +73,25 @@ fn eight_threads_that_receive_at_once_are_counted_exactly() {
     }
 }
 
+/// Whatever the level of thread support, any thread may ask whether MPI is initialised.
+#[test]
+fn threads_that_ask_what_any_thread_may_ask_disturb_no_count() {
+    for mpi in MPIS {
+        let run = Profiled::run(mpi, 1, &["aside"], &[]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        let profile = &run.profiles()[0];
+        let truth = run.outcome.stdout.lines().map(|line| line.split_once(' ').unwrap());
+        for (function, calls) in truth {
+            assert_eq!(
+                counts(profile)[function],
+                calls.parse::<u64>().unwrap(),
+                "{mpi:?} {function}"
+            );
+        }
+        assert_eq!(counts(profile).get("MPI_Type_size"), None, "{mpi:?}");
+    }
+}
+
 #[test]
 fn each_thread_level_is_what_it_is_without_gyan() {
     let names = [

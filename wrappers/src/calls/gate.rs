@@ -30,6 +30,9 @@ const WATCHED: u8 = 5;
 const THREADED_WATCHED: u8 = 6;
 /// Like OPEN or WATCHED, while the program's own code up to its next call is timed, whatever it calls.
 const GAP: u8 = 7;
+/// Like INSIDE, in a call from Fortran, whose routine may call the function of C by its name: that passes
+/// through at once.
+pub(crate) const INSIDE_FORTRAN: u8 = 8;
 
 // Plain loads and stores: a single thread has no other to race with, and with several the value changes between
 // start and end only when gyan starts or stops watching completions.
@@ -96,6 +99,31 @@ fn opened(threaded: bool) -> u8 {
     }
 }
 
+/// Whether this thread initialised MPI.
+fn is_first(here: Here) -> bool {
+    here.place() == FIRST_THREAD.load(Ordering::Relaxed)
+}
+
+/// Whether a thread other than the only one that calls MPI makes this call, of a function that any thread may
+/// call at any time (MPI 4.1, 11.2.2, 11.4.1 and 11.6). Then it is counted here, and the gate, which says where
+/// the first thread is, stays as it is.
+#[inline]
+pub(crate) fn is_aside(function: Function) -> bool {
+    let gate = GATE.load(Ordering::Relaxed);
+    if !matches!(gate, OPEN | WATCHED | INSIDE | INSIDE_FORTRAN | GAP) {
+        return false;
+    }
+    let here = thread::here();
+    if is_first(here) {
+        return false;
+    }
+    // A routine of Fortran may call the function of C.
+    if !here.fortran.get() {
+        ledger::count_aside(function);
+    }
+    true
+}
+
 fn is_threaded(gate: u8) -> bool {
     matches!(gate, THREADED | THREADED_WATCHED)
 }
@@ -107,9 +135,7 @@ pub(crate) fn enter_phase(phase: usize) {
     let here = thread::here();
     match GATE.load(Ordering::Relaxed) {
         gate if is_threaded(gate) => here.own.get(),
-        OPEN | WATCHED | INSIDE if here.place() == FIRST_THREAD.load(Ordering::Relaxed) => {
-            Some(ledger::alone())
-        }
+        OPEN | WATCHED | INSIDE | INSIDE_FORTRAN if is_first(here) => Some(ledger::alone()),
         _ => None,
     }
     .inspect(|ledger| ledger.change_phase(ledger::NO_FUNCTION));
@@ -370,7 +396,7 @@ fn has_left(at_once: bool) -> bool {
     let here = thread::here();
     let threaded = is_threaded(GATE.load(Ordering::Relaxed));
     // Another thread may ask whether MPI is initialised while this one is inside.
-    if !threaded && here.place() != FIRST_THREAD.load(Ordering::Relaxed) {
+    if !threaded && !is_first(here) {
         return false;
     }
     // A library's Fortran routine may jump to the C one and leave no frame between two of gyan's.
@@ -388,21 +414,44 @@ fn has_left(at_once: bool) -> bool {
 }
 
 /// While this lives, the thread is inside a call from Fortran.
-pub(crate) struct InFortran {
-    here: Here,
-    before: bool,
+pub(crate) enum InFortran {
+    /// Of the only thread that calls MPI.
+    Alone,
+    Thread {
+        here: Here,
+        before: bool,
+    },
 }
 
 impl InFortran {
+    /// Not for a call that [`is_aside`].
+    #[inline]
     pub(crate) fn enter() -> InFortran {
+        if GATE.load(Ordering::Relaxed) == INSIDE {
+            GATE.store(INSIDE_FORTRAN, Ordering::Relaxed);
+            return InFortran::Alone;
+        }
+        InFortran::aside()
+    }
+
+    /// For a call that [`is_aside`].
+    pub(crate) fn aside() -> InFortran {
         let here = thread::here();
-        InFortran { here, before: here.fortran.replace(true) }
+        InFortran::Thread { here, before: here.fortran.replace(true) }
     }
 }
 
 impl Drop for InFortran {
+    #[inline]
     fn drop(&mut self) {
-        self.here.fortran.set(self.before);
+        match self {
+            // Not if gyan closed in the meantime.
+            InFortran::Alone if GATE.load(Ordering::Relaxed) == INSIDE_FORTRAN => {
+                GATE.store(INSIDE, Ordering::Relaxed);
+            }
+            InFortran::Alone => {}
+            InFortran::Thread { here, before } => here.fortran.set(*before),
+        }
     }
 }
 
@@ -410,7 +459,7 @@ impl Drop for InFortran {
 pub(crate) fn settle() {
     end_gap();
     match GATE.load(Ordering::Relaxed) {
-        INSIDE if has_left(true) => GATE.store(opened(false), Ordering::Relaxed),
+        INSIDE | INSIDE_FORTRAN if has_left(true) => GATE.store(opened(false), Ordering::Relaxed),
         gate if is_threaded(gate) && thread::here().inside.get() && has_left(true) => {
             thread::here().inside.set(false);
         }

@@ -614,7 +614,7 @@ pub(crate) fn leaked() -> &'static Ledger {
     Box::leak(Box::new(Ledger::new()))
 }
 
-/// For threads that start when there is no memory for their own ledgers.
+/// For threads without ledgers of their own: there was no memory, or they need none.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Ledgers> = Mutex::new(Ledgers { all: Vec::new(), free: Vec::new() });
 
@@ -663,6 +663,12 @@ pub(crate) fn count(function: Function) {
     if let Some(account) = ALONE.accounts.get(function.0) {
         account.calls.add_shared(1);
     }
+}
+
+/// Counts a call of a thread that has no ledger, while another one counts in that of the process.
+pub(crate) fn count_aside(function: Function) {
+    SPARE.shared.store(true, Ordering::Relaxed);
+    SPARE.count_slowly(function);
 }
 
 /// The ledger of a thread that calls for the first time.

@@ -52,8 +52,21 @@ macro_rules! prototype {
 /// registers (System V ABI for x86-64, 3.5.7).
 type Variadic = extern "C-unwind" fn(c_int, ...) -> c_int;
 
+/// Forwards a call that any thread may make at any time, if another thread is the one that calls MPI.
+macro_rules! aside {
+    ([$then:ident] $($rest:tt)*) => {};
+    ([] $aside:expr, $function:ident, $next:ident ( $($arg:ident),* )) => {
+        if gate::is_aside(values::$function) {
+            let aside = $aside;
+            let result = $next($($arg),*);
+            drop(aside);
+            return result;
+        }
+    };
+}
+
 macro_rules! entry_points {
-    ($inside:expr; $($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, called as $called:ty)? $(, then $then:ident)?;)*) => {
+    ($inside:expr, $aside:expr; $($symbol:ident $name:literal as $function:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)? $(, called as $called:ty)? $(, then $then:ident)?;)*) => {
         $(
             #[cfg_attr(not(test), unsafe(no_mangle))]
             #[allow(non_snake_case)]
@@ -62,6 +75,7 @@ macro_rules! entry_points {
                 type Function = prototype!([$($called)?] extern "C-unwind" fn($($type),*) $(-> $result)?);
                 // SAFETY: the prototype that the standard gives this function.
                 let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT, $name)) };
+                aside! { [$($then)?] $aside, $function, next ( $($arg),* ) }
                 let scope = gate::enter(values::$function, start_late);
                 let inside = $inside;
                 #[allow(clippy::let_unit_value)]
@@ -79,7 +93,7 @@ macro_rules! entry_points {
 }
 
 entry_points! {
-    None::<InFortran>;
+    None::<InFortran>, None::<InFortran>;
     MPI_Wtime c"MPI_Wtime" as MPI_Wtime() -> f64;
     MPI_Wtick c"MPI_Wtick" as MPI_Wtick() -> f64;
     MPI_Aint_add c"MPI_Aint_add" as MPI_Aint_add(base: Aint, disp: Aint) -> Aint;
@@ -91,7 +105,7 @@ entry_points! {
 // As in `fortran`.
 #[cfg(not(feature = "static"))]
 entry_points! {
-    InFortran::enter();
+    InFortran::enter(), InFortran::aside();
     mpi_wtime_ c"mpi_wtime_" as MPI_Wtime() -> f64;
     mpi_wtime__ c"mpi_wtime__" as MPI_Wtime() -> f64;
     MPI_WTIME c"MPI_WTIME" as MPI_Wtime() -> f64;

@@ -1,8 +1,9 @@
 //! The C entry points.
 //!
-//! There are two skeletons. Most functions find the next definition, forward the caller's arguments to it once,
+//! Most functions find the next definition, forward the caller's arguments to it once,
 //! count the call and what it moves, and return its result, with a fast path for the program's calls. Functions
-//! that create or free objects, or prepare operations, have no fast path. They are `C-unwind`, because a C++
+//! that create or free objects, prepare operations, or may be called by any thread at any time have no fast path.
+//! They are `C-unwind`, because a C++
 //! error handler may throw through them.
 
 use std::ffi::c_void;
@@ -36,6 +37,10 @@ macro_rules! entry_points {
                 #[allow(clippy::wildcard_imports)]
                 use super::*;
 
+                // Some have no names in Fortran.
+                #[allow(dead_code)]
+                pub(in crate::entry) const FUNCTION: crate::mpi::functions::Function = $chapter::$name;
+
                 skeleton! {
                     $chapter $name [$($($known)*)?] ( $($arg : $type),* )
                     $($effect $what ( $($on),* ))?
@@ -51,6 +56,9 @@ macro_rules! skeleton {
         fast! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ) |_| {}; Effect::Nothing }
         fast_entrance! { ($chapter::$name) $name [samples waits $on] ( $($arg : $type),* ), then counted }
         counted! { ( $($arg : $type),* ) |_| {} }
+    };
+    ($chapter:ident $name:ident [anywhere] $arguments:tt) => {
+        slow_entrance! { ($chapter::$name) $name [] $arguments Effect::Anywhere }
     };
     ($chapter:ident $name:ident $known:tt ( $($arg:ident : $type:ident),* )) => {
         fast! { ($chapter::$name) $name $known ( $($arg : $type),* ) |_| {}; Effect::Nothing }

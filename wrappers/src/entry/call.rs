@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_int};
 use std::mem;
 
 use super::{missing, requests, spelling};
-use crate::calls::gate::{self, Fast, Scope};
+use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
@@ -64,6 +64,12 @@ impl Entry {
 }
 
 impl Entry {
+    /// Whether another thread than the one that calls MPI makes a call, which is counted then.
+    #[inline]
+    fn is_aside(&self) -> bool {
+        matches!(self.effect, Effect::Anywhere) && gate::is_aside(self.function)
+    }
+
     /// The communicator on which ranks wait for each other in a call.
     #[inline]
     fn waits_on(&self, arguments: Arguments) -> Option<usize> {
@@ -84,6 +90,8 @@ impl Entry {
 #[derive(Clone, Copy)]
 pub(super) enum Effect {
     Nothing,
+    /// Nothing, and any thread may call it at any time, whatever the level of thread support.
+    Anywhere,
     /// Shows the traffic to each peer in a successful call, and returns its bytes.
     Moves(fn(Arguments, &mut dyn FnMut(Sent)) -> u64),
     /// What the operation behind a new request will move.
@@ -146,7 +154,9 @@ pub(super) use object_change;
 impl Effect {
     fn before(self, scope: &Scope, arguments: Arguments) -> Change {
         match self {
-            Effect::Nothing | Effect::Moves(_) | Effect::Prepares(_) => Change::Nothing,
+            Effect::Nothing | Effect::Anywhere | Effect::Moves(_) | Effect::Prepares(_) => {
+                Change::Nothing
+            }
             Effect::Changes(change) | Effect::Completes(change) => change(scope, arguments),
         }
     }
@@ -186,7 +196,11 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::C, words) };
     // SAFETY: the caller's.
-    if let Some(result) = unsafe { counted(entry, words, arguments) } {
+    let next = || unsafe { forward(entry, words) };
+    if entry.is_aside() {
+        return next();
+    }
+    if let Some(result) = counted(entry, arguments, next) {
         return result;
     }
     let scope = gate::enter(entry.function, start_late);
@@ -196,34 +210,26 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     let watched = entry.watched(&scope, arguments);
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
-    // SAFETY: the caller's.
-    let result = unsafe { forward(entry, words) };
+    let result = next();
     let noted = Stopwatch::stop(stopwatch, caller, result == 0);
     receives::after(watched, arguments, result == 0);
     entry.effect.after(&scope, arguments, change, result == 0, noted);
     result
 }
 
-/// Forwards a call that is only counted, while others are watched; returns none for any other call.
-///
-/// # Safety
-///
-/// `words` are the arguments with which the program called this entry point.
+/// Forwards a call that is only counted; returns none for any other call. `next`: calls the next definition and
+/// returns its result.
 #[inline]
-unsafe fn counted(entry: &Entry, words: &[usize], arguments: Arguments) -> Option<c_int> {
+fn counted(entry: &Entry, arguments: Arguments, next: impl Fn() -> c_int) -> Option<c_int> {
     if entry.receives.is_some() || matches!(entry.effect, Effect::Changes(_) | Effect::Prepares(_))
     {
         return None;
     }
     let function = entry.function;
     let on = entry.waits_on(arguments);
-    let next = |alone| {
-        // SAFETY: the caller's.
-        let next = || unsafe { forward(entry, words) };
-        match on {
-            Some(comm) => waiting::around(alone, function, comm, next),
-            None => next(),
-        }
+    let next = |alone| match on {
+        Some(comm) => waiting::around(alone, function, comm, &next),
+        None => next(),
     };
     let moved = |ledger: &Ledger| {
         if let Effect::Moves(moved) = entry.effect {
@@ -280,6 +286,22 @@ pub(super) unsafe fn from_fortran(
     let arguments = words.get(..entry.arguments.len()).unwrap_or_default();
     // SAFETY: the caller's; the row has the arguments that the standard gives the function.
     let arguments = unsafe { Arguments::new(Language::Fortran, arguments) };
+    let next = |in_fortran: fn() -> InFortran| {
+        let in_fortran = in_fortran();
+        // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
+        // string; each argument is an address, whatever its type.
+        unsafe { call(next, words) };
+        drop(in_fortran);
+        // SAFETY: the routine has written it.
+        unsafe { element::<c_int>(ierr, 0) }
+    };
+    if entry.is_aside() {
+        next(InFortran::aside);
+        return;
+    }
+    if counted(entry, arguments, || next(InFortran::enter)).is_some() {
+        return;
+    }
     let scope = gate::enter(entry.function, start_late);
     let change = entry.effect.before(&scope, arguments);
     if let Effect::Changes(_) = entry.effect {
@@ -288,13 +310,7 @@ pub(super) unsafe fn from_fortran(
     let watched = entry.watched(&scope, arguments);
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
-    let in_fortran = gate::InFortran::enter();
-    // SAFETY: a Fortran routine with as many arguments as the row has, ierr, and a length for each
-    // string; each argument is an address, whatever its type.
-    unsafe { call(next, words) };
-    drop(in_fortran);
-    // SAFETY: the routine has written it.
-    let succeeded = unsafe { element::<c_int>(ierr, 0) } == 0;
+    let succeeded = next(InFortran::enter) == 0;
     let noted = Stopwatch::stop(stopwatch, caller, succeeded);
     receives::after(watched, arguments, succeeded);
     entry.effect.after(&scope, arguments, change, succeeded, noted);

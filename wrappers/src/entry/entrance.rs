@@ -4,6 +4,43 @@
 //! The compiler would emit more instructions: it loads each number into a register before testing it, and
 //! likewise each argument on the stack.
 
+/// The instructions of an entrance after it has counted the call: the gate, the arguments on the stack once more,
+/// and the call of `$next`.
+#[cfg(target_arch = "x86_64")]
+macro_rules! forwards {
+    ($next:literal) => {
+        concat!(
+            "mov byte ptr [rip + {gate}], {inside}\n",
+            ".if {padded}\n",
+            "push r11\n",
+            ".cfi_adjust_cfa_offset 8\n",
+            ".endif\n",
+            // The last one first: each is as far above the top of the stack as the one before.
+            ".rept {words}\n",
+            "push qword ptr [rsp + 8 * {pushed}]\n",
+            ".cfi_adjust_cfa_offset 8\n",
+            ".endr\n",
+            "call ",
+            $next,
+            "\n",
+            "mov byte ptr [rip + {gate}], {open}\n",
+            "add rsp, 8 * {pushed}\n",
+            ".cfi_adjust_cfa_offset -8 * {pushed}\n",
+            "ret",
+        )
+    };
+}
+#[cfg(target_arch = "x86_64")]
+pub(super) use forwards;
+
+/// How many of so many arguments are on the stack, one word each (System V ABI for x86-64, 3.2.3), and how many
+/// words are pushed for them: the stack must be aligned to two words at a call, before the return address is pushed.
+#[cfg(target_arch = "x86_64")]
+pub(super) const fn stack(arguments: usize) -> (usize, usize) {
+    let words = arguments.saturating_sub(6);
+    (words, words + (words + 1) % 2)
+}
+
 /// A function that counts the call and forwards it to the next definition or, after counting it, continues as
 /// `$counted`. For one of several threads it continues as `threaded`; when the call is due for timing, nested
 /// or watched, it continues as `other`. All have the same arguments.
@@ -18,11 +55,8 @@ macro_rules! entrance {
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
         extern "C-unwind" fn $name($($arg: $type),*) -> Int {
             const PLACES: (usize, usize) = $crate::calls::ledger::Ledger::places($function);
-            const ARGUMENTS: usize = <[&str]>::len(&[$(stringify!($arg)),*]);
-            // Those after the sixth are on the stack, one word each (System V ABI for x86-64, 3.2.3).
-            const WORDS: usize = ARGUMENTS.saturating_sub(6);
-            // The stack must be aligned to two words at a call, before the return address is pushed.
-            const PUSHED: usize = WORDS + (WORDS + 1) % 2;
+            const STACK: (usize, usize) =
+                $crate::entry::entrance::stack(<[&str]>::len(&[$(stringify!($arg)),*]));
             std::arch::naked_asm!(
                 ".cfi_startproc",
                 // The address of that function as a 4-byte offset from its own position.
@@ -35,21 +69,7 @@ macro_rules! entrance {
                 "inc qword ptr [rip + {ledger} + {calls}]",
                 $(concat!("jmp {", stringify!($counted), "}"),)?
                 ".if {forwards}",
-                "mov byte ptr [rip + {gate}], {inside}",
-                ".if {padded}",
-                "push rax",
-                ".cfi_adjust_cfa_offset 8",
-                ".endif",
-                // The last one first: each is as far above the top of the stack as the one before.
-                ".rept {words}",
-                "push qword ptr [rsp + 8 * {pushed}]",
-                ".cfi_adjust_cfa_offset 8",
-                ".endr",
-                "call qword ptr [rip + {entry} + {next}]",
-                "mov byte ptr [rip + {gate}], {open}",
-                "add rsp, 8 * {pushed}",
-                ".cfi_adjust_cfa_offset -8 * {pushed}",
-                "ret",
+                $crate::entry::entrance::forwards!("qword ptr [rip + {entry} + {next}]"),
                 ".endif",
                 "2:",
                 "mov qword ptr [rip + {ledger} + {left}], 0",
@@ -57,21 +77,24 @@ macro_rules! entrance {
                 "3:",
                 "cmp byte ptr [rip + {gate}], {threaded}",
                 "je {thread}",
-                "jmp {other}",
+                "cmp byte ptr [rip + {gate}], {in_fortran}",
+                "jne {other}",
+                "jmp qword ptr [rip + {entry} + {next}]",
                 ".cfi_endproc",
                 unwound = sym $crate::calls::gate::unwound,
                 gate = sym $crate::calls::gate::GATE,
                 open = const $crate::calls::gate::OPEN,
                 threaded = const $crate::calls::gate::THREADED,
                 inside = const $crate::calls::gate::INSIDE,
+                in_fortran = const $crate::calls::gate::INSIDE_FORTRAN,
                 ledger = sym $crate::calls::ledger::ALONE,
                 calls = const PLACES.0,
                 left = const PLACES.1,
                 $($counted = sym $counted,)?
                 forwards = const <[&str]>::is_empty(&[$(stringify!($counted))?]) as usize,
-                padded = const PUSHED - WORDS,
-                words = const WORDS,
-                pushed = const PUSHED,
+                padded = const STACK.1 - STACK.0,
+                words = const STACK.0,
+                pushed = const STACK.1,
                 entry = sym ENTRY,
                 next = const std::mem::offset_of!(Entry, next) + Next::CALLABLE,
                 thread = sym threaded::<false>,
@@ -80,6 +103,72 @@ macro_rules! entrance {
         }
     };
 }
+
+/// The same for a routine of Fortran that moves no bytes. For any call but one that is only counted, while one
+/// thread calls MPI, it continues as `other`.
+#[cfg(all(target_arch = "x86_64", not(feature = "static")))]
+macro_rules! fortran_entrance {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* )
+        of $function:expr, $spelling:expr
+    ) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) {
+            const PLACES: (usize, usize) = $crate::calls::ledger::Ledger::places($function);
+            const STACK: (usize, usize) =
+                $crate::entry::entrance::stack(<[&str]>::len(&[$(stringify!($arg)),*]));
+            // rax holds no argument.
+            std::arch::naked_asm!(
+                ".cfi_startproc",
+                ".cfi_personality 0x1b, {unwound}",
+                "cmp byte ptr [rip + {gate}], {open}",
+                "jne {other}",
+                "mov rax, qword ptr [rip + {next} + {place}]",
+                "test rax, rax",
+                "je {other}",
+                "sub qword ptr [rip + {ledger} + {left}], 1",
+                "jb 2f",
+                "inc qword ptr [rip + {ledger} + {calls}]",
+                $crate::entry::entrance::forwards!("rax"),
+                "2:",
+                "mov qword ptr [rip + {ledger} + {left}], 0",
+                "jmp {other}",
+                ".cfi_endproc",
+                unwound = sym $crate::calls::gate::unwound,
+                gate = sym $crate::calls::gate::GATE,
+                open = const $crate::calls::gate::OPEN,
+                inside = const $crate::calls::gate::INSIDE_FORTRAN,
+                ledger = sym $crate::calls::ledger::ALONE,
+                calls = const PLACES.0,
+                left = const PLACES.1,
+                padded = const STACK.1 - STACK.0,
+                words = const STACK.0,
+                pushed = const STACK.1,
+                next = sym $crate::entry::spelling::NEXT,
+                place = const $crate::entry::spelling::place($function, $spelling),
+                other = sym other,
+            )
+        }
+    };
+}
+
+#[cfg(all(not(target_arch = "x86_64"), not(feature = "static")))]
+macro_rules! fortran_entrance {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* )
+        of $function:expr, $spelling:expr
+    ) => {
+        $(#[$attribute])*
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) {
+            other($($arg),*);
+        }
+    };
+}
+#[cfg(not(feature = "static"))]
+pub(super) use fortran_entrance;
 
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! entrance {
@@ -221,6 +310,61 @@ mod tests {
         passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6 g 7);
         passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8);
         passes_as_words!(a 1 b 2 c 3 d 4 e 5 f 6 g 7 h 8 i 9 j 10 k 11);
+    }
+
+    #[cfg(not(feature = "static"))]
+    #[test]
+    fn arguments_arrive_in_fortran_and_an_exception_leaves_the_call() {
+        use super::super::spelling::NEXT;
+        use crate::mpi::functions::info::MPI_Info_set as FUNCTION;
+
+        // A number without a name.
+        const SPELLING: usize = 9;
+        entered! { nowhere (number) }
+
+        macro_rules! routine {
+            ($($arg:ident)*) => {
+                extern "C-unwind" fn other($(_: usize_for!($arg)),*) {
+                    panic!("a call that is only counted");
+                }
+
+                fortran_entrance! { fn routine($($arg: usize),*) of FUNCTION, SPELLING }
+
+                extern "C-unwind" fn arrives($($arg: usize),*) {
+                    assert_eq!([$($arg),*], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+                    // The function of C passes through, and where the call came from stays as it is.
+                    assert_eq!((entered(-7), is_in_program(false)), (7, false));
+                }
+
+                extern "C-unwind" fn throws($(_: usize_for!($arg)),*) {
+                    resume_unwind(Box::new("as an exception would"))
+                }
+            };
+        }
+        macro_rules! usize_for {
+            ($arg:ident) => {
+                usize
+            };
+        }
+        extern "C-unwind" fn seven(number: Int) -> Int {
+            -number
+        }
+
+        let lines = in_a_copy(|out| {
+            routine!(a b c d e f g h i);
+
+            begin(false);
+            gate::ledger().put_off(FUNCTION);
+            ENTRY.next.is_at(Address::new(seven as *mut _).unwrap());
+            let next = &NEXT[FUNCTION.0][SPELLING];
+            next.is_at(Address::new(arrives as *mut _).unwrap());
+            routine(1, 2, 3, 4, 5, 6, 7, 8, 9);
+            next.is_at(Address::new(throws as *mut _).unwrap());
+            let thrown = catch_unwind(|| routine(1, 2, 3, 4, 5, 6, 7, 8, 9)).is_err();
+            let counted = [FUNCTION, NO_FUNCTION].map(|function| gate::ledger().calls(function));
+            writeln!(out, "{thrown} {counted:?} {}", is_in_program(false))
+        });
+        assert_eq!(lines, "true [2, 0] true\n");
     }
 
     #[test]

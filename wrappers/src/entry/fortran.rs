@@ -1,9 +1,9 @@
 //! The Fortran entry points of `mpif.h`, `use mpi` and `use mpi_f08`, in the spellings that
 //! compilers make, and Open MPI's `ompi_*_f`, which its `mpi_f08` calls.
 //!
-//! Every argument is an address; `ierr` comes after the others, followed by the lengths of the strings. There
-//! is one skeleton: forward the same addresses to the next Fortran definition, once, and count the call as one
-//! of the C function. If that definition in turn calls another of these or the C function, that call is nested
+//! Every argument is an address; `ierr` comes after the others, followed by the lengths of the strings. A routine
+//! forwards the same addresses to the next Fortran definition, once, and counts the call as one of the C function;
+//! those that move nothing have the fast path of C. If that definition in turn calls another of these or the C function, that call is nested
 //! and not counted again. The routines of MPICH's `mpi_f08` that take a choice buffer call the C functions, so
 //! they need no entry points of their own. Names without a trailing underscore are left alone: other libraries
 //! have such names too.
@@ -12,6 +12,7 @@ use pastey::paste;
 
 use super::c;
 use super::caller::noting_caller;
+use super::entrance::fortran_entrance;
 use super::words::as_words;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
@@ -22,7 +23,11 @@ macro_rules! entry_points {
         $($effect:ident $what:ident ( $($on:ident),* ))? ;
     )*) => {
         // Functions without a name here exist in Fortran only inside mpi_f08.
-        $( spellings! { routine 0, $name ( $($($fortran)+)? ) [$($($known)*)?] ( $($arg $type)* ) } )*
+        $(
+            spellings! {
+                routine 0, $name ( $($($fortran)+)? ) { [$($($known)*)?] $($effect)? } ( $($arg $type)* )
+            }
+        )*
     };
 }
 
@@ -51,10 +56,33 @@ macro_rules! routine {
     ($name:ident $routine:ident $spelling:tt $known:tt $arguments:tt $lengths:tt ( $arg:ident $type:ident $($rest:tt)* )) => {
         routine! { $name $routine $spelling $known $arguments $lengths ( $($rest)* ) }
     };
-    ($name:ident $routine:ident $spelling:tt [samples $($known:tt)*] $arguments:tt $lengths:tt ()) => {
-        routine! { $name $routine $spelling [$($known)*] $arguments $lengths () }
+    (
+        $name:ident $routine:ident $spelling:tt { [samples $($known:tt)*] $($effect:ident)? }
+        $arguments:tt $lengths:tt ()
+    ) => {
+        routine! { $name $routine $spelling { [$($known)*] $($effect)? } $arguments $lengths () }
     };
-    ($name:ident $routine:ident $spelling:tt [] ( $($arg:ident $type:ident)* ) [ $($length:ident)* ] ()) => {
+    ($name:ident $routine:ident $spelling:tt { [] $(completes)? } $arguments:tt $lengths:tt ()) => {
+        routine! { $name $routine $spelling fast $arguments $lengths }
+    };
+    ($name:ident $routine:ident $spelling:tt { [$(anywhere)?] $($effect:ident)? } $arguments:tt $lengths:tt ()) => {
+        routine! { $name $routine $spelling slow $arguments $lengths }
+    };
+    ($name:ident $routine:ident $spelling:tt fast ( $($arg:ident $type:ident)* ) [ $($length:ident)* ]) => {
+        const _: () = {
+            as_words! {
+                fn other($($arg: usize,)* ierr: usize $(, $length: usize)*)
+                => from_fortran(c::$name::ENTRY, $spelling)
+            }
+
+            fortran_entrance! {
+                #[cfg_attr(not(test), unsafe(no_mangle))]
+                fn $routine($($arg: usize,)* ierr: usize $(, $length: usize)*)
+                of c::$name::FUNCTION, $spelling
+            }
+        };
+    };
+    ($name:ident $routine:ident $spelling:tt slow ( $($arg:ident $type:ident)* ) [ $($length:ident)* ]) => {
         const _: () = {
             as_words! {
                 #[cfg_attr(not(test), unsafe(no_mangle))]

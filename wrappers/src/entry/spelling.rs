@@ -5,13 +5,22 @@ use std::ffi::CString;
 
 use super::call::Entry;
 use super::missing;
+#[cfg(target_arch = "x86_64")]
+use crate::mpi::functions::Function;
 use crate::mpi::functions::LEN;
 use crate::sys::symbols::{Address, Next};
 
 /// The most spellings that a function has.
 const SPELLINGS: usize = 10;
 
-static NEXT: [[Next; SPELLINGS]; LEN] = [const { [const { Next::new() }; SPELLINGS] }; LEN];
+pub(super) static NEXT: [[Next; SPELLINGS]; LEN] =
+    [const { [const { Next::new() }; SPELLINGS] }; LEN];
+
+/// The offset in [`NEXT`] of the address of a routine; null before it was looked up.
+#[cfg(target_arch = "x86_64")]
+pub(super) const fn place(function: Function, spelling: usize) -> usize {
+    (function.0 * SPELLINGS + spelling) * size_of::<Next>() + Next::CALLABLE
+}
 
 /// The next definition, which the program would have called without gyan.
 #[inline]

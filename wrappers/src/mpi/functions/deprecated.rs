@@ -11,8 +11,8 @@ macro_rules! rows {
             MPI_Errhandler_get / mpi_errhandler_get(comm: Comm, errhandler: Pointer);
             MPI_Errhandler_set / mpi_errhandler_set(comm: Comm, errhandler: Handle);
             MPI_Get_elements_x / mpi_get_elements_x(status: Pointer, datatype: Datatype, count: Pointer);
-            MPI_Info_get / mpi_info_get(info: Handle, key: Text, valuelen: Int, value: Text, flag: Pointer);
-            MPI_Info_get_valuelen / mpi_info_get_valuelen(info: Handle, key: Text, valuelen: Pointer, flag: Pointer);
+            MPI_Info_get / mpi_info_get(info: Handle, key: Text, valuelen: Int, value: Text, flag: Pointer) [anywhere];
+            MPI_Info_get_valuelen / mpi_info_get_valuelen(info: Handle, key: Text, valuelen: Pointer, flag: Pointer) [anywhere];
             MPI_Keyval_create / mpi_keyval_create(copy_fn: Pointer, delete_fn: Pointer, keyval: Pointer, extra_state: Pointer);
             MPI_Keyval_free / mpi_keyval_free(keyval: Pointer);
             MPI_Status_set_elements_x / mpi_status_set_elements_x(status: Pointer, datatype: Datatype, count: Count);

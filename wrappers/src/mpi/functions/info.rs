@@ -3,15 +3,15 @@
 macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
         $apply! { $($first)*
-            MPI_Info_create / mpi_info_create(info: Pointer);
-            MPI_Info_create_env(argc: Int, argv: Text, info: Pointer);
-            MPI_Info_delete / mpi_info_delete(info: Handle, key: Text);
-            MPI_Info_dup / mpi_info_dup(info: Handle, newinfo: Pointer);
-            MPI_Info_free / mpi_info_free(info: Pointer);
-            MPI_Info_get_nkeys / mpi_info_get_nkeys(info: Handle, nkeys: Pointer);
-            MPI_Info_get_nthkey / mpi_info_get_nthkey(info: Handle, n: Int, key: Text);
-            MPI_Info_get_string / mpi_info_get_string(info: Handle, key: Text, buflen: Pointer, value: Text, flag: Pointer);
-            MPI_Info_set / mpi_info_set(info: Handle, key: Text, value: Text);
+            MPI_Info_create / mpi_info_create(info: Pointer) [anywhere];
+            MPI_Info_create_env(argc: Int, argv: Text, info: Pointer) [anywhere];
+            MPI_Info_delete / mpi_info_delete(info: Handle, key: Text) [anywhere];
+            MPI_Info_dup / mpi_info_dup(info: Handle, newinfo: Pointer) [anywhere];
+            MPI_Info_free / mpi_info_free(info: Pointer) [anywhere];
+            MPI_Info_get_nkeys / mpi_info_get_nkeys(info: Handle, nkeys: Pointer) [anywhere];
+            MPI_Info_get_nthkey / mpi_info_get_nthkey(info: Handle, n: Int, key: Text) [anywhere];
+            MPI_Info_get_string / mpi_info_get_string(info: Handle, key: Text, buflen: Pointer, value: Text, flag: Pointer) [anywhere];
+            MPI_Info_set / mpi_info_set(info: Handle, key: Text, value: Text) [anywhere];
         }
     };
 }

@@ -8,6 +8,8 @@
 //!   program sees what others did;
 //! - `waits(comm)`: no rank leaves a call before all ranks of the communicator have entered (6.13, and the data
 //!   dependencies of such a call);
+//! - `anywhere`, and nothing else: any thread may call it at any time, at every level of thread support
+//!   (11.2.2, 11.4.1, 11.6), or programs do so although the standard does not say that they may;
 //! - its role in receiving, and the arguments involved, see [`Receives`];
 //!
 //! and after that

@@ -12,13 +12,13 @@ macro_rules! rows {
             MPI_Comm_join / mpi_comm_join(fd: Int, intercomm: Pointer) creates comm(intercomm);
             MPI_Comm_spawn / mpi_comm_spawn(command: Text, argv: Text, maxprocs: Int, info: Handle, root: Int, comm: Comm, intercomm: Pointer, array_of_errcodes: Pointer) creates comm(intercomm);
             MPI_Comm_spawn_multiple / mpi_comm_spawn_multiple(count: Int, array_of_commands: Text, array_of_argv: Text, array_of_maxprocs: Pointer, array_of_info: Pointer, root: Int, comm: Comm, intercomm: Pointer, array_of_errcodes: Pointer) creates comm(intercomm);
-            MPI_Finalized / mpi_finalized(flag: Pointer);
-            MPI_Initialized / mpi_initialized(flag: Pointer);
-            MPI_Is_thread_main / mpi_is_thread_main(flag: Pointer);
+            MPI_Finalized / mpi_finalized(flag: Pointer) [anywhere];
+            MPI_Initialized / mpi_initialized(flag: Pointer) [anywhere];
+            MPI_Is_thread_main / mpi_is_thread_main(flag: Pointer) [anywhere];
             MPI_Lookup_name / mpi_lookup_name(service_name: Text, info: Handle, port_name: Text);
             MPI_Open_port / mpi_open_port(info: Handle, port_name: Text);
             MPI_Publish_name / mpi_publish_name(service_name: Text, info: Handle, port_name: Text);
-            MPI_Query_thread / mpi_query_thread(provided: Pointer);
+            MPI_Query_thread / mpi_query_thread(provided: Pointer) [anywhere];
             MPI_Session_get_info / mpi_session_get_info(session: Handle, info_used: Pointer);
             MPI_Session_get_nth_pset / mpi_session_get_nth_pset(session: Handle, info: Handle, n: Int, pset_len: Pointer, pset_name: Text);
             MPI_Session_get_num_psets / mpi_session_get_num_psets(session: Handle, info: Handle, npset_names: Pointer);
