@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use crate::calls::ledger;
 use crate::calls::traffic::{ELSEWHERE, NOBODY, Sent, Way};
 use crate::entry::requests::{Prepared, Ready, Started};
-use crate::mpi::abi::{Inquiry, known_inquiry as inquiry};
+use crate::mpi::abi::{Inquiry, datatypes, known_inquiry as inquiry};
 use crate::mpi::functions::{
     Aint, Argument, Comm, Count, Datatype, Datatypes, Int, Ints, PerDestination, PerRank,
     PerRankAtRoot, PerSource, Pointer, Request, Requests, Win,
@@ -291,15 +291,29 @@ impl Types {
 }
 
 /// `count` elements of `datatype`.
-#[inline(never)]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn elements(count: i64, datatype: usize) -> u64 {
+    if let Some(size) = datatypes::known_size(datatype)
+        && let Ok(count) = u64::try_from(count)
+        && let Some(bytes) = count.checked_mul(size)
+    {
+        return bytes;
+    }
+    elements_asked(count, datatype)
+}
+
+/// The same of one that is not predefined or was not met before, or of more than can be.
+#[cold]
+#[inline(never)]
+fn elements_asked(count: i64, datatype: usize) -> u64 {
     // The datatype is not queried when there are no elements: it may be anything.
     let Some(count) = u64::try_from(count).ok().filter(|&count| count > 0) else { return 0 };
     if datatype == NONE {
         return 0;
     }
     let Some(mpi) = inquiry() else { return 0 };
-    let Some(size) = mpi.type_size(datatype) else { return 0 };
+    let Some(size) = datatypes::size(mpi, datatype) else { return 0 };
     count.checked_mul(size).unwrap_or_else(too_many)
 }
 
@@ -310,7 +324,8 @@ fn too_many() -> u64 {
 }
 
 /// A message to `dest` (3.2).
-#[inline(never)]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn message(count: i64, datatype: usize, dest: i64, comm: usize) -> Sent {
     to_peer(Way::Message, elements(count, datatype), dest, comm, communicators::of)
 }
@@ -387,6 +402,13 @@ pub(crate) fn ready_list(length: i64, request: Passed) -> Ready {
 #[allow(clippy::inline_always)]
 #[inline(always)]
 fn is_proc_null(rank: i64) -> bool {
+    rank < 0 && is_proc_null_of_library(rank)
+}
+
+/// In every known library it is negative.
+#[cold]
+#[inline(never)]
+fn is_proc_null_of_library(rank: i64) -> bool {
     inquiry().is_none_or(|mpi| i64::from(mpi.abi.proc_null) == rank)
 }
 
@@ -396,13 +418,15 @@ fn is_root_group(root: i64) -> bool {
 }
 
 /// The message, on every rank (6.4).
-#[inline(never)]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn broadcast(count: i64, datatype: usize, root: i64) -> u64 {
     if is_proc_null(root) { 0 } else { elements(count, datatype) }
 }
 
 /// What a rank contributes to a reduction (6.9.1).
-#[inline(never)]
+#[allow(clippy::inline_always)]
+#[inline(always)]
 pub(crate) fn reduced(count: i64, datatype: usize, root: i64) -> u64 {
     if is_root_group(root) { 0 } else { elements(count, datatype) }
 }

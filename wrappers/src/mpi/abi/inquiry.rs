@@ -34,6 +34,8 @@ macro_rules! functions {
 
 functions! {
     type_size: OfHandle<i64> = c"PMPI_Type_size_x";
+    type_get_envelope: extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int
+        = c"PMPI_Type_get_envelope";
     comm_size: OfHandle<c_int> = c"PMPI_Comm_size";
     comm_rank: OfHandle<c_int> = c"PMPI_Comm_rank";
     comm_remote_size: OfHandle<c_int> = c"PMPI_Comm_remote_size";
@@ -153,6 +155,20 @@ impl Inquiry {
     /// Bytes per element; none when the library does not say.
     pub(crate) fn type_size(&self, datatype: usize) -> Option<u64> {
         ask(self.functions.type_size, datatype, -1).and_then(|size: i64| u64::try_from(size).ok())
+    }
+
+    /// Whether a datatype is a predefined one: only such are made from nothing (MPI 4.1, 5.1.13).
+    pub(crate) fn is_predefined(&self, datatype: usize) -> bool {
+        let Some(envelope) = self.functions.type_get_envelope else { return false };
+        let [mut integers, mut addresses, mut datatypes, mut combiner]: [c_int; 4] = [-1; 4];
+        let code = envelope(
+            datatype,
+            &raw mut integers,
+            &raw mut addresses,
+            &raw mut datatypes,
+            &raw mut combiner,
+        );
+        code == 0 && [integers, addresses, datatypes] == [0; 3]
     }
 
     /// Processes in the group of a communicator.

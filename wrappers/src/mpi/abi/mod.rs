@@ -8,6 +8,7 @@
 
 #[cfg(feature = "native")]
 mod comparison;
+pub(crate) mod datatypes;
 pub(crate) mod identity;
 mod inquiry;
 mod library;

@@ -1,0 +1,83 @@
+//! How many bytes does an element of a predefined datatype have? The library is asked once of each: a predefined
+//! datatype lives as long as MPI does, so its handle never means another one (MPI 4.1, 5.1.9: it cannot be freed).
+
+#![forbid(unsafe_code)]
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::Inquiry;
+use crate::sys::lookup::spread;
+
+/// The size of the table: a power of two. Programs use a few of the predefined datatypes.
+const PLACES_BITS: u32 = 7;
+
+/// No handle.
+const FREE: usize = 0;
+/// Not a handle either: the size is being written.
+const TAKEN: usize = usize::MAX;
+
+/// A predefined datatype. Never changes once it has a handle.
+struct Place {
+    handle: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+static PLACES: [Place; 1 << PLACES_BITS] =
+    [const { Place { handle: AtomicUsize::new(FREE), bytes: AtomicUsize::new(0) } };
+        1 << PLACES_BITS];
+
+#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
+#[inline(always)]
+fn place(handle: usize) -> Option<&'static Place> {
+    PLACES.get((spread(handle) >> (u64::BITS - PLACES_BITS)) as usize)
+}
+
+/// Bytes per element of a predefined datatype that was asked about before. `handle`: as a machine word whose unused
+/// bits may be anything, for which the datatype is not found.
+#[allow(clippy::inline_always)]
+#[inline(always)]
+pub(crate) fn known_size(handle: usize) -> Option<u64> {
+    let place = place(handle)?;
+    // Pairs with the Release in `learn`.
+    (place.handle.load(Ordering::Acquire) == handle)
+        .then(|| place.bytes.load(Ordering::Relaxed) as u64)
+}
+
+/// Bytes per element of any datatype; remembers those of a predefined one. None when the library does not say.
+#[cold]
+pub(crate) fn size(mpi: &Inquiry, handle: usize) -> Option<u64> {
+    let size = mpi.type_size(handle)?;
+    if let Some(place) = place(handle)
+        && place.handle.load(Ordering::Relaxed) == FREE
+        && mpi.is_predefined(handle)
+    {
+        learn(place, handle, size);
+    }
+    Some(size)
+}
+
+/// Not if another thread is quicker.
+fn learn(place: &Place, handle: usize, size: u64) {
+    let Ok(size) = usize::try_from(size) else { return };
+    let relaxed = Ordering::Relaxed;
+    if place.handle.compare_exchange(FREE, TAKEN, relaxed, relaxed).is_ok() {
+        place.bytes.store(size, relaxed);
+        place.handle.store(handle, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_keeps_the_first_datatype_and_answers_for_no_other() {
+        let (first, other) = (0x4c00_0405, 0x4c00_0406);
+        assert_eq!(known_size(first), None);
+        learn(place(first).unwrap(), first, 4);
+        learn(place(first).unwrap(), other, 8);
+        assert_eq!((known_size(first), known_size(other)), (Some(4), None));
+        // The library's handles are `int`, and the upper half of the word is not part of it.
+        assert_eq!(known_size(first | 1 << 40), None);
+    }
+}
