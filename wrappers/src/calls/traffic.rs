@@ -47,12 +47,15 @@ impl Amount {
     }
 }
 
+/// A bar for each binary logarithm that there is: this needs no comparison with [`BARS`].
+const BARS_KEPT: usize = u64::BITS as usize;
+
 /// The calls of one function by their bytes.
-pub(crate) struct Sizes([Amount; BARS]);
+pub(crate) struct Sizes([Amount; BARS_KEPT]);
 
 impl Sizes {
     pub(crate) fn new() -> Sizes {
-        Sizes([const { Amount::new() }; BARS])
+        Sizes([const { Amount::new() }; BARS_KEPT])
     }
 
     /// Counts a call with its bytes; `shared`: other threads count here, too.
@@ -60,7 +63,7 @@ impl Sizes {
     pub(crate) fn add(&self, bytes: u64, shared: bool) {
         // The binary logarithm plus 1, and 0 for 0. No call moves as much as the highest bit stands for.
         let bar = (bytes << 1 | 1).ilog2() as usize;
-        if let Some(bar) = self.0.get(bar.min(BARS - 1)) {
+        if let Some(bar) = self.0.get(bar) {
             bar.add(1, bytes, shared);
         }
     }
@@ -69,9 +72,16 @@ impl Sizes {
         self.0.iter().fold(0, |sum, bar| sum.wrapping_add(bar.bytes.get()))
     }
 
-    /// Calls and bytes in each bar.
+    /// Calls and bytes in each of [`BARS`] bars.
     pub(crate) fn bars(&self) -> impl Iterator<Item = (u64, u64)> {
-        self.0.iter().map(Amount::get)
+        let mut bars = [(0, 0); BARS];
+        for (at, amount) in self.0.iter().enumerate() {
+            if let Some(bar) = bars.get_mut(at.min(BARS - 1)) {
+                let (number, bytes) = amount.get();
+                *bar = (bar.0 + number, u64::wrapping_add(bar.1, bytes));
+            }
+        }
+        bars.into_iter()
     }
 }
 

@@ -346,16 +346,18 @@ fn to_peer(
     handle: usize,
     of: fn(usize) -> Option<&'static Communicator>,
 ) -> Sent {
-    if is_proc_null(rank) {
-        return Sent::to_nobody(0);
-    }
+    // Only MPI_PROC_NULL is, in a call that succeeded.
+    let Ok(rank) = u32::try_from(rank) else { return Sent::to_nobody(0) };
     if !ledger::counts_peers() {
         return Sent::to_nobody(bytes);
     }
-    let object = if handle == NONE { None } else { of(handle) };
-    let to = object.and_then(|object| object.rank_in_world(u32::try_from(rank).ok()?));
-    let to = to.unwrap_or(ELSEWHERE);
-    Sent::to(to, way, bytes)
+    if handle != NONE
+        && let Some(object) = of(handle)
+        && let Some(to) = object.rank_in_world(rank)
+    {
+        return Sent::to(to, way, bytes);
+    }
+    Sent::to(ELSEWHERE, way, bytes)
 }
 
 /// One element that goes to `target` and comes back (12.3.4).
