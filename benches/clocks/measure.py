@@ -4,31 +4,14 @@ import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+from bed import ROOT, run  # noqa: E402
+
 LOOPS = "bcast reduce allreduce barrier gather allgather alltoall alltoallv scan sendrecv iprobe test".split()
-ROOT = Path(__file__).resolve().parents[2]
-AS_ROOT = {
-    "OMPI_ALLOW_RUN_AS_ROOT": "1",
-    "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "PRTE_ALLOW_RUN_AS_ROOT": "1",
-    "PRTE_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-    "OMPI_MCA_rmaps_base_oversubscribe": "1",
-    "PRTE_MCA_rmaps_default_mapping_policy": ":oversubscribe",
-}
-
-
-def run(mpi, command, directory, **variables):
-    """The command in the environment of an MPI."""
-    bed = [ROOT / "scripts/testbed", "run", mpi, "--"]
-    environment = dict(os.environ, **AS_ROOT, **variables)
-    subprocess.run(
-        [*bed, *command], cwd=directory, env=environment, check=True, timeout=120,
-        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )
-
-
 def rows(mpi, loop, library, directory, calls):
     """One row for each rank: function, own clock without gyan and with it, the call in the profile."""
     clocks = []

@@ -217,8 +217,7 @@ fn described(
     let time_s = clock::seconds(time.total);
     let threads = ledger::threads();
     let wall_s = (threads > 1).then(|| in_mpi_together(time.total, elapsed_s)).flatten();
-    let (number, timed) = phases.numbers();
-    let wrappers_s = clock::seconds(budget().wrappers(number.saturating_sub(timed), timed));
+    let wrappers_s = clock::seconds(budget().wrappers(&ledger::ways()));
     let peers = ledger::peers(Way::Message);
     let messages =
         peers.into_iter().map(|(rank, number, bytes)| PeerTraffic { rank, number, bytes });

@@ -53,15 +53,50 @@ const NOVELTY: f64 = 1.0 / 8.0;
 /// Work that takes this many times as long as before was interrupted.
 const IMPLAUSIBLE: f64 = 8.0;
 
+/// The first pieces of work of a kind are all measured, and then one in `MEASURED_EVERY`.
+const MEASURED_AT_FIRST: u64 = 64;
+const MEASURED_EVERY: u64 = 16;
+
 /// The cost of calls, in ticks, measured at the start.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Costs {
+    /// By the shortest way.
     pub(crate) counted: f64,
+    /// What is added to that: by counting the bytes of a call;
+    pub(crate) moving: f64,
+    /// by counting to whom they go;
+    pub(crate) sending: f64,
+    /// by passing the arguments as an array of words, from C or from Fortran;
+    pub(crate) in_words: f64,
+    pub(crate) from_fortran: f64,
+    /// and by a scope around the call.
+    pub(crate) scoped: f64,
+    /// A call that MPI makes.
+    pub(crate) passed: f64,
     pub(crate) timed: f64,
     /// The time measured for a function that does nothing: part of each time.
     pub(crate) between: f64,
     /// The time measured for a program that does nothing between two calls.
     pub(crate) gap: f64,
+}
+
+/// Numbers of calls, by the way that they took and what was counted on it. A call may be in several of them.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Ways {
+    /// All that the program made, and those that were timed, whose cost is known apart.
+    pub(crate) calls: u64,
+    pub(crate) timed: u64,
+    /// Whose bytes were counted; messages and accesses to each peer.
+    pub(crate) moving: u64,
+    pub(crate) sending: u64,
+    /// Whose communicator was looked up for ranks that wait.
+    pub(crate) waiting: u64,
+    /// Not by the shortest way.
+    pub(crate) in_words: u64,
+    pub(crate) from_fortran: u64,
+    pub(crate) scoped: u64,
+    /// Made by MPI.
+    pub(crate) passed: u64,
 }
 
 /// The budget of a process, and how much of it was spent. All times in ticks.
@@ -70,16 +105,26 @@ pub(crate) struct Budget {
     unlimited: AtomicBool,
     share: Real,
     started: Whole,
-    /// The cost of counting a call, and of timing one: before it, and after it.
+    /// The cost of counting a call, by its way, and of timing one: before it, and after it.
     counted: Real,
+    moving: Real,
+    sending: Real,
+    in_words: Real,
+    from_fortran: Real,
+    scoped: Real,
+    passed: Real,
     timed: Real,
     after: Real,
     between: Real,
     gap: Real,
     sampling: Real,
+    effect: Real,
+    look: Real,
     calls: Whole,
     /// Of `calls`, without counting.
     timing: Whole,
+    /// Of `calls`, for objects and requests.
+    effects: Whole,
     beside: Whole,
     /// Variables that are sampled.
     variables: Whole,
@@ -101,13 +146,22 @@ impl Budget {
             share: Real::new(0.0),
             started: Whole::new(0),
             counted: Real::new(0.0),
+            moving: Real::new(0.0),
+            sending: Real::new(0.0),
+            in_words: Real::new(0.0),
+            from_fortran: Real::new(0.0),
+            scoped: Real::new(0.0),
+            passed: Real::new(0.0),
             timed: Real::new(0.0),
             after: Real::new(0.0),
             between: Real::new(0.0),
             gap: Real::new(0.0),
             sampling: Real::new(0.0),
+            effect: Real::new(0.0),
+            look: Real::new(0.0),
             calls: Whole::new(0),
             timing: Whole::new(0),
+            effects: Whole::new(0),
             beside: Whole::new(0),
             variables: Whole::new(0),
             threads: Whole::new(0),
@@ -127,6 +181,14 @@ impl Budget {
 
     pub(crate) fn learn(&self, costs: Costs) {
         self.counted.set(costs.counted);
+        self.moving.set(costs.moving);
+        self.sending.set(costs.sending);
+        self.in_words.set(costs.in_words);
+        self.from_fortran.set(costs.from_fortran);
+        self.scoped.set(costs.scoped);
+        self.passed.set(costs.passed);
+        // Only of work that does nothing, so far.
+        self.effect.set(0.0);
         self.between.set(costs.between);
         self.gap.set(costs.gap);
         self.timed.set((costs.timed - self.after.get()).max(0.0));
@@ -180,11 +242,33 @@ impl Budget {
         self.calls.get().saturating_add(self.beside.get())
     }
 
-    /// A call was timed, and `counted` were counted since the last timed one. Returns what was spent on calls.
-    pub(crate) fn spend_on_calls(&self, counted: u64) -> u64 {
-        self.calls.add_shared(clock::whole(self.counted.get() * counted as f64));
+    /// A call was timed, and `counted` were counted since the last timed one; `moves`: with their bytes. Returns
+    /// what was spent on calls.
+    pub(crate) fn spend_on_calls(&self, counted: u64, moves: bool) -> u64 {
+        let moving = if moves { self.moving.get() + self.sending.get() } else { 0.0 };
+        self.calls.add_shared(clock::whole((self.counted.get() + moving) * counted as f64));
         self.spend_on_timing(self.timed_ticks());
         self.calls.get()
+    }
+
+    /// Does number `number` of the pieces of work that come with calls for objects and requests. Some of them are
+    /// measured, and stand for the others. What the work reports as spent is not counted twice.
+    pub(crate) fn effect<T>(&self, number: u64, work: impl FnOnce() -> T) -> T {
+        let stands_for = match number {
+            0..MEASURED_AT_FIRST => 1.0,
+            _ if number.is_multiple_of(MEASURED_EVERY) => MEASURED_EVERY as f64,
+            _ => return work(),
+        };
+        let (begun, before) = (clock::now(), self.beside.get());
+        let result = work();
+        let reported = self.beside.get().saturating_sub(before);
+        let ticks = clock::now().saturating_sub(begun).saturating_sub(reported) as f64;
+        let ticks = (ticks - self.between.get()).max(0.0);
+        let ticks = plausible(self.effect.get(), ticks);
+        self.effect.set(learned(self.effect.get(), ticks));
+        self.calls.add_shared(clock::whole(stands_for * ticks));
+        self.effects.add_shared(clock::whole(stands_for * ticks));
+        result
     }
 
     /// `ticks` were spent on timing.
@@ -192,6 +276,13 @@ impl Budget {
         let ticks = clock::whole(ticks);
         self.calls.add_shared(ticks);
         self.timing.add_shared(ticks);
+    }
+
+    /// Looking at all functions after a timed call took `ticks`.
+    pub(crate) fn looked(&self, ticks: f64) {
+        let ticks = plausible(self.look.get(), ticks);
+        self.look.set(learned(self.look.get(), ticks));
+        self.spend_on_timing(ticks);
     }
 
     /// The work after a timed call took `ticks`.
@@ -298,14 +389,25 @@ impl Budget {
         apart(cost, share)
     }
 
-    /// Ticks that gyan spent in wrappers, when `counted` calls were counted and `timed` of them timed.
-    pub(crate) fn wrappers(&self, counted: u64, timed: u64) -> f64 {
+    /// Ticks that gyan spent in wrappers.
+    pub(crate) fn wrappers(&self, ways: &Ways) -> f64 {
         let timing = if self.is_unlimited() {
-            timed as f64 * self.timed_ticks()
+            ways.timed as f64 * self.timed_ticks()
         } else {
             self.timing.get() as f64
         };
-        counted as f64 * self.counted.get() + timing
+        // Who waits is found as who is sent to.
+        let counting = [
+            (ways.calls.saturating_sub(ways.timed), &self.counted),
+            (ways.moving, &self.moving),
+            (ways.sending + ways.waiting, &self.sending),
+            (ways.in_words.saturating_sub(ways.timed), &self.in_words),
+            (ways.from_fortran, &self.from_fortran),
+            (ways.scoped.saturating_sub(ways.timed), &self.scoped),
+            (ways.passed, &self.passed),
+        ];
+        let counting: f64 = counting.iter().map(|(calls, cost)| *calls as f64 * cost.get()).sum();
+        counting + self.effects.get() as f64 + timing
     }
 }
 

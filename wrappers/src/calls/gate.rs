@@ -413,6 +413,13 @@ fn has_left(at_once: bool) -> bool {
     true
 }
 
+/// Whether the only thread that calls MPI is inside a call from Fortran. Then a call is MPI's, or one that
+/// [`is_aside`].
+#[inline]
+pub(crate) fn is_in_fortran() -> bool {
+    GATE.load(Ordering::Relaxed) == INSIDE_FORTRAN && is_first(thread::here())
+}
+
 /// While this lives, the thread is inside a call from Fortran.
 pub(crate) enum InFortran {
     /// Of the only thread that calls MPI.
@@ -479,11 +486,26 @@ impl Scope {
     }
 
     /// Where to count the call, if the program makes it during a run.
-    fn ledger(&self) -> Option<&'static Ledger> {
+    pub(crate) fn ledger(&self) -> Option<&'static Ledger> {
         match self.caller {
             Caller::Alone => Some(ledger::alone()),
             Caller::Thread(ledger) => Some(ledger),
             Caller::Nobody | Caller::Early => None,
+        }
+    }
+
+    /// Does work for objects and requests that comes with the call, which some of it is measured for.
+    pub(crate) fn effect<T>(&self, work: impl FnOnce() -> T) -> T {
+        match self.ledger() {
+            Some(ledger) => budget().effect(ledger.next_effect(), work),
+            None => work(),
+        }
+    }
+
+    /// From now on the function is never timed, except on request.
+    pub(crate) fn put_off(&self) {
+        if let Some(ledger) = self.ledger() {
+            ledger.put_off(self.function);
         }
     }
 
@@ -516,8 +538,9 @@ impl Drop for Scope {
             thread::here().uncounted.set(0);
         }
         match self.caller {
-            Caller::Nobody => {}
+            Caller::Nobody => ledger::passed(),
             Caller::Alone => {
+                ledger::alone().was_in_scope();
                 ledger::alone().count_slowly(self.function);
                 // Not if gyan closed in the meantime.
                 if GATE.load(Ordering::Relaxed) == INSIDE {
@@ -528,6 +551,7 @@ impl Drop for Scope {
                 }
             }
             Caller::Thread(ledger) => {
+                ledger.was_in_scope();
                 ledger.count_slowly(self.function);
                 thread::here().inside.set(false);
             }

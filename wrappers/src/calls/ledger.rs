@@ -15,11 +15,11 @@ use std::mem::offset_of;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::calls::budget::{Budget, budget};
+use crate::calls::budget::{Budget, Ways, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
 use crate::calls::sites::Sites;
 use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
-use crate::mpi::functions::{Function, LEN, functions};
+use crate::mpi::functions::{Function, LEN, functions, waits_for_others as waits};
 use crate::sys::alloc;
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
@@ -84,6 +84,12 @@ pub(crate) struct Ledger {
     peers: [Later<Peers>; Way::ALL.len()],
     /// Where the timed calls come from.
     pub(crate) sites: Later<Sites>,
+    /// Calls that did not take the shortest way: with their arguments as words, from C and from Fortran, or with a
+    /// scope.
+    in_words: [Whole; 2],
+    scoped: Whole,
+    /// Pieces of work for objects and requests.
+    effects: Whole,
     /// A bit for each function that was called.
     called: [Whole; WORDS],
     random: Whole,
@@ -195,6 +201,9 @@ impl Ledger {
             timings: [const { Later::new() }; ROWS],
             peers: [const { Later::new() }; Way::ALL.len()],
             sites: Later::new(),
+            in_words: [const { Whole::new(0) }; 2],
+            scoped: Whole::new(0),
+            effects: Whole::new(0),
             called: [const { Whole::new(0) }; WORDS],
             random: Whole::new(0),
             shared: AtomicBool::new(false),
@@ -279,6 +288,59 @@ impl Ledger {
             self.note(function);
         }
         if self.is_shared() { account.calls.add_shared(1) } else { account.count() }
+    }
+
+    /// The arguments of a call came as words.
+    #[inline]
+    pub(crate) fn came_in_words(&self, from_fortran: bool) {
+        let [c, fortran] = &self.in_words;
+        (if from_fortran { fortran } else { c }).add(1);
+    }
+
+    /// A scope ended.
+    #[inline]
+    pub(crate) fn was_in_scope(&self) {
+        self.scoped.add(1);
+    }
+
+    /// The number of a piece of work for objects and requests.
+    #[inline]
+    pub(crate) fn next_effect(&self) -> u64 {
+        self.effects.next()
+    }
+
+    /// The pieces of work so far were not the program's.
+    pub(crate) fn forget_effects(&self) {
+        self.effects.set(0);
+    }
+
+    /// Takes back messages of no bytes to a rank, which measuring gyan has counted.
+    pub(crate) fn not_sent(&self, rank: u32, messages: u64) {
+        if let Some(peers) = self.peers.get(Way::Message as usize).and_then(Later::get) {
+            peers.take_back(rank, messages);
+        }
+    }
+
+    /// Adds the ways of its calls.
+    fn add_ways(&self, ways: &mut Ways) {
+        for function in self.called().filter(|function| *function != NO_FUNCTION) {
+            let Some(account) = self.accounts.get(function.0) else { continue };
+            let calls = account.calls.get();
+            ways.calls += calls;
+            ways.timed += self.known_timing(function).map_or(0, Timing::timed);
+            let bars = account.sizes.get().into_iter().flat_map(Sizes::bars);
+            ways.moving += bars.map(|(calls, _)| calls).sum::<u64>();
+            if waits(function) {
+                ways.waiting += calls;
+            }
+        }
+        for peers in self.peers.iter().filter_map(Later::get) {
+            ways.sending += peers.rows().map(|(_, messages, _)| messages).sum::<u64>();
+        }
+        let [c, fortran] = &self.in_words;
+        ways.in_words += c.get();
+        ways.from_fortran += fortran.get();
+        ways.scoped += self.scoped.get();
     }
 
     pub(crate) fn is_shared(&self) -> bool {
@@ -371,7 +433,7 @@ impl Ledger {
         if budget.is_unlimited() {
             return timed;
         }
-        let spent = budget.spend_on_calls(counted);
+        let spent = budget.spend_on_calls(counted, account.sizes.get().is_some());
         let limited = self.limited.load(Ordering::Relaxed);
         if !limited {
             self.gaps.certain.add(ticks);
@@ -614,6 +676,9 @@ pub(crate) fn leaked() -> &'static Ledger {
     Box::leak(Box::new(Ledger::new()))
 }
 
+/// Calls that MPI made.
+static PASSED: Whole = Whole::new(0);
+
 /// For threads without ledgers of their own: there was no memory, or they need none.
 static SPARE: Ledger = Ledger::new();
 static LEDGERS: Mutex<Ledgers> = Mutex::new(Ledgers { all: Vec::new(), free: Vec::new() });
@@ -771,6 +836,19 @@ impl Calls {
         self.times = self.times.plus(other.times);
         self.max = self.max.max(other.max);
     }
+}
+
+/// The ways of all calls so far.
+pub(crate) fn ways() -> Ways {
+    let mut ways = Ways { passed: PASSED.get(), ..Ways::default() };
+    each(|ledger| ledger.add_ways(&mut ways));
+    ways
+}
+
+/// MPI made a call. Of several threads that make one at the same time, some may not be seen.
+#[inline]
+pub(crate) fn passed() {
+    PASSED.add(1);
 }
 
 /// Applies a closure to each ledger.

@@ -181,6 +181,12 @@ impl Peers {
         row.add(sent.messages(), sent.bytes, shared);
     }
 
+    /// Takes messages of no bytes back.
+    pub(crate) fn take_back(&self, rank: u32, messages: u64) {
+        let row = self.dense.get(rank as usize).unwrap_or_else(|| self.other(rank));
+        row.number.add(messages.wrapping_neg());
+    }
+
     /// The row for a rank that has no row at its number.
     #[inline(never)]
     fn other(&self, rank: u32) -> &Amount {

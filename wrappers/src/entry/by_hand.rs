@@ -6,7 +6,7 @@ use std::mem;
 
 use super::next_or_end;
 use crate::calls::containment::contain;
-use crate::calls::gate::{self, InFortran};
+use crate::calls::gate::{self, Fast, InFortran};
 use crate::entry::lifecycle::start_late;
 #[cfg(not(feature = "static"))]
 use crate::mpi::functions::Pointer;
@@ -52,14 +52,24 @@ macro_rules! prototype {
 /// registers (System V ABI for x86-64, 3.5.7).
 type Variadic = extern "C-unwind" fn(c_int, ...) -> c_int;
 
-/// Forwards a call that any thread may make at any time, if another thread is the one that calls MPI.
-macro_rules! aside {
+/// Forwards a call that any thread may make at any time, and that is never timed, in the shortest way.
+macro_rules! counted {
     ([$then:ident] $($rest:tt)*) => {};
-    ([] $aside:expr, $function:ident, $next:ident ( $($arg:ident),* )) => {
+    ([] $inside:expr, $aside:expr, $function:ident, $next:ident ( $($arg:ident),* )) => {
+        if gate::is_in_fortran() {
+            return $next($($arg),*);
+        }
         if gate::is_aside(values::$function) {
             let aside = $aside;
             let result = $next($($arg),*);
             drop(aside);
+            return result;
+        }
+        if let Fast::Alone(counted) = gate::fast(values::$function) {
+            let inside = $inside;
+            let result = $next($($arg),*);
+            drop(inside);
+            drop(counted);
             return result;
         }
     };
@@ -75,12 +85,14 @@ macro_rules! entry_points {
                 type Function = prototype!([$($called)?] extern "C-unwind" fn($($type),*) $(-> $result)?);
                 // SAFETY: the prototype that the standard gives this function.
                 let next = unsafe { mem::transmute::<Address, Function>(next_or_end(&NEXT, $name)) };
-                aside! { [$($then)?] $aside, $function, next ( $($arg),* ) }
+                counted! { [$($then)?] $inside, $aside, $function, next ( $($arg),* ) }
                 let scope = gate::enter(values::$function, start_late);
                 let inside = $inside;
                 #[allow(clippy::let_unit_value)]
                 let result = next($($arg),*);
                 drop(inside);
+                // None of them is ever timed.
+                scope.put_off();
                 let is_of_program = scope.is_of_program();
                 drop(scope);
                 if is_of_program {

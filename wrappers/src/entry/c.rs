@@ -106,6 +106,8 @@ macro_rules! by_formula {
     }};
 }
 
+pub(super) use by_formula;
+
 /// The function that programs call, for a row without a fast path.
 macro_rules! slow_entrance {
     ($function:tt $name:ident $known:tt ( $($arg:ident : $type:ident),* ) $effect:expr) => {
@@ -132,6 +134,8 @@ macro_rules! counted {
         }
     };
 }
+
+pub(super) use counted;
 
 /// Forwards a call with `$next`, and times it if all ranks that wait for each other in it time it.
 macro_rules! waits_in {
@@ -242,6 +246,8 @@ macro_rules! other {
         noting! { $known #[allow(clippy::too_many_arguments)] other $arguments }
     };
 }
+
+pub(super) use other;
 
 /// The data of an entry point.
 macro_rules! entry {

@@ -157,7 +157,8 @@ impl Effect {
             Effect::Nothing | Effect::Anywhere | Effect::Moves(_) | Effect::Prepares(_) => {
                 Change::Nothing
             }
-            Effect::Changes(change) | Effect::Completes(change) => change(scope, arguments),
+            Effect::Changes(change) => scope.effect(|| change(scope, arguments)),
+            Effect::Completes(change) => change(scope, arguments),
         }
     }
 
@@ -175,11 +176,14 @@ impl Effect {
             }
             Effect::Prepares(operation) if succeeded && scope.is_of_program() => {
                 // In each row that prepares an operation the request is the last argument.
-                if let (Some(operation), Some(request)) = (operation(arguments), arguments.last()) {
-                    requests::prepared(request, operation);
-                }
+                scope.effect(|| {
+                    let operation = operation(arguments);
+                    if let (Some(operation), Some(request)) = (operation, arguments.last()) {
+                        requests::prepared(request, operation);
+                    }
+                });
             }
-            Effect::Changes(_) if succeeded => change.happened(),
+            Effect::Changes(_) if succeeded => scope.effect(|| change.happened()),
             Effect::Completes(_) => change.happened(),
             _ => {}
         }
@@ -204,6 +208,9 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
         return result;
     }
     let scope = gate::enter(entry.function, start_late);
+    if let Some(ledger) = scope.ledger() {
+        came_in_words(ledger, arguments);
+    }
     let change = entry.effect.before(&scope, arguments);
     // Looked up before timing starts.
     entry.next.get(entry.name);
@@ -237,14 +244,24 @@ fn counted(entry: &Entry, arguments: Arguments, next: impl Fn() -> c_int) -> Opt
         }
     };
     match gate::fast(function) {
-        Fast::Alone(inside) => Some(gate::forward(inside, ledger::alone(), || next(true), moved)),
+        Fast::Alone(inside) => {
+            came_in_words(ledger::alone(), arguments);
+            Some(gate::forward(inside, ledger::alone(), || next(true), moved))
+        }
         Fast::Thread => {
             let inside = gate::enter_thread(function)?;
             let ledger = inside.ledger;
+            came_in_words(ledger, arguments);
             Some(gate::forward(inside, ledger, || next(false), moved))
         }
         Fast::None => None,
     }
+}
+
+/// The program made a call whose arguments came as words.
+#[inline]
+fn came_in_words(ledger: &Ledger, arguments: Arguments) {
+    ledger.came_in_words(arguments.language() == Language::Fortran);
 }
 
 /// Forwards a call from C to the next definition, and does nothing else.
@@ -303,6 +320,9 @@ pub(super) unsafe fn from_fortran(
         return;
     }
     let scope = gate::enter(entry.function, start_late);
+    if let Some(ledger) = scope.ledger() {
+        came_in_words(ledger, arguments);
+    }
     let change = entry.effect.before(&scope, arguments);
     if let Effect::Changes(_) = entry.effect {
         clear_stack();

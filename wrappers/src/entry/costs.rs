@@ -1,5 +1,5 @@
-//! What does it cost to count a call, and to time one? Measured at the start, on a function that does
-//! nothing, with the skeleton of every other entry point.
+//! What does it cost to count a call, by each way that it can take, and to time one? Measured at the start, on
+//! functions that do nothing, with the skeletons of the other entry points.
 
 // As many arguments as `MPI_Recv` has; they need no names.
 #![allow(clippy::many_single_char_names, clippy::too_many_arguments)]
@@ -8,61 +8,114 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::mem;
 
-use super::c::{entry, fast, waits_in};
-use super::call::{self, Effect, Entry, words_from_fortran};
+use super::c::{by_formula, counted, entry, fast, other, waits_in};
+use super::call::{self, Effect, Entry, formula, moves, words_from_fortran};
 use super::entrance::entrance;
+use super::lifecycle::start_late;
+use super::spelling::NEXT;
 use super::words::as_words;
 use crate::calls::budget::Costs;
-use crate::calls::gate::{self, Fast};
+use crate::calls::gate::{self, Fast, InFortran};
 use crate::calls::ledger::{self, NO_FUNCTION};
-use crate::mpi::functions::{Argument, Handle, Int, Name, receives, samples, waits};
+use crate::entry::bytes::{self, Given, Moves, Typed};
+use crate::entry::effects::Change;
+use crate::mpi::abi::inquiry;
+use crate::mpi::functions::{
+    Argument, Comm, Datatype, Handle, Int, Name, receives, samples, waits,
+};
 use crate::mpi::handles::{Arguments, Language};
+use crate::observe::communicators;
 use crate::observe::receives;
 use crate::sys::clock;
 use crate::sys::symbols::{Address, Next, c_name};
 
-fast! {
-    NO_FUNCTION nothing [] (a: Handle, b: Handle, c: Handle, d: Handle, e: Handle, f: Handle, g: Handle)
-    |_| {}; Effect::Nothing
+/// A call that changes objects, of which there are none.
+mod changing {
+    #[allow(clippy::wildcard_imports)]
+    use super::*;
+
+    entry! {
+        NO_FUNCTION nothing [] (a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle)
+        std::ptr::null_mut(); Effect::Changes(|_, _| Change::Nothing)
+    }
+
+    as_words! {
+        fn slow(a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle) -> Int
+        => from_c(ENTRY)
+    }
+
+    pub(super) const CHANGES: (&Entry, Called) = (&ENTRY, slow);
 }
 
-const BATCHES: usize = 6;
+type Routine = extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, usize, usize);
+type Called = extern "C-unwind" fn(Handle, Int, Datatype, Int, Int, Comm, Handle) -> Int;
+
+/// What gyan puts around a function that does nothing.
+struct Way {
+    entry: &'static Entry,
+    wrapped: Called,
+    /// Its call with the arguments as an array of words.
+    in_words: Called,
+    from_fortran: Routine,
+}
+
+/// A function that does nothing, and what gyan puts around it: `wrapped`, whose bytes are counted by `$moved`.
+macro_rules! measured {
+    ($way:ident $arguments:tt $moved:expr; $effect:expr $(; $counted:ident)?) => {
+        mod $way {
+            #[allow(clippy::wildcard_imports)]
+            use super::*;
+
+            fast! { NO_FUNCTION nothing [] $arguments $moved; $effect }
+
+            $( $counted! { $arguments $moved } )?
+
+            other! { [] $arguments }
+
+            entrance! { fn wrapped $arguments of NO_FUNCTION $(, then $counted)? }
+
+            as_words! {
+                fn routine(
+                    a: usize, b: usize, c: usize, d: usize, e: usize, f: usize, g: usize, ierr: usize
+                ) => from_fortran(ENTRY, 0)
+            }
+
+            pub(super) const WAY: Way =
+                Way { entry: &ENTRY, wrapped, in_words: slow, from_fortran: routine };
+        }
+    };
+}
+measured! {
+    counted (a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle) |_| {};
+    Effect::Nothing
+}
+measured! {
+    moving (a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle)
+    |ledger| by_formula! { ledger NO_FUNCTION, elements(b, c) };
+    moves! { (a Handle b Int c Datatype d Int e Int f Comm g Handle) elements (b c) }; counted
+}
+measured! {
+    sending (a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle)
+    |ledger| by_formula! { ledger NO_FUNCTION, message(b, c, d, f) };
+    moves! { (a Handle b Int c Datatype d Int e Int f Comm g Handle) message (b c d f) }; counted
+}
+
+const BATCHES: u32 = 6;
 const COUNTED: u32 = 256;
 const TIMED: u32 = 24;
 
 #[inline(never)]
 extern "C-unwind" fn nothing(
     a: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
-    _: Handle,
+    _: Int,
+    _: Datatype,
+    _: Int,
+    _: Int,
+    _: Comm,
     _: Handle,
 ) -> Int {
     black_box(a);
     0
-}
-
-#[cfg(target_arch = "x86_64")]
-use slow as other;
-
-#[cfg(not(target_arch = "x86_64"))]
-extern "C-unwind" fn other(
-    a: Handle,
-    b: Handle,
-    c: Handle,
-    d: Handle,
-    e: Handle,
-    f: Handle,
-    g: Handle,
-) -> Int {
-    called::<false>(a, b, c, d, e, f, g)
-}
-
-entrance! {
-    fn wrapped(a: Handle, b: Handle, c: Handle, d: Handle, e: Handle, f: Handle, g: Handle)
-    of NO_FUNCTION
 }
 
 /// Measures it in this thread, from which MPI is being called. The gate must be open.
@@ -70,25 +123,49 @@ pub(crate) fn costs() -> Costs {
     let Some(address) = Address::new(nothing as *mut _) else {
         return Costs::default();
     };
-    ENTRY.next.is_at(address);
-    // The first call sets up what later ones find.
-    wrapped(0, 0, 0, 0, 0, 0, 0);
     let ledger = gate::ledger();
+    let [counted, moving, sending] = [counted::WAY, moving::WAY, sending::WAY];
+    let (changing, changes) = changing::CHANGES;
+    let entries = [counted.entry, moving.entry, sending.entry, changing];
+    let functions = [counted.wrapped, moving.wrapped, sending.wrapped, changes];
+    for (entry, function) in entries.into_iter().zip(functions) {
+        entry.next.is_at(address);
+        // The first call sets up what later ones find.
+        ledger.forget(NO_FUNCTION);
+        to_nobody(function);
+    }
     let bare = least(COUNTED, nothing, || ());
     ledger.put_off(NO_FUNCTION);
-    let counted = least(COUNTED, wrapped, || ());
+    let by_entrance = least(COUNTED, counted.wrapped, || ());
+    let in_words = least(COUNTED, counted.in_words, || ());
+    let with_bytes = least(COUNTED, moving.wrapped, || ());
+    let to_peer = message(sending.wrapped);
+    let from_fortran = fortran(&moving, address);
+    let scoped = least(COUNTED, changes, || ());
+    ledger.forget_effects();
+    let inside = gate::enter(NO_FUNCTION, start_late);
+    let in_fortran = InFortran::enter();
+    let passed = least(COUNTED, counted.in_words, || ());
+    drop(in_fortran);
+    drop(inside);
     // Each is a first call.
-    let timed = least(TIMED, wrapped, || ledger.forget(NO_FUNCTION));
+    let timed = least(TIMED, counted.wrapped, || ledger.forget(NO_FUNCTION));
     ledger.put_off(NO_FUNCTION);
     let gap = || {
         ledger.want_gap_of_nothing();
         gate::begin_gap(ledger);
-        wrapped(1, 2, 3, 4, 5, 6, 7);
+        to_nobody(counted.wrapped);
         ledger.gap_took()
     };
     let gaps = || (0..TIMED).map(|_| gap()).sum::<f64>() / f64::from(TIMED);
     Costs {
-        counted: (counted - bare).max(0.0),
+        counted: (by_entrance - bare).max(0.0),
+        moving: (with_bytes - by_entrance).max(0.0),
+        sending: to_peer.map_or(0.0, |to_peer| (to_peer - with_bytes).max(0.0)),
+        in_words: (in_words - by_entrance).max(0.0),
+        from_fortran: (from_fortran - with_bytes).max(0.0),
+        scoped: (scoped - in_words).max(0.0),
+        passed: (passed - bare).max(0.0),
         timed: (timed - bare).max(0.0),
         between: (between(address) - bare).max(0.0),
         // With several threads, none is timed.
@@ -98,6 +175,40 @@ pub(crate) fn costs() -> Costs {
             0.0
         },
     }
+}
+
+/// A message of nothing to nobody: `MPI_PROC_NULL` is negative in every library.
+#[inline]
+fn to_nobody(function: Called) -> Int {
+    function(0, 0, Datatype(0), -1, 0, Comm(0), 0)
+}
+
+/// Ticks of a call from Fortran whose bytes are counted.
+fn fortran(way: &Way, nothing: Address) -> f64 {
+    let Some(next) = NEXT.get(NO_FUNCTION.0).and_then(|next| next.first()) else { return 0.0 };
+    next.is_at(nothing);
+    // Each argument is an INTEGER.
+    let zero: Int = 0;
+    let zero = &raw const zero as usize;
+    let mut error: Int = 0;
+    let error = &raw mut error as usize;
+    least_of(COUNTED, || {
+        black_box(way.from_fortran)(zero, zero, zero, zero, zero, zero, zero, error);
+    })
+}
+
+/// Ticks of a message of no bytes to this rank itself, which is not counted in the end; none where peers are not
+/// counted.
+fn message(wrapped: Called) -> Option<f64> {
+    let world = communicators::world().filter(|_| ledger::counts_peers())?;
+    let rank = u32::try_from(inquiry()?.rank(world)?).ok()?;
+    let to = Int::try_from(rank).ok()?;
+    let ticks = least_of(COUNTED, || {
+        // No datatype is 0, and none is asked about where there are no elements.
+        black_box(wrapped)(0, 0, Datatype(0), to, 0, Comm(world), 0);
+    });
+    gate::ledger().not_sent(rank, u64::from(BATCHES * COUNTED));
+    Some(ticks)
 }
 
 /// Ticks measured when nothing is called.
@@ -114,14 +225,21 @@ fn between(nothing: Address) -> f64 {
     (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 
-/// Ticks of a call: the minimum over some batches, which excludes other activity of the machine.
-fn least(calls: u32, function: Function, before: impl Fn()) -> f64 {
+/// Ticks of a call of `function`, to nobody.
+fn least(calls: u32, function: Called, before: impl Fn()) -> f64 {
     let function = black_box(function);
+    least_of(calls, || {
+        before();
+        to_nobody(function);
+    })
+}
+
+/// Ticks of a call: the minimum over some batches, which excludes other activity of the machine.
+fn least_of(calls: u32, call: impl Fn()) -> f64 {
     let batch = || {
         let begun = clock::now();
         for _ in 0..calls {
-            before();
-            function(1, 2, 3, 4, 5, 6, 7);
+            call();
         }
         clock::now().wrapping_sub(begun) as f64 / f64::from(calls)
     };

@@ -13,8 +13,9 @@ use crate::sys::symbols::{Address, Next};
 /// The most spellings that a function has.
 const SPELLINGS: usize = 10;
 
-pub(super) static NEXT: [[Next; SPELLINGS]; LEN] =
-    [const { [const { Next::new() }; SPELLINGS] }; LEN];
+/// With a row for measuring gyan.
+pub(super) static NEXT: [[Next; SPELLINGS]; LEN + 1] =
+    [const { [const { Next::new() }; SPELLINGS] }; LEN + 1];
 
 /// The offset in [`NEXT`] of the address of a routine; null before it was looked up.
 #[cfg(target_arch = "x86_64")]

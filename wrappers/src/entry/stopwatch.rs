@@ -87,7 +87,7 @@ fn timed(
         .flatten();
     let looked = noted.is_some_and(|noted| noted.looked);
     if timed.looked {
-        budget().spend_on_timing(clock::now().saturating_sub(ended) as f64);
+        budget().looked(clock::now().saturating_sub(ended) as f64);
     } else if timed.number % MEASURED_EVERY == MEASURED_EVERY / 2
         && !budget().is_unlimited()
         && !looked

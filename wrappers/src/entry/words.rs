@@ -9,13 +9,13 @@
 #[cfg(target_arch = "x86_64")]
 macro_rules! as_words {
     (
-        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?
+        $(#[$attribute:meta])* $visibility:vis fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?
         => $then:ident ( $entry:path $(, $spelling:expr)? )
     ) => {
         $(#[$attribute])*
         #[unsafe(naked)]
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
-        extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
+        $visibility extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
             // r10 and r11 hold no argument and need not be preserved (System V ABI, 3.2.1).
             std::arch::naked_asm!(
                 "lea r10, [rip + {entry}]",
@@ -32,12 +32,12 @@ macro_rules! as_words {
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! as_words {
     (
-        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?
+        $(#[$attribute:meta])* $visibility:vis fn $name:ident ( $($arg:ident : $type:ty),* ) $(-> $result:ty)?
         => $then:ident ( $entry:path $(, $spelling:expr)? )
     ) => {
         $(#[$attribute])*
         #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
-        extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
+        $visibility extern "C-unwind" fn $name($($arg: $type),*) $(-> $result)? {
             // SAFETY: the arguments of this call.
             unsafe { $crate::entry::words::$then(&$entry, &mut [$(Argument::word($arg)),*] $(, $spelling)?) }
         }

@@ -79,6 +79,11 @@ impl<'a> Arguments<'a> {
         Arguments { language, words }
     }
 
+    #[inline]
+    pub(crate) fn language(self) -> Language {
+        self.language
+    }
+
     /// All of them; none if the number differs.
     #[allow(clippy::inline_always)]
     #[inline(always)]

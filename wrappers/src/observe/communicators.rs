@@ -84,6 +84,11 @@ pub(crate) fn begin(world: Option<usize>) {
     WORLD.store(world.unwrap_or(NOBODY), Ordering::Relaxed);
 }
 
+/// `MPI_COMM_WORLD`, if ranks in it are known.
+pub(crate) fn world() -> Option<usize> {
+    Some(WORLD.load(Ordering::Relaxed)).filter(|world| *world != NOBODY)
+}
+
 /// MPI or its world ends: no communicator remains valid.
 pub(crate) fn end() {
     WORLD.store(NOBODY, Ordering::Relaxed);

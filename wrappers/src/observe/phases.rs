@@ -247,12 +247,6 @@ impl Phases {
         Whole { calls: calls.collect(), time }
     }
 
-    /// Numbers of calls so far, and of those that were timed.
-    pub(crate) fn numbers(&self) -> (u64, u64) {
-        let calls = self.all.iter().flat_map(|account| account.calls.values());
-        calls.fold((0, 0), |(count, timed), calls| (count + calls.count, timed + calls.times.timed))
-    }
-
     /// The phases, if the program has any; `pvars`: what variables did in them.
     pub(crate) fn described(&self, pvars: &[(usize, PhasePvar)]) -> Vec<Phase> {
         if self.all.len() < 2 {

@@ -382,8 +382,7 @@ impl Run {
     ) -> impl FnOnce(&mut Overhead) + use<> {
         let sampling_s = clock::seconds(budget().beside() as f64);
         let finalize_s = self.overhead.finalize_s;
-        let (calls, timed) = self.phases.numbers();
-        let wrappers_s = clock::seconds(budget().wrappers(calls.saturating_sub(timed), timed));
+        let wrappers_s = clock::seconds(budget().wrappers(&ledger::ways()));
         let events_s = clock::seconds(self.earlier.callbacks as f64);
         move |overhead| {
             overhead.sampling_s = sampling_s;

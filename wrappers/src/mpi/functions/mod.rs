@@ -63,6 +63,8 @@ pub(crate) struct Row {
     pub(crate) fortran: &'static [&'static str],
     /// Whether its bytes are counted.
     pub(crate) bytes: bool,
+    /// Whether ranks wait for each other in it.
+    pub(crate) waits: bool,
 }
 
 /// Expands the rows of every chapter except the two whose entry points are written by hand.
@@ -142,7 +144,7 @@ pub(crate) use receives;
 /// of a row.
 macro_rules! waits {
     ($arguments:tt [samples $($fact:tt)*]) => {
-        waits! { $arguments [$($fact)*] }
+        $crate::mpi::functions::waits! { $arguments [$($fact)*] }
     };
     (( $($arg:ident)* ) [waits ( $on:ident ) $($fact:tt)*]) => {{
         #[allow(non_camel_case_types, dead_code)]
@@ -150,7 +152,7 @@ macro_rules! waits {
         Some(Place::$on as u8)
     }};
     ($arguments:tt $known:tt) => {
-        None
+        None::<u8>
     };
 }
 pub(crate) use waits;
@@ -224,6 +226,13 @@ pub(crate) fn functions() -> impl Iterator<Item = (Function, &'static Row)> {
     rows.enumerate().map(|(number, row)| (Function(number), row))
 }
 
+/// Whether ranks wait for each other in a function.
+pub(crate) fn waits_for_others(function: Function) -> bool {
+    let first = collective::MPI_Allgather.0;
+    let row = function.0.checked_sub(first).and_then(|at| collective::ROWS.get(at));
+    row.is_some_and(|row| row.waits)
+}
+
 /// Numbers the rows of a chapter from `$first` on.
 macro_rules! number_rows {
     ($first:expr; $(
@@ -244,6 +253,7 @@ macro_rules! number_rows {
                 #[cfg(test)]
                 fortran: &[$($(stringify!($fortran)),+)?],
                 bytes: $crate::mpi::functions::moves!($($effect)?),
+                waits: $crate::mpi::functions::waits!(( $($arg)* ) [$($($known)*)?]).is_some(),
             }
         ),*];
         pub(crate) const END: usize = $first + ROWS.len();
