@@ -7,6 +7,7 @@ use gyan_results::{PeerTraffic, Peers, RankProfile, rank_file_name};
 
 use super::sites::four;
 use crate::common::{BED, MPIS, Mpi, Profiled, bars, call, libgyan, lives};
+use crate::matrix::{self, Column};
 
 /// What each rank should have sent, by way and rank, and the sizes of what it started.
 type Truth = (BTreeMap<(String, u32), (u64, u64)>, Vec<(String, [u64; 3])>);
@@ -21,11 +22,13 @@ fn truth(run: &Profiled, rank: u32) -> Truth {
     let (mut peers, mut sizes) = Truth::default();
     for line in run.truth(rank) {
         let number = |at: usize| line[at].parse::<u64>().unwrap();
-        if line[0] == "size" {
-            sizes.push((line[1].clone(), [2, 3, 4].map(number)));
-        } else {
-            let to = u32::try_from(number(1)).unwrap();
-            peers.insert((line[0].clone(), to), (number(2), number(3)));
+        match line[0].as_str() {
+            "asked" => {}
+            "size" => sizes.push((line[1].clone(), [2, 3, 4].map(number))),
+            way => {
+                let to = u32::try_from(number(1)).unwrap();
+                peers.insert((way.to_owned(), to), (number(2), number(3)));
+            }
         }
     }
     (peers, sizes)
@@ -65,6 +68,52 @@ fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
         for arguments in [&[][..], &["threads"]] {
             let run = run(mpi, arguments);
             assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+            for profile in run.profiles() {
+                assert_true(&run, &profile, mpi);
+            }
+        }
+    }
+}
+
+/// The program asks MPI_Group_translate_ranks who its peers are.
+#[test]
+fn a_peer_is_asked_for_when_it_is_first_met_and_a_duplicate_knows_what_its_parent_does() {
+    for mpi in MPIS.into_iter().chain(BED) {
+        let program = mpi.compiled("groups", &["-rdynamic"]);
+        let questions = mpi.preloadable("translations", &["-O2"]);
+        let preload = format!("{} {}", questions.display(), libgyan().display());
+        let run = Profiled::run_file(mpi, 5, &program, &[], &[("LD_PRELOAD", &preload)]);
+        assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
+        for profile in run.profiles() {
+            assert_true(&run, &profile, mpi);
+            for asked in run.truth(profile.rank).iter().filter(|line| line[0] == "asked") {
+                let (step, ranks) = (asked[1].as_str(), asked[3].as_str());
+                let expected = match step {
+                    "making" | "dup" | "twice" | "idup" | "grid" | "small" | "graph" | "within"
+                    | "again" | "like" | "known" | "after" | "between-dup" => "0",
+                    "line" | "reordered" | "first" | "second" | "another" | "access"
+                    | "created" | "between" | "merged" => "1",
+                    // Three of five were met.
+                    "members" => "2",
+                    // Some windows have the same group as their communicator.
+                    "window" => continue,
+                    _ => panic!("{step}"),
+                };
+                assert_eq!(ranks, expected, "{mpi:?} rank {} {step}", profile.rank);
+            }
+        }
+    }
+}
+
+#[test]
+fn peers_are_known_on_duplicates_and_other_communicators_through_fortran() {
+    for (column, binding) in
+        [(Column::UseMpi, "-DBINDING_MPI"), (Column::UseMpiF08, "-DBINDING_F08")]
+    {
+        for mpi in MPIS.into_iter().chain(matrix::with(column)) {
+            let program = mpi.fortran_program("groups.F90", &[binding]);
+            let run = Profiled::preloaded(mpi, 4, &program, &[], &[]);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {binding} {}", run.outcome.stderr);
             for profile in run.profiles() {
                 assert_true(&run, &profile, mpi);
             }

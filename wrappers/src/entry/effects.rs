@@ -11,7 +11,7 @@ use crate::calls::containment::contain;
 use crate::calls::gate::{self, Scope};
 use crate::entry::requests;
 use crate::mpi::handles::{Kind, Language, Passed};
-use crate::observe::communicators;
+use crate::observe::communicators::{self, Like};
 use crate::observe::objects;
 use crate::observe::pvars::LastReading;
 use crate::run;
@@ -24,6 +24,7 @@ pub(crate) enum Change {
     Comes {
         kind: Kind,
         at: Passed,
+        parent: Option<Parent>,
     },
     /// The call writes the handle of a communicator that exists already.
     Found {
@@ -33,12 +34,20 @@ pub(crate) enum Change {
     Begins {
         comm: Passed,
         request: Passed,
+        parent: Parent,
     },
     /// Requests may complete: as they were before.
     Completes {
         at: Passed,
         before: Vec<usize>,
     },
+}
+
+/// The communicator whose ranks a new one has.
+#[derive(Clone, Copy)]
+pub(crate) struct Parent {
+    comm: Passed,
+    like: Like,
 }
 
 /// A communicator that may not be used yet.
@@ -58,14 +67,41 @@ macro_rules! creates {
     ($($name:ident $kind:ident),*) => {
         /// Rows that create an object.
         pub(crate) mod creates {
-            use super::{Passed, Change, Kind, Scope};
+            use super::{Change, Kind, Like, Parent, Passed, Scope};
             $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
                 if scope.is_of_program() {
-                    Change::Comes { kind: Kind::$kind, at }
+                    Change::Comes { kind: Kind::$kind, at, parent: None }
                 } else {
                     Change::Nothing
                 }
             })*
+
+            /// A communicator with the ranks of its parent.
+            pub(crate) fn duplicate(scope: &Scope, at: Passed, parent: Passed) -> Change {
+                like(scope, at, Parent { comm: parent, like: Like::Duplicate })
+            }
+
+            /// A communicator with a topology: without `reorder` each process has the rank that it has in the parent
+            /// (MPI 4.1, 8.5).
+            pub(crate) fn topology(
+                scope: &Scope,
+                at: Passed,
+                parent: Passed,
+                reorder: Passed,
+            ) -> Change {
+                if reorder.integer() == Some(0) {
+                    like(scope, at, Parent { comm: parent, like: Like::InOrder })
+                } else {
+                    comm(scope, at)
+                }
+            }
+
+            fn like(scope: &Scope, at: Passed, of: Parent) -> Change {
+                match comm(scope, at) {
+                    Change::Comes { kind, at, .. } => Change::Comes { kind, at, parent: Some(of) },
+                    other => other,
+                }
+            }
         }
 
         /// Rows that free an object: its variables are read for the last time now, before the call.
@@ -110,10 +146,18 @@ pub(crate) mod finds {
 
 /// Rows whose object is created later.
 pub(crate) mod begins {
-    use super::{Change, Passed, Scope};
+    use super::{Change, Like, Parent, Passed, Scope};
 
-    pub(crate) fn comm(scope: &Scope, comm: Passed, request: Passed) -> Change {
-        if scope.is_of_program() { Change::Begins { comm, request } } else { Change::Nothing }
+    pub(crate) fn duplicate(
+        scope: &Scope,
+        comm: Passed,
+        request: Passed,
+        parent: Passed,
+    ) -> Change {
+        if !scope.is_of_program() {
+            return Change::Nothing;
+        }
+        Change::Begins { comm, request, parent: Parent { comm: parent, like: Like::Duplicate } }
     }
 }
 
@@ -142,8 +186,9 @@ impl Change {
     pub(crate) fn happened(self) {
         match self {
             Change::Nothing => {}
-            Change::Comes { kind, at } => {
+            Change::Comes { kind, at, parent } => {
                 if let Some(handle) = at.handle(kind) {
+                    begins(kind, handle, parent);
                     comes(kind, handle);
                 }
             }
@@ -151,14 +196,16 @@ impl Change {
                 if let Some(handle) = at.handle(Kind::Comm)
                     && FOUND.load(Ordering::Relaxed) != handle
                 {
+                    begins(Kind::Comm, handle, None);
                     comes(Kind::Comm, handle);
                     FOUND.store(handle, Ordering::Relaxed);
                 }
             }
-            Change::Begins { comm, request: at } => {
+            Change::Begins { comm, request: at, parent } => {
                 if let (Some(comm), Some(request)) = (comm.handle(Kind::Comm), at.request(0))
                     && let Ok(mut pending) = PENDING.lock()
                 {
+                    begins(Kind::Comm, comm, Some(parent));
                     pending.push(Pending { language: at.language, request, comm });
                     gate::watch_completions(true);
                 }
@@ -192,12 +239,24 @@ fn completed_request(language: Language, request: usize) {
     comes(Kind::Comm, comm);
 }
 
+/// An object has a handle now, which may be that of one whose end was not seen.
+fn begins(kind: Kind, handle: usize, parent: Option<Parent>) {
+    if objects::is_null(kind, handle) {
+        return;
+    }
+    forget(kind, handle);
+    if let Some(Parent { comm, like }) = parent
+        && let Some(parent) = comm.comm()
+    {
+        contain("taking in a communicator", || communicators::comes_like(like, parent, handle));
+    }
+}
+
+/// An object can be used now.
 fn comes(kind: Kind, handle: usize) {
     if objects::is_null(kind, handle) {
         return;
     }
-    // The handle of an object whose end was not seen.
-    forget(kind, handle);
     let Some(looks) = objects::comes(kind) else { return };
     contain("taking in an object", || {
         run::with_run(|run| run.object_comes(kind, handle, looks));

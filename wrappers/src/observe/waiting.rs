@@ -195,8 +195,9 @@ fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16
     if communicator.size() < 2 || communicator.is_inter() {
         return IGNORED;
     }
-    let mut known = known();
+    // The library may be asked for them, with no lock held.
     let members = communicator.members();
+    let mut known = known();
     let ordinal = match communicator.note(ORDINAL) {
         0 => {
             if known.groups.len() >= GROUPS_AT_MOST && !known.groups.contains_key(&members) {

@@ -268,57 +268,43 @@ impl Inquiry {
     /// The ranks in `world` of the processes that peer ranks in a communicator refer to, `u32::MAX` for those
     /// that are not in there. Empty when they are the same; none when the library does not say.
     pub(crate) fn ranks_in(&self, world: usize, comm: usize) -> Option<Vec<u32>> {
-        let functions = &self.functions;
-        let of_peers = if self.is_intercommunicator(comm) {
-            functions.comm_remote_group
+        let (peers, all) = (self.peer_group(comm)?, self.comm_group(world)?);
+        let own: Vec<u32> = (0..u32::try_from(peers.size()?).ok()?).collect();
+        let ranks = peers.ranks_in(&all, &own)?;
+        Some(if ranks == own { Vec::new() } else { ranks })
+    }
+
+    /// The processes of a communicator.
+    pub(crate) fn comm_group(&self, comm: usize) -> Option<Group<'_>> {
+        self.group(self.functions.comm_group, comm)
+    }
+
+    /// The processes that peer ranks in a communicator refer to.
+    pub(crate) fn peer_group(&self, comm: usize) -> Option<Group<'_>> {
+        if self.is_intercommunicator(comm) {
+            self.group(self.functions.comm_remote_group, comm)
         } else {
-            functions.comm_group
-        };
-        self.group_in(world, ask(of_peers, comm, 0)?)
+            self.comm_group(comm)
+        }
     }
 
-    /// The same for a window.
-    pub(crate) fn win_ranks_in(&self, world: usize, win: usize) -> Option<Vec<u32>> {
-        self.group_in(world, ask(self.functions.win_get_group, win, 0)?)
+    /// The processes of a window.
+    pub(crate) fn win_group(&self, win: usize) -> Option<Group<'_>> {
+        self.group(self.functions.win_get_group, win)
     }
 
-    /// The same for a group, which is freed.
-    fn group_in(&self, world: usize, mut peers: usize) -> Option<Vec<u32>> {
-        let functions = &self.functions;
-        let mut all = ask(functions.comm_group, world, 0)?;
-        let ranks = self.translated(peers, all);
-        (functions.group_free?)(&raw mut peers);
-        (functions.group_free?)(&raw mut all);
-        let ranks = ranks?;
-        let same = (0..).zip(&ranks).all(|(rank, other)| rank == *other);
-        Some(if same { Vec::new() } else { ranks })
-    }
-
-    fn translated(&self, from: usize, to: usize) -> Option<Vec<u32>> {
-        let size = c_int::try_from(number(self.functions.group_size, from)?).ok()?;
-        let ranks: Vec<c_int> = (0..size).collect();
-        let mut others: Vec<c_int> = vec![-1; ranks.len()];
-        let translate = self.functions.group_translate_ranks?;
-        let code = translate(from, size, ranks.as_ptr(), to, others.as_mut_ptr());
-        let rank = |rank: c_int| u32::try_from(rank).unwrap_or(u32::MAX);
-        (code == 0).then(|| others.into_iter().map(rank).collect())
+    fn group(&self, get: Option<OfHandle<usize>>, of: usize) -> Option<Group<'_>> {
+        Some(Group { handle: ask(get, of, 0)?, functions: &self.functions })
     }
 
     /// Processes in the group of a window.
     pub(crate) fn win_size(&self, win: usize) -> Option<usize> {
-        self.group_size(self.functions.win_get_group, win)
+        self.win_group(win)?.size()
     }
 
     /// Processes in the group of a file.
     pub(crate) fn file_size(&self, file: usize) -> Option<usize> {
-        self.group_size(self.functions.file_get_group, file)
-    }
-
-    fn group_size(&self, get_group: Option<OfHandle<usize>>, handle: usize) -> Option<usize> {
-        let mut group = ask(get_group, handle, 0)?;
-        let size = number(self.functions.group_size, group);
-        (self.functions.group_free?)(&raw mut group);
-        size
+        self.group(self.functions.file_get_group, file)?.size()
     }
 
     /// The communicator that Fortran calls `handle`.
@@ -348,6 +334,41 @@ impl Inquiry {
             InPlace::In(variable) => variable.load(Ordering::Relaxed),
         };
         Some(known == address)
+    }
+}
+
+/// Processes in an order. The library frees it when it is dropped.
+pub(crate) struct Group<'a> {
+    handle: usize,
+    functions: &'a Functions,
+}
+
+impl Group<'_> {
+    pub(crate) fn size(&self) -> Option<usize> {
+        number(self.functions.group_size, self.handle)
+    }
+
+    /// The ranks in another group of some of its ranks, `u32::MAX` for those that are not in there.
+    pub(crate) fn ranks_in(&self, other: &Group, ranks: &[u32]) -> Option<Vec<u32>> {
+        // One object: a library may translate that rank by rank, too.
+        if self.handle == other.handle {
+            return Some(ranks.to_vec());
+        }
+        let ranks: Vec<c_int> = ranks.iter().map(|rank| rank.cast_signed()).collect();
+        let mut there: Vec<c_int> = vec![-1; ranks.len()];
+        let translate = self.functions.group_translate_ranks?;
+        let number = c_int::try_from(ranks.len()).ok()?;
+        let code = translate(self.handle, number, ranks.as_ptr(), other.handle, there.as_mut_ptr());
+        let rank = |rank: c_int| u32::try_from(rank).unwrap_or(u32::MAX);
+        (code == 0).then(|| there.into_iter().map(rank).collect())
+    }
+}
+
+impl Drop for Group<'_> {
+    fn drop(&mut self) {
+        if let Some(free) = self.functions.group_free {
+            free(&raw mut self.handle);
+        }
     }
 }
 

@@ -19,7 +19,7 @@ mod openmpi;
 mod standard;
 
 pub(crate) use identity::{Implementation, Version, is_between};
-pub(crate) use inquiry::{Inquiry, inquiry, known_inquiry, prepare_inquiry};
+pub(crate) use inquiry::{Group, Inquiry, inquiry, known_inquiry, prepare_inquiry};
 pub(crate) use library::{Library, is_initialized};
 
 use std::ffi::{CStr, c_int};

@@ -7,13 +7,13 @@ macro_rules! rows {
             MPI_Comm_create / mpi_comm_create(comm: Comm, group: Handle, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_create_from_group / mpi_comm_create_from_group(group: Handle, stringtag: Text, info: Handle, errhandler: Handle, newcomm: Pointer) creates comm(newcomm);
             MPI_Comm_create_group / mpi_comm_create_group(comm: Comm, group: Handle, tag: Int, newcomm: Pointer) creates comm(newcomm);
-            MPI_Comm_dup / mpi_comm_dup(comm: Comm, newcomm: Pointer) creates comm(newcomm);
-            MPI_Comm_dup_with_info / mpi_comm_dup_with_info(comm: Comm, info: Handle, newcomm: Pointer) creates comm(newcomm);
+            MPI_Comm_dup / mpi_comm_dup(comm: Comm, newcomm: Pointer) creates duplicate(newcomm, comm);
+            MPI_Comm_dup_with_info / mpi_comm_dup_with_info(comm: Comm, info: Handle, newcomm: Pointer) creates duplicate(newcomm, comm);
             MPI_Comm_free / mpi_comm_free(comm: Pointer) frees comm(comm);
             MPI_Comm_get_info / mpi_comm_get_info(comm: Comm, info_used: Pointer);
             MPI_Comm_group / mpi_comm_group(comm: Comm, group: Pointer);
-            MPI_Comm_idup / mpi_comm_idup(comm: Comm, newcomm: Pointer, request: Pointer) begins comm(newcomm, request);
-            MPI_Comm_idup_with_info / mpi_comm_idup_with_info(comm: Comm, info: Handle, newcomm: Pointer, request: Pointer) begins comm(newcomm, request);
+            MPI_Comm_idup / mpi_comm_idup(comm: Comm, newcomm: Pointer, request: Pointer) begins duplicate(newcomm, request, comm);
+            MPI_Comm_idup_with_info / mpi_comm_idup_with_info(comm: Comm, info: Handle, newcomm: Pointer, request: Pointer) begins duplicate(newcomm, request, comm);
             MPI_Comm_rank / mpi_comm_rank(comm: Comm, rank: Pointer);
             MPI_Comm_remote_group / mpi_comm_remote_group(comm: Comm, group: Pointer);
             MPI_Comm_remote_size / mpi_comm_remote_size(comm: Comm, size: Pointer);

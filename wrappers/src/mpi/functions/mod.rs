@@ -19,8 +19,9 @@
 //!   is started;
 //! - `creates kind(...)`, `frees kind(...)`: a communicator, window or file is created or freed, or a request
 //!   is freed;
+//! - `creates duplicate(...)`, `creates topology(...)`: a communicator is created, with the ranks of another one;
 //! - `finds comm(...)`: a communicator that exists already is asked for;
-//! - `begins comm(...)`: a communicator exists once the request completes;
+//! - `begins duplicate(...)`: a communicator with the ranks of another one exists once the request completes;
 //! - `completes one(...)`, `completes many(...)`: a request completes;
 //! - `ends with(...)`: the program is ended, with a code.
 

@@ -4,7 +4,7 @@ macro_rules! rows {
     ($apply:ident $($first:tt)*) => {
         $apply! { $($first)*
             MPI_Cart_coords / mpi_cart_coords(comm: Comm, rank: Int, maxdims: Int, coords: Pointer);
-            MPI_Cart_create / mpi_cart_create(comm_old: Comm, ndims: Int, dims: Pointer, periods: Pointer, reorder: Int, comm_cart: Pointer) creates comm(comm_cart);
+            MPI_Cart_create / mpi_cart_create(comm_old: Comm, ndims: Int, dims: Pointer, periods: Pointer, reorder: Int, comm_cart: Pointer) creates topology(comm_cart, comm_old, reorder);
             MPI_Cart_get / mpi_cart_get(comm: Comm, maxdims: Int, dims: Pointer, periods: Pointer, coords: Pointer);
             MPI_Cart_map / mpi_cart_map(comm: Comm, ndims: Int, dims: Pointer, periods: Pointer, newrank: Pointer);
             MPI_Cart_rank / mpi_cart_rank(comm: Comm, coords: Pointer, rank: Pointer);
@@ -12,11 +12,11 @@ macro_rules! rows {
             MPI_Cart_sub / mpi_cart_sub(comm: Comm, remain_dims: Pointer, newcomm: Pointer) creates comm(newcomm);
             MPI_Cartdim_get / mpi_cartdim_get(comm: Comm, ndims: Pointer);
             MPI_Dims_create / mpi_dims_create(nnodes: Int, ndims: Int, dims: Pointer);
-            MPI_Dist_graph_create / mpi_dist_graph_create(comm_old: Comm, n: Int, sources: Pointer, degrees: Pointer, destinations: Pointer, weights: Pointer, info: Handle, reorder: Int, comm_dist_graph: Pointer) creates comm(comm_dist_graph);
-            MPI_Dist_graph_create_adjacent / mpi_dist_graph_create_adjacent(comm_old: Comm, indegree: Int, sources: Pointer, sourceweights: Pointer, outdegree: Int, destinations: Pointer, destweights: Pointer, info: Handle, reorder: Int, comm_dist_graph: Pointer) creates comm(comm_dist_graph);
+            MPI_Dist_graph_create / mpi_dist_graph_create(comm_old: Comm, n: Int, sources: Pointer, degrees: Pointer, destinations: Pointer, weights: Pointer, info: Handle, reorder: Int, comm_dist_graph: Pointer) creates topology(comm_dist_graph, comm_old, reorder);
+            MPI_Dist_graph_create_adjacent / mpi_dist_graph_create_adjacent(comm_old: Comm, indegree: Int, sources: Pointer, sourceweights: Pointer, outdegree: Int, destinations: Pointer, destweights: Pointer, info: Handle, reorder: Int, comm_dist_graph: Pointer) creates topology(comm_dist_graph, comm_old, reorder);
             MPI_Dist_graph_neighbors / mpi_dist_graph_neighbors(comm: Comm, maxindegree: Int, sources: Pointer, sourceweights: Pointer, maxoutdegree: Int, destinations: Pointer, destweights: Pointer);
             MPI_Dist_graph_neighbors_count / mpi_dist_graph_neighbors_count(comm: Comm, indegree: Pointer, outdegree: Pointer, weighted: Pointer);
-            MPI_Graph_create / mpi_graph_create(comm_old: Comm, nnodes: Int, indx: Pointer, edges: Pointer, reorder: Int, comm_graph: Pointer) creates comm(comm_graph);
+            MPI_Graph_create / mpi_graph_create(comm_old: Comm, nnodes: Int, indx: Pointer, edges: Pointer, reorder: Int, comm_graph: Pointer) creates topology(comm_graph, comm_old, reorder);
             MPI_Graph_get / mpi_graph_get(comm: Comm, maxindex: Int, maxedges: Int, indx: Pointer, edges: Pointer);
             MPI_Graph_map / mpi_graph_map(comm: Comm, nnodes: Int, indx: Pointer, edges: Pointer, newrank: Pointer);
             MPI_Graph_neighbors / mpi_graph_neighbors(comm: Comm, rank: Int, maxneighbors: Int, neighbors: Pointer);
