@@ -35,6 +35,7 @@ pub(crate) use by_phase::Phase;
 use by_phase::{Mark, Phases};
 use objects::OfKind;
 use readings::Watch;
+use results::Results;
 use series::{Key, Series, key};
 
 /// The variables that are being read.
@@ -49,7 +50,7 @@ pub(crate) struct Sampler {
     kinds: BTreeMap<Kind, OfKind>,
     sampled: Vec<Sampled>,
     /// Variables of objects that are gone.
-    finished: Vec<Finished>,
+    finished: Results,
     /// Indices of both, to find one among many.
     known: BTreeSet<Key>,
     /// The objects in `finished`, by lot and order: of all that were read and freed, those with the lowest
@@ -87,7 +88,6 @@ struct Sampled {
 /// A variable with its last reading, or its latest.
 #[derive(Clone)]
 struct Finished {
-    key: Key,
     pvar: Pvar,
     /// Names of the states of a STATE variable.
     states: Vec<Item>,
@@ -168,7 +168,7 @@ pub(crate) struct Limits {
 impl Sampler {
     /// How many readings of variables there are to take and keep.
     pub(crate) fn readings(&self) -> usize {
-        self.sampled.len() + self.finished.len()
+        self.sampled.len() + self.finished.entries.len()
     }
 
     /// Begins, after MPI was initialised: allocates a handle for every wanted variable and reads it. `world`:
@@ -206,7 +206,7 @@ impl Sampler {
             objects,
             kinds: BTreeMap::new(),
             sampled: Vec::new(),
-            finished: Vec::new(),
+            finished: Results::default(),
             known: BTreeSet::new(),
             kept: BTreeMap::new(),
             unread: BTreeMap::new(),
@@ -244,7 +244,10 @@ impl Sampler {
         let number = self.mpit.api.pvar_get_num()?;
         self.exported = self.exported.max(number);
         for index in from..number {
-            self.look_at(library, wanted, index, None, moment);
+            // One that binds to nothing has no more handles to come.
+            if !self.is_read(index) || self.kinds.values().any(|of| of.bound.contains(&index)) {
+                self.look_at(library, wanted, index, None, moment);
+            }
         }
         Ok(())
     }
@@ -379,7 +382,7 @@ impl Sampler {
             if self.known.contains(&key(index, object.as_ref())) {
                 continue;
             }
-            match self.take(library, wanted, &variable, object.as_ref(), moment) {
+            match self.take(&known, wanted, &variable, object.as_ref(), moment) {
                 Ok(sampled) => {
                     self.publish(&sampled);
                     self.known.insert(sampled.key());
@@ -411,13 +414,12 @@ impl Sampler {
     /// Allocates a handle on `variable` for `object`, or says why not.
     fn take(
         &self,
-        library: &Library,
+        known: &Known,
         wanted: &mut Wanted,
         variable: &Variable,
         object: Option<&Object>,
         moment: Moment,
     ) -> Result<Sampled, String> {
-        let known = quirks::known(library, variable);
         if let Some(object) = object {
             if object.is_intercommunicator() && known.says(Remedy::NotOnIntercommunicators) {
                 return Err("would be bound to an intercommunicator".into());
@@ -454,14 +456,14 @@ impl Sampler {
                 }
             }
         };
-        let watch = self.watch(wanted, variable, &known);
+        let watch = self.watch(wanted, variable, known);
         let mark =
             if start.is_some() && self.phases.stretch.read { Mark::Start } else { Mark::Unknown };
         Ok(Sampled {
             variable: variable.clone(),
             object: object.cloned(),
             handle,
-            known,
+            known: known.clone(),
             start,
             notes,
             watch,

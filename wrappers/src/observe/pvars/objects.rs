@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::series::Key;
-use super::{Finished, LastReading, Moment, Sampled, Sampler};
+use super::{LastReading, Moment, Sampled, Sampler};
 use crate::calls::budget::objects::Cost;
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
@@ -171,9 +171,8 @@ impl Sampler {
         if order == object.order {
             return false;
         }
-        let gone: Vec<Finished> =
-            self.finished.extract_if(.., |known| known.key.1 == order).collect();
-        let keys: Vec<Key> = gone.iter().map(|known| known.key).collect();
+        let gone = self.finished.entries.extract_if(.., |key, _| key.1 == order);
+        let keys: Vec<Key> = gone.map(|(key, _)| key).collect();
         self.forget(&keys);
         true
     }

@@ -7,7 +7,7 @@ use super::by_phase::{Mark, Phase, Phases, Stretch};
 use super::series::{Key, Series, key};
 use super::{Sampled, Sampler};
 use crate::calls::budget::{self, budget};
-use crate::mpi::tool::{Api, Session};
+use crate::mpi::tool::{Api, PvarHandle, Session};
 use crate::sys::clock;
 
 impl Sampler {
@@ -95,7 +95,8 @@ impl Sampler {
         // The other end of the stretch must be read as well.
         let read = must || budget().allows(now, self.phases.last, 2.0 * self.phases.cost);
         for sampled in &mut self.sampled {
-            sampled.settle(&self.mpit.api, &self.session, &mut self.phases, read);
+            let (api, session) = (&self.mpit.api, &self.session);
+            sampled.settle(&mut self.phases, read, |handle| handle.read(api, session).ok());
         }
         self.phases.stretch = Stretch { phase, counts, read };
         if read || was_read {
@@ -144,7 +145,12 @@ impl Sampled {
     }
 
     /// A stretch ends: processes the readings in it and the growth. `next`: whether to read in the next one.
-    pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
+    pub(super) fn settle(
+        &mut self,
+        phases: &mut Phases,
+        next: bool,
+        read: impl FnOnce(&PvarHandle) -> Option<Vec<u8>>,
+    ) {
         let key = self.key();
         self.settle_samples(phases);
         let class = self.known.effective(self.variable.class);
@@ -153,7 +159,7 @@ impl Sampled {
         if !class.accumulates() || !self.known.may_be_read_in_between() || !(was_read || next) {
             return;
         }
-        let Ok(now) = self.handle.read(api, session) else { return };
+        let Some(now) = read(&self.handle) else { return };
         let before = match &before {
             Mark::Start => self.start.as_ref(),
             Mark::At(bytes) => Some(bytes),
