@@ -1,6 +1,8 @@
 //! Variables that are alike but for their names are one entry in a file, and one each once it is read: a library may
 //! export a thousand variables, of which nearly all are 0.
 
+use std::fmt::Write as _;
+
 use crate::{Pvar, Values};
 
 /// No profile has more of them, in bytes of memory: a damaged file must not fill it.
@@ -20,7 +22,8 @@ impl Pvar {
         let shared = pairs.take_while(|(before, own)| before == own).count();
         let separator = if self.also.is_empty() { "" } else { " " };
         let rest = name.get(shared..).unwrap_or_default();
-        self.also.extend([separator, &shared.to_string(), ":", rest]);
+        // Writing to a string cannot fail.
+        let _ = write!(self.also, "{separator}{shared}:{rest}");
         name.clone_into(before);
     }
 

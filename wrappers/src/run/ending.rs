@@ -140,7 +140,7 @@ impl Run {
         if look == Look::Whole {
             self.ask_names();
         }
-        let guards = look == Look::Whole || self.guards();
+        let guards = look == Look::Whole || (look == Look::Values && self.guards());
         let findings = match &mut self.sampler {
             Some(sampler) => guard::inside_if(guards, || {
                 sampler.so_far(look, &self.library, &mut self.config.wanted)

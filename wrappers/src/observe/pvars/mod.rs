@@ -48,7 +48,10 @@ pub(crate) struct Sampler {
     exported: usize,
     objects: Registry,
     kinds: BTreeMap<Kind, OfKind>,
+    /// Levels that are sampled, then other variables that are, then the rest.
     sampled: Vec<Sampled>,
+    /// Where the first two end.
+    ends: [usize; 2],
     /// Variables of objects that are gone.
     finished: Results,
     /// Indices of both, to find one among many.
@@ -114,6 +117,12 @@ enum Moment {
     Later,
 }
 
+/// Whether the values of such a variable in between are lost unless it is read: those that accumulate tell at the end
+/// what was.
+fn is_passing(class: Class) -> bool {
+    !class.accumulates() && class != Class::Generic
+}
+
 /// The names of all variables, before `MPI_Init`.
 pub(crate) fn early_names(
     mpit: &Mpit,
@@ -136,6 +145,8 @@ pub(crate) enum Look {
     Whole,
     /// Only the current values of variables.
     Values,
+    /// The values at the start, which were read a moment ago.
+    Start,
     /// What was read before.
     Nothing,
 }
@@ -206,6 +217,7 @@ impl Sampler {
             objects,
             kinds: BTreeMap::new(),
             sampled: Vec::new(),
+            ends: [0; 2],
             finished: Results::default(),
             known: BTreeSet::new(),
             kept: BTreeMap::new(),
@@ -221,7 +233,6 @@ impl Sampler {
             sampler.end(library, wanted);
             return Err(failure);
         }
-        sampler.tell_budget();
         if sampler.callbacks.is_some() {
             set_matters(Kind::Comm, true);
         }
@@ -265,7 +276,8 @@ impl Sampler {
     pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) -> Result<(), String> {
         let patterns = receives::candidates(wanted);
         let named = |pattern: &WildMatch| {
-            self.sampled.iter().find(|sampled| pattern.matches(&sampled.variable.name))
+            let matching = |sampled: &&Sampled| pattern.matches(&sampled.variable.name);
+            self.sampled.iter().filter(matching).min_by_key(|sampled| sampled.key())
         };
         let why = match patterns.iter().find_map(named) {
             Some(found) if published::can_read(found.variable.datatype) => {
@@ -386,7 +398,7 @@ impl Sampler {
                 Ok(sampled) => {
                     self.publish(&sampled);
                     self.known.insert(sampled.key());
-                    self.sampled.push(sampled);
+                    self.push(sampled);
                 }
                 Err(why) => reason = why,
             }
@@ -475,8 +487,7 @@ impl Sampler {
     /// The sampling state of a variable, if its values in between matter or the user wants them.
     fn watch(&self, wanted: &mut Wanted, variable: &Variable, known: &Known) -> Option<Watch> {
         let class = known.effective(variable.class);
-        let matters = !class.accumulates() && class != Class::Generic;
-        let wanted = wanted.sampled.selects_or(&variable.name, variable.class, matters);
+        let wanted = wanted.sampled.selects_or(&variable.name, variable.class, is_passing(class));
         if !wanted || variable.datatype == Datatype::Char || !known.may_be_read_in_between() {
             return None;
         }

@@ -141,6 +141,7 @@ impl Sampler {
             .into_iter()
             .partition(|sampled| sampled.object.as_ref().is_some_and(|o| o.order == object.order));
         self.sampled = staying;
+        self.count_sampled();
         let going: Vec<Sampled> = going;
         if going.is_empty() {
             return;
@@ -171,8 +172,9 @@ impl Sampler {
         if order == object.order {
             return false;
         }
-        let gone = self.finished.entries.extract_if(.., |key, _| key.1 == order);
-        let keys: Vec<Key> = gone.map(|(key, _)| key).collect();
+        let is_gone = |key: &&Key| key.1 == order;
+        let keys: Vec<Key> = self.finished.entries.keys().filter(is_gone).copied().collect();
+        self.finished.entries.retain(|key, _| key.1 != order);
         self.forget(&keys);
         true
     }

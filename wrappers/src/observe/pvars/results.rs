@@ -2,9 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use gyan_results::{Class, Coverage, Datatype, Pvar, SeriesColumn, Skipped, Values, collected};
+use gyan_results::{Class, Coverage, Datatype, Pvar, SeriesColumn, Skipped, Values};
 
 use super::by_phase::Phases;
 use super::readings::{Cell, Watch};
@@ -32,8 +32,8 @@ pub(super) struct Results {
 }
 
 /// What scalars that were 0 have in common: class, the class that they behave as, datatype, verbosity, and whether they
-/// are continuous, read-only and atomic.
-type Zero = (Class, Option<Class>, Datatype, &'static str, [bool; 3]);
+/// are continuous, read-only, atomic, and were read at the end.
+type Zero = (Class, Option<Class>, Datatype, &'static str, [bool; 4]);
 
 impl Results {
     /// Adds a variable with its last reading, or its latest. `elements`: the most that are kept one by one.
@@ -125,7 +125,7 @@ impl Sampler {
         library: &Library,
         wanted: &mut Wanted,
     ) -> Findings {
-        if look != Look::Nothing {
+        if matches!(look, Look::Whole | Look::Values) {
             // When this fails, so does the look at the end, which says so.
             let _ = self.discover(library, wanted, self.exported, Moment::Later);
         }
@@ -135,7 +135,8 @@ impl Sampler {
             let stretch = self.phases.stretch;
             self.change_phase(now, stretch.phase, stretch.counts, true);
         } else {
-            for sampled in &mut self.sampled {
+            let [_, watched] = self.ends;
+            for sampled in self.sampled.iter_mut().take(watched) {
                 sampled.settle_samples(&mut self.phases);
             }
         }
@@ -148,16 +149,23 @@ impl Sampler {
                 Some(objects) => name_of(objects, sampled, &mut names),
                 None => sampled.object.as_ref().map(|object| object.description.clone()),
             };
-            let may_be_read = look != Look::Nothing && sampled.known.may_be_read_in_between();
-            let read = || sampled.handle.read(&self.mpit.api, &self.session).ok();
-            let end = if may_be_read { read() } else { None };
+            let end = match look {
+                _ if !sampled.known.may_be_read_in_between() => None,
+                Look::Nothing => None,
+                Look::Start => sampled.start.clone(),
+                Look::Whole | Look::Values => {
+                    sampled.handle.read(&self.mpit.api, &self.session).ok()
+                }
+            };
             all.add(sampled, end.as_deref(), name, (self.elements, &self.phases));
         }
         self.findings(library, all)
     }
 
     fn findings(&self, library: &Library, Results { entries, .. }: Results) -> Findings {
-        let sampled: BTreeSet<usize> = collected(self.known.iter().map(|key| key.0));
+        // By index: a variable may have been read from several objects.
+        let mut indices: Vec<usize> = self.known.iter().map(|key| key.0).collect();
+        indices.dedup();
         let phases = self.phases.pvars(&entries);
         let series = self.series.as_ref().map(|series| described(series, &entries, self.begun));
         let pvars: Vec<Pvar> = entries.into_values().map(|finished| finished.pvar).collect();
@@ -171,7 +179,7 @@ impl Sampler {
         let skipped = skipped.collect();
         let advice = advice::advice(library.implementation, self.exported, &states);
         let objects = self.objects.left_out().collect();
-        let (exported, sampled) = (self.exported, sampled.len());
+        let (exported, sampled) = (self.exported, indices.len());
         let mut missing = self.lacking().to_vec();
         let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
         missing.append(&mut told.missing);
@@ -252,20 +260,20 @@ impl Sampled {
         Finished { pvar, states }
     }
 
-    /// What it has in common with other variables that were 0 at the start and at the end, if there is no more to
-    /// say of it. None for those that are bound to an object, of which those of the same name are one in the profile.
+    /// What it has in common with other variables that were 0 at the start and at the end, or not read there, if
+    /// there is no more to say of it. None for those that are bound to an object, of which those of the same name are one in the profile.
     fn zero(&self, end: Option<&[u8]>) -> Option<Zero> {
         let Sampled { variable, object, handle, known, start, notes, watch, mark: _, excluded } =
             self;
-        let is_zero =
-            |bytes: Option<&[u8]>| bytes.is_some_and(|bytes| bytes.iter().all(|byte| *byte == 0));
-        let is_plain =
-            object.is_none() && notes.is_empty() && watch.is_none() && excluded.is_none();
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        let was_zero = start.as_deref().is_some_and(is_zero) && end.is_none_or(is_zero);
+        let is_plain = object.is_none() && notes.is_empty() && watch.is_none();
         let is_number = variable.datatype != Datatype::Char && handle.count == 1;
-        (is_plain && is_number && is_zero(start.as_deref()) && is_zero(end)).then(|| {
+        let none_excluded = excluded.iter().flatten().all(|number| number.is_zero());
+        (was_zero && is_plain && is_number && none_excluded).then(|| {
             let Variable { class, datatype, verbosity, continuous, readonly, atomic, .. } =
                 *variable;
-            let facts = [continuous, readonly, atomic];
+            let facts = [continuous, readonly, atomic, end.is_some()];
             (class, known.behaves_as(class), datatype, verbosity, facts)
         })
     }
