@@ -12,6 +12,7 @@
 
 #![forbid(unsafe_code)]
 
+mod alike;
 mod datatype;
 mod diagnosis;
 mod difference;
@@ -51,6 +52,7 @@ mod variables;
 mod waiting;
 mod write;
 
+pub use alike::unfold;
 pub use datatype::Datatype;
 pub use diagnosis::{Check, Diagnosis, Exports, Verdict};
 pub use difference::{

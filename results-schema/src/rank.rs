@@ -294,6 +294,12 @@ pub struct Pvar {
     /// What a reader of this number should know.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notes: Vec<String>,
+    /// The names of other variables, of which all the rest is true too, in a file: gyan lists those that were always 0
+    /// so. Each is a word: how many bytes it has in common with the beginning of the name before it (of `name`, for
+    /// the first), a colon, and the rest. After `bytes_from_a`, `11:b` is
+    /// `bytes_from_b`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub also: String,
 }
 
 impl Pvar {
@@ -332,6 +338,7 @@ impl Pvar {
             delta,
             samples,
             notes,
+            also: _,
         } = later;
         self.delta = match (&self.delta, delta) {
             (Some(earlier), Some(later)) => earlier.plus(later),

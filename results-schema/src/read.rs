@@ -7,6 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use crate::alike::Alike;
 use crate::regular::read_regular;
 use crate::{
     Job, RANK_SCHEMA, RankProfile, SUMMARY_SCHEMA, Summary, TUNE_SCHEMA, Tuning, VARIABLES_SCHEMA,
@@ -76,7 +77,13 @@ pub fn read_rank(path: &Path) -> Result<RankProfile, ReadError> {
 /// # Errors
 /// As for [`read_rank`].
 pub fn parse_rank(bytes: &[u8]) -> Result<RankProfile, ReadError> {
-    let profile: RankProfile = parse(bytes, RANK_SCHEMA)?;
+    parse_rank_with(&mut Alike::default(), bytes)
+}
+
+pub(crate) fn parse_rank_with(alike: &mut Alike, bytes: &[u8]) -> Result<RankProfile, ReadError> {
+    let mut profile: RankProfile = parse(bytes, RANK_SCHEMA)?;
+    let damaged = || ReadError::Damaged("names of variables are not listed as gyan does".into());
+    alike.unfold(&mut profile.pvars).ok_or_else(damaged)?;
     check_rank(profile.rank, profile.size)?;
     Ok(profile)
 }

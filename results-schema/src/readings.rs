@@ -92,6 +92,7 @@ impl Pvar {
             delta,
             samples,
             notes: _,
+            also: _,
         } = self;
         of_values(Measure::Delta, delta.as_ref(), take);
         of_values(Measure::Start, start.as_ref(), take);

@@ -14,6 +14,9 @@ static struct pvar {
     MPI_T_enum enumeration;
     MPI_Datatype datatype;
     bool continuous, readonly, atomic;
+    /* Whether the log says how often it was read, and that. */
+    bool is_counted;
+    int readings;
     /* The queue whose length it is. */
     int (*shows)(void);
     long long values[MANY];
@@ -81,6 +84,8 @@ void pvar_declared(struct words *words)
             pvar->readonly = true;
         } else if (word_is(words, "atomic")) {
             pvar->atomic = true;
+        } else if (word_is(words, "counted")) {
+            pvar->is_counted = true;
         } else if (word_is(words, "enum")) {
             pvar->enumeration = enumeration_wanted(words);
         } else if (word_is(words, "writes")) {
@@ -193,6 +198,9 @@ int PMPI_T_pvar_session_free(MPI_T_pvar_session *freed)
         note("misuse: a session is freed with %d handles", session ? session->handles : -1);
         return MPI_T_ERR_INVALID_SESSION;
     }
+    for (int i = 0; i < number_of_pvars; i++)
+        if (pvars[i].is_counted)
+            note("read %s %d", pvars[i].name, pvars[i].readings);
     /* Never freed, so that a use after free is detected. */
     session->is_alive = false;
     *freed = MPI_T_PVAR_SESSION_NULL;
@@ -285,7 +293,8 @@ int PMPI_T_pvar_read(MPI_T_pvar_session session, MPI_T_pvar_handle handle, void 
 {
     if (!is_of(session, handle, "read"))
         return MPI_T_ERR_INVALID_HANDLE;
-    const struct pvar *pvar = &pvars[handle->pvar];
+    struct pvar *pvar = &pvars[handle->pvar];
+    pvar->readings++;
     int fault = fault_at("MPI_T_pvar_read", pvar->name);
     if (fault)
         return fault;

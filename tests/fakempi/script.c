@@ -8,8 +8,8 @@
  *   enum NAME [ITEM VALUE...]         an enumeration
  *   cvar NAME DATATYPE [bind OBJECT] [count N] [value N...] [text WORD] [scope SCOPE] [enum NAME]
  *   pvar NAME CLASS DATATYPE [bind OBJECT] [count N] [value N...] [continuous] [readonly] [atomic]
- *        [shows unexpected|posted] [enum NAME] [writes N] [hidden] [copies N]
- *        a variable; `shows`: it is the length of that queue; `writes`: a reading has this many elements,
+ *        [counted] [shows unexpected|posted] [enum NAME] [writes N] [hidden] [copies N]
+ *        a variable; `counted`: the log says how often it was read; `shows`: it is the length of that queue; `writes`: a reading has this many elements,
  *        whatever its handle says; `hidden`, for the last ones: it does not exist before `show`; `copies`: this
  *        many of them, NAME_0 and so on
  *   category NAME [cvars NAME...] [pvars NAME...] [categories INDEX...]

@@ -136,6 +136,11 @@ impl Faked {
         self.lines("misuse")
     }
 
+    /// Where the profile is.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// Whether a profile was written.
     pub(crate) fn has_profile(&self) -> bool {
         self.directory.join(rank_file_name(0)).is_file()

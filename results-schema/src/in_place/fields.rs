@@ -59,7 +59,7 @@ fields! {
     End { how, code }
     Pvar {
         name, class, behaves_as[?], datatype, bind, object, verbosity, continuous, readonly, atomic,
-        count, start, end, delta[?], samples[?], notes[?],
+        count, start, end, delta[?], samples[?], notes[?], also[?],
     }
     Samples { n, min, mean, max, sum[?], histogram, states[?] }
     SampledSum { min, mean, max }

@@ -3,7 +3,7 @@
 //! ARCHITECTURE.md.
 //!
 //! This works for profiles as gyan writes them: keys in order, no spaces. Anything else goes to
-//! [`parse_rank`], which also says what is wrong with it. The result is the same either way.
+//! [`parse_rank`](crate::parse_rank), which also says what is wrong with it. The result is the same either way.
 
 mod fields;
 mod text;
@@ -13,7 +13,8 @@ use std::path::Path;
 
 use serde::de::DeserializeOwned;
 
-use crate::read::{ReadError, check_rank, parse_rank};
+use crate::alike::Alike;
+use crate::read::{ReadError, check_rank, parse_rank_with};
 use crate::regular::open_regular;
 use crate::{Number, RANK_SCHEMA, RankProfile, Values};
 use text::Text;
@@ -25,6 +26,7 @@ const ROOM: usize = 1 << 16;
 #[derive(Debug, Default)]
 pub struct RankReader {
     latest: Option<RankProfile>,
+    alike: Alike,
     /// The bytes of the latest file.
     buffer: Vec<u8>,
 }
@@ -39,8 +41,8 @@ impl RankReader {
         let length = read_into(&mut buffer, path);
         self.buffer = buffer;
         let length = length?;
-        let Self { latest, buffer } = self;
-        parse(latest, buffer.get(..length).unwrap_or_default())
+        let Self { latest, alike, buffer } = self;
+        parse(latest, alike, buffer.get(..length).unwrap_or_default())
     }
 
     /// Replaces the latest profile by one that was read in another way.
@@ -53,7 +55,7 @@ impl RankReader {
     /// # Errors
     /// As for [`parse_rank`].
     pub fn parse(&mut self, bytes: &[u8]) -> Result<&mut RankProfile, ReadError> {
-        parse(&mut self.latest, bytes)
+        parse(&mut self.latest, &mut self.alike, bytes)
     }
 }
 
@@ -76,22 +78,25 @@ fn read_into(buffer: &mut Vec<u8>, path: &Path) -> io::Result<usize> {
 
 fn parse<'a>(
     latest: &'a mut Option<RankProfile>,
+    alike: &mut Alike,
     bytes: &[u8],
 ) -> Result<&'a mut RankProfile, ReadError> {
-    if latest.as_mut().is_none_or(|latest| read(latest, bytes).is_none()) {
+    if latest.as_mut().is_none_or(|latest| read(latest, alike, bytes).is_none()) {
         *latest = None;
     }
     let profile = match latest {
         Some(profile) => profile,
-        none => none.insert(parse_rank(bytes)?),
+        none => none.insert(parse_rank_with(alike, bytes)?),
     };
     check_rank(profile.rank, profile.size)?;
     Ok(profile)
 }
 
-fn read(latest: &mut RankProfile, bytes: &[u8]) -> Option<()> {
+fn read(latest: &mut RankProfile, alike: &mut Alike, bytes: &[u8]) -> Option<()> {
     let mut text = Text::new(std::str::from_utf8(bytes).ok()?);
+    alike.fold(&mut latest.pvars);
     latest.read(&mut text)?;
+    alike.unfold(&mut latest.pvars)?;
     (text.is_at_end() && latest.schema == RANK_SCHEMA).then_some(())
 }
 
@@ -227,10 +232,12 @@ impl InPlace for Values {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::parse_rank;
 
     /// Otherwise all of this would be useless.
     #[test]
     fn profiles_as_gyan_writes_them_are_read_in_place() {
+        let mut alike = Alike::default();
         let mut latest = parse_rank(include_bytes!("../../examples/rank.json")).unwrap();
         for rank in ["0", "1", "2", "3"] {
             let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/fixtures/gyan.rank-1-");
@@ -238,7 +245,7 @@ mod tests {
                 let text = std::fs::read(format!("{fixtures}{run}/rank-00000{rank}.json")).unwrap();
                 let profile = parse_rank(&text).unwrap();
                 let written = serde_json::to_vec(&profile).unwrap();
-                assert!(read(&mut latest, &written).is_some(), "{run} {rank}");
+                assert!(read(&mut latest, &mut alike, &written).is_some(), "{run} {rank}");
                 assert_eq!(latest, profile);
             }
         }

@@ -49,6 +49,7 @@ pub(super) fn profile(job: &str, rank: u32, size: u32) -> RankProfile {
             delta: Some(Values::Elements(vec![Number::Integer(rank.into())])),
             samples: None,
             notes: Vec::new(),
+            also: String::new(),
         }],
         in_mpi: None,
         phases: Vec::new(),

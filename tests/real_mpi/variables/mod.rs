@@ -3,6 +3,7 @@
 pub(crate) mod doctor;
 mod enabling;
 mod environment;
+mod many;
 mod objects;
 pub(crate) mod readings;
 mod sampling;

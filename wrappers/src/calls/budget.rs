@@ -33,6 +33,12 @@ const CALLS: f64 = 0.7;
 const BESIDE: f64 = 0.3;
 /// For work other than calls, a young program may spend this part of the credit.
 const BESIDE_AT_FIRST: f64 = 0.5;
+/// Of that, what is kept for levels and watermarks, such as the lengths of queues, which pass: nothing else may use it.
+const LEVELS_AT_FIRST: f64 = 0.3;
+/// The part of the budget that is for them alone, whatever was spent on the rest.
+const LEVELS: f64 = 0.1;
+/// The part of what readings may take that other variables get beside them: the user may want a thousand counters sampled.
+const BESIDE_LEVELS: f64 = 0.5;
 /// Work that the user asked for may take this part of the budget, and the second one when no more than `RESERVE` of
 /// the budget is left.
 const ASKED_FOR: f64 = 0.5;
@@ -126,8 +132,11 @@ pub(crate) struct Budget {
     /// Of `calls`, for objects and requests.
     effects: Whole,
     beside: Whole,
-    /// Variables that are sampled.
-    variables: Whole,
+    /// Of `beside`, for reading levels.
+    level_readings: Whole,
+    /// Levels that are sampled, and other variables that are.
+    levels: Whole,
+    others: Whole,
     /// Number of threads that time calls and have their own ledgers.
     threads: Whole,
 }
@@ -163,7 +172,9 @@ impl Budget {
             timing: Whole::new(0),
             effects: Whole::new(0),
             beside: Whole::new(0),
-            variables: Whole::new(0),
+            level_readings: Whole::new(0),
+            levels: Whole::new(0),
+            others: Whole::new(0),
             threads: Whole::new(0),
         }
     }
@@ -204,9 +215,15 @@ impl Budget {
         self.gap.get()
     }
 
-    /// The number of variables that are sampled.
-    pub(crate) fn set_variables(&self, number: usize) {
-        self.variables.set(number as u64);
+    /// How many levels are sampled, and how many other variables.
+    pub(crate) fn set_variables(&self, levels: usize, others: usize) {
+        self.levels.set(levels as u64);
+        self.others.set(others as u64);
+    }
+
+    /// A level was read, which takes `ticks`. They are part of what is reported to [`sampled`](Self::sampled).
+    pub(crate) fn read_level(&self, ticks: f64) {
+        self.level_readings.add_shared(clock::whole(ticks));
     }
 
     pub(crate) fn set_threads(&self, number: u64) {
@@ -344,16 +361,35 @@ impl Budget {
         self.timed_ticks() < self.share.get() * CALLS * mean
     }
 
+    /// The credit of a young program for work other than calls, and what of it only levels may use.
+    fn credit(&self) -> (f64, f64) {
+        let credit = self.share.get() * clock::ticks(CREDIT_S);
+        let kept = if self.levels.get() == 0 { 0.0 } else { LEVELS_AT_FIRST * credit };
+        (BESIDE_AT_FIRST * credit, (kept - self.level_readings.get() as f64).max(0.0))
+    }
+
     /// The share of the time from `now` on that reading variables may take.
     fn for_readings(&self, now: u64) -> f64 {
         let beside = self.beside.get() as f64;
         let share = self.share.get();
-        if self.is_unlimited() || beside < BESIDE_AT_FIRST * share * clock::ticks(CREDIT_S) {
+        let (credit, kept) = self.credit();
+        if self.is_unlimited() || beside + kept < credit {
             return f64::INFINITY;
         }
         let left = (self.allowed(now, BESIDE) - beside).min(self.left(now));
         (share * (BESIDE - SNAPSHOTS) + left / clock::ticks(HORIZON_S))
             .max(share * LEAST_FOR_READINGS)
+    }
+
+    /// The same for levels, which come first.
+    fn for_levels(&self, now: u64) -> f64 {
+        let (_, kept) = self.credit();
+        if kept > 0.0 {
+            return f64::INFINITY;
+        }
+        let left = self.allowed(now, LEVELS) - self.level_readings.get() as f64;
+        let own = self.share.get() * LEVELS + left / clock::ticks(HORIZON_S);
+        self.for_readings(now).max(own)
     }
 
     /// Whether something that the user asked for may be done now. It costs `ticks` and was last done at `last`:
@@ -366,9 +402,14 @@ impl Budget {
     }
 
     /// The least number of ticks between two readings of a variable that takes `cost` to read.
-    pub(crate) fn between_readings(&self, now: u64, cost: f64) -> f64 {
-        let variables = self.variables.get().max(1) as f64;
-        apart(cost * variables, self.for_readings(now))
+    pub(crate) fn between_readings(&self, now: u64, cost: f64, is_level: bool) -> f64 {
+        let (number, share) = if is_level {
+            (self.levels.get(), self.for_levels(now))
+        } else {
+            let part = if self.levels.get() > 0 { BESIDE_LEVELS } else { 1.0 };
+            (self.others.get(), self.for_readings(now) * part)
+        };
+        apart(cost * number.max(1) as f64, share)
     }
 
     /// The least number of ticks between two snapshots, each of which takes `cost`: they have a part of the
@@ -377,10 +418,9 @@ impl Budget {
         if self.is_unlimited() {
             return apart(cost, SNAPSHOTS_AT_MOST);
         }
-        let share = self.share.get();
-        let credit = BESIDE_AT_FIRST * share * clock::ticks(CREDIT_S);
-        let has_credit = self.beside.get() as f64 + cost < credit;
-        if has_credit { 0.0 } else { apart(cost, share * SNAPSHOTS) }
+        let (credit, kept) = self.credit();
+        let has_credit = self.beside.get() as f64 + kept + cost < credit;
+        if has_credit { 0.0 } else { apart(cost, self.share.get() * SNAPSHOTS) }
     }
 
     /// The least number of ticks between two looks at stacks of call sites, each of which takes `cost`.
@@ -425,4 +465,62 @@ fn plausible(known: f64, measured: f64) -> f64 {
 fn apart(ticks: f64, share: f64) -> f64 {
     // A budget of zero becomes one of next to nothing.
     if share.is_infinite() { 0.0 } else { ticks / share.max(1e-9) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A budget of 0.5 %, of a run in which `levels` and `others` are sampled and a record took 4 ms.
+    fn after_a_record(levels: usize, others: usize) -> Budget {
+        let budget = Budget::new();
+        budget.begin(Some(0.005), 1);
+        budget.set_variables(levels, others);
+        budget.spent(ticks(4e-3));
+        budget
+    }
+
+    fn ticks(seconds: f64) -> u64 {
+        clock::whole(clock::ticks(seconds))
+    }
+
+    /// Seconds between two readings of a variable, of which each takes 100 ns.
+    fn apart_s(budget: &Budget, is_level: bool) -> f64 {
+        let between = budget.between_readings(ticks(0.01), clock::ticks(100e-9), is_level);
+        clock::seconds(between)
+    }
+
+    #[test]
+    fn a_record_leaves_levels_their_credit_and_then_their_part() {
+        let budget = after_a_record(11, 0);
+        assert!(apart_s(&budget, true) <= 0.0);
+        // 200 readings of all, and many more.
+        budget.read_level(clock::ticks(11.0 * 200.0 * 100e-9));
+        assert!(apart_s(&budget, true) <= 0.0);
+        budget.read_level(clock::ticks(100e-6));
+        let apart = apart_s(&budget, true);
+        assert!((0.1e-3..=5e-3).contains(&apart), "{apart}");
+    }
+
+    #[test]
+    fn a_thousand_other_variables_take_nothing_from_levels() {
+        for spent_s in [0.0, 0.3e-3] {
+            let apart = [0, 1040].map(|others| {
+                let budget = after_a_record(11, others);
+                budget.read_level(clock::ticks(spent_s));
+                apart_s(&budget, true)
+            });
+            assert!(apart[1] <= apart[0], "{apart:?}");
+        }
+        let budget = after_a_record(11, 1040);
+        assert!(apart_s(&budget, false) > 0.1);
+        // Without levels nothing is kept for them.
+        let young = Budget::new();
+        young.begin(Some(0.005), 1);
+        young.set_variables(0, 1040);
+        young.spent(ticks(0.3e-3));
+        assert!(apart_s(&young, false) <= 0.0);
+        young.set_variables(11, 1040);
+        assert!(apart_s(&young, false) > 0.0);
+    }
 }

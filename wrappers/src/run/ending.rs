@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use gyan_results::{
     Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
-    PeerTraffic, Peers, PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool,
+    PeerTraffic, Peers, PhasePvar, Pvar, RANK_SCHEMA, RankProfile, Series, Summary, Tool, unfold,
 };
 
 use super::in_front;
@@ -140,7 +140,7 @@ impl Run {
         if look == Look::Whole {
             self.ask_names();
         }
-        let guards = look == Look::Whole || self.guards();
+        let guards = look == Look::Whole || (look == Look::Values && self.guards());
         let findings = match &mut self.sampler {
             Some(sampler) => guard::inside_if(guards, || {
                 sampler.so_far(look, &self.library, &mut self.config.wanted)
@@ -148,8 +148,8 @@ impl Run {
             None => Findings::default(),
         };
         let earlier = self.earlier.clone();
-        self.earlier.take_in(&findings);
-        let profile = self.profile(asked, findings.coverage, how, Vec::new());
+        let coverage = self.earlier.take_in(findings);
+        let profile = self.profile(asked, coverage, how, Vec::new());
         let done = work(self, profile);
         self.earlier = earlier;
         done
@@ -204,10 +204,10 @@ impl Run {
             }
             None => (Findings::default(), None),
         };
-        self.earlier.take_in(&findings);
+        let coverage = self.earlier.take_in(findings);
         warnings.extend(self.without_sampler.take());
         let how = End { how: Ending::Finalize, code: 0 };
-        let mut profile = self.profile(ended, findings.coverage, how, warnings);
+        let mut profile = self.profile(ended, coverage, how, warnings);
         // The others were told at the start.
         for tool in in_front::tools().iter().filter(|tool| tool.at_start().is_none()) {
             if let Some(warning) = tool.at_end(&profile.calls) {
@@ -233,7 +233,9 @@ impl Run {
         let wanted = self.config.reduce_profiles.clone();
         let (library, timeout) = (self.library.clone(), self.config.reduce_timeout);
         let mut here = Here { run: self, profile, directory: None };
-        let all = here.profile.clone();
+        let mut all = here.profile.clone();
+        // As from a file.
+        _ = unfold(&mut all.pvars);
         let outcome = reduce::reduce(&library, all, &wanted, timeout, &mut here);
         let directory = here.directory;
         match (outcome, directory) {
@@ -503,36 +505,42 @@ fn share(part: f64, whole: f64) -> f64 {
 
 impl Earlier {
     /// Adds the readings to those up to an earlier end.
-    fn take_in(&mut self, findings: &Findings) {
-        self.events.clone_from(&findings.told.events);
-        self.messages.clone_from(&findings.told.messages);
-        self.callbacks = findings.told.ticks;
+    fn take_in(&mut self, findings: Findings) -> Coverage {
+        let Findings { mut pvars, coverage, phases, series, told } = findings;
+        self.events = told.events;
+        self.messages = told.messages;
+        self.callbacks = told.ticks;
+        if !self.pvars.is_empty() {
+            // What was alike may have differed since.
+            _ = (unfold(&mut self.pvars), unfold(&mut pvars));
+        }
         let mut known = Places::default();
         for (place, pvar) in self.pvars.iter().enumerate() {
             known.of(0, pvar.identity(), place);
         }
-        for pvar in &findings.pvars {
+        for pvar in pvars {
             let place = known.of(0, pvar.identity(), self.pvars.len());
             match self.pvars.get_mut(place) {
-                Some(earlier) => _ = earlier.continued(pvar),
-                None => self.pvars.push(pvar.clone()),
+                Some(earlier) => _ = earlier.continued(&pvar),
+                None => self.pvars.push(pvar),
             }
         }
         let mut known = Places::default();
         for (place, (phase, pvar)) in self.phases.iter().enumerate() {
             known.of(*phase, pvar.identity(), place);
         }
-        for (phase, pvar) in &findings.phases {
-            let place = known.of(*phase, pvar.identity(), self.phases.len());
+        for (phase, pvar) in phases {
+            let place = known.of(phase, pvar.identity(), self.phases.len());
             match self.phases.get_mut(place) {
-                Some((_, earlier)) => _ = earlier.continued(pvar),
-                None => self.phases.push((*phase, pvar.clone())),
+                Some((_, earlier)) => _ = earlier.continued(&pvar),
+                None => self.phases.push((phase, pvar)),
             }
         }
-        match (&mut self.series, &findings.series) {
-            (Some(series), Some(later)) => series.extend(later),
-            (series @ None, later) => series.clone_from(later),
+        match (&mut self.series, series) {
+            (Some(series), Some(later)) => series.extend(&later),
+            (series @ None, later) => *series = later,
             (Some(_), None) => {}
         }
+        coverage
     }
 }

@@ -49,7 +49,7 @@ impl Run {
         let keeper = Keeper::begin(&self.job, self.rank, wanted, timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
         self.snapshots.keeper = Some(keeper);
-        if self.keeps() && self.take_snapshot() {
+        if self.keeps() && self.take_snapshot(Look::Start) {
             self.snapshot_due();
         }
     }
@@ -61,7 +61,7 @@ impl Run {
 
     fn snapshot(&mut self, now: u64) {
         DUE.set(u64::MAX);
-        if !self.is_of_this_process() || !self.take_snapshot() {
+        if !self.is_of_this_process() || !self.take_snapshot(Look::Values) {
             return;
         }
         let ticks = clock::now().wrapping_sub(now) as f64;
@@ -76,16 +76,15 @@ impl Run {
     }
 
     /// Writes what is known. Returns whether that worked.
-    fn take_snapshot(&mut self) -> bool {
+    fn take_snapshot(&mut self, look: Look) -> bool {
         // A failed allocation in the middle of it would end the process.
         if alloc::is_short() || !alloc::is_enough_for(self.readings()) {
             return false;
         }
         let asked = Instant::now();
         let how = End { how: Ending::Running, code: 0 };
-        let kept = self.so_far(asked, how, Look::Values, |run, mut profile| {
-            run.keep(&mut profile, Some(asked))
-        });
+        let kept =
+            self.so_far(asked, how, look, |run, mut profile| run.keep(&mut profile, Some(asked)));
         if let Err(error) = &kept {
             let text = "what is known is no longer kept while the program runs";
             self.config.warnings.push(format!("{text}: {error}"));

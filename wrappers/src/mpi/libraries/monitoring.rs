@@ -170,7 +170,12 @@ pub(crate) fn states(
     unread: &[&Unread],
 ) -> Vec<(&'static Row, State)> {
     let state = |row: &'static Row| {
-        let read: Vec<&Pvar> = read.iter().filter(|pvar| row.owns(&pvar.name)).collect();
+        let owns = |pvar: &&Pvar| {
+            let mut owns = false;
+            let _ = pvar.names(&mut |name| owns |= row.owns(name));
+            owns
+        };
+        let read: Vec<&Pvar> = read.iter().filter(owns).collect();
         let mut left_out = unread
             .iter()
             .filter(|unread| unread.name.as_ref().is_some_and(|name| row.owns(name)))

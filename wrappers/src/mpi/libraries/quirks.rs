@@ -115,6 +115,7 @@ const QUIRKS: &[Quirk] = &[
 ];
 
 /// The quirks of one variable of one library.
+#[derive(Clone)]
 pub(crate) struct Known(Vec<&'static Quirk>);
 
 /// The rows that apply to `variable`.

@@ -185,7 +185,12 @@ fn before_nul(buffer: &[u8]) -> &[u8] {
 
 /// The first `length` bytes of a buffer that is made of words, so that every datatype is aligned.
 pub(super) fn bytes_of(words: &[u64], length: usize) -> Vec<u8> {
-    words.iter().flat_map(|word| word.to_ne_bytes()).take(length).collect()
+    let mut bytes = Vec::with_capacity(size_of_val(words));
+    for word in words {
+        bytes.extend_from_slice(&word.to_ne_bytes());
+    }
+    bytes.truncate(length);
+    bytes
 }
 
 /// An index or length as the `int` that the interface takes.

@@ -20,7 +20,7 @@ pub(crate) type Phase = usize;
 /// The current stretch, and the data of the phases so far.
 pub(super) struct Phases {
     pub(super) stretch: Stretch,
-    accounts: BTreeMap<(Phase, Key), Account>,
+    accounts: BTreeMap<(Key, Phase), Account>,
     /// Ticks that reading the variables took at the last change.
     pub(super) cost: f64,
     /// The clock at the last change at which they were read.
@@ -69,23 +69,29 @@ impl Phases {
 
     /// A stretch has ended in which a variable grew by this much.
     pub(super) fn add_delta(&mut self, key: Key, delta: Vec<Number>) {
-        add(&mut self.account(key).delta, delta);
+        if delta.iter().any(|number| !number.is_zero()) {
+            add(&mut self.account(key).delta, delta);
+        }
+    }
+
+    /// Whether a variable was sampled, or grew, in any phase that has ended.
+    pub(super) fn know(&self, key: Key) -> bool {
+        self.accounts.range((key, 0)..=(key, Phase::MAX)).next().is_some()
     }
 
     /// Nothing is kept of these variables.
     pub(super) fn forget(&mut self, keys: &[Key]) {
-        self.accounts.retain(|(_, key), _| !keys.contains(key));
+        self.accounts.retain(|(key, _), _| !keys.contains(key));
     }
 
     fn account(&mut self, key: Key) -> &mut Account {
-        self.accounts.entry((self.stretch.phase, key)).or_default()
+        self.accounts.entry((key, self.stretch.phase)).or_default()
     }
 
-    /// The data of the variables that were sampled or changed; `finished` is sorted.
-    pub(super) fn pvars(&self, finished: &[Finished]) -> Vec<(Phase, PhasePvar)> {
-        let of = |((phase, key), account): (&(Phase, Key), &Account)| {
-            let place = finished.binary_search_by_key(key, |known| known.key).ok()?;
-            let Finished { pvar, states, .. } = finished.get(place)?;
+    /// The data of the variables that were sampled or changed.
+    pub(super) fn pvars(&self, finished: &BTreeMap<Key, Finished>) -> Vec<(Phase, PhasePvar)> {
+        let of = |((key, phase), account): (&(Key, Phase), &Account)| {
+            let Finished { pvar, states } = finished.get(key)?;
             let changed = |delta: &&Vec<Number>| delta.iter().any(|number| !number.is_zero());
             let delta = account.delta.as_ref().filter(changed);
             let samples = account.samples.samples(states);

@@ -35,6 +35,7 @@ pub(crate) use by_phase::Phase;
 use by_phase::{Mark, Phases};
 use objects::OfKind;
 use readings::Watch;
+use results::Results;
 use series::{Key, Series, key};
 
 /// The variables that are being read.
@@ -47,9 +48,12 @@ pub(crate) struct Sampler {
     exported: usize,
     objects: Registry,
     kinds: BTreeMap<Kind, OfKind>,
+    /// Levels that are sampled, then other variables that are, then the rest.
     sampled: Vec<Sampled>,
+    /// Where the first two end.
+    ends: [usize; 2],
     /// Variables of objects that are gone.
-    finished: Vec<Finished>,
+    finished: Results,
     /// Indices of both, to find one among many.
     known: BTreeSet<Key>,
     /// The objects in `finished`, by lot and order: of all that were read and freed, those with the lowest
@@ -87,7 +91,6 @@ struct Sampled {
 /// A variable with its last reading, or its latest.
 #[derive(Clone)]
 struct Finished {
-    key: Key,
     pvar: Pvar,
     /// Names of the states of a STATE variable.
     states: Vec<Item>,
@@ -114,6 +117,12 @@ enum Moment {
     Later,
 }
 
+/// Whether the values of such a variable in between are lost unless it is read: those that accumulate tell at the end
+/// what was.
+fn is_passing(class: Class) -> bool {
+    !class.accumulates() && class != Class::Generic
+}
+
 /// The names of all variables, before `MPI_Init`.
 pub(crate) fn early_names(
     mpit: &Mpit,
@@ -136,6 +145,8 @@ pub(crate) enum Look {
     Whole,
     /// Only the current values of variables.
     Values,
+    /// The values at the start, which were read a moment ago.
+    Start,
     /// What was read before.
     Nothing,
 }
@@ -168,7 +179,7 @@ pub(crate) struct Limits {
 impl Sampler {
     /// How many readings of variables there are to take and keep.
     pub(crate) fn readings(&self) -> usize {
-        self.sampled.len() + self.finished.len()
+        self.sampled.len() + self.finished.entries.len()
     }
 
     /// Begins, after MPI was initialised: allocates a handle for every wanted variable and reads it. `world`:
@@ -206,7 +217,8 @@ impl Sampler {
             objects,
             kinds: BTreeMap::new(),
             sampled: Vec::new(),
-            finished: Vec::new(),
+            ends: [0; 2],
+            finished: Results::default(),
             known: BTreeSet::new(),
             kept: BTreeMap::new(),
             unread: BTreeMap::new(),
@@ -221,7 +233,6 @@ impl Sampler {
             sampler.end(library, wanted);
             return Err(failure);
         }
-        sampler.tell_budget();
         if sampler.callbacks.is_some() {
             set_matters(Kind::Comm, true);
         }
@@ -244,7 +255,10 @@ impl Sampler {
         let number = self.mpit.api.pvar_get_num()?;
         self.exported = self.exported.max(number);
         for index in from..number {
-            self.look_at(library, wanted, index, None, moment);
+            // One that binds to nothing has no more handles to come.
+            if !self.is_read(index) || self.kinds.values().any(|of| of.bound.contains(&index)) {
+                self.look_at(library, wanted, index, None, moment);
+            }
         }
         Ok(())
     }
@@ -262,7 +276,8 @@ impl Sampler {
     pub(crate) fn watch_receives(&mut self, wanted: &WatchFor) -> Result<(), String> {
         let patterns = receives::candidates(wanted);
         let named = |pattern: &WildMatch| {
-            self.sampled.iter().find(|sampled| pattern.matches(&sampled.variable.name))
+            let matching = |sampled: &&Sampled| pattern.matches(&sampled.variable.name);
+            self.sampled.iter().filter(matching).min_by_key(|sampled| sampled.key())
         };
         let why = match patterns.iter().find_map(named) {
             Some(found) if published::can_read(found.variable.datatype) => {
@@ -379,11 +394,11 @@ impl Sampler {
             if self.known.contains(&key(index, object.as_ref())) {
                 continue;
             }
-            match self.take(library, wanted, &variable, object.as_ref(), moment) {
+            match self.take(&known, wanted, &variable, object.as_ref(), moment) {
                 Ok(sampled) => {
                     self.publish(&sampled);
                     self.known.insert(sampled.key());
-                    self.sampled.push(sampled);
+                    self.push(sampled);
                 }
                 Err(why) => reason = why,
             }
@@ -411,13 +426,12 @@ impl Sampler {
     /// Allocates a handle on `variable` for `object`, or says why not.
     fn take(
         &self,
-        library: &Library,
+        known: &Known,
         wanted: &mut Wanted,
         variable: &Variable,
         object: Option<&Object>,
         moment: Moment,
     ) -> Result<Sampled, String> {
-        let known = quirks::known(library, variable);
         if let Some(object) = object {
             if object.is_intercommunicator() && known.says(Remedy::NotOnIntercommunicators) {
                 return Err("would be bound to an intercommunicator".into());
@@ -454,14 +468,14 @@ impl Sampler {
                 }
             }
         };
-        let watch = self.watch(wanted, variable, &known);
+        let watch = self.watch(wanted, variable, known);
         let mark =
             if start.is_some() && self.phases.stretch.read { Mark::Start } else { Mark::Unknown };
         Ok(Sampled {
             variable: variable.clone(),
             object: object.cloned(),
             handle,
-            known,
+            known: known.clone(),
             start,
             notes,
             watch,
@@ -473,8 +487,7 @@ impl Sampler {
     /// The sampling state of a variable, if its values in between matter or the user wants them.
     fn watch(&self, wanted: &mut Wanted, variable: &Variable, known: &Known) -> Option<Watch> {
         let class = known.effective(variable.class);
-        let matters = !class.accumulates() && class != Class::Generic;
-        let wanted = wanted.sampled.selects_or(&variable.name, variable.class, matters);
+        let wanted = wanted.sampled.selects_or(&variable.name, variable.class, is_passing(class));
         if !wanted || variable.datatype == Datatype::Char || !known.may_be_read_in_between() {
             return None;
         }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::series::Key;
-use super::{Finished, LastReading, Moment, Sampled, Sampler};
+use super::{LastReading, Moment, Sampled, Sampler};
 use crate::calls::budget::objects::Cost;
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
@@ -141,6 +141,7 @@ impl Sampler {
             .into_iter()
             .partition(|sampled| sampled.object.as_ref().is_some_and(|o| o.order == object.order));
         self.sampled = staying;
+        self.count_sampled();
         let going: Vec<Sampled> = going;
         if going.is_empty() {
             return;
@@ -171,9 +172,9 @@ impl Sampler {
         if order == object.order {
             return false;
         }
-        let gone: Vec<Finished> =
-            self.finished.extract_if(.., |known| known.key.1 == order).collect();
-        let keys: Vec<Key> = gone.iter().map(|known| known.key).collect();
+        let is_gone = |key: &&Key| key.1 == order;
+        let keys: Vec<Key> = self.finished.entries.keys().filter(is_gone).copied().collect();
+        self.finished.entries.retain(|key, _| key.1 != order);
         self.forget(&keys);
         true
     }

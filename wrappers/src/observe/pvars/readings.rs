@@ -12,6 +12,8 @@ use crate::sys::clock;
 
 /// Bars of a histogram: the last begins at 2^63.
 const BARS: usize = 65;
+/// The first reading is not taken to be more costly than this: what it takes beyond that is an interruption.
+const FIRST_AT_MOST_S: f64 = 5e-6;
 /// After this many failed readings in a row a variable is not tried again.
 const FAILURES_AT_MOST: u8 = 3;
 
@@ -188,6 +190,8 @@ impl Watch {
 
     /// A reading took `ticks`.
     pub(super) fn cost(&mut self, ticks: f64) {
+        let is_first = self.cost <= 0.0;
+        let ticks = if is_first { ticks.min(clock::ticks(FIRST_AT_MOST_S)) } else { ticks };
         self.cost = budget::learned(self.cost, ticks);
     }
 

@@ -2,12 +2,13 @@
 
 #![forbid(unsafe_code)]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use gyan_results::{Coverage, Pvar, SeriesColumn, Skipped, Values, collected, sort_by};
+use gyan_results::{Class, Coverage, Datatype, Pvar, SeriesColumn, Skipped, Values};
 
+use super::by_phase::Phases;
 use super::readings::{Cell, Watch};
-use super::series::Series;
+use super::series::{Key, Series};
 use super::{Findings, Finished, LastReading, Look, Moment, Sampled, Sampler};
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
@@ -15,11 +16,45 @@ use crate::mpi::handles::Kind;
 use crate::mpi::libraries::advice;
 use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks::Remedy;
-use crate::mpi::tool::{Mpit, Unread, Why};
+use crate::mpi::tool::{Mpit, Unread, Variable, Why};
 use crate::observe::objects::{Object, Registry};
 use crate::observe::queues::Callbacks;
 use crate::sys::clock;
 use crate::sys::guard;
+
+/// Variables with their readings, of which those that were 0 throughout are one entry where they are alike: of a
+/// thousand counters few count.
+#[derive(Clone, Default)]
+pub(super) struct Results {
+    pub(super) entries: BTreeMap<Key, Finished>,
+    /// The entry of those that are alike, and the name that was listed last.
+    zeros: BTreeMap<Zero, (Key, String)>,
+}
+
+/// What scalars that were 0 have in common: class, the class that they behave as, datatype, verbosity, and whether they
+/// are continuous, read-only, atomic, and were read at the end.
+type Zero = (Class, Option<Class>, Datatype, &'static str, [bool; 4]);
+
+impl Results {
+    /// Adds a variable with its last reading, or its latest. `elements`: the most that are kept one by one.
+    fn add(
+        &mut self,
+        sampled: &Sampled,
+        end: Option<&[u8]>,
+        object: Option<String>,
+        (elements, phases): (usize, &Phases),
+    ) {
+        let (key, name) = (sampled.key(), &sampled.variable.name);
+        let zero = sampled.zero(end).filter(|_| Pvar::can_list(name) && !phases.know(key));
+        if let Some(zero) = zero {
+            let (first, before) = self.zeros.entry(zero).or_insert_with(|| (key, name.clone()));
+            if let Some(first) = self.entries.get_mut(first) {
+                return first.pvar.list(before, name);
+            }
+        }
+        self.entries.insert(key, sampled.finished(end, object, elements));
+    }
+}
 
 impl Sampler {
     /// Reads a variable for the last time, if it may be read, and frees its handle.
@@ -30,21 +65,22 @@ impl Sampler {
         last: LastReading,
     ) {
         let api = &self.mpit.api;
-        if last == LastReading::LeaveOut {
+        let end = if last == LastReading::LeaveOut {
             sampled.notes.push("end: freed in a callback, where nothing may be read".into());
-            self.finished.push(sampled.finished(None, object, self.elements));
-            return sampled.handle.free(api, &self.session);
-        }
-        sampled.settle(api, &self.session, &mut self.phases, false);
-        if sampled.known.says(Remedy::StopToRead)
-            && !sampled.known.says(Remedy::NeverStop)
-            && let Err(failure) = sampled.handle.stop(api, &self.session)
-        {
-            sampled.notes.push(format!("end: {failure}"));
-        }
-        let end = sampled.handle.read(api, &self.session);
-        let end = end.map_err(|failure| sampled.notes.push(format!("end: {failure}"))).ok();
-        self.finished.push(sampled.finished(end.as_deref(), object, self.elements));
+            None
+        } else {
+            if sampled.known.says(Remedy::StopToRead)
+                && !sampled.known.says(Remedy::NeverStop)
+                && let Err(failure) = sampled.handle.stop(api, &self.session)
+            {
+                sampled.notes.push(format!("end: {failure}"));
+            }
+            let end = sampled.handle.read(api, &self.session);
+            let end = end.map_err(|failure| sampled.notes.push(format!("end: {failure}"))).ok();
+            sampled.settle(&mut self.phases, false, |_| end.clone());
+            end
+        };
+        self.finished.add(&sampled, end.as_deref(), object, (self.elements, &self.phases));
         sampled.handle.free(api, &self.session);
     }
 
@@ -89,7 +125,7 @@ impl Sampler {
         library: &Library,
         wanted: &mut Wanted,
     ) -> Findings {
-        if look != Look::Nothing {
+        if matches!(look, Look::Whole | Look::Values) {
             // When this fails, so does the look at the end, which says so.
             let _ = self.discover(library, wanted, self.exported, Moment::Later);
         }
@@ -99,7 +135,8 @@ impl Sampler {
             let stretch = self.phases.stretch;
             self.change_phase(now, stretch.phase, stretch.counts, true);
         } else {
-            for sampled in &mut self.sampled {
+            let [_, watched] = self.ends;
+            for sampled in self.sampled.iter_mut().take(watched) {
                 sampled.settle_samples(&mut self.phases);
             }
         }
@@ -112,20 +149,26 @@ impl Sampler {
                 Some(objects) => name_of(objects, sampled, &mut names),
                 None => sampled.object.as_ref().map(|object| object.description.clone()),
             };
-            let may_be_read = look != Look::Nothing && sampled.known.may_be_read_in_between();
-            let read = || sampled.handle.read(&self.mpit.api, &self.session).ok();
-            let end = if may_be_read { read() } else { None };
-            all.push(sampled.finished(end.as_deref(), name, self.elements));
+            let end = match look {
+                _ if !sampled.known.may_be_read_in_between() => None,
+                Look::Nothing => None,
+                Look::Start => sampled.start.clone(),
+                Look::Whole | Look::Values => {
+                    sampled.handle.read(&self.mpit.api, &self.session).ok()
+                }
+            };
+            all.add(sampled, end.as_deref(), name, (self.elements, &self.phases));
         }
         self.findings(library, all)
     }
 
-    fn findings(&self, library: &Library, mut finished: Vec<Finished>) -> Findings {
-        sort_by(&mut finished, |one, other| one.key.cmp(&other.key));
-        let sampled: BTreeSet<usize> = collected(finished.iter().map(|finished| finished.key.0));
-        let phases = self.phases.pvars(&finished);
-        let series = self.series.as_ref().map(|series| described(series, &finished, self.begun));
-        let pvars: Vec<Pvar> = finished.into_iter().map(|finished| finished.pvar).collect();
+    fn findings(&self, library: &Library, Results { entries, .. }: Results) -> Findings {
+        // By index: a variable may have been read from several objects.
+        let mut indices: Vec<usize> = self.known.iter().map(|key| key.0).collect();
+        indices.dedup();
+        let phases = self.phases.pvars(&entries);
+        let series = self.series.as_ref().map(|series| described(series, &entries, self.begun));
+        let pvars: Vec<Pvar> = entries.into_values().map(|finished| finished.pvar).collect();
         let unread: Vec<&Unread> = self.unread.values().collect();
         let states = monitoring::states(library.implementation, library.version, &pvars, &unread);
         let skipped = self.unread.iter().map(|(index, Unread { name, why })| Skipped {
@@ -136,7 +179,7 @@ impl Sampler {
         let skipped = skipped.collect();
         let advice = advice::advice(library.implementation, self.exported, &states);
         let objects = self.objects.left_out().collect();
-        let (exported, sampled) = (self.exported, sampled.len());
+        let (exported, sampled) = (self.exported, indices.len());
         let mut missing = self.lacking().to_vec();
         let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
         missing.append(&mut told.missing);
@@ -156,16 +199,18 @@ fn name_of(
     Some(name.clone())
 }
 
-/// `finished` is sorted.
-fn described(series: &Series, finished: &[Finished], begun: u64) -> gyan_results::Series {
+fn described(
+    series: &Series,
+    finished: &BTreeMap<Key, Finished>,
+    begun: u64,
+) -> gyan_results::Series {
     let (ends, columns) = series.columns();
     let seconds = |end: &u64| clock::seconds(end.wrapping_sub(begun) as f64);
     let numbers = |cells: &[Cell], pick: fn(&Cell) -> f64| {
         cells.iter().map(|cell| (cell.n > 0).then(|| pick(cell))).collect()
     };
     let columns = columns.filter_map(|(key, cells)| {
-        let place = finished.binary_search_by_key(&key, |known| known.key).ok()?;
-        let pvar = &finished.get(place)?.pvar;
+        let pvar = &finished.get(&key)?.pvar;
         Some(SeriesColumn {
             name: pvar.name.clone(),
             class: pvar.class,
@@ -209,9 +254,28 @@ impl Sampled {
             delta,
             samples: self.watch.as_ref().and_then(Watch::samples),
             notes: self.notes.clone(),
+            also: String::new(),
         };
         let states = self.watch.as_ref().map(|watch| watch.names().to_vec()).unwrap_or_default();
-        Finished { key: self.key(), pvar, states }
+        Finished { pvar, states }
+    }
+
+    /// What it has in common with other variables that were 0 at the start and at the end, or not read there, if
+    /// there is no more to say of it. None for those that are bound to an object, of which those of the same name are one in the profile.
+    fn zero(&self, end: Option<&[u8]>) -> Option<Zero> {
+        let Sampled { variable, object, handle, known, start, notes, watch, mark: _, excluded } =
+            self;
+        let is_zero = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+        let was_zero = start.as_deref().is_some_and(is_zero) && end.is_none_or(is_zero);
+        let is_plain = object.is_none() && notes.is_empty() && watch.is_none();
+        let is_number = variable.datatype != Datatype::Char && handle.count == 1;
+        let none_excluded = excluded.iter().flatten().all(|number| number.is_zero());
+        (was_zero && is_plain && is_number && none_excluded).then(|| {
+            let Variable { class, datatype, verbosity, continuous, readonly, atomic, .. } =
+                *variable;
+            let facts = [continuous, readonly, atomic, end.is_some()];
+            (class, known.behaves_as(class), datatype, verbosity, facts)
+        })
     }
 
     /// How much it grew, except while the program had gyan switched off.

@@ -5,16 +5,39 @@
 
 use super::by_phase::{Mark, Phase, Phases, Stretch};
 use super::series::{Key, Series, key};
-use super::{Sampled, Sampler};
+use super::{Sampled, Sampler, is_passing};
 use crate::calls::budget::{self, budget};
-use crate::mpi::tool::{Api, Session};
+use crate::mpi::tool::{Api, PvarHandle, Session};
 use crate::sys::clock;
+use crate::sys::guard;
 
 impl Sampler {
+    /// Adds a variable. Those that are sampled come first, as a library may have a thousand others, and among them
+    /// levels and watermarks.
+    pub(super) fn push(&mut self, sampled: Sampled) {
+        let mut at = self.sampled.len();
+        let rank = sampled.rank();
+        self.sampled.push(sampled);
+        // Each rank gives the place of its first to the one before it.
+        for end in self.ends.iter_mut().skip(rank).rev() {
+            self.sampled.swap(at, *end);
+            at = *end;
+            *end += 1;
+        }
+        self.tell_budget();
+    }
+
+    /// Some variables were removed; the others are still in order.
+    pub(super) fn count_sampled(&mut self) {
+        let up_to = |rank| self.sampled.partition_point(|sampled| sampled.rank() <= rank);
+        self.ends = [up_to(0), up_to(1)];
+        self.tell_budget();
+    }
+
     /// Tells the budget how many variables share it.
-    pub(super) fn tell_budget(&self) {
-        let watched = self.sampled.iter().filter(|sampled| sampled.watch.is_some());
-        budget().set_variables(watched.count());
+    fn tell_budget(&self) {
+        let [levels, sampled] = self.ends;
+        budget().set_variables(levels, sampled - levels);
     }
 
     /// Reads the sampled variables that are due at `now`. Returns when the next one is due.
@@ -26,8 +49,11 @@ impl Sampler {
             return self.next_due();
         }
         let unlimited = budget().is_unlimited();
-        let mut before = now;
-        for sampled in &mut self.sampled {
+        // Otherwise the first variable would seem to cost what the guard does.
+        guard::prepare();
+        let mut before = clock::now();
+        let [levels, sampled] = self.ends;
+        for (at, sampled) in self.sampled.iter_mut().take(sampled).enumerate() {
             let Some(watch) = &mut sampled.watch else { continue };
             if watch.due > now {
                 continue;
@@ -35,10 +61,13 @@ impl Sampler {
             sampled.sample(&self.mpit.api, &self.session, self.elements, now);
             let Some(watch) = &mut sampled.watch else { continue };
             if !unlimited {
-                let after = clock::now();
+                let (after, is_level) = (clock::now(), at < levels);
                 watch.cost(after.saturating_sub(before) as f64);
                 before = after;
-                watch.put_off(now, budget().between_readings(now, watch.cost));
+                if is_level {
+                    budget().read_level(watch.cost);
+                }
+                watch.put_off(now, budget().between_readings(now, watch.cost, is_level));
             }
         }
         self.next_due()
@@ -50,7 +79,8 @@ impl Sampler {
     }
 
     fn watches(&self) -> impl Iterator<Item = &super::Watch> {
-        self.sampled.iter().filter_map(|sampled| sampled.watch.as_ref())
+        let [_, sampled] = self.ends;
+        self.sampled.iter().take(sampled).filter_map(|sampled| sampled.watch.as_ref())
     }
 
     fn next_due(&self) -> u64 {
@@ -63,7 +93,8 @@ impl Sampler {
     pub(super) fn read_all(&mut self, now: u64) {
         let Some(series) = &mut self.series else { return };
         let mut before = now;
-        for sampled in &mut self.sampled {
+        let [_, sampled] = self.ends;
+        for sampled in self.sampled.iter_mut().take(sampled) {
             sampled.sample(&self.mpit.api, &self.session, self.elements, now);
             let Some(watch) = &mut sampled.watch else { continue };
             let after = clock::now();
@@ -95,7 +126,8 @@ impl Sampler {
         // The other end of the stretch must be read as well.
         let read = must || budget().allows(now, self.phases.last, 2.0 * self.phases.cost);
         for sampled in &mut self.sampled {
-            sampled.settle(&self.mpit.api, &self.session, &mut self.phases, read);
+            let (api, session) = (&self.mpit.api, &self.session);
+            sampled.settle(&mut self.phases, read, |handle| handle.read(api, session).ok());
         }
         self.phases.stretch = Stretch { phase, counts, read };
         if read || was_read {
@@ -113,6 +145,15 @@ impl Sampler {
 }
 
 impl Sampled {
+    /// 0 for levels that are sampled, 1 for other variables that are, 2 for those that are not.
+    fn rank(&self) -> usize {
+        match &self.watch {
+            Some(_) if is_passing(self.known.effective(self.variable.class)) => 0,
+            Some(_) => 1,
+            None => 2,
+        }
+    }
+
     pub(super) fn key(&self) -> Key {
         key(self.variable.index, self.object.as_ref())
     }
@@ -144,7 +185,12 @@ impl Sampled {
     }
 
     /// A stretch ends: processes the readings in it and the growth. `next`: whether to read in the next one.
-    pub(super) fn settle(&mut self, api: &Api, session: &Session, phases: &mut Phases, next: bool) {
+    pub(super) fn settle(
+        &mut self,
+        phases: &mut Phases,
+        next: bool,
+        read: impl FnOnce(&PvarHandle) -> Option<Vec<u8>>,
+    ) {
         let key = self.key();
         self.settle_samples(phases);
         let class = self.known.effective(self.variable.class);
@@ -153,7 +199,7 @@ impl Sampled {
         if !class.accumulates() || !self.known.may_be_read_in_between() || !(was_read || next) {
             return;
         }
-        let Ok(now) = self.handle.read(api, session) else { return };
+        let Some(now) = read(&self.handle) else { return };
         let before = match &before {
             Mark::Start => self.start.as_ref(),
             Mark::At(bytes) => Some(bytes),

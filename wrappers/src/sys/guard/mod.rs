@@ -175,12 +175,18 @@ pub(crate) unsafe fn attempt<Arguments, F: Function<Arguments>>(
     function: F,
     arguments: Arguments,
 ) -> Result<c_int, &'static str> {
+    prepare();
+    // SAFETY: the caller's promise.
+    unsafe { signals::guarded(function, arguments) }
+}
+
+/// In a scope, what the first call would do: installs the handlers.
+#[inline]
+pub(crate) fn prepare() {
     let here = here();
     if here.stage.get() == Stage::Wanted && signals::install() {
         here.stage.set(Stage::Guarded);
     }
-    // SAFETY: the caller's promise.
-    unsafe { signals::guarded(function, arguments) }
 }
 
 #[cold]
