@@ -124,8 +124,8 @@ pub(crate) struct Types {
     fortran: bool,
 }
 
-/// No handle: for a Fortran program whose handles cannot be converted.
-const NONE: usize = usize::MAX;
+/// For a Fortran program whose handles cannot be converted.
+const NONE: usize = communicators::NO_HANDLE;
 
 macro_rules! number {
     ($($type:ident),*) => {
@@ -351,8 +351,7 @@ fn to_peer(
     if !ledger::counts_peers() {
         return Sent::to_nobody(bytes);
     }
-    if handle != NONE
-        && let Some(object) = of(handle)
+    if let Some(object) = of(handle)
         && let Some(to) = object.rank_in_world(rank)
     {
         return Sent::to(to, way, bytes);

@@ -23,7 +23,7 @@ use crate::calls::traffic::ELSEWHERE;
 use crate::mpi::abi::{Group, Inquiry, inquiry};
 use crate::sys::alloc;
 use crate::sys::clock;
-use crate::sys::lookup::spread;
+use crate::sys::lookup::spread_low;
 
 /// Limits: communicators that are alive at a time, and ranks in the lists of all of them together.
 const ENTRIES_AT_MOST: usize = 1 << 14;
@@ -39,8 +39,11 @@ const AT_HAND_BITS: u32 = 8;
 /// How many numbers users may store with a communicator.
 pub(crate) const NOTES: usize = 96;
 
-/// Not the handle of any communicator, in any known library.
-const NOBODY: usize = usize::MAX;
+/// Not the handle of any communicator, in any known library; nor what [`of`] is asked about.
+const NOBODY: usize = usize::MAX - 1;
+
+/// What a caller passes that has no handle: nothing is known of it.
+pub(crate) const NO_HANDLE: usize = usize::MAX;
 
 /// A bit that no handle has, for windows.
 const WINDOW: usize = 1 << (usize::BITS - 2);
@@ -52,8 +55,9 @@ pub(crate) struct Communicator {
     /// The first word of its list.
     list: AtomicPtr<AtomicU32>,
     size: AtomicU32,
-    /// Its ranks are those of `MPI_COMM_WORLD`, or the first of them, in their order. Otherwise they are in the list.
-    is_same: AtomicBool,
+    /// The same if its ranks are those of `MPI_COMM_WORLD`, or the first of them, in their order. Otherwise 0, and they
+    /// are in the list.
+    same: AtomicU32,
     is_inter: AtomicBool,
     /// 0 if not known yet.
     members: AtomicU64,
@@ -97,9 +101,11 @@ struct Table {
 
 static TABLE: Mutex<Table> = Mutex::new(Table::new());
 
-/// The cache, indexed by handle. Null or an entry.
+/// The cache, indexed by handle. An entry, or the one of no communicator.
 static AT_HAND: [AtomicPtr<Communicator>; 1 << AT_HAND_BITS] =
-    [const { AtomicPtr::new(ptr::null_mut()) }; 1 << AT_HAND_BITS];
+    [const { AtomicPtr::new((&raw const NO_COMMUNICATOR).cast_mut()) }; 1 << AT_HAND_BITS];
+
+static NO_COMMUNICATOR: Communicator = Communicator::new();
 
 /// `MPI_COMM_WORLD`, if there is one.
 static WORLD: AtomicUsize = AtomicUsize::new(NOBODY);
@@ -168,14 +174,17 @@ fn at_hand(handle: usize) -> Option<&'static Communicator> {
 #[inline(always)]
 fn last_at_place(handle: usize) -> Option<&'static Communicator> {
     let entry = AT_HAND.get(place(handle))?.load(Ordering::Acquire);
-    // SAFETY: null or an entry, which is never freed.
-    let entry = unsafe { entry.as_ref() }?;
+    // SAFETY: an entry, which is never freed, or the static one of no communicator.
+    let entry = unsafe { &*entry };
     entry.is_of(handle).then_some(entry)
 }
 
 #[cold]
 #[inline(never)]
 fn find(handle: usize) -> Option<&'static Communicator> {
+    if handle | WINDOW == NO_HANDLE & BITS.load(Ordering::Relaxed) | WINDOW {
+        return None;
+    }
     charged(|| {
         let (is_decided, known) = {
             let table = table();
@@ -251,7 +260,7 @@ pub(crate) fn window_goes(word: usize) {
 #[allow(clippy::inline_always, clippy::cast_possible_truncation)]
 #[inline(always)]
 fn place(handle: usize) -> usize {
-    (spread(handle) >> (u64::BITS - AT_HAND_BITS)) as usize
+    (spread_low(handle) >> (u32::BITS - AT_HAND_BITS)) as usize
 }
 
 fn table() -> MutexGuard<'static, Table> {
@@ -259,12 +268,12 @@ fn table() -> MutexGuard<'static, Table> {
 }
 
 impl Communicator {
-    fn new() -> Communicator {
+    const fn new() -> Communicator {
         Communicator {
             handle: AtomicUsize::new(NOBODY),
-            list: AtomicPtr::new(NO_LIST.as_ptr().cast_mut()),
+            list: AtomicPtr::new((&raw const NO_LIST).cast_mut().cast()),
             size: AtomicU32::new(0),
-            is_same: AtomicBool::new(false),
+            same: AtomicU32::new(0),
             is_inter: AtomicBool::new(false),
             members: AtomicU64::new(0),
             notes: [const { AtomicU16::new(0) }; NOTES],
@@ -315,18 +324,18 @@ impl Communicator {
     #[allow(clippy::inline_always)]
     #[inline(always)]
     fn is_same(&self) -> bool {
-        self.is_same.load(Ordering::Relaxed)
+        self.same.load(Ordering::Relaxed) > 0
     }
 
     /// The rank in `MPI_COMM_WORLD` of one of its ranks; none if it has no such rank, or that is not in there.
     #[allow(clippy::inline_always)]
     #[inline(always)]
     pub(crate) fn rank_in_world(&self, rank: u32) -> Option<u32> {
-        if rank >= self.size() {
-            return None;
-        }
-        if self.is_same() {
+        if rank < self.same.load(Ordering::Relaxed) {
             return Some(rank);
+        }
+        if self.is_same() || rank >= self.size() {
+            return None;
         }
         let there = self.listed(rank);
         if there < NOT_THERE { Some(there) } else { self.met(rank) }
@@ -410,7 +419,7 @@ impl Communicator {
     fn takes(&self, handle: usize, known: &Known, list: List) {
         self.size.store(known.size, Ordering::Relaxed);
         self.is_inter.store(known.is_inter, Ordering::Relaxed);
-        self.is_same.store(known.is_same, Ordering::Relaxed);
+        self.same.store(if known.is_same { known.size } else { 0 }, Ordering::Relaxed);
         self.members.store(known.members, Ordering::Relaxed);
         self.list.store(list.as_ptr().cast_mut(), Ordering::Release);
         for note in &self.notes {

@@ -19,6 +19,13 @@ pub(crate) fn spread(key: usize) -> u64 {
     (key as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }
 
+/// The same of the lower half of a key only, with a factor that fits into the instruction.
+#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
+#[inline(always)]
+pub(crate) fn spread_low(key: usize) -> u32 {
+    (key as u32).wrapping_mul(0x9e37_79b1)
+}
+
 /// Values by key, which never move. More room is made when needed.
 pub(crate) struct Lookup<T: 'static> {
     now: AtomicPtr<Buckets<T>>,

@@ -6,6 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::Inquiry;
+use crate::sys::lookup::spread_low;
 
 /// The size of the table: a power of two. Programs use a few of the predefined datatypes.
 const PLACES_BITS: u32 = 7;
@@ -25,12 +26,10 @@ static PLACES: [Place; 1 << PLACES_BITS] =
     [const { Place { handle: AtomicUsize::new(FREE), bytes: AtomicUsize::new(0) } };
         1 << PLACES_BITS];
 
-#[allow(clippy::inline_always, clippy::cast_possible_truncation)]
+#[allow(clippy::inline_always)]
 #[inline(always)]
 fn place(handle: usize) -> Option<&'static Place> {
-    // As `sys::lookup::spread`, with a factor that fits into the instruction. Handles differ in these bits.
-    let spread = (handle as u32).wrapping_mul(0x9e37_79b1);
-    PLACES.get((spread >> (u32::BITS - PLACES_BITS)) as usize)
+    PLACES.get((spread_low(handle) >> (u32::BITS - PLACES_BITS)) as usize)
 }
 
 /// Bytes per element of a predefined datatype that was asked about before. `handle`: as a machine word whose unused
