@@ -1,6 +1,6 @@
 /* A persistent collective operation with large counts, for the MPI library of tests/fakempi, which has none
  * of these and reads the arrays of counts when the operation is started. Looks MPI_Alltoallv_init_c up by
- * dlsym; without it, calls MPI_Alltoallv_init. Memory that was freed since then is reused. 1 rank.
+ * dlvsym; without it, calls MPI_Alltoallv_init. Memory that was freed since then is reused. 1 rank.
  * Expect: the same output with gyan as without, "0 0 2 3 0". */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -20,7 +20,7 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     int (*alltoallv_init)(const void *, const MPI_Count *, const MPI_Aint *, MPI_Datatype, void *,
                           const MPI_Count *, const MPI_Aint *, MPI_Datatype, MPI_Comm, MPI_Info,
-                          MPI_Request *) = dlsym(RTLD_DEFAULT, "MPI_Alltoallv_init_c");
+                          MPI_Request *) = dlvsym(RTLD_DEFAULT, "MPI_Alltoallv_init_c", "no library has versions");
     if (alltoallv_init)
         alltoallv_init(out, &large_count, &large_from, MPI_INT, in, &large_count, &large_to, MPI_INT,
                        MPI_COMM_WORLD, MPI_INFO_NULL, &request);

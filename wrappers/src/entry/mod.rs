@@ -12,6 +12,9 @@ mod costs;
 mod by_hand;
 mod bytes;
 pub(crate) mod effects;
+// Only where the way on in the C library's function is written down; a program that contains its MPI has no need.
+#[cfg(all(target_arch = "x86_64", not(feature = "static")))]
+mod dlsym;
 mod entrance;
 #[cfg(not(feature = "static"))]
 mod fortran;
