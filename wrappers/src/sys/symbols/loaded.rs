@@ -9,6 +9,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::Address;
 
@@ -19,7 +20,6 @@ static HIDDEN: OnceLock<Object> = OnceLock::new();
 /// The C library's `dlsym`, or that of the next preloaded tool: gyan has one, too (`entry::dlsym`).
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn real_dlsym() -> *mut c_void {
-    use std::sync::atomic::{AtomicPtr, Ordering};
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     let known = REAL.load(Ordering::Relaxed);
     if !known.is_null() {
@@ -50,6 +50,21 @@ pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<Address> {
     // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address, which is in
     // this one. A handle that is none is an error that the C library reports.
     NonNull::new(unsafe { real(handle, name.as_ptr()) })
+}
+
+/// `dlclose` as without gyan.
+pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
+    type Dlclose = extern "C" fn(*mut c_void) -> c_int;
+    static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    if REAL.load(Ordering::Relaxed).is_null()
+        && let Some(found) = dlsym(libc::RTLD_NEXT, c"dlclose")
+    {
+        REAL.store(found.as_ptr(), Ordering::Relaxed);
+    }
+    let Some(real) = NonNull::new(REAL.load(Ordering::Relaxed)) else { return -1 };
+    // SAFETY: the prototype of dlclose. A handle that is none is an error that the C library reports.
+    let real = unsafe { std::mem::transmute::<Address, Dlclose>(real) };
+    real(handle)
 }
 
 /// The next definition of `name` after this object, or the one in any other loaded object.
@@ -114,8 +129,7 @@ impl Object {
     pub(crate) fn look_for(&self, name: &CStr) -> Option<Address> {
         let handle = self.open()?;
         let found = dlsym(handle.as_ptr(), name);
-        // SAFETY: the handle is open.
-        unsafe { libc::dlclose(handle.as_ptr()) };
+        dlclose(handle.as_ptr());
         found
     }
 
