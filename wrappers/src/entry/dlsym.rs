@@ -100,10 +100,11 @@ fn instead(handle: *mut c_void, name: &CStr, caller: *mut c_void) -> Option<*mut
     })
 }
 
-/// Whether gyan's entry point calls the function at this address.
+/// Whether gyan's entry point calls the function at this address. Its object then stays loaded.
 fn forwards_to(name: &CStr, found: Address) -> bool {
     symbols::is_hidden_with(found);
     symbols::next(name) == Some(found)
+        && Object::holding(found).is_some_and(|object| object.find(name) == Some(found))
 }
 
 #[cfg(test)]

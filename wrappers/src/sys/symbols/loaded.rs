@@ -8,14 +8,19 @@
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::ptr::{self, NonNull};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Address;
 
 /// The object with definitions that `RTLD_NEXT` does not see. Never set while the loader is called: it holds
 /// locks of its own.
 static HIDDEN: OnceLock<Object> = OnceLock::new();
+
+/// The next definitions that were found. The answer for a name never changes, whatever is loaded later: a tool that
+/// got gyan's entry point for the function behind it would be called by that in turn. Never locked while the loader
+/// is called.
+static KNOWN: Mutex<Vec<(CString, usize)>> = Mutex::new(Vec::new());
 
 /// The C library's `dlsym`, or that of the next preloaded tool: gyan has one, too (`entry::dlsym`).
 #[cfg(target_arch = "x86_64")]
@@ -69,8 +74,21 @@ pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
 
 /// The next definition of `name` after this object, or the one in any other loaded object.
 pub(crate) fn next(name: &CStr) -> Option<Address> {
-    let hidden = || HIDDEN.get().and_then(|object| object.find(name));
-    dlsym(libc::RTLD_NEXT, name).or_else(hidden).or_else(|| in_any_object(name))
+    let known = || {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, address) = known.iter().find(|(known, _)| known.as_c_str() == name)?;
+        NonNull::new(*address as *mut c_void)
+    };
+    known().or_else(|| {
+        let hidden = || HIDDEN.get().and_then(|object| object.find(name));
+        let found = dlsym(libc::RTLD_NEXT, name).or_else(hidden).or_else(|| in_any_object(name))?;
+        // Another thread may have been first.
+        known().or_else(|| {
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push((name.to_owned(), found.as_ptr() as usize));
+            Some(found)
+        })
+    })
 }
 
 /// The definition of `name` that the program itself would see.
