@@ -1,5 +1,5 @@
 /* Looks large-count functions up by dlsym, and calls what it finds, the ordinary ones where there is
- * none. Under a preloaded profiler it finds the profiler's, whether or not the MPI has them. 2 ranks.
+ * none. 2 ranks.
  * Expect: the same output with gyan as without, also on an MPI that has none of them. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,4 +1,5 @@
-/* Starts MPI in a way that no preloaded library sees: MPI_Init taken from the library's own handle.
+/* Starts MPI in a way that no preloaded library sees: MPI_Init taken from the library's own handle, by the C
+ * library's own dlsym.
  * The first MPI_Recv is an ordinary call. Then the variables of Open MPI's psm2 component, where
  * there is one, are exported again, and a handle on one of them is deadly.
  * Expect: ends with code 0; gyan starts at the first receive and leaves mtl_psm2_* out. */
@@ -14,7 +15,9 @@ int main(int argc, char **argv)
     /* Not a function that profilers wrap. */
     dladdr((void *)MPI_T_init_thread, &info);
     void *library = dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
-    int (*init)(int *, char ***) = (int (*)(int *, char ***))dlsym(library, "MPI_Init");
+    void *(*find)(void *, const char *) =
+        (void *(*)(void *, const char *))dlsym(dlopen("libc.so.6", RTLD_NOW), "dlsym");
+    int (*init)(int *, char ***) = (int (*)(int *, char ***))find(library, "MPI_Init");
     if (!init || init(&argc, &argv))
         return 1;
     for (int i = 0; i < 6; i++)

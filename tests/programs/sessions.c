@@ -1,6 +1,6 @@
 /* MPI by sessions only (MPI 4.0, 11.3): `sessions once` uses one, `sessions twice` two that overlap,
- * `sessions again` one after the other has ended, so that MPI is initialised again, `sessions both`
- * one around the world model. In each use 5 receives from MPI_PROC_NULL and one message around the
+ * `sessions again` one after the other has ended, so that MPI is initialised again, `sessions often` 20 such,
+ * `sessions both` one around the world model. In each use 5 receives from MPI_PROC_NULL and one message around the
  * ring.
  * Expect: `received <n>` from each rank; n receives in one profile of each rank. */
 #include <mpi.h>
@@ -58,7 +58,7 @@ int main(int argc, char **argv)
         communicate(of_one);
     }
     end(&one, &of_one);
-    if (!strcmp(how, "again")) {
+    for (int more = !strcmp(how, "often") ? 20 : !strcmp(how, "again"); more > 0; more--) {
         of_one = begin(&one, "again");
         communicate(of_one);
         end(&one, &of_one);

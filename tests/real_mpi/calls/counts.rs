@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::common::{BED, MPIS, OPENMPI, Profiled, bars, counts, libgyan, receives};
+use crate::common::{BED, MPICH, MPIS, OPENMPI, Profiled, bars, counts, libgyan, receives};
 
 #[test]
 fn every_receive_of_the_standard_is_counted_exactly() {
@@ -110,6 +110,35 @@ fn each_thread_level_is_what_it_is_without_gyan() {
             assert!(names.contains(&profile.mpi.thread_level.as_str()));
             let expected = format!("level {} as provided\n", profile.mpi.thread_level);
             assert_eq!(run.outcome.stdout, expected, "{mpi:?} level {level}");
+        }
+    }
+}
+
+/// As Julia and plugins do.
+#[test]
+fn calls_of_a_library_opened_by_the_program_for_itself_alone_are_counted_exactly() {
+    let bed = |name| *BED.iter().find(|mpi| mpi.name == name).unwrap();
+    for (mpi, library) in [
+        (OPENMPI, "libmpi.so.40"),
+        (MPICH, "libmpich.so.12"),
+        (bed("openmpi5"), "libmpi.so.40"),
+        (bed("mpich5"), "libmpi.so.12"),
+        (bed("intelmpi"), "libmpi.so.12"),
+    ] {
+        let program = mpi.compiled("opened", &["-Wl,--as-needed"]);
+        for threads in ["1", "4"] {
+            let arguments = [library, "1000", threads];
+            let run = Profiled::preloaded(mpi, 1, &program, &arguments, &[]);
+            let bare = Profiled::run_file(mpi, 1, &program, &arguments, &[]);
+            let said = (run.outcome.code, run.outcome.stdout.as_str());
+            assert_eq!(said, (0, bare.outcome.stdout.as_str()), "{mpi:?}: {:?}", run.outcome);
+            let lines = run.outcome.stdout.lines().map(|line| line.split_once(' ').unwrap());
+            let truth: BTreeMap<&str, u64> =
+                lines.filter_map(|(name, number)| Some((name, number.parse().ok()?))).collect();
+            assert_eq!(truth.len(), 6, "{mpi:?}: {:?}", run.outcome);
+            for (name, number) in truth.into_iter().filter(|(name, _)| !name.ends_with(':')) {
+                assert_eq!(counts(&run.profiles()[0])[name], number, "{mpi:?} {threads}: {name}");
+            }
         }
     }
 }

@@ -1,5 +1,8 @@
 //! MPI by sessions: one run from the first start to the last end.
 
+use std::fs;
+use std::time::Instant;
+
 use tempfile::TempDir;
 
 use crate::common::{BED, Mpi, Profiled, bag_of, command, counts, libgyan, profiles, run};
@@ -73,5 +76,32 @@ fn a_run_goes_on_when_mpi_is_initialised_again() {
     // The others die of it, even without gyan.
     for mpi in bed("mpich5") {
         check(mpi, "again", 12, 2);
+    }
+}
+
+/// The keeper writes them; each is renamed when it is complete.
+#[test]
+fn the_profile_of_a_program_that_opens_one_session_after_the_other_is_not_written_each_time() {
+    // The others die of it, even without gyan.
+    for mpi in bed("mpich5") {
+        check(mpi, "often", 126, 21);
+        let here = TempDir::new().unwrap();
+        let trace = here.path().join("trace");
+        let program = mpi.program("sessions");
+        let words = [
+            mpi.mpirun(1),
+            ["strace", "-f", "-e", "trace=/rename", "-o"].map(str::to_owned).to_vec(),
+            vec![trace.display().to_string(), "-E".into()],
+            vec![format!("LD_PRELOAD={}", libgyan().display())],
+            vec![program.display().to_string(), "often".into()],
+        ];
+        let mut sessions = command(&words.concat());
+        let begun = Instant::now();
+        let outcome = run(sessions.env("GYAN_OUTPUT", here.path().join("profile")));
+        let most = 2 + begun.elapsed().as_secs() / 10;
+        assert_eq!(outcome.code, 0, "{outcome:?}");
+        let trace = fs::read_to_string(trace).unwrap();
+        let written = trace.lines().filter(|line| line.contains("rank-000000.json\"")).count();
+        assert!((1..=most).contains(&(written as u64)), "{written} times: {trace}");
     }
 }

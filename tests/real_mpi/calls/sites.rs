@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use gyan_results::{RankProfile, SiteStack};
 use serde_json::Value;
+use tempfile::TempDir;
 
-use crate::common::{BED, Mpi, Profiled, gyan, root, run, target};
+use crate::common::{BED, MPIS, Mpi, Profiled, gyan, root, run, target};
 
 const NO_LIMIT: (&str, &str) = ("GYAN_BUDGET", "none");
 const FLAGS: [&str; 3] = ["-O2", "-g", "-fomit-frame-pointer"];
@@ -383,5 +384,41 @@ fn the_quickstart_shows_the_line_that_waits_for_neighbours() {
         let whole = crate::common::run(gyan().arg("report").arg(&run.directory)).stdout;
         let place = format!("halo_exchange.c:{line}");
         assert!(whole.contains(&place), "{mpi:?} {whole}");
+    }
+}
+
+#[test]
+fn a_site_in_a_plugin_that_was_unloaded_is_not_taken_for_one_in_the_next() {
+    for mpi in MPIS {
+        let part = mpi.compiled("plugins", &["-shared", "-fPIC", "-DPART"]);
+        let program = mpi.compiled("plugins", &[]);
+        let place = TempDir::new().unwrap();
+        let plugins: Vec<String> = ["one", "two", "three"]
+            .map(|name| place.path().join(format!("lib{name}.so")).display().to_string())
+            .into();
+        for plugin in &plugins {
+            fs::copy(&part, plugin).unwrap();
+        }
+        for rounds in ["1", "2", "700"] {
+            let mut arguments: Vec<&str> = plugins.iter().map(String::as_str).collect();
+            arguments.push(rounds);
+            let run = Profiled::preloaded(mpi, 1, &program, &arguments, &[NO_LIMIT]);
+            assert_eq!(run.outcome.code, 0, "{mpi:?} {rounds}: {:?}", run.outcome);
+            assert!(run.outcome.stdout.contains("same place"), "{mpi:?}: {:?}", run.outcome);
+            let lines = run.outcome.stdout.lines().filter_map(|line| line.split_once(' '));
+            let truth: BTreeMap<String, u64> = lines
+                .filter_map(|(plugin, calls)| Some((plugin.to_owned(), calls.parse().ok()?)))
+                .collect();
+            assert_eq!(truth.len(), plugins.len());
+            let profile = &run.profiles()[0];
+            let sites = profile.sites.as_ref().unwrap();
+            let mut found = BTreeMap::new();
+            for site in sites.sites.iter().filter(|site| site.function == "MPI_Barrier") {
+                let object = site.call.and_then(|at| sites.addresses[at].object).unwrap();
+                let path = sites.load_map[object].path.clone();
+                assert_eq!(found.insert(path, site.calls), None, "{mpi:?} {rounds}: twice");
+            }
+            assert_eq!(found, truth, "{mpi:?} {rounds}");
+        }
     }
 }

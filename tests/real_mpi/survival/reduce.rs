@@ -10,8 +10,8 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::common::{
-    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, command,
-    gyan, libgyan, lives, profiles, ranks_that_left, root, run,
+    BED, MPICH, MPICH_PVARS, MPIS, Mpi, OPENMPI, OPENMPI_SPC, OPENMPI5, Outcome, Profiled, bag_of,
+    command, gyan, libgyan, lives, profiles, ranks_that_left, root, run,
 };
 
 const IN_MPI: (&str, &str) = ("GYAN_REDUCE", "mpi");
@@ -254,6 +254,33 @@ fn every_mpi_reduces() {
         assert_eq!(run.outcome.code, 0, "{mpi:?}: {:?}", run.outcome);
         assert!(summary(&run.directory).reduced_in_mpi.is_some(), "{mpi:?}: {:?}", run.outcome);
         check_against_files(&run.directory, &format!("{mpi:?}"));
+    }
+}
+
+#[test]
+fn the_callbacks_of_the_programs_attributes_run_as_often_as_without_gyan() {
+    for mpi in BED {
+        let run = Profiled::run(mpi, 3, &["copy_callback"], &[IN_MPI]);
+        let outcome = &run.outcome;
+        let said = (outcome.code, outcome.stdout_of_ranks());
+        assert_eq!(said, (0, bag_of(&"copied\n".repeat(3))), "{mpi:?}: {outcome:?}");
+        assert!(summary(&run.directory).reduced_in_mpi.is_some(), "{mpi:?}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_receive_that_the_program_left_behind_gets_no_data() {
+    for mpi in [OPENMPI, OPENMPI5, MPICH] {
+        for (which, reduces) in [("any", true), ("some", false)] {
+            let file = mpi.program("left_behind");
+            let ran = Profiled::preloaded(mpi, 4, &file, &[which], &[IN_MPI, SOON]);
+            let outcome = &ran.outcome;
+            // UCX, below MPICH, reports them.
+            let untouched = outcome.stdout.matches("untouched").count();
+            assert_eq!((outcome.code, untouched), (0, 4), "{mpi:?} {which}: {outcome:?}");
+            assert_eq!(ran.directory.join(SUMMARY_FILE).exists(), reduces, "{mpi:?}: {outcome:?}");
+            assert!(reduces || written(&ran.directory).len() == 4, "{mpi:?}: {outcome:?}");
+        }
     }
 }
 

@@ -4,7 +4,7 @@
 #![forbid(unsafe_code)]
 
 use std::ops::Range;
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use gyan_results::{Address, LoadedObject};
 
@@ -18,6 +18,24 @@ const OF_MPI: &[&str] = &["libmpi", "libompi"];
 static PASSED_OVER: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 /// Where the program's own file is.
 static PROGRAM: OnceLock<Range<usize>> = OnceLock::new();
+
+/// The objects that the program unloaded after calls had come from some object.
+static GONE: Mutex<Vec<LoadedObject>> = Mutex::new(Vec::new());
+const GONE_AT_MOST: usize = 1 << 10;
+/// What stands for an address in one of them has this bit, the object's number from [`GONE_NUMBER`] on, and the
+/// address in its file. No program has an address there.
+const IS_GONE: usize = 1 << 62;
+const GONE_NUMBER: u32 = 48;
+
+fn gone() -> MutexGuard<'static, Vec<LoadedObject>> {
+    // Each change is one call of `push`.
+    GONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether the program has unloaded none.
+pub(crate) fn none_is_gone() -> bool {
+    gone().is_empty()
+}
 
 /// Finds where gyan and the MPI library are; they never move.
 pub(crate) fn prepare() {
@@ -56,9 +74,18 @@ pub(crate) fn is_of_program(address: usize) -> bool {
     PROGRAM.get_or_init(find).contains(&address)
 }
 
+/// The object that the program has unloaded and the address in its file, for which an address stands.
+fn of_gone(address: usize) -> Option<(LoadedObject, usize)> {
+    let rest = address.checked_sub(IS_GONE).filter(|rest| *rest < IS_GONE)?;
+    let object = gone().get(rest >> GONE_NUMBER)?.clone();
+    Some((object, rest & ((1 << GONE_NUMBER) - 1)))
+}
+
 /// The objects that are loaded, and where.
 pub(crate) struct Map {
     objects: Vec<(Range<usize>, usize, LoadedObject)>,
+    /// Whether the program has unloaded any.
+    some_are_gone: bool,
     /// The objects that addresses were asked for.
     used: Vec<LoadedObject>,
 }
@@ -78,20 +105,68 @@ impl Map {
                 object.path = program.to_string_lossy().into_owned();
             }
         }
-        Map { objects, used: Vec::new() }
+        Map { objects, some_are_gone: !none_is_gone(), used: Vec::new() }
+    }
+
+    /// The object at an address, and its base.
+    fn object_at(&self, address: usize) -> Option<&(Range<usize>, usize, LoadedObject)> {
+        self.objects.iter().find(|(range, ..)| range.contains(&address))
+    }
+
+    /// Leaves the objects that the program has unloaded since, and remembers those.
+    pub(crate) fn only_gone(mut self) -> Map {
+        let now = Map::now();
+        self.objects.retain(|object| !now.objects.contains(object));
+        let mut gone = gone();
+        for (.., object) in &self.objects {
+            if gone.len() < GONE_AT_MOST && !gone.contains(object) {
+                gone.push(object.clone());
+            }
+        }
+        self.some_are_gone = !gone.is_empty();
+        drop(gone);
+        self
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.objects.is_empty()
+    }
+
+    /// What stands for an address in an object that the program has unloaded at least once: the same wherever it
+    /// was. Any other address stands for itself.
+    pub(crate) fn lasting(&self, address: usize) -> usize {
+        if !self.some_are_gone {
+            return address;
+        }
+        let lasting = self.object_at(address).and_then(|(_, base, object)| {
+            let number = gone().iter().position(|gone| gone == object)?;
+            let address = address.checked_sub(*base).filter(|at| at >> GONE_NUMBER == 0)?;
+            Some(IS_GONE | number << GONE_NUMBER | address)
+        });
+        lasting.unwrap_or(address)
+    }
+
+    /// The address for which this one stands, if the object is loaded.
+    pub(crate) fn present(&self, lasting: usize) -> usize {
+        let present = of_gone(lasting).and_then(|(object, address)| {
+            let (_, base, _) = self.objects.iter().find(|(.., loaded)| *loaded == object)?;
+            Some(base.wrapping_add(address))
+        });
+        present.unwrap_or(lasting)
     }
 
     pub(crate) fn address(&mut self, address: usize) -> Address {
-        let mut objects = self.objects.iter();
-        let Some((_, base, object)) = objects.find(|(range, ..)| range.contains(&address)) else {
+        let at_hand = self.object_at(address);
+        let known = at_hand.map(|(_, base, object)| (object.clone(), address.wrapping_sub(*base)));
+        let Some((object, address)) = known.or_else(|| of_gone(address)) else {
             return Address { object: None, address: address as u64 };
         };
-        let known = self.used.iter().position(|used| used == object);
+        let known = self.used.iter().position(|used| *used == object);
         let at = known.unwrap_or_else(|| {
-            self.used.push(object.clone());
+            self.used.push(object);
             self.used.len() - 1
         });
-        Address { object: Some(at), address: address.wrapping_sub(*base) as u64 }
+        Address { object: Some(at), address: address as u64 }
     }
 
     pub(crate) fn used(self) -> Vec<LoadedObject> {

@@ -13,9 +13,9 @@ mod shares;
 
 use std::sync::atomic::{AtomicBool, AtomicU16, AtomicUsize, Ordering};
 
-use crate::calls::addresses;
+use crate::calls::addresses::{self, Map};
 use crate::calls::budget::{self, budget};
-use crate::calls::ledger::Ledger;
+use crate::calls::ledger::{self, Ledger};
 use crate::calls::stacks::{self, Stacks};
 use crate::mpi::functions::Function;
 use crate::sys::alloc;
@@ -50,6 +50,28 @@ pub(crate) fn begin() {
 /// Sets whether sites are recorded from now on.
 pub(crate) fn resume(on: bool) {
     ON.store(on, Ordering::Relaxed);
+}
+
+/// The program may unload an object. Returns what [`unloaded`] needs, if any site is in a library.
+pub(crate) fn before_unloading() -> Option<Map> {
+    let mut any = false;
+    ledger::each(|ledger| {
+        let sites = ledger.sites.get();
+        any |= sites.is_some_and(|sites| sites.known().any(|site| site.foreign.get() == 1));
+    });
+    any.then(Map::now)
+}
+
+/// Addresses in objects that were unloaded meanwhile are replaced: another may be loaded there.
+pub(crate) fn unloaded(before: Map) {
+    let gone = before.only_gone();
+    if !gone.is_empty() {
+        ledger::each(|ledger| {
+            for site in ledger.sites.get().iter().flat_map(|sites| sites.known()) {
+                site.replace_addresses(&|address| gone.lasting(address));
+            }
+        });
+    }
 }
 
 /// The sites of one ledger.
@@ -181,12 +203,39 @@ impl Sites {
         let is_full = || self.len.load(Ordering::Relaxed) >= SITES_AT_MOST;
         let slot = match self.find(function, address) {
             Ok(site) => return Some(site),
+            Err(slot) if let Some(site) = self.comes_back(function, address, slot) => {
+                return Some(site);
+            }
             Err(_) if is_full() && address != ELSEWHERE => {
                 return self.site_elsewhere(function);
             }
             Err(slot) => slot,
         };
         self.make(slot?, function, address)
+    }
+
+    /// The site, if its object was unloaded and is loaded again.
+    fn comes_back(
+        &'static self,
+        function: Function,
+        address: usize,
+        slot: Option<&AtomicU16>,
+    ) -> Option<&'static Site> {
+        if addresses::none_is_gone() {
+            return None;
+        }
+        let now = Map::now();
+        let lasting = now.lasting(address) as u64;
+        let is_it =
+            |site: &Site| site.address.get() == lasting && site.function.get() == function.0 as u64;
+        let at = self.known().position(is_it)?;
+        let site = self.all.get(at)?;
+        site.replace_addresses(&|address| now.present(address));
+        // It has its slot still if it is where it was.
+        if self.find(function, address).is_err() {
+            slot?.store(u16::try_from(at + 1).ok()?, Ordering::Relaxed);
+        }
+        Some(site)
     }
 
     fn site_elsewhere(&'static self, function: Function) -> Option<&'static Site> {
@@ -261,6 +310,14 @@ impl Sites {
 }
 
 impl Site {
+    /// Replaces the addresses of the site and of its stacks.
+    fn replace_addresses(&self, by: &impl Fn(usize) -> usize) {
+        self.address.set(by(usize::try_from(self.address.get()).unwrap_or(0)) as u64);
+        if let Some(stacks) = self.stacks.get() {
+            stacks.replace(by);
+        }
+    }
+
     fn new() -> Site {
         Site {
             function: Whole::new(0),

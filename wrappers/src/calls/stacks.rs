@@ -63,6 +63,13 @@ impl Stacks {
         self.known.iter().filter(|stack| stack.len() > 0)
     }
 
+    /// Replaces addresses.
+    pub(crate) fn replace(&self, by: &impl Fn(usize) -> usize) {
+        for word in self.known().flat_map(|stack| stack.addresses.iter().take(stack.len())) {
+            word.set(by(usize::try_from(word.get()).unwrap_or(0)) as u64);
+        }
+    }
+
     pub(crate) fn all(&self) -> &Weight {
         &self.all
     }

@@ -7,9 +7,9 @@
 //! 11.1). When it is initialised again after that, the run continues.
 
 use std::cell::Cell;
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::mem;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 use crate::calls::containment::contain;
 use crate::calls::gate;
@@ -20,6 +20,7 @@ use crate::mpi::abi;
 use crate::mpi::functions::{Function, Handle, Int, Pointer, by_hand};
 use crate::run::{self, Beginning, Kept, Run, Start};
 use crate::sys::alloc;
+use crate::sys::at_exit;
 use crate::sys::clock;
 use crate::sys::symbols::{Address, Next};
 
@@ -222,10 +223,28 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
             contain("letting MPI_COMM_WORLD go", || run::with_run(Run::world_goes));
         }
     } else {
-        users.kept = contain("ending", run::end_run).flatten();
+        users.kept = contain("ending", || run::end_run(world)).flatten();
+        if users.kept.as_ref().is_some_and(Kept::is_unwritten) {
+            WATCH_EXIT.call_once(|| at_exit::call(exits));
+        }
     }
     drop(users);
     gate::uncounted(forward)
+}
+
+/// Has [`exits`] called once.
+static WATCH_EXIT: Once = Once::new();
+
+/// The program ends, after the last of its sessions.
+extern "C-unwind" fn exits(_code: c_int, _argument: *mut c_void) {
+    contain("ending after the last session", || {
+        // Not held by this thread: there is an end that was completed. Another may be starting MPI forever.
+        if let Ok(mut users) = USERS.try_lock()
+            && let Some(kept) = &mut users.kept
+        {
+            kept.write();
+        }
+    });
 }
 
 /// At the first call seen in this process: MPI may have been started in a way that gyan does not see.

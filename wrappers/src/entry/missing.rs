@@ -8,7 +8,7 @@
 //! - if no twin can do it and a loaded object needs the symbol, the program ends with the loader's message and
 //!   exit code: whatever gyan returned, the program would continue in a state that is impossible without gyan;
 //! - otherwise the program asked whether the function exists while gyan's definition was the answer
-//!   (`weak_symbols` corrects that at the start), and gets the error `MPI_ERR_UNSUPPORTED_OPERATION`.
+//!   (`weak_symbols` corrects that at the start, and `dlsym` where there is one), and gets the error `MPI_ERR_UNSUPPORTED_OPERATION`.
 
 use std::ffi::{CStr, CString, c_int};
 use std::mem;

@@ -259,6 +259,8 @@ impl Beginning {
                 samples: 0,
                 change: Change::default(),
                 told: false,
+                written: None,
+                unwritten: None,
                 overhead,
             },
         };

@@ -5,7 +5,7 @@ use std::ffi::{c_int, c_void};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Once;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use gyan_results::{
     Class, Coverage, End, Ending, EventCount, InMpi, Job as JobOfProfile, Messages, Overhead,
@@ -13,6 +13,7 @@ use gyan_results::{
 };
 
 use super::in_front;
+use super::snapshot;
 use super::{Kept, RUN, Run, SAMPLE_DUE};
 use crate::calls::budget::budget;
 use crate::calls::containment::contain;
@@ -52,14 +53,19 @@ pub(super) struct Earlier {
     callbacks: u64,
 }
 
-/// Ends the run, before MPI does. Returns what another start needs.
-pub(crate) fn end_run() -> Option<Kept> {
+/// A program that opens and closes its only session again and again has its profile written no more often, and when
+/// it ends.
+const ENDS_APART: Duration = Duration::from_secs(10);
+
+/// Ends the run, before MPI does. Returns what another start needs. `is_last`: MPI cannot be started again in this
+/// way.
+pub(crate) fn end_run(is_last: bool) -> Option<Kept> {
     if thread::here().holds_run.get() {
         return None;
     }
     let run = RUN.lock().ok()?.take()?;
     gate::close();
-    if run.is_of_this_process() { Some(run.end()) } else { None }
+    if run.is_of_this_process() { Some(run.end(is_last)) } else { None }
 }
 
 /// The program calls `MPI_Abort`, which does not return. `is_alone`: from the program itself, whose other threads
@@ -91,6 +97,20 @@ extern "C-unwind" fn exits(code: c_int, _argument: *mut c_void) {
             }
         });
     });
+}
+
+impl Kept {
+    /// Whether an end is still to be written.
+    pub(crate) fn is_unwritten(&self) -> bool {
+        self.run.as_ref().is_some_and(|run| run.unwritten.is_some())
+    }
+
+    /// Writes it.
+    pub(crate) fn write(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.write_unwritten();
+        }
+    }
 }
 
 /// The traffic to each peer; none when that is not counted.
@@ -181,7 +201,7 @@ impl Run {
     }
 
     /// Ends it and writes the profile. Returns what another start needs.
-    fn end(mut self) -> Kept {
+    fn end(mut self, is_last: bool) -> Kept {
         SAMPLE_DUE.set(u64::MAX);
         communicators::end();
         let ended = Instant::now();
@@ -214,16 +234,35 @@ impl Run {
                 notice::say(&warning);
             }
         }
+        let is_soon = self.written.is_some_and(|written| written.elapsed() < ENDS_APART);
         if self.reduces {
             self.reduce(&mut profile, ended);
+        } else if is_soon && !is_last {
+            self.measures(profile.job.elapsed_s, ended)(&mut profile.overhead);
         } else if let Some(directory) = self.write(&mut profile, Some(ended)) {
             self.tell("profiles", "them", &directory);
         }
         self.overhead.finalize_s = profile.overhead.finalize_s;
-        if self.snapshots.said.is_none() {
-            self.end_keeping();
+        if is_soon && !is_last {
+            snapshot::pause();
+            self.unwritten = Some(Box::new(profile));
+        } else {
+            self.written = Some(Instant::now());
+            if self.snapshots.said.is_none() {
+                self.end_keeping();
+            }
         }
         Kept { mpit, run: Some(self) }
+    }
+
+    /// Writes the latest end, unless that was done.
+    fn write_unwritten(&mut self) {
+        if self.is_of_this_process()
+            && let Some(mut profile) = self.unwritten.take()
+        {
+            self.write(&mut profile, None);
+            self.end_keeping();
+        }
     }
 
     /// Has the ranks reduce their profiles, and writes those that are not reduced.

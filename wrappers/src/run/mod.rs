@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard};
 use std::time::Instant;
 
-use gyan_results::{End, Ending, Overhead};
+use gyan_results::{End, Ending, Overhead, RankProfile};
 
 use crate::calls::budget::budget;
 use crate::calls::budget::objects::Cost;
@@ -87,6 +87,10 @@ pub(crate) struct Run {
     change: Change,
     /// Whether the user was told where the profiles are.
     told: bool,
+    /// When an end was last written.
+    written: Option<Instant>,
+    /// The profile of the latest end, if another was written not long before.
+    unwritten: Option<Box<RankProfile>>,
     overhead: Overhead,
 }
 

@@ -36,6 +36,11 @@ pub(crate) fn is_snapshot_due(now: u64) -> bool {
     now >= DUE.get()
 }
 
+/// Takes none until the next start.
+pub(super) fn pause() {
+    DUE.set(u64::MAX);
+}
+
 /// Takes a snapshot, unless another thread holds the run.
 #[cold]
 pub(crate) fn snapshot(now: u64) {
@@ -43,8 +48,15 @@ pub(crate) fn snapshot(now: u64) {
 }
 
 impl Run {
-    /// Finds the keeper of this host, or starts it, and takes the first snapshot.
+    /// Finds the keeper of this host, or starts it, and takes the first snapshot. After an end that was not
+    /// written the keeper is still there.
     pub(super) fn begin_keeping(&mut self) {
+        if self.unwritten.take().is_some() {
+            if self.keeps() {
+                self.snapshot_due();
+            }
+            return;
+        }
         let (wanted, timeout) = (self.config.keeper, self.config.write_timeout);
         let keeper = Keeper::begin(&self.job, self.rank, wanted, timeout);
         self.config.warnings.extend(keeper.why_none().map(str::to_owned));
@@ -110,7 +122,7 @@ impl Run {
 
     /// Nothing more will come.
     pub(super) fn end_keeping(&mut self) {
-        DUE.set(u64::MAX);
+        pause();
         if let Some(keeper) = &mut self.snapshots.keeper {
             keeper.end();
         }

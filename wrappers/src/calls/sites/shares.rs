@@ -44,7 +44,7 @@ struct Sum {
 }
 
 impl Sum {
-    fn add_site(&mut self, site: &Site) {
+    fn add_site(&mut self, site: &Site, map: &Map) {
         let Sums {
             timed,
             ticks,
@@ -76,7 +76,9 @@ impl Sum {
             sum.looks = (stacks.all().calls.get(), stacks.all().ticks.get());
             for stack in stacks.known() {
                 let weight = (stack.hits.get(), stack.weight.calls.get(), stack.weight.ticks.get());
-                sum.stacks.insert(stack.frames().collect(), weight);
+                let frames = stack.frames().map(|frame| map.lasting(frame)).collect();
+                let stacks = BTreeMap::from([(frames, weight)]);
+                sum.add(Sum { stacks, ..Sum::default() });
             }
         }
         self.add(sum);
@@ -107,14 +109,14 @@ impl Sum {
 }
 
 /// All sites of all threads, by function and address.
-fn sums() -> BTreeMap<(usize, usize), Sum> {
+fn sums(map: &Map) -> BTreeMap<(usize, usize), Sum> {
     let mut sums: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
     ledger::each(|ledger| {
         for site in ledger.sites.get().iter().flat_map(|sites| sites.known()) {
             let number = |word: &Whole| usize::try_from(word.get()).unwrap_or(0);
-            let key = (number(&site.function), number(&site.address));
+            let key = (number(&site.function), map.lasting(number(&site.address)));
             if key.0 != NO_FUNCTION.0 && site.sum.timed.get() > 0 {
-                sums.entry(key).or_default().add_site(site);
+                sums.entry(key).or_default().add_site(site, map);
             }
         }
     });
@@ -134,8 +136,9 @@ fn sums() -> BTreeMap<(usize, usize), Sum> {
 /// The sites in the form of the profile; `calls` are its entries for the functions. `ends`: at the end, since
 /// looking up names of code that is in no file would take too long while the program runs.
 pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
-    let sums = sums();
-    let mut places = Places { map: Map::now(), known: BTreeMap::new(), addresses: Vec::new() };
+    let map = Map::now();
+    let sums = sums(&map);
+    let mut places = Places { map, known: BTreeMap::new(), addresses: Vec::new() };
     let mut sites: Vec<SiteOfProfile> = Vec::new();
     let mut by_name: BTreeMap<&str, Vec<(usize, &Sum)>> = BTreeMap::new();
     for ((function, address), sum) in &sums {
@@ -308,9 +311,10 @@ impl super::Sites {
     /// The sites of a function whose entry in the profile is `call`, by address.
     pub(crate) fn described(&self, call: &Call) -> Vec<SiteOfProfile> {
         let mut sums: BTreeMap<usize, Sum> = BTreeMap::new();
+        let map = Map::now();
         for site in self.known() {
             let address = usize::try_from(site.address.get()).unwrap();
-            sums.entry(address).or_default().add_site(site);
+            sums.entry(address).or_default().add_site(site, &map);
         }
         let sums: Vec<(usize, &Sum)> = sums.iter().map(|(address, sum)| (*address, sum)).collect();
         let mut places = Places { map: Map::now(), known: BTreeMap::new(), addresses: Vec::new() };

@@ -1,18 +1,26 @@
-//! The communicator on which the ranks merge what they know: a private duplicate of `MPI_COMM_WORLD`, so that
-//! gyan's messages never match the program's.
+//! How the ranks tell each other what they know: messages on `MPI_COMM_WORLD` after a barrier at the end.
 //!
-//! All calls are nonblocking and by the profiling names (MPI 4.1, 3.7, 7.4.2 and 9.3). An operation that does
+//! No communicator is made. `MPI_Comm_idup` would call the copy callbacks of the program's attributes (MPI 4.1,
+//! 7.7.2), and what calls none can only be called blocking: a rank that is cut off meanwhile would keep the others
+//! from writing their files. Messages on `MPI_COMM_WORLD` cannot meet those of the program, because each rank has
+//! come to its end when the barrier is done. What a program may have left behind by mistake is a receive of any
+//! tag. Zero bytes are the first that go to each rank, so such a receive gets no data
+//! ([`Communicator::greet`]).
+//!
+//! All calls are nonblocking and by the profiling names (MPI 4.1, 3.7 and 6.12.1). An operation that does
 //! not end is abandoned with its memory, which MPI may still write to.
 
 use std::ffi::{c_int, c_void};
 use std::mem;
 use std::ptr::{self, NonNull};
+use std::time::Duration;
 
+use super::tree::{Merging, Wait, Why};
 use crate::mpi::abi::Library;
 use crate::sys::symbols::Address;
 use gyan_results::Datatype;
 
-type Duplicate = extern "C" fn(usize, *mut usize, *mut usize) -> c_int;
+type OfCommunicator = extern "C" fn(usize, *mut usize) -> c_int;
 type Transfer = extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) -> c_int;
 type Test = extern "C" fn(*mut usize, *mut c_int, *mut c_void) -> c_int;
 type OfRequest = extern "C" fn(*mut usize) -> c_int;
@@ -20,9 +28,16 @@ type Handler = extern "C" fn(*mut usize, *mut c_int);
 type CreateHandler = extern "C" fn(Handler, *mut usize) -> c_int;
 type SetHandler = extern "C" fn(usize, usize) -> c_int;
 
+/// The last of the tags that every MPI has (MPI 4.1, 9.1.2), which programs hardly use.
+const LAST_TAG: c_int = 32767;
+/// A program that left more receives of any rank and tag behind than this gets no summary.
+const LEFT_AT_MOST: usize = 1000;
+
 /// The tags of messages.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Tag {
+    /// Nothing yet.
+    Greeting,
     /// From child to parent: its number of bytes.
     Length,
     /// From parent to child: ready to receive them.
@@ -46,7 +61,7 @@ fn room() -> NonNull<usize> {
     NonNull::from(Box::leak(Box::new(0)))
 }
 
-/// A pending operation: a message, or the creation of a communicator.
+/// A pending operation: a message, or the barrier.
 pub(super) struct Pending {
     request: NonNull<usize>,
     /// The memory that is written or read until it ends.
@@ -58,76 +73,120 @@ pub(super) struct Pending {
     is_done: bool,
 }
 
+/// `MPI_COMM_WORLD`, on which errors are returned to gyan while this lives.
 pub(super) struct Communicator {
-    /// Never freed: its creation may complete after the wait was given up.
-    handle: NonNull<usize>,
+    world: usize,
+    rank: u32,
     /// The datatype of a byte.
     byte: usize,
     ignore: *mut c_void,
+    barrier: OfCommunicator,
     isend: Transfer,
+    issend: Transfer,
     irecv: Transfer,
     test: Test,
     cancel: OfRequest,
     free: OfRequest,
+    set_handler: SetHandler,
+    /// The program's.
+    handler: usize,
 }
 
-/// Errors on gyan's own communicator are returned to gyan, whatever error handler the program sets.
+/// Errors are returned to gyan, whatever error handler the program has set.
 extern "C" fn goes_on(_communicator: *mut usize, _code: *mut c_int) {}
 
 impl Communicator {
-    /// Begins to create one. It exists once the pending operation is done on all ranks.
-    pub(super) fn begin(library: &Library) -> Result<(Communicator, Pending), Failure> {
+    /// Errors on `MPI_COMM_WORLD` are returned to gyan from now on.
+    pub(super) fn take(library: &Library, rank: u32) -> Result<Communicator, Failure> {
         macro_rules! function {
             ($name:literal as $type:ty) => {{
                 // SAFETY: the prototype that the standard gives this function (MPI 4.1, chapters 3,
-                // 7 and 9), with handles as machine words.
+                // 6 and 9), with handles as machine words. The error handler takes no arguments beyond the
+                // first two, which C's convention allows where the caller passes more.
                 unsafe { mem::transmute::<Address, $type>(library.function($name).ok_or(Failure)?) }
             }};
         }
-        let world = library.handle(library.abi.comm_world).ok_or(Failure)?;
-        let duplicate = function!(c"PMPI_Comm_idup" as Duplicate);
-        let communicator = Communicator {
-            handle: room(),
+        let create_handler = function!(c"PMPI_Comm_create_errhandler" as CreateHandler);
+        let get_handler = function!(c"PMPI_Comm_get_errhandler" as OfCommunicator);
+        let free_handler = function!(c"PMPI_Errhandler_free" as OfRequest);
+        let mut communicator = Communicator {
+            world: library.handle(library.abi.comm_world).ok_or(Failure)?,
+            rank,
             byte: library.datatype_handle(Datatype::Char).ok_or(Failure)?,
             ignore: ptr::without_provenance_mut(library.abi.status_ignore),
+            barrier: function!(c"PMPI_Ibarrier" as OfCommunicator),
             isend: function!(c"PMPI_Isend" as Transfer),
+            issend: function!(c"PMPI_Issend" as Transfer),
             irecv: function!(c"PMPI_Irecv" as Transfer),
             test: function!(c"PMPI_Test" as Test),
             cancel: function!(c"PMPI_Cancel" as OfRequest),
             free: function!(c"PMPI_Request_free" as OfRequest),
+            set_handler: function!(c"PMPI_Comm_set_errhandler" as SetHandler),
+            handler: 0,
         };
-        let mut pending = communicator.pending(Vec::new(), Vec::new());
-        let code = duplicate(world, communicator.handle.as_ptr(), pending.request.as_ptr());
-        pending.is_done = code != 0;
-        if code == 0 { Ok((communicator, pending)) } else { Err(Failure) }
-    }
-
-    /// Makes errors on it come back as codes. Call once it exists.
-    pub(super) fn returns_errors(&self, library: &Library) -> Result<(), Failure> {
-        let function = |name| library.function(name).ok_or(Failure);
-        let create = function(c"PMPI_Comm_create_errhandler")?;
-        // SAFETY: the prototype in MPI 4.1, 9.3.1. The handler takes no arguments beyond the first
-        // two, which C's convention allows where the caller passes more.
-        let create = unsafe { mem::transmute::<Address, CreateHandler>(create) };
-        let set = function(c"PMPI_Comm_set_errhandler")?;
-        // SAFETY: the prototype in MPI 4.1, 9.3.1.
-        let set = unsafe { mem::transmute::<Address, SetHandler>(set) };
-        let free = function(c"PMPI_Errhandler_free")?;
-        // SAFETY: the prototype in MPI 4.1, 9.3.4.
-        let free = unsafe { mem::transmute::<Address, OfRequest>(free) };
-        let mut handler: usize = 0;
-        let made = create(goes_on, &raw mut handler) == 0;
-        let is_set = made && set(self.handle(), handler) == 0;
-        if made {
-            free(&raw mut handler);
+        let world = communicator.world;
+        let mut own: usize = 0;
+        if get_handler(world, &raw mut communicator.handler) != 0
+            || create_handler(goes_on, &raw mut own) != 0
+        {
+            return Err(Failure);
         }
-        if is_set { Ok(()) } else { Err(Failure) }
+        let is_set = (communicator.set_handler)(world, own) == 0;
+        free_handler(&raw mut own);
+        if is_set { Ok(communicator) } else { Err(Failure) }
     }
 
-    fn handle(&self) -> usize {
-        // SAFETY: the room is never freed. Only `begin` has MPI write to it, and nothing is sent or received
-        // here before that is done.
-        unsafe { self.handle.read() }
+    /// Begins a barrier. Nothing may be sent to other ranks before it is done: until then the program may still
+    /// receive messages there.
+    pub(super) fn barrier(&self) -> Result<Pending, Failure> {
+        let mut pending = self.pending(Vec::new(), Vec::new());
+        let code = (self.barrier)(self.world, pending.request.as_ptr());
+        pending.is_done = code != 0;
+        if code == 0 { Ok(pending) } else { Err(Failure) }
+    }
+
+    /// Has receives of any rank and tag that the program left behind take empty messages of this rank, before
+    /// other ranks send any.
+    pub(super) fn fill_receives_left(
+        &self,
+        timeout: Duration,
+        merging: &mut impl Merging,
+    ) -> Result<(), Why> {
+        let patience = Wait::for_no_longer_than(timeout);
+        let mut received = self.receive(self.rank, Tag::Greeting, 0)?;
+        for _ in 0..LEFT_AT_MOST {
+            let sent = self.pending(Vec::new(), vec![self.free]);
+            // Done once it is received, here or by the program's receive.
+            let mut sent = self.transfer(self.issend, self.rank, Tag::Greeting, sent)?;
+            patience.until_done(&mut sent, Why::Late(self.rank), merging)?;
+            if received.is_done()? {
+                return Ok(());
+            }
+        }
+        Err(Why::Mpi)
+    }
+
+    /// Has each of these ranks greet this one twice, with empty messages. Once that is done no receive that the
+    /// program left behind takes a message between them: the first greeting would have gone to it, and then the
+    /// second does not come.
+    pub(super) fn greet(
+        &self,
+        ranks: &[u32],
+        timeout: Duration,
+        merging: &mut impl Merging,
+    ) -> Result<(), Why> {
+        let patience = Wait::for_no_longer_than(timeout);
+        for _ in 0..2 {
+            let mut all = Vec::new();
+            for &rank in ranks {
+                all.push((rank, self.receive(rank, Tag::Greeting, 0)?));
+                all.push((rank, self.send(rank, Tag::Greeting, Vec::new())?));
+            }
+            for (rank, pending) in &mut all {
+                patience.until_done(pending, Why::Late(*rank), merging)?;
+            }
+        }
+        Ok(())
     }
 
     fn pending(&self, buffer: Vec<u8>, ends: Vec<OfRequest>) -> Pending {
@@ -164,12 +223,18 @@ impl Communicator {
             count,
             self.byte,
             peer,
-            tag as c_int,
-            self.handle(),
+            LAST_TAG - tag as c_int,
+            self.world,
             pending.request.as_ptr(),
         );
         pending.is_done = code != 0;
         if code == 0 { Ok(pending) } else { Err(Failure) }
+    }
+}
+
+impl Drop for Communicator {
+    fn drop(&mut self) {
+        (self.set_handler)(self.world, self.handler);
     }
 }
 

@@ -54,13 +54,10 @@ pub(super) fn learn(
     merging: &mut impl Merging,
 ) -> Result<Vec<u64>, Why> {
     let patience = Wait::for_no_longer_than(timeout);
-    let mut wait = |pending: &mut Pending, whom| {
-        while !pending.is_done()? {
-            patience.a_little(merging).map_err(|_| Why::Late(whom))?;
-        }
-        Ok::<(), Why>(())
-    };
     let place = Place::over_ranks(rank, size);
+    communicator.greet(&place.peers(), timeout, merging)?;
+    let mut wait =
+        |pending: &mut Pending, whom| patience.until_done(pending, Why::Late(whom), merging);
     let all = size as usize;
     let mut sent = Vec::new();
     let mut children = Vec::new();

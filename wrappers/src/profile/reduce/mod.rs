@@ -80,13 +80,14 @@ pub(crate) fn reduce(
     let mut run =
         Run { parts: Parts::of(size), begun, job, wanted, home, waited_s: 0.0, waited: false };
     let reduced = run.parts.add(Node { start: rank, level: 0 }, own).and_then(|()| {
-        let communicator = meet(library, timeout, &mut run)?;
+        let communicator = meet(library, rank, timeout, &mut run)?;
         let place = if size > hosts::RANKS_AT_MOST {
             Place::over_ranks(rank, size)
         } else {
             let hosts = hosts::learn(&communicator, (rank, size), &host, timeout, &mut run)?;
             Place::over_hosts(rank, size, &hosts)
         };
+        communicator.greet(&place.peers(), timeout, &mut run)?;
         Tree::new(&communicator, place, timeout).reduce(&mut run)
     });
     match reduced {
@@ -95,18 +96,17 @@ pub(crate) fn reduce(
     }
 }
 
-/// The communicator of the ranks. It exists once all of them have come.
+/// The communicator of the ranks, once all of them have come.
 fn meet(
     library: &Library,
+    rank: u32,
     timeout: Duration,
     run: &mut Run<'_, impl Home>,
 ) -> Result<Communicator, Why> {
-    let (communicator, mut pending) = Communicator::begin(library)?;
-    let wait = Wait::for_no_longer_than(timeout);
-    while !pending.is_done()? {
-        wait.a_little(run).map_err(|_| Why::NotAllHere)?;
-    }
-    communicator.returns_errors(library)?;
+    let communicator = Communicator::take(library, rank)?;
+    communicator.fill_receives_left(timeout, run)?;
+    let mut all_here = communicator.barrier()?;
+    Wait::for_no_longer_than(timeout).until_done(&mut all_here, Why::NotAllHere, run)?;
     run.waited_s = run.begun.elapsed().as_secs_f64();
     Ok(communicator)
 }

@@ -48,6 +48,11 @@ impl Place {
         place
     }
 
+    /// The ranks that it has to do with.
+    pub(super) fn peers(&self) -> Vec<u32> {
+        self.children.iter().copied().chain(self.parent).collect()
+    }
+
     /// As if all ranks were on one host.
     pub(super) fn over_ranks(rank: u32, size: u32) -> Place {
         relatives(rank, |first, _| (first < size).then_some(first))

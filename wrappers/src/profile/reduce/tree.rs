@@ -215,6 +215,19 @@ impl Wait {
         Wait { begun: Instant::now(), no_longer_than }
     }
 
+    /// Waits until it is done; `otherwise`: the reason if that takes too long.
+    pub(super) fn until_done(
+        &self,
+        pending: &mut Pending,
+        otherwise: Why,
+        merging: &mut impl Merging,
+    ) -> Result<(), Why> {
+        while !pending.is_done()? {
+            self.a_little(merging).map_err(|_| otherwise)?;
+        }
+        Ok(())
+    }
+
     /// Waits a little; the longer it has taken, the longer.
     pub(super) fn a_little(&self, merging: &mut impl Merging) -> Result<(), TooLong> {
         let waited = self.begun.elapsed();

@@ -1,28 +1,117 @@
 //! Definitions in the objects that are loaded.
 //!
 //! Usually found with `dlsym(RTLD_NEXT)`, so that a second preloaded tool after gyan still sees the call. A
-//! program that opens libmpi with `RTLD_LOCAL` (mpi4py) hides it from that; then the loaded objects are
-//! searched one by one: by symbol, not by file name, and never at load time.
+//! program that opens libmpi with `RTLD_LOCAL` (mpi4py, Julia) hides it from that; then the loaded objects are
+//! searched one by one: by symbol, not by file name, and never at load time. The first that has one comes first
+//! from then on.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
-use std::ptr::NonNull;
+use std::ptr::{self, NonNull};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Address;
 
-/// The next definition of `name` after this object, or the one in any other loaded object.
+/// The object with definitions that `RTLD_NEXT` does not see. Never set while the loader is called: it holds
+/// locks of its own.
+static HIDDEN: OnceLock<Object> = OnceLock::new();
+
+/// The next definitions that were found. The answer for a name never changes, whatever is loaded later: a tool that
+/// got gyan's entry point for the function behind it would be called by that in turn. Never locked while the loader
+/// is called.
+static KNOWN: Mutex<Vec<(CString, usize)>> = Mutex::new(Vec::new());
+
+/// The C library's `dlsym`, or that of the next preloaded tool: gyan has one, too (`entry::dlsym`).
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn real_dlsym() -> *mut c_void {
+    static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    let known = REAL.load(Ordering::Relaxed);
+    if !known.is_null() {
+        return known;
+    }
+    let versions = [c"GLIBC_2.34", c"GLIBC_2.2.5"].into_iter();
+    let find = |version: &CStr| {
+        // SAFETY: both are C strings. RTLD_NEXT takes the calling object from the return address.
+        unsafe { libc::dlvsym(libc::RTLD_NEXT, c"dlsym".as_ptr(), version.as_ptr()) }
+    };
+    let found = versions.map(find).find(|found| !found.is_null()).unwrap_or_default();
+    REAL.store(found, Ordering::Relaxed);
+    found
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn real_dlsym() -> *mut c_void {
+    libc::dlsym as *mut c_void
+}
+
+/// `dlsym` as without gyan, asked by gyan.
 #[inline(never)]
-pub(crate) fn next(name: &CStr) -> Option<Address> {
+pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<Address> {
+    type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
+    let real = NonNull::new(real_dlsym())?;
+    // SAFETY: the prototype of dlsym.
+    let real = unsafe { std::mem::transmute::<Address, Dlsym>(real) };
     // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address, which is in
-    // this one.
-    let found = unsafe { libc::dlsym(libc::RTLD_NEXT, name.as_ptr()) };
-    NonNull::new(found).or_else(|| in_any_object(name))
+    // this one. A handle that is none is an error that the C library reports.
+    NonNull::new(unsafe { real(handle, name.as_ptr()) })
+}
+
+/// `dlclose` as without gyan.
+pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
+    type Dlclose = extern "C" fn(*mut c_void) -> c_int;
+    static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
+    if REAL.load(Ordering::Relaxed).is_null()
+        && let Some(found) = dlsym(libc::RTLD_NEXT, c"dlclose")
+    {
+        REAL.store(found.as_ptr(), Ordering::Relaxed);
+    }
+    let Some(real) = NonNull::new(REAL.load(Ordering::Relaxed)) else { return -1 };
+    // SAFETY: the prototype of dlclose. A handle that is none is an error that the C library reports.
+    let real = unsafe { std::mem::transmute::<Address, Dlclose>(real) };
+    real(handle)
+}
+
+/// The next definition of `name` after this object, or the one in any other loaded object.
+pub(crate) fn next(name: &CStr) -> Option<Address> {
+    let known = || {
+        let known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+        let (_, address) = known.iter().find(|(known, _)| known.as_c_str() == name)?;
+        NonNull::new(*address as *mut c_void)
+    };
+    known().or_else(|| {
+        let hidden = || HIDDEN.get().and_then(|object| object.find(name));
+        let found = dlsym(libc::RTLD_NEXT, name).or_else(hidden).or_else(|| in_any_object(name))?;
+        // Another thread may have been first.
+        known().or_else(|| {
+            let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+            known.push((name.to_owned(), found.as_ptr() as usize));
+            Some(found)
+        })
+    })
 }
 
 /// The definition of `name` that the program itself would see.
 pub(crate) fn default(name: &CStr) -> Option<Address> {
-    // SAFETY: `name` is a C string.
-    NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
+    dlsym(libc::RTLD_DEFAULT, name)
+}
+
+/// The program found a definition at this address, in an object that `RTLD_NEXT` may not see.
+pub(crate) fn is_hidden_with(address: Address) {
+    if HIDDEN.get().is_none()
+        && let Some(object) = Object::holding(address)
+    {
+        _ = HIDDEN.set(object);
+    }
+}
+
+/// The object that this code is in.
+pub(crate) fn own() -> Option<&'static Object> {
+    static OWN: OnceLock<Object> = OnceLock::new();
+    if OWN.get().is_none() {
+        _ = OWN.set(NonNull::new(next as *mut c_void).and_then(Object::holding)?);
+    }
+    OWN.get()
 }
 
 /// A loaded object.
@@ -50,27 +139,43 @@ impl Object {
 
     /// The definition of `name` in this object or in its dependencies.
     pub(crate) fn find(&self, name: &CStr) -> Option<Address> {
-        // SAFETY: with RTLD_NOLOAD nothing is loaded and no initialiser runs; the path is a C
-        // string. The handle is never closed: that could unload the library early.
-        let handle =
-            unsafe { libc::dlopen(self.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD) };
-        let handle = NonNull::new(handle)?;
-        // SAFETY: the handle is open, `name` is a C string.
-        NonNull::new(unsafe { libc::dlsym(handle.as_ptr(), name.as_ptr()) })
+        // The handle is never closed: that could unload the library early.
+        dlsym(self.open()?.as_ptr(), name)
+    }
+
+    /// The same of an object that the program may unload later.
+    pub(crate) fn look_for(&self, name: &CStr) -> Option<Address> {
+        let handle = self.open()?;
+        let found = dlsym(handle.as_ptr(), name);
+        dlclose(handle.as_ptr());
+        found
+    }
+
+    fn open(&self) -> Option<Address> {
+        // SAFETY: with RTLD_NOLOAD nothing is loaded and no initialiser runs; the path is a C string.
+        NonNull::new(unsafe {
+            libc::dlopen(self.path.as_ptr(), libc::RTLD_NOW | libc::RTLD_NOLOAD)
+        })
     }
 }
 
 /// The definition of `name` in the first loaded object, other than this one, that has its own.
 #[cold]
 fn in_any_object(name: &CStr) -> Option<Address> {
-    let here = NonNull::new(next as *mut c_void).and_then(Object::holding)?;
+    let here = own()?;
     let mut paths: Vec<CString> = Vec::new();
     // SAFETY: `collect_path` gets back the pointer to `paths`, which outlives the iteration.
     unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
     paths.into_iter().filter(|path| *path != here.path).find_map(|path| {
-        let address = Object { path: path.clone() }.find(name)?;
+        let object = Object { path };
+        let address = object.look_for(name)?;
         // A handle also searches the object's dependencies; their turn comes later.
-        (Object::holding(address)?.path == path).then_some(address)
+        let is_there = Object::holding(address)?.path == object.path;
+        let found = if is_there { object.find(name) } else { None };
+        if found.is_some() {
+            _ = HIDDEN.set(object);
+        }
+        found
     })
 }
 

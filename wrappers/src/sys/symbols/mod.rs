@@ -11,7 +11,7 @@ mod loaded;
 #[cfg(feature = "static")]
 pub(crate) use linked::{Object, default, next};
 #[cfg(not(feature = "static"))]
-pub(crate) use loaded::{Object, default, next};
+pub(crate) use loaded::{Object, default, dlclose, dlsym, is_hidden_with, next, own, real_dlsym};
 
 use std::ffi::{CStr, c_void};
 #[cfg(target_arch = "x86_64")]
