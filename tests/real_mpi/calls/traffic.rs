@@ -75,7 +75,7 @@ fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
     }
 }
 
-/// The program asks MPI_Group_translate_ranks who its peers are.
+/// The program asks `MPI_Group_translate_ranks` who its peers are.
 #[test]
 fn a_peer_is_asked_for_when_it_is_first_met_and_a_duplicate_knows_what_its_parent_does() {
     for mpi in MPIS.into_iter().chain(BED) {
