@@ -53,7 +53,7 @@ impl RankReader {
     /// The profile that a file holds.
     ///
     /// # Errors
-    /// As for [`parse_rank`].
+    /// As for [`crate::parse_rank`].
     pub fn parse(&mut self, bytes: &[u8]) -> Result<&mut RankProfile, ReadError> {
         parse(&mut self.latest, &mut self.alike, bytes)
     }
