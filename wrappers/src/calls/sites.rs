@@ -55,7 +55,7 @@ pub(crate) fn resume(on: bool) {
 /// The program may unload an object. Returns what [`unloaded`] needs, if any site is in a library.
 pub(crate) fn before_unloading() -> Option<Map> {
     let mut any = false;
-    ledger::each(|ledger| {
+    ledger::each_at_once(|ledger| {
         let sites = ledger.sites.get();
         any |= sites.is_some_and(|sites| sites.known().any(|site| site.foreign.get() == 1));
     });
@@ -66,7 +66,7 @@ pub(crate) fn before_unloading() -> Option<Map> {
 pub(crate) fn unloaded(before: Map) {
     let gone = before.only_gone();
     if !gone.is_empty() {
-        ledger::each(|ledger| {
+        ledger::each_at_once(|ledger| {
             for site in ledger.sites.get().iter().flat_map(|sites| sites.known()) {
                 site.replace_addresses(&|address| gone.lasting(address));
             }
