@@ -75,6 +75,8 @@ pub(crate) struct Costs {
     /// by passing the arguments as an array of words, from C or from Fortran;
     pub(crate) in_words: f64,
     pub(crate) from_fortran: f64,
+    /// by an entry point that is written by hand;
+    pub(crate) by_hand: f64,
     /// and by a scope around the call.
     pub(crate) scoped: f64,
     /// A call that MPI makes.
@@ -100,6 +102,7 @@ pub(crate) struct Ways {
     /// Not by the shortest way.
     pub(crate) in_words: u64,
     pub(crate) from_fortran: u64,
+    pub(crate) by_hand: u64,
     pub(crate) scoped: u64,
     /// Made by MPI.
     pub(crate) passed: u64,
@@ -117,6 +120,7 @@ pub(crate) struct Budget {
     sending: Real,
     in_words: Real,
     from_fortran: Real,
+    by_hand: Real,
     scoped: Real,
     passed: Real,
     timed: Real,
@@ -159,6 +163,7 @@ impl Budget {
             sending: Real::new(0.0),
             in_words: Real::new(0.0),
             from_fortran: Real::new(0.0),
+            by_hand: Real::new(0.0),
             scoped: Real::new(0.0),
             passed: Real::new(0.0),
             timed: Real::new(0.0),
@@ -196,6 +201,7 @@ impl Budget {
         self.sending.set(costs.sending);
         self.in_words.set(costs.in_words);
         self.from_fortran.set(costs.from_fortran);
+        self.by_hand.set(costs.by_hand);
         self.scoped.set(costs.scoped);
         self.passed.set(costs.passed);
         // Only of work that does nothing, so far.
@@ -443,6 +449,7 @@ impl Budget {
             (ways.sending + ways.waiting, &self.sending),
             (ways.in_words.saturating_sub(ways.timed), &self.in_words),
             (ways.from_fortran, &self.from_fortran),
+            (ways.by_hand, &self.by_hand),
             (ways.scoped.saturating_sub(ways.timed), &self.scoped),
             (ways.passed, &self.passed),
         ];

@@ -19,7 +19,7 @@ use crate::calls::budget::{Budget, Ways, budget};
 use crate::calls::estimate::{COLD_FROM, Times, Timing};
 use crate::calls::sites::Sites;
 use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
-use crate::mpi::functions::{Function, LEN, functions, waits_for_others as waits};
+use crate::mpi::functions::{Function, LEN, functions, values, waits_for_others as waits};
 use crate::sys::alloc;
 use crate::sys::cells::{Real, Whole};
 use crate::sys::clock;
@@ -332,6 +332,9 @@ impl Ledger {
             ways.moving += bars.map(|(calls, _)| calls).sum::<u64>();
             if waits(function) {
                 ways.waiting += calls;
+            }
+            if function.0 >= values::MPI_Wtime.0 {
+                ways.by_hand += calls;
             }
         }
         for peers in self.peers.iter().filter_map(Later::get) {

@@ -10,7 +10,7 @@ use crate::calls::gate::{self, Fast, InFortran};
 use crate::entry::lifecycle::start_late;
 #[cfg(not(feature = "static"))]
 use crate::mpi::functions::Pointer;
-use crate::mpi::functions::{Aint, values};
+use crate::mpi::functions::{Aint, Function, values};
 use crate::observe::phases::Change;
 use crate::run;
 #[cfg(not(feature = "static"))]
@@ -52,24 +52,33 @@ macro_rules! prototype {
 /// registers (System V ABI for x86-64, 3.5.7).
 type Variadic = extern "C-unwind" fn(c_int, ...) -> c_int;
 
-/// Forwards a call that any thread may make at any time, and that is never timed, in the shortest way.
+/// Forwards a call of a function that any thread may call at any time, and that is never timed, in the shortest way;
+/// none for any other call. `inside` and `aside`: enter a call from Fortran.
+#[inline]
+pub(super) fn counted<I, T>(
+    function: Function,
+    inside: fn() -> I,
+    aside: fn() -> I,
+    next: impl FnOnce() -> T,
+) -> Option<T> {
+    if gate::is_in_fortran() {
+        return Some(next());
+    }
+    if gate::is_aside(function) {
+        let _aside = aside();
+        return Some(next());
+    }
+    let Fast::Alone(_counted) = gate::fast(function) else { return None };
+    let _inside = inside();
+    Some(next())
+}
+
+/// The same for a function that does nothing after the call.
 macro_rules! counted {
     ([$then:ident] $($rest:tt)*) => {};
     ([] $inside:expr, $aside:expr, $function:ident, $next:ident ( $($arg:ident),* )) => {
-        if gate::is_in_fortran() {
-            return $next($($arg),*);
-        }
-        if gate::is_aside(values::$function) {
-            let aside = $aside;
-            let result = $next($($arg),*);
-            drop(aside);
-            return result;
-        }
-        if let Fast::Alone(counted) = gate::fast(values::$function) {
-            let inside = $inside;
-            let result = $next($($arg),*);
-            drop(inside);
-            drop(counted);
+        let next = || $next($($arg),*);
+        if let Some(result) = counted(values::$function, || $inside, || $aside, next) {
             return result;
         }
     };

@@ -8,6 +8,7 @@ use std::ffi::c_void;
 use std::hint::black_box;
 use std::mem;
 
+use super::by_hand;
 use super::c::{by_formula, counted, entry, fast, other, waits_in};
 use super::call::{self, Effect, Entry, formula, moves, words_from_fortran};
 use super::entrance::entrance;
@@ -141,6 +142,10 @@ pub(crate) fn costs() -> Costs {
     let with_bytes = least(COUNTED, moving.wrapped, || ());
     let to_peer = message(sending.wrapped);
     let from_fortran = fortran(&moving, address);
+    let by_hand = least_of(COUNTED, || {
+        let next = || to_nobody(black_box(nothing));
+        by_hand::counted(NO_FUNCTION, InFortran::enter, InFortran::aside, next);
+    });
     let scoped = least(COUNTED, changes, || ());
     ledger.forget_effects();
     let inside = gate::enter(NO_FUNCTION, start_late);
@@ -164,6 +169,7 @@ pub(crate) fn costs() -> Costs {
         sending: to_peer.map_or(0.0, |to_peer| (to_peer - with_bytes).max(0.0)),
         in_words: (in_words - by_entrance).max(0.0),
         from_fortran: (from_fortran - with_bytes).max(0.0),
+        by_hand: (by_hand - by_entrance).max(0.0),
         scoped: (scoped - in_words).max(0.0),
         passed: (passed - bare).max(0.0),
         timed: (timed - bare).max(0.0),
