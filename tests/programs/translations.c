@@ -1,6 +1,7 @@
-/* To be preloaded before libgyan.so, which looks functions of MPI up by dlsym: counts the groups that it asks for, and
- * the ranks that it has translated, in the program's own variables, if it has them. The program's own questions are not
- * looked up and not counted.
+/* To be preloaded after libgyan.so, which looks functions of MPI up by the next dlsym: counts the groups that it asks for,
+ * and the ranks that it has translated, in the program's own variables, if it has them. The program's own questions are not
+ * looked up and not counted. To be linked with -Wl,-soname,GLIBC_2.34 -Wl,--default-symver, so that this dlsym has the
+ * version by which libgyan.so asks for it.
  * Expect: what tests/programs/groups.c says. */
 #define _GNU_SOURCE
 #include <dlfcn.h>

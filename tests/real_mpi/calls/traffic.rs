@@ -80,8 +80,9 @@ fn messages_and_accesses_are_counted_by_their_peers_in_the_world() {
 fn a_peer_is_asked_for_when_it_is_first_met_and_a_duplicate_knows_what_its_parent_does() {
     for mpi in MPIS.into_iter().chain(BED) {
         let program = mpi.compiled("groups", &["-rdynamic"]);
-        let questions = mpi.preloadable("translations", &["-O2"]);
-        let preload = format!("{} {}", questions.display(), libgyan().display());
+        let version = ["-Wl,-soname,GLIBC_2.34", "-Wl,--default-symver"];
+        let questions = mpi.preloadable("translations", &["-O2", version[0], version[1]]);
+        let preload = format!("{} {}", libgyan().display(), questions.display());
         let run = Profiled::run_file(mpi, 5, &program, &[], &[("LD_PRELOAD", &preload)]);
         assert_eq!(run.outcome.code, 0, "{mpi:?} {}", run.outcome.stderr);
         for profile in run.profiles() {
