@@ -229,21 +229,22 @@ pub(crate) enum Like {
 }
 
 /// A communicator comes like another one, both as a program passes them: nothing is asked again about its ranks. If
-/// nothing is known of the parent, the first use of the new one decides.
+/// nothing is known of the parent, the first use of the new one decides. The call that makes it pays for it.
 #[cold]
 pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
-    charged(|| {
-        let bits = BITS.load(Ordering::Relaxed);
-        let (parent, handle) = (parent & bits, child & bits);
-        let (mpi, world) = askable()?;
-        let known = if parent == world { at_hand(parent) } else { table().known(parent) }?;
-        let size = match like {
-            // A duplicate whose request has not completed cannot be asked.
-            Like::Duplicate => known.size(),
-            Like::InOrder => u32::try_from(mpi.size(handle)?).ok()?,
-        };
-        table().comes_like(parent, handle, size)
-    });
+    let bits = BITS.load(Ordering::Relaxed);
+    let (parent, handle) = (parent & bits, child & bits);
+    let Some((mpi, world)) = askable() else { return };
+    let known = if parent == world { at_hand(parent) } else { table().known(parent) };
+    let Some(known) = known else { return };
+    let size = match like {
+        // A duplicate whose request has not completed cannot be asked.
+        Like::Duplicate => Some(known.size()),
+        Like::InOrder => mpi.size(handle).and_then(|size| u32::try_from(size).ok()),
+    };
+    if let Some(size) = size {
+        table().comes_like(parent, handle, size);
+    }
 }
 
 /// A communicator is about to be freed, or a new one has its handle.
