@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::io;
 use std::path::Path;
 
-use crate::say::printable;
+use crate::words::printable;
 
 /// `<what>: <why>; <what to do>`.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -11,6 +11,8 @@
 //! | `comparison` | How do runs differ, and how do they grow? |
 //! | `findings` | What costs time, why, and what is to be done about it? |
 //! | `tuning` | Which settings make a program faster, and how sure is that? |
+//! | `statistics` | What follows from a few numbers that differ from run to run? |
+//! | `words` | How do numbers, and names from elsewhere, read? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `manual` | What does the manual say of it? |
 //! | `view` | What is shown, in which order? |
@@ -36,9 +38,11 @@ mod print;
 mod render;
 mod say;
 pub mod shown;
+mod statistics;
 mod symbols;
 mod tuning;
 mod view;
+mod words;
 
 #[cfg(test)]
 extern crate self as gyan_command;

@@ -11,7 +11,7 @@
 
 use gyan_results::Shift;
 
-use super::statistics::{ALPHA, Interval, Sides, holm, least_p, mann_whitney, shift};
+use crate::statistics::{ALPHA, Interval, Sides, holm, least_p, mann_whitney, shift};
 
 /// Nobody makes more runs than this of each side.
 const RUNS_AT_MOST: usize = 100;

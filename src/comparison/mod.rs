@@ -11,5 +11,4 @@ mod resources;
 pub(crate) mod scaling;
 // Numbers that tie are equal.
 #[allow(clippy::float_cmp)]
-pub(crate) mod statistics;
 mod variables;

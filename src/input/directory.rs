@@ -15,6 +15,7 @@ use gyan_results::{
 use crate::error::{Error, reason};
 use crate::input::killed;
 use crate::say;
+use crate::words::ranges;
 
 /// The profiles of the ranks, at most one for each.
 pub(crate) struct Directory {
@@ -105,7 +106,7 @@ impl Directory {
         check_jobs(&jobs)?;
         if !twice.is_empty() {
             let path = directory.path.display();
-            let ranks = say::ranges(&Vec::from_iter(twice));
+            let ranks = ranges(&Vec::from_iter(twice));
             say::warn(format!(
                 "{path}: rank {ranks} is in more than one of the directories; a profile takes \
                  precedence over a live file, then the directory that is named first"
@@ -203,7 +204,7 @@ impl Directory {
                      told from here",
                     live.path().display(),
                     live.host,
-                    say::ranges(&ranks)
+                    ranges(&ranks)
                 )
             })
         });

@@ -20,6 +20,7 @@ use crate::input::packed::Packed;
 use crate::input::page;
 use crate::input::runs;
 use crate::say;
+use crate::words::ranges;
 
 /// Profiles that are compressed together in a pack. More make it smaller; fewer make a single one faster to
 /// read, and lose fewer when a byte is damaged. Also the number that one thread reads at once where whole
@@ -353,7 +354,7 @@ impl Source {
                  ran without gyan{}",
                 ranks.missing.len(),
                 ranks.expected,
-                say::ranges(&ranks.missing),
+                ranges(&ranks.missing),
                 elsewhere(summary).unwrap_or_default(),
             ));
         }

@@ -1,10 +1,10 @@
 //! A table as texts in columns, shared by the formats for people. Known errors of numbers get a column of their
 //! own.
 
-use super::numbers::relative_error;
 use super::text::{text, without_error};
 use crate::view::value::Amount;
 use crate::view::{Column, Kind, Section, Value};
+use crate::words::relative_error;
 
 pub(super) struct Cells {
     pub(super) columns: Vec<Column>,

@@ -7,7 +7,6 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
-pub(crate) mod numbers;
 mod parquet;
 mod plot;
 mod prose;

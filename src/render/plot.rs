@@ -1,7 +1,7 @@
 //! Pictures of numbers made of characters.
 
-use super::numbers::seconds;
 use crate::view::value::Plot;
+use crate::words::seconds;
 
 /// Characters of the longest bar.
 const LONGEST: usize = 40;

@@ -2,11 +2,11 @@
 
 use gyan_results::Number;
 
-use super::numbers::{bytes, double, integer, seconds, share};
 use super::plot::plot;
-use crate::say::{printable, ranges};
 use crate::view::Value;
 use crate::view::value::{Amount, Unit};
+use crate::words::{bytes, double, integer, seconds, share};
+use crate::words::{printable, ranges};
 
 /// On one line, whatever the names in it contain.
 pub(crate) fn text(value: &Value) -> String {

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 
 use serde::{Deserialize, Serialize};
 
-use crate::comparison::statistics::median;
+use crate::statistics::median;
 
 /// Runs of the default before anything else.
 const FIRST_DEFAULTS: usize = 2;

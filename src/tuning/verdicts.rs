@@ -5,7 +5,7 @@ use gyan_results::{Assignment, Figure, Gain, Summary, Took, Trial, TrialVerdict,
 use super::Candidate;
 use super::race::{Done, Stage};
 use crate::comparison::judge::{Answer, Judged, Row, judge, judge_with_looks};
-use crate::comparison::statistics::{ALPHA, Sides, median};
+use crate::statistics::{ALPHA, Sides, median};
 
 /// A difference of up to this part does not matter, and can be ruled out.
 const LITTLE: f64 = 0.05;

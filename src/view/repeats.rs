@@ -5,7 +5,7 @@ use gyan_results::Summary;
 use super::headings;
 use super::value::{Value, row, seconds};
 use super::{Section, View, numbers, plural, texts};
-use crate::comparison::statistics;
+use crate::statistics;
 
 /// Runs that differ in nothing that gyan set.
 pub(crate) struct Repeats<'a> {

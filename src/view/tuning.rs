@@ -8,7 +8,7 @@ use super::headings::short_library;
 use super::page::{Block, Page, Table};
 use super::value::{Amount, Unit, Value, line, row, share};
 use super::{Kind, Section, View, column, cut, numbers, texts};
-use crate::comparison::statistics::median;
+use crate::statistics::median;
 
 /// Characters of a command line that are shown.
 const COMMAND: usize = 90;

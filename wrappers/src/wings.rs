@@ -23,9 +23,9 @@ fn allowed() -> Vec<(String, Vec<String>)> {
     rows.collect()
 }
 
-/// The sources, each with its path below `src` as a path of modules.
-fn sources() -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+/// The sources in a folder of the project, each with its path below that as a path of modules.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
     let mut folders = vec![root.clone()];
     let mut sources = Vec::new();
     while let Some(folder) = folders.pop() {
@@ -98,7 +98,7 @@ fn each_wing_imports_only_what_its_row_allows_and_no_wing_above_it() {
         let upwards = may.iter().find(|path| !order[..at].contains(&self::wing(path)));
         assert_eq!(upwards, None, "the table lets `{wing}` import upwards");
     }
-    let sources = sources();
+    let sources = sources("wrappers/src");
     let modules: BTreeSet<String> = sources.iter().map(|(path, _)| module(path)).collect();
     let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     let mut forbidden = Vec::new();
@@ -139,4 +139,25 @@ fn each_wing_imports_only_what_its_row_allows_and_no_wing_above_it() {
         }
     }
     assert_eq!(forbidden, [""; 0]);
+}
+
+/// Tests may look at anything: they come last in a file.
+#[test]
+fn no_rooms_of_the_command_import_each_other_in_a_circle() {
+    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    // Those above all others, which nobody imports.
+    let tops = ["commands", "lib", "main", "print", "shown"];
+    for (path, source) in sources("src") {
+        if tops.contains(&wing(&path)) {
+            continue;
+        }
+        let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+        let others = imports(code).into_iter().map(|import| wing(&import).to_owned());
+        let room = wing(&path);
+        arrows.entry(room.to_owned()).or_default().extend(others.filter(|other| other != room));
+    }
+    assert!(arrows.len() > 10, "{arrows:?}");
+    let in_circles: Vec<&String> =
+        arrows.keys().filter(|room| reached(&arrows, room).contains(room.as_str())).collect();
+    assert_eq!(in_circles, [""; 0], "{arrows:#?}");
 }

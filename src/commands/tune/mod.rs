@@ -23,13 +23,13 @@ use gyan_results::{
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::cli::TuneOptions;
-use crate::comparison::statistics::median;
 use crate::error::{Error, reason};
 use crate::findings;
 use crate::input::source::Source;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::listing::{self, Surroundings, When, Whose};
 use crate::say;
+use crate::statistics::median;
 use crate::tuning::{self, Candidate, Outcome, Race, Reading, Stage, Step, Told};
 use crate::view;
 use crate::{DONE, INCOMPLETE, output, print, render};

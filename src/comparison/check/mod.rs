@@ -16,7 +16,7 @@ use gyan_results::{
 use wildmatch::WildMatch;
 
 use super::judge::{self, Answer, Judged, Row, could_show, runs_of_each};
-use super::statistics::{self, median};
+use crate::statistics::{self, median};
 use rules::Limit;
 pub(crate) use rules::{DEFAULT as DEFAULT_RULES, Rules};
 

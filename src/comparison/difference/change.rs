@@ -3,7 +3,7 @@
 use gyan_results::{Change, ChangeVerdict, SideNumber};
 
 use crate::comparison::judge::{self, Answer, Judged, Row};
-use crate::comparison::statistics::{NORMAL_QUANTILE, Sides};
+use crate::statistics::{NORMAL_QUANTILE, Sides};
 
 /// A number of one run, with its standard error if it is an estimate: 0 for a count, none when the error is not
 /// known.

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use gyan_results::{Machine, SetupDifference, Summary};
 
-use crate::say::ranges;
+use crate::words::ranges;
 
 /// What a run says about its set-up; empty when it says nothing.
 type Fact = (&'static str, fn(&Summary) -> String);

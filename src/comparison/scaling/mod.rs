@@ -14,10 +14,10 @@ use gyan_results::{
 };
 
 use super::growth::{Point, expected, fit};
-use super::statistics;
 use crate::error::Error;
 use crate::findings::efficiencies;
 use crate::input::runs::Run;
+use crate::statistics;
 use numbers::{Key, Spread, numbers};
 
 /// The default target is this many times the largest size.

@@ -7,7 +7,7 @@ use crate::findings::account::{Cause, Claim, Stake};
 use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Run, Time, estimated, exact, taken, time_of};
-use crate::render::numbers::{bytes, double, seconds};
+use crate::words::{bytes, double, seconds};
 
 const SITES: &str = "gyan report --sites DIR";
 

@@ -9,7 +9,7 @@ use crate::findings::knobs::{command, say};
 use crate::findings::run::{
     Family, Run, START_AND_END, Time, estimated, exact, setting, taken, time_of,
 };
-use crate::render::numbers::{bytes, double, seconds};
+use crate::words::{bytes, double, seconds};
 
 /// POP calls an efficiency below this worth a look.
 const GOOD: f64 = 0.8;

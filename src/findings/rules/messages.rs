@@ -9,7 +9,7 @@ use crate::findings::Eager;
 use crate::findings::account::{Cause, Stake};
 use crate::findings::knobs::{Knob, NEMESIS_EAGER, Purpose, command, say};
 use crate::findings::run::{Run, Time, estimated, exact, is_true, power_of_two, taken};
-use crate::render::numbers::{bytes, double, seconds};
+use crate::words::{bytes, double, seconds};
 
 pub(super) const EAGER_LIMIT: Rule = Rule {
     id: "eager-limit",

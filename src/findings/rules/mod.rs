@@ -12,7 +12,7 @@ use gyan_results::{Actor, Advice, Evidence};
 
 use super::account::Stake;
 use super::run::Run;
-use crate::render::numbers::double;
+use crate::words::double;
 
 pub(super) use messages::eager;
 

@@ -5,7 +5,7 @@ use gyan_results::{Actor, Ending, Statistic};
 use super::{Found, Rule, percent, plural};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Run, estimated, exact};
-use crate::render::numbers::{double, seconds, share};
+use crate::words::{double, seconds, share};
 
 pub(super) const NOTHING_IN_MPI: Rule = Rule {
     id: "nothing-in-mpi",

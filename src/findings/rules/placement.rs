@@ -8,7 +8,7 @@ use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{COMPONENTS, Purpose, command, say, set};
 use crate::findings::run::{Family, LostWithoutProcessors, Run, estimated, exact, is_true, taken};
 use crate::findings::{LEAST_SHARE, MUCH_LOAD};
-use crate::render::numbers::{bytes, double, seconds};
+use crate::words::{bytes, double, seconds};
 
 /// From this many bytes on, messages are copied by pages rather than through buffers.
 const LARGE: f64 = 65536.0;

@@ -7,7 +7,7 @@ use crate::findings::account::Cause;
 use crate::findings::kinds::{Kind, kind_of};
 use crate::findings::knobs::{command, say};
 use crate::findings::run::{Family, Run, exact, taken};
-use crate::render::numbers::{bytes, double};
+use crate::words::{bytes, double};
 
 pub(super) const POLLING: Rule = Rule {
     id: "polling",

@@ -3,11 +3,11 @@
 use gyan_results::{Fidelity, Number};
 use maud::{Markup, html};
 
-use super::super::numbers::relative_error;
 use super::super::text::{number, text};
 use super::charts;
 use crate::view::Value;
 use crate::view::value::{Amount, Unit};
+use crate::words::relative_error;
 
 pub(super) fn value(of: &Value) -> Markup {
     html! {

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::super::super::numbers::{double, seconds};
 use super::super::super::text::text;
 use super::{below, beside_scale, round, svg};
 use crate::view::page::pictures::{Band, Bands, Chart};
+use crate::words::{double, seconds};
 
 pub(super) fn drawn(bands: &Bands, of: &Chart, id: &str) -> Markup {
     html! {

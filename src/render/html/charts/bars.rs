@@ -2,11 +2,11 @@
 
 use maud::{Markup, html};
 
-use super::super::super::numbers::{seconds, share};
 use super::super::super::text::{number, text};
 use super::super::values::{amount, value};
 use super::{colour, rectangle, svg, swatch};
 use crate::view::page::pictures::{Bars, Chart};
+use crate::words::{seconds, share};
 
 pub(super) fn drawn(bars: &Bars, of: &Chart, id: &str) -> Markup {
     let keys = bars.keys.iter().scan(0, |next, key| {

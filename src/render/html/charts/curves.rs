@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use gyan_results::Number;
 use maud::{Markup, html};
 
-use super::super::super::numbers::double;
 use super::super::super::text::{number, text};
 use super::{round, svg, swatch};
 use crate::view::page::pictures::{At, Chart, Curve, Curves};
 use crate::view::value::Unit;
+use crate::words::double;
 
 /// Sizes of the drawing, and of the area between the scales.
 const WIDTH: f64 = 520.0;

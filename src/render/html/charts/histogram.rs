@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 use gyan_results::Number;
 use maud::{Markup, html};
 
-use super::super::super::numbers::{double, share};
 use super::super::super::text::number;
 use super::{below, beside_scale, rectangle, round, svg};
 use crate::view::page::pictures::{Chart, Histogram};
+use crate::words::{double, share};
 
 pub(super) fn drawn(histogram: &Histogram, of: &Chart, id: &str) -> Markup {
     let most = histogram.bars.iter().map(|bar| bar.2).max().unwrap_or(1).max(1) as f64;

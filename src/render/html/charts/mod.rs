@@ -16,11 +16,11 @@ use std::fmt::Write as _;
 use gyan_results::Number;
 use maud::{Markup, PreEscaped, html};
 
-use super::super::numbers::{seconds, share};
 use super::super::text::{number, text};
 use super::values::value;
 use crate::view::page::pictures::{Chart, Picture};
 use crate::view::value::{Plot, Unit};
+use crate::words::{seconds, share};
 
 /// Colours of marks; with more keys they repeat.
 const COLOURS: usize = 7;

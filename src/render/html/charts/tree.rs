@@ -4,10 +4,10 @@ use std::fmt::Write as _;
 
 use maud::{Markup, html};
 
-use super::super::super::numbers::{seconds, share};
 use super::super::super::text::text;
 use super::{rectangle, round, svg, swatch};
 use crate::view::page::pictures::{Chart, Node};
+use crate::words::{seconds, share};
 
 /// Width of the drawing, height of a box, and width of a character, in units of the drawing.
 const TREE_WIDTH: f64 = 1000.0;

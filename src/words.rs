@@ -1,4 +1,6 @@
-//! How numbers read.
+//! How do numbers, and names from elsewhere, read?
+
+use std::borrow::Cow;
 
 pub(crate) fn integer(number: i128) -> String {
     let sign = if number < 0 { "-" } else { "" };
@@ -106,6 +108,35 @@ pub(crate) fn share(share: f64) -> String {
     }
 }
 
+/// Text from a file or a library, without terminal control sequences.
+pub(crate) fn printable(text: &str) -> Cow<'_, str> {
+    if text.contains(char::is_control) {
+        text.replace(char::is_control, "?").into()
+    } else {
+        text.into()
+    }
+}
+
+/// `0, 2-5, 9`: consecutive ranks as a range.
+pub(crate) fn ranges(ranks: &[u32]) -> String {
+    const RANGES_AT_MOST: usize = 8;
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for &rank in ranks {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == rank => *last = rank,
+            _ => ranges.push((rank, rank)),
+        }
+    }
+    let text = |&(first, last): &(u32, u32)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    let mut parts: Vec<String> = ranges.iter().take(RANGES_AT_MOST).map(text).collect();
+    if ranges.len() > RANGES_AT_MOST {
+        parts.push("...".into());
+    }
+    parts.join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -135,5 +166,12 @@ mod tests {
         assert_eq!(share(0.0512), "5.12 %");
         assert_eq!(share(0.512), "51.2 %");
         assert_eq!(share(1.0), "100 %");
+    }
+
+    #[test]
+    fn ranks_are_shown_as_ranges() {
+        assert_eq!(ranges(&[0, 2, 3, 4, 9]), "0, 2-4, 9");
+        let even: Vec<u32> = (0..40).map(|rank| rank * 2).collect();
+        assert!(ranges(&even).ends_with("14, ..."));
     }
 }
