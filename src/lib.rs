@@ -38,6 +38,8 @@ mod print;
 mod render;
 mod say;
 pub mod shown;
+// Numbers that tie are equal.
+#[allow(clippy::float_cmp)]
 mod statistics;
 mod symbols;
 mod tuning;

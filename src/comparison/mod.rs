@@ -9,6 +9,4 @@ mod growth;
 pub(crate) mod judge;
 mod resources;
 pub(crate) mod scaling;
-// Numbers that tie are equal.
-#[allow(clippy::float_cmp)]
 mod variables;
