@@ -286,9 +286,7 @@ impl Budget {
         let result = work();
         let reported = self.beside.get().saturating_sub(before);
         let ticks = clock::now().saturating_sub(begun).saturating_sub(reported) as f64;
-        let ticks = (ticks - self.between.get()).max(0.0);
-        let ticks = plausible(self.effect.get(), ticks);
-        self.effect.set(learned(self.effect.get(), ticks));
+        let ticks = cost_of(&self.effect, (ticks - self.between.get()).max(0.0));
         self.calls.add_shared(clock::whole(stands_for * ticks));
         self.effects.add_shared(clock::whole(stands_for * ticks));
         result
@@ -303,9 +301,7 @@ impl Budget {
 
     /// Looking at all functions after a timed call took `ticks`.
     pub(crate) fn looked(&self, ticks: f64) {
-        let ticks = plausible(self.look.get(), ticks);
-        self.look.set(learned(self.look.get(), ticks));
-        self.spend_on_timing(ticks);
+        self.spend_on_timing(cost_of(&self.look, ticks));
     }
 
     /// The work after a timed call took `ticks`.
@@ -462,6 +458,13 @@ impl Budget {
 /// which is not gyan's cost.
 pub(crate) fn learned(known: f64, measured: f64) -> f64 {
     if known == 0.0 { measured } else { known + (plausible(known, measured) - known) * NOVELTY }
+}
+
+/// What of a measurement can be the cost of work whose `known` cost is updated.
+fn cost_of(known: &Real, measured: f64) -> f64 {
+    let cost = plausible(known.get(), measured);
+    known.set(learned(known.get(), measured));
+    cost
 }
 
 /// The measured cost, without what cannot be gyan's.

@@ -494,7 +494,7 @@ impl Scope {
         }
     }
 
-    /// Does work for objects and requests that comes with the call, which some of it is measured for.
+    /// Does the work for objects and requests that comes with the call. Some of it is measured.
     pub(crate) fn effect<T>(&self, work: impl FnOnce() -> T) -> T {
         match self.ledger() {
             Some(ledger) => budget().effect(ledger.next_effect(), work),

@@ -207,13 +207,25 @@ pub(super) unsafe fn from_c(entry: &Entry, words: &[usize], caller: usize) -> c_
     if let Some(result) = counted(entry, arguments, next) {
         return result;
     }
+    let look_up = || _ = entry.next.get(entry.name);
+    in_scope(entry, arguments, caller, look_up, next)
+}
+
+/// Forwards a call in a scope. `before`: what is done before the time is taken.
+#[inline]
+fn in_scope(
+    entry: &Entry,
+    arguments: Arguments,
+    caller: usize,
+    before: impl FnOnce(),
+    next: impl FnOnce() -> c_int,
+) -> c_int {
     let scope = gate::enter(entry.function, start_late);
     if let Some(ledger) = scope.ledger() {
         came_in_words(ledger, arguments);
     }
     let change = entry.effect.before(&scope, arguments);
-    // Looked up before timing starts.
-    entry.next.get(entry.name);
+    before();
     let watched = entry.watched(&scope, arguments);
     let due = entry.due(&scope, arguments);
     let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
@@ -319,21 +331,12 @@ pub(super) unsafe fn from_fortran(
     if counted(entry, arguments, || next(InFortran::enter)).is_some() {
         return;
     }
-    let scope = gate::enter(entry.function, start_late);
-    if let Some(ledger) = scope.ledger() {
-        came_in_words(ledger, arguments);
-    }
-    let change = entry.effect.before(&scope, arguments);
-    if let Effect::Changes(_) = entry.effect {
-        clear_stack();
-    }
-    let watched = entry.watched(&scope, arguments);
-    let due = entry.due(&scope, arguments);
-    let stopwatch = Stopwatch::start(&scope, entry.function, entry.samples, due);
-    let succeeded = next(InFortran::enter) == 0;
-    let noted = Stopwatch::stop(stopwatch, caller, succeeded);
-    receives::after(watched, arguments, succeeded);
-    entry.effect.after(&scope, arguments, change, succeeded, noted);
+    let clear = || {
+        if let Effect::Changes(_) = entry.effect {
+            clear_stack();
+        }
+    };
+    in_scope(entry, arguments, caller, clear, || next(InFortran::enter));
 }
 
 /// Zeroes the stack that the next function will use. When the file cannot be opened, MPICH 4's `mpi_file_open_`

@@ -52,7 +52,7 @@ type Routine = extern "C-unwind" fn(usize, usize, usize, usize, usize, usize, us
 type Called = extern "C-unwind" fn(Handle, Int, Datatype, Int, Int, Comm, Handle) -> Int;
 
 /// What gyan puts around a function that does nothing.
-struct Way {
+struct Measured {
     entry: &'static Entry,
     wrapped: Called,
     /// Its call with the arguments as an array of words.
@@ -81,8 +81,8 @@ macro_rules! measured {
                 ) => from_fortran(ENTRY, 0)
             }
 
-            pub(super) const WAY: Way =
-                Way { entry: &ENTRY, wrapped, in_words: slow, from_fortran: routine };
+            pub(super) const WAY: Measured =
+                Measured { entry: &ENTRY, wrapped, in_words: slow, from_fortran: routine };
         }
     };
 }
@@ -190,7 +190,7 @@ fn to_nobody(function: Called) -> Int {
 }
 
 /// Ticks of a call from Fortran whose bytes are counted.
-fn fortran(way: &Way, nothing: Address) -> f64 {
+fn fortran(way: &Measured, nothing: Address) -> f64 {
     let Some(next) = NEXT.get(NO_FUNCTION.0).and_then(|next| next.first()) else { return 0.0 };
     next.is_at(nothing);
     // Each argument is an INTEGER.

@@ -11,10 +11,10 @@ use crate::sys::lookup::spread_low;
 /// The size of the table: a power of two. Programs use a few of the predefined datatypes.
 const PLACES_BITS: u32 = 7;
 
-/// No handle.
+/// Not the handle of any datatype, in any known library; of none there are no bytes.
 const FREE: usize = 0;
-/// Not a handle either: the size is being written.
-const TAKEN: usize = usize::MAX;
+/// Neither is this: the size is being written.
+const TAKEN: usize = 1;
 
 /// A predefined datatype. Never changes once it has a handle.
 struct Place {
