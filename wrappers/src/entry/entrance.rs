@@ -123,11 +123,11 @@ macro_rules! fortran_entrance {
             std::arch::naked_asm!(
                 ".cfi_startproc",
                 ".cfi_personality 0x1b, {unwound}",
-                "cmp byte ptr [rip + {gate}], {open}",
-                "jne {other}",
                 "mov rax, qword ptr [rip + {next} + {place}]",
                 "test rax, rax",
                 "je {other}",
+                "cmp byte ptr [rip + {gate}], {open}",
+                "jne 3f",
                 "sub qword ptr [rip + {ledger} + {left}], 1",
                 "jb 2f",
                 "inc qword ptr [rip + {ledger} + {calls}]",
@@ -135,6 +135,10 @@ macro_rules! fortran_entrance {
                 "2:",
                 "mov qword ptr [rip + {ledger} + {left}], 0",
                 "jmp {other}",
+                "3:",
+                "cmp byte ptr [rip + {gate}], {inside}",
+                "jne {other}",
+                "jmp rax",
                 ".cfi_endproc",
                 unwound = sym $crate::calls::gate::unwound,
                 gate = sym $crate::calls::gate::GATE,
@@ -146,6 +150,35 @@ macro_rules! fortran_entrance {
                 padded = const STACK.1 - STACK.0,
                 words = const STACK.0,
                 pushed = const STACK.1,
+                next = sym $crate::entry::spelling::NEXT,
+                place = const $crate::entry::spelling::place($function, $spelling),
+                other = sym other,
+            )
+        }
+    };
+}
+
+/// A routine of Fortran that is not counted on the way of [`fortran_entrance`]: one that is called by another, as
+/// Open MPI's `ompi_*_f` are by its `mpi_f08`, continues as the next definition, any other as `other`.
+#[cfg(all(target_arch = "x86_64", not(feature = "static")))]
+macro_rules! nested_entrance {
+    (
+        $(#[$attribute:meta])* fn $name:ident ( $($arg:ident : $type:ty),* )
+        of $function:expr, $spelling:expr
+    ) => {
+        $(#[$attribute])*
+        #[unsafe(naked)]
+        #[allow(non_snake_case, clippy::too_many_arguments, clippy::similar_names)]
+        extern "C-unwind" fn $name($($arg: $type),*) {
+            std::arch::naked_asm!(
+                "cmp byte ptr [rip + {gate}], {inside}",
+                "jne {other}",
+                "mov rax, qword ptr [rip + {next} + {place}]",
+                "test rax, rax",
+                "je {other}",
+                "jmp rax",
+                gate = sym $crate::calls::gate::GATE,
+                inside = const $crate::calls::gate::INSIDE_FORTRAN,
                 next = sym $crate::entry::spelling::NEXT,
                 place = const $crate::entry::spelling::place($function, $spelling),
                 other = sym other,
@@ -167,8 +200,11 @@ macro_rules! fortran_entrance {
         }
     };
 }
+#[cfg(all(not(target_arch = "x86_64"), not(feature = "static")))]
+use fortran_entrance as nested_entrance;
+
 #[cfg(not(feature = "static"))]
-pub(super) use fortran_entrance;
+pub(super) use {fortran_entrance, nested_entrance};
 
 #[cfg(not(target_arch = "x86_64"))]
 macro_rules! entrance {
@@ -318,8 +354,9 @@ mod tests {
         use super::super::spelling::NEXT;
         use crate::mpi::functions::info::MPI_Info_set as FUNCTION;
 
-        // A number without a name.
+        // Numbers without names.
         const SPELLING: usize = 9;
+        const NESTED: usize = 8;
         entered! { nowhere (number) }
 
         macro_rules! routine {
@@ -329,8 +366,21 @@ mod tests {
                 }
 
                 fortran_entrance! { fn routine($($arg: usize),*) of FUNCTION, SPELLING }
+                fortran_entrance! { fn within($($arg: usize),*) of FUNCTION, NESTED }
+                nested_entrance! { fn deeper($($arg: usize),*) of FUNCTION, SPELLING }
 
                 extern "C-unwind" fn arrives($($arg: usize),*) {
+                    let next = &NEXT[FUNCTION.0][SPELLING];
+                    next.is_at(Address::new(is_called as *mut _).unwrap());
+                    within($($arg),*);
+                }
+
+                // By a routine that is called by a routine that is called by the program.
+                extern "C-unwind" fn passes($($arg: usize),*) {
+                    deeper($($arg),*);
+                }
+
+                extern "C-unwind" fn is_called($($arg: usize),*) {
                     assert_eq!([$($arg),*], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
                     // The function of C passes through, and where the call came from stays as it is.
                     assert_eq!((entered(-7), is_in_program(false)), (7, false));
@@ -358,6 +408,7 @@ mod tests {
             ENTRY.next.is_at(Address::new(seven as *mut _).unwrap());
             let next = &NEXT[FUNCTION.0][SPELLING];
             next.is_at(Address::new(arrives as *mut _).unwrap());
+            NEXT[FUNCTION.0][NESTED].is_at(Address::new(passes as *mut _).unwrap());
             routine(1, 2, 3, 4, 5, 6, 7, 8, 9);
             next.is_at(Address::new(throws as *mut _).unwrap());
             let thrown = catch_unwind(|| routine(1, 2, 3, 4, 5, 6, 7, 8, 9)).is_err();

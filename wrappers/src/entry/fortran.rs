@@ -12,7 +12,7 @@ use pastey::paste;
 
 use super::c;
 use super::caller::noting_caller;
-use super::entrance::fortran_entrance;
+use super::entrance::{fortran_entrance, nested_entrance};
 use super::words::as_words;
 #[allow(clippy::wildcard_imports)]
 use crate::mpi::functions::*;
@@ -85,17 +85,27 @@ macro_rules! routine {
     ($name:ident $routine:ident $spelling:tt slow ( $($arg:ident $type:ident)* ) [ $($length:ident)* ]) => {
         const _: () = {
             as_words! {
+                fn other($($arg: usize,)* ierr: usize $(, $length: usize)*)
+                => from_fortran(c::$name::ENTRY, $spelling)
+            }
+
+            nested_entrance! {
                 #[cfg_attr(not(test), unsafe(no_mangle))]
                 fn $routine($($arg: usize,)* ierr: usize $(, $length: usize)*)
-                => from_fortran(c::$name::ENTRY, $spelling)
+                of c::$name::FUNCTION, $spelling
             }
         };
     };
     ($name:ident $routine:ident $spelling:tt $known:tt ( $($arg:ident $type:ident)* ) [ $($length:ident)* ] ()) => {
         const _: () = {
-            noting_caller! {
+            nested_entrance! {
                 #[cfg_attr(not(test), unsafe(no_mangle))]
-                fn $routine($($arg: usize,)* ierr: usize $(, $length: usize)*), noted, noted
+                fn $routine($($arg: usize,)* ierr: usize $(, $length: usize)*)
+                of c::$name::FUNCTION, $spelling
+            }
+
+            noting_caller! {
+                fn other($($arg: usize,)* ierr: usize $(, $length: usize)*), noted, noted
             }
 
             as_words! {

@@ -62,7 +62,7 @@ pub(crate) fn now() -> u64 {
     if SIMULATED.get() != 0 {
         return SIMULATED.get();
     }
-    if COUNTER.load(Ordering::Relaxed) { counter::read() } else { kernel_now() }
+    if COUNTER.load(Ordering::Relaxed) { counter::read() } else { of_kernel() }
 }
 
 /// The ticks by which a measured interval may be off although the cost of its readings is subtracted: how much of a reading the
@@ -73,7 +73,8 @@ pub(crate) fn resolution() -> f64 {
     if cfg!(test) { 0.0 } else { PART_OF_A_READING * READING.get() }
 }
 
-fn kernel_now() -> u64 {
+/// Nanoseconds on the clock that `clock_gettime` reads.
+pub(crate) fn of_kernel() -> u64 {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: `time` can be written; the clock is there on every Linux.
     unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
@@ -178,7 +179,7 @@ mod counter {
     }
 
     pub(super) fn read() -> u64 {
-        super::kernel_now()
+        super::of_kernel()
     }
 }
 
