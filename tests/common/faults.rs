@@ -1,5 +1,5 @@
-//! Records the faults injected into runs of programs, and whether they were survived: `target/faults/<test
-//! binary>-<group>.json`, from which the last step of `scripts/test` makes the tables of docs/reliability.md.
+//! Records the faults injected into runs of programs, and whether they were survived: `target/faults/<group>-<process>.json`,
+//! from which the last step of `scripts/test` makes the tables of docs/reliability.md.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -50,8 +50,7 @@ fn change(group: &'static str, change: impl FnOnce(&mut Vec<Fault>)) {
     change(faults);
     fs::create_dir_all(directory()).unwrap();
     let text = serde_json::to_string_pretty(faults).unwrap();
-    fs::write(directory().join(format!("{}-{group}.json", env!("CARGO_CRATE_NAME"))), text)
-        .unwrap();
+    fs::write(directory().join(format!("{group}-{}.json", std::process::id())), text).unwrap();
 }
 
 /// Where the files of all groups are.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::processes::{Outcome, command, root, run, run_within, target};
@@ -198,6 +198,8 @@ impl Mpi {
         }
         made_of += &modified(&root().join("tests/programs/peruse_own.h"));
         let record = PathBuf::from(format!("{}.made-of", output.display()));
+        let turn = turn(&directory);
+        let _turn = turn.lock().unwrap_or_else(PoisonError::into_inner);
         if output.exists() && fs::read_to_string(&record).is_ok_and(|text| text == made_of) {
             return output;
         }
@@ -245,6 +247,13 @@ impl Mpi {
 fn modified(path: &Path) -> String {
     let time = fs::metadata(path).and_then(|metadata| metadata.modified()).unwrap();
     format!("{:?}", time.duration_since(std::time::UNIX_EPOCH).unwrap())
+}
+
+/// What a test holds while it compiles into `directory`: others need the same program, or leave a Fortran module there.
+fn turn(directory: &Path) -> Arc<Mutex<()>> {
+    static TURNS: Mutex<BTreeMap<PathBuf, Arc<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let mut turns = TURNS.lock().unwrap_or_else(PoisonError::into_inner);
+    turns.entry(directory.to_owned()).or_default().clone()
 }
 
 /// The path and time of a compiler wrapper, and those of Debian's that one in the test bed may lead to.

@@ -1,75 +1,153 @@
-//! Which wing imports which? The table of ARCHITECTURE.md says what is allowed, and this test holds it.
-//! `cargo test -p gyan-wrappers wings -- --nocapture` prints the wings, their imports, and what imports each
-//! other in a circle within a wing.
+//! Which room imports which? Two tables of ARCHITECTURE.md say what is allowed in two crates, and these tests hold
+//! them. `cargo test -p gyan-wrappers wings -- --nocapture` prints the rooms, their imports, and what imports each other in a
+//! circle within a room.
 
 // What it prints is for whoever asks for it.
 #![allow(clippy::print_stdout)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::iter::Peekable;
 use std::path::Path;
 
-/// The wings in their order, each with the paths that it may import.
-fn allowed() -> Vec<(String, Vec<String>)> {
-    let text = include_str!("../../ARCHITECTURE.md");
-    let (_, table) = text.split_once("| wing |").expect("the table of wings");
-    let (table, _) = table.split_once("\n\n").expect("the end of the table");
-    let rows = table.lines().skip(2).map(|row| {
-        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
-        let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
-        let wing: Vec<String> = names(cells[1]);
-        (wing.into_iter().next().expect("a wing in each row"), names(cells[3]))
-    });
-    rows.collect()
+use proc_macro2::token_stream::IntoIter;
+use proc_macro2::{TokenStream, TokenTree};
+
+/// A crate: its sources, and what the first column of its table is called.
+struct Crate {
+    folder: &'static str,
+    column: &'static str,
+    /// Modules without a row: the root, and what only tests have.
+    without_row: &'static [&'static str],
 }
 
-/// The sources in a folder of the project, each with its path below that as a path of modules.
-fn sources(folder: &str) -> Vec<(String, String)> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
-    let mut folders = vec![root.clone()];
-    let mut sources = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).unwrap() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "rs") {
-                let module = path.strip_prefix(&root).unwrap().with_extension("");
-                let module = module.to_str().unwrap().replace('/', "::");
-                let module = module.strip_suffix("::mod").unwrap_or(&module).to_owned();
-                sources.push((module, fs::read_to_string(&path).unwrap()));
+const CRATES: [Crate; 2] = [
+    Crate { folder: "wrappers/src", column: "wing", without_row: &["lib", "fuzzed", "wings"] },
+    Crate { folder: "src", column: "room", without_row: &["lib", "main"] },
+];
+
+/// A row: rooms, and the paths that they may import.
+type Row = (Vec<String>, Vec<String>);
+
+impl Crate {
+    /// The rows of its table, in their order.
+    fn table(&self) -> Vec<Row> {
+        let text = include_str!("../../ARCHITECTURE.md");
+        let begin = format!("| {} |", self.column);
+        let (_, table) = text.split_once(&begin).expect("the table of the crate");
+        let (table, _) = table.split_once("\n\n").expect("the end of the table");
+        let names = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect();
+        let cells = |row: &str| -> Row {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            (names(cells[1]), names(cells[3]))
+        };
+        table.lines().skip(2).map(cells).collect()
+    }
+
+    /// The sources, each with its path below the folder as a path of modules, without its tests, which may look at anything.
+    fn sources(&self) -> Vec<(String, String)> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(self.folder);
+        let mut folders = vec![root.clone()];
+        let mut sources = Vec::new();
+        while let Some(folder) = folders.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    let module = path.strip_prefix(&root).unwrap().with_extension("");
+                    let module = module.to_str().unwrap().replace('/', "::");
+                    let module = module.strip_suffix("::mod").unwrap_or(&module).to_owned();
+                    if module.rsplit("::").next() != Some("tests") {
+                        sources.push((module, code(&fs::read_to_string(&path).unwrap())));
+                    }
+                }
             }
         }
+        sources.sort();
+        sources
     }
-    sources.sort();
-    sources
+
+    /// The modules that the root makes public under other paths: `pub use module::Name`.
+    fn re_exports(&self) -> BTreeMap<String, String> {
+        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(self.folder);
+        let root = code(&fs::read_to_string(root.join("lib.rs")).unwrap());
+        let mut owners = BTreeMap::new();
+        for statement in root.split("pub use ").skip(1) {
+            let (module, rest) = statement.split_once("::").expect("a path");
+            let names = rest.split(';').next().unwrap();
+            for name in names.split(|c: char| !c.is_alphanumeric() && c != '_') {
+                owners.insert(name.to_owned(), module.to_owned());
+            }
+        }
+        owners
+    }
 }
 
-/// The paths after every `crate::` in a source, without anything in braces after them.
+/// A source without its unit tests, which come last in a file.
+fn code(source: &str) -> String {
+    source.split("#[cfg(test)]\nmod tests {").next().unwrap().to_owned()
+}
+
+/// The paths after every `crate::` in a source.
 fn imports(source: &str) -> BTreeSet<String> {
-    let code: Vec<&str> =
-        source.lines().map(|line| line.split_once("//").map_or(line, |(code, _)| code)).collect();
-    let code = code.join("\n");
     let mut found = BTreeSet::new();
-    for (at, _) in code.match_indices("crate::") {
-        let rest = &code[at + "crate::".len()..];
-        assert!(
-            !rest.starts_with('{'),
-            "one `use crate::` for each wing, so that this test reads it"
-        );
-        let end = rest.find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
-        found.insert(rest[..end.unwrap_or(rest.len())].trim_end_matches(':').to_owned());
-    }
+    visit(source.parse().expect("tokens of Rust"), &mut found);
     found
 }
 
-fn wing(path: &str) -> &str {
+fn visit(tokens: TokenStream, found: &mut BTreeSet<String>) {
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Ident(word) if word == "crate" => rest_of_path("", &mut tokens, found),
+            TokenTree::Group(group) => visit(group.stream(), found),
+            _ => {}
+        }
+    }
+}
+
+/// Adds what `::name::{a, b::c}` stands for, after `path`.
+fn rest_of_path(path: &str, tokens: &mut Peekable<IntoIter>, found: &mut BTreeSet<String>) {
+    let is_colon = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ':');
+    let mut path = path.to_owned();
+    while tokens.next_if(is_colon).is_some() && tokens.next_if(is_colon).is_some() {
+        match tokens.next() {
+            Some(TokenTree::Ident(name)) if path.is_empty() => path = name.to_string(),
+            Some(TokenTree::Ident(name)) => path = format!("{path}::{name}"),
+            Some(TokenTree::Group(list)) => {
+                let mut list = list.stream().into_iter().peekable();
+                while let Some(token) = list.next() {
+                    if let TokenTree::Ident(name) = token {
+                        let below = if path.is_empty() {
+                            name.to_string()
+                        } else {
+                            format!("{path}::{name}")
+                        };
+                        rest_of_path(&below, &mut list, found);
+                    }
+                }
+                return;
+            }
+            _ => break,
+        }
+    }
+    found.insert(path);
+}
+
+/// The first part of a path: a room.
+fn room(path: &str) -> &str {
     path.split("::").next().unwrap()
 }
 
-/// The first two parts of a path: a module of a wing.
+/// The first two parts of a path: a module of a room.
 fn module(path: &str) -> String {
     path.split("::").take(2).collect::<Vec<_>>().join("::")
+}
+
+/// Whether `may` is the path or a module that it is in.
+fn covers(may: &str, path: &str) -> bool {
+    path.strip_prefix(may).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }
 
 /// What can be reached from `start`.
@@ -90,74 +168,71 @@ fn reached<'a>(
 }
 
 #[test]
-fn each_wing_imports_only_what_its_row_allows_and_no_wing_above_it() {
-    let allowed = allowed();
-    let order: Vec<&str> = allowed.iter().map(|(wing, _)| wing.as_str()).collect();
-    assert_eq!(order.len(), 8, "{order:?}");
-    for (at, (wing, may)) in allowed.iter().enumerate() {
-        let upwards = may.iter().find(|path| !order[..at].contains(&self::wing(path)));
-        assert_eq!(upwards, None, "the table lets `{wing}` import upwards");
-    }
-    let sources = sources("wrappers/src");
-    let modules: BTreeSet<String> = sources.iter().map(|(path, _)| module(path)).collect();
-    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    let mut forbidden = Vec::new();
-    for (path, source) in &sources {
-        let Some((from, may)) = allowed.iter().find(|(name, _)| name == wing(path)) else {
-            continue;
-        };
-        for import in imports(source) {
-            let is_allowed = wing(&import) == from
-                || may.iter().any(|may| {
-                    import
-                        .strip_prefix(may)
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
-                });
-            if !is_allowed {
-                forbidden.push(format!("{path} imports {import}"));
+fn each_room_imports_only_what_its_row_allows_and_no_room_above_it() {
+    for of in CRATES {
+        let table = of.table();
+        let mut below: Vec<&str> = Vec::new();
+        for (rooms, may) in &table {
+            below.extend(rooms.iter().map(String::as_str));
+            let upwards = may.iter().find(|path| !below.contains(&room(path)));
+            assert_eq!(upwards, None, "{}: the table lets {rooms:?} import upwards", of.folder);
+        }
+        let re_exports = of.re_exports();
+        let mut forbidden = Vec::new();
+        let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        let mut between: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (path, source) in of.sources() {
+            let from = room(&path);
+            if of.without_row.contains(&from) {
+                continue;
             }
-            let to = module(&import);
-            if modules.contains(&to) && to != module(path) {
-                arrows.entry(module(path)).or_default().insert(to);
+            let Some((_, may)) =
+                table.iter().find(|(rooms, _)| rooms.iter().any(|name| name == from))
+            else {
+                forbidden.push(format!("{from} has no row"));
+                continue;
+            };
+            for import in imports(&source) {
+                // The root has constants of its own, such as exit codes.
+                if !import.contains("::") && import.to_uppercase() == import {
+                    continue;
+                }
+                let import = match re_exports.get(&import) {
+                    Some(module) => format!("{module}::{import}"),
+                    None => import,
+                };
+                if room(&import) != from {
+                    if !may.iter().any(|may| covers(may, &import)) {
+                        forbidden.push(format!("{path} imports {import}"));
+                    }
+                    between.entry(from.to_owned()).or_default().insert(room(&import).to_owned());
+                }
+                if module(&import) != module(&path) {
+                    arrows.entry(module(&path)).or_default().insert(module(&import));
+                }
             }
         }
-    }
-    for (name, _) in &allowed {
-        let own = |path: &&String| wing(path) == name;
-        let imports: BTreeSet<&str> = arrows
-            .iter()
-            .filter(|(from, _)| own(from))
-            .flat_map(|(_, to)| to)
-            .map(|to| wing(to))
-            .filter(|to| to != name)
-            .collect();
-        println!("{name:8} {} modules, imports {imports:?}", modules.iter().filter(own).count());
-        for module in modules.iter().filter(own) {
-            if reached(&arrows, module).contains(module.as_str()) {
-                println!("         in a circle: {module}");
+        for (rooms, may) in &table {
+            println!("{} {}: may import {}", of.folder, rooms.join(", "), may.join(", "));
+            for module in arrows.keys().filter(|path| rooms.iter().any(|name| name == room(path))) {
+                if reached(&arrows, module).contains(module.as_str()) {
+                    println!("    in a circle: {module}");
+                }
             }
         }
+        forbidden.dedup();
+        assert_eq!(forbidden, [""; 0], "{}", of.folder);
+        // Rooms of one row may import each other.
+        let in_circles: Vec<&String> =
+            between.keys().filter(|room| reached(&between, room).contains(room.as_str())).collect();
+        assert_eq!(in_circles, [""; 0], "{between:#?}");
     }
-    assert_eq!(forbidden, [""; 0]);
 }
 
-/// Tests may look at anything: they come last in a file.
 #[test]
-fn no_rooms_of_the_command_import_each_other_in_a_circle() {
-    let mut arrows: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    // Those above all others, which nobody imports.
-    let tops = ["commands", "lib", "main", "print", "shown"];
-    for (path, source) in sources("src") {
-        if tops.contains(&wing(&path)) {
-            continue;
-        }
-        let code = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
-        let others = imports(code).into_iter().map(|import| wing(&import).to_owned());
-        let room = wing(&path);
-        arrows.entry(room.to_owned()).or_default().extend(others.filter(|other| other != room));
-    }
-    assert!(arrows.len() > 10, "{arrows:?}");
-    let in_circles: Vec<&String> =
-        arrows.keys().filter(|room| reached(&arrows, room).contains(room.as_str())).collect();
-    assert_eq!(in_circles, [""; 0], "{arrows:#?}");
+fn imports_are_found_in_lists_and_in_macros() {
+    let source =
+        "use crate::a::{b, c::{d, e}}; use crate::{f, g::h}; // crate::no\nx!(crate::i::j::<K>());";
+    let found: Vec<String> = imports(source).into_iter().collect();
+    assert_eq!(found, ["a::b", "a::c::d", "a::c::e", "f", "g::h", "i::j"]);
 }

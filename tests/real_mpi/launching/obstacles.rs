@@ -10,7 +10,7 @@ use gyan_results::{Diagnosis, Verdict};
 use tempfile::TempDir;
 
 use super::slurm::Slurm;
-use crate::common::{MPICH, OPENMPI, command, gyan, libgyan, run, target};
+use crate::common::{MPICH, OPENMPI, command, gyan, libgyan, run};
 use crate::variables::doctor::{obstacle, says};
 
 /// `gyan doctor --json` as `command` runs it: the code, and what was found.
@@ -234,7 +234,8 @@ fn in_a_container_the_library_is_missing_until_it_is_brought_along() {
     // /tmp is that of the host.
     let program = here.path().join("app");
     fs::copy(MPICH.program("exit_code"), &program).unwrap();
-    let outside = TempDir::new_in(target()).unwrap();
+    // Not below the project's folder, which may be in /tmp or in a home directory, which containers have as well.
+    let outside = TempDir::new_in("/var/tmp").unwrap();
     let library = outside.path().join("libgyan.so");
     fs::copy(libgyan(), &library).unwrap();
     let found = |bring_along: &[String]| {

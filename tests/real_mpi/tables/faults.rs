@@ -16,12 +16,16 @@ const GROUPS: [(&str, &str); 5] = [
     ("hostile", "A hostile MPI"),
 ];
 
-/// What both test binaries injected.
+/// What all test processes injected, in the order of the names: tests run in any order.
 fn injected(group: &str) -> Vec<Fault> {
-    let files = ["command", "real_mpi"]
-        .map(|binary| faults::directory().join(format!("{binary}-{group}.json")));
-    let texts = files.iter().filter_map(|file| fs::read(file).ok());
-    texts.flat_map(|text| serde_json::from_slice::<Vec<Fault>>(&text).unwrap()).collect()
+    let files = fs::read_dir(faults::directory()).unwrap().map(|entry| entry.unwrap());
+    let of_group = files
+        .filter(|file| file.file_name().to_string_lossy().starts_with(&format!("{group}-")))
+        .map(|file| fs::read(file.path()).unwrap());
+    let mut all: Vec<Fault> =
+        of_group.flat_map(|text| serde_json::from_slice::<Vec<Fault>>(&text).unwrap()).collect();
+    all.sort_by(|a, b| (&a.name, &a.what).cmp(&(&b.name, &b.what)));
+    all
 }
 
 /// A table per group: each fault with how often it was injected and survived.
