@@ -46,19 +46,20 @@ pub(crate) fn is_mpi_library(path: &str) -> bool {
         .any(|known| name.starts_with(known))
 }
 
-/// The program that `words` run: the first one that names an MPI library, or else the first. Shells, `env` and
-/// interpreters may come before it. When the launcher's options do not tell which words are programs, it can be
-/// any word.
-pub(crate) fn target(launcher: Option<Launcher>, words: &[OsString]) -> Option<Executable> {
-    let candidates = launcher::programs(launcher, words)
-        .unwrap_or_else(|| vec![words.get(1..).unwrap_or_default()]);
-    let mut found: Vec<Executable> = candidates
-        .concat()
+/// The program that `words` run, and which word that is: the first one that names an MPI library, or else the
+/// first that can be run. Shells, `env` and interpreters may come before it, and values of the launcher's options.
+pub(crate) fn target(
+    launcher: Option<Launcher>,
+    words: &[OsString],
+) -> Option<(usize, Executable)> {
+    let mut found: Vec<(usize, Executable)> = words
         .iter()
-        .filter(|word| !word.as_encoded_bytes().starts_with(b"-"))
-        .filter_map(|word| inspect(word))
+        .enumerate()
+        .skip(usize::from(launcher.is_some()))
+        .filter(|(_, word)| !word.as_encoded_bytes().starts_with(b"-"))
+        .filter_map(|(at, word)| Some((at, inspect(word)?)))
         .collect();
-    let uses_mpi = |program: &Executable| match &program.kind {
+    let uses_mpi = |(_, program): &(usize, Executable)| match &program.kind {
         Kind::Dynamic { mpi, .. } => mpi.is_some(),
         Kind::Static | Kind::Foreign(_) => true,
         Kind::Script | Kind::Unknown => false,
@@ -166,17 +167,17 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_an_option_is_not_the_program() {
-        let target = |line: &str| {
+    fn the_program_is_the_first_word_that_can_be_run() {
+        let target = |launcher, line: &str| {
             let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
-            target(Some(Launcher::OpenMpi), &words).map(|program| program.path)
+            target(launcher, &words).map(|(at, program)| (at, program.path))
         };
-        let own = std::env::current_exe().unwrap();
-        let line = format!("mpirun --mca plm_rsh_agent /bin/sh -n 2 {}", own.display());
-        assert_eq!(target(&line), Some(own));
-        assert_eq!(target("mpirun --mca plm_rsh_agent /bin/sh -n 2 /nonexistent"), None);
-        // After an unknown option any word may be a program.
-        assert_eq!(target("mpirun --not-known /bin/sh"), Some("/bin/sh".into()));
+        let sh = std::path::PathBuf::from("/bin/sh");
+        let launched = |line| target(Some(Launcher::OpenMpi), line);
+        assert_eq!(launched("/bin/true --not-known 1 -n 2 /bin/sh"), Some((5, sh.clone())));
+        assert_eq!(launched("/bin/true -n 2 /bin/sh : -n 1 /bin/true"), Some((3, sh.clone())));
+        assert_eq!(launched("/bin/true -n 2 /nonexistent"), None);
+        assert_eq!(target(None, "/bin/sh /bin/true"), Some((0, sh)));
     }
 
     #[test]

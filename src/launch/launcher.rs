@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::error::Error;
-use crate::launch::options::{self, Options};
 
 /// A program that starts ranks. All but the first two pass their own environment on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -21,23 +20,8 @@ pub(crate) enum Launcher {
     /// mpiexec of Cray's PALS.
     Pals,
     Jsrun,
-    /// A launcher whose options are not known.
+    /// Any other launcher.
     Other,
-}
-
-impl Launcher {
-    fn options(self) -> Option<&'static Options> {
-        match self {
-            Launcher::OpenMpi => Some(&options::OPEN_MPI),
-            Launcher::Hydra => Some(&options::HYDRA),
-            Launcher::Slurm => Some(&options::SLURM),
-            Launcher::Flux => Some(&options::FLUX),
-            Launcher::Aprun => Some(&options::APRUN),
-            Launcher::Pals => Some(&options::PALS),
-            Launcher::Jsrun => Some(&options::JSRUN),
-            Launcher::Other => None,
-        }
-    }
 }
 
 /// Which launcher `program` is; none when it is not a known one.
@@ -153,19 +137,6 @@ fn command_line(
     (line, Vec::new())
 }
 
-/// The programs that `words` start, each with its arguments; none when the options of the launcher do not tell.
-pub(crate) fn programs(launcher: Option<Launcher>, words: &[OsString]) -> Option<Vec<&[OsString]>> {
-    let Some(launcher) = launcher else { return Some(vec![words]) };
-    let words = words.get(1..)?;
-    let words = if launcher == Launcher::Flux { options::after_subcommand(words)? } else { words };
-    launcher.options()?.programs(words)
-}
-
-/// What the first program that the ranks run is called; none when the options of the launcher do not tell.
-pub(crate) fn program_name(launcher: Option<Launcher>, words: &[OsString]) -> Option<String> {
-    file_name_of(programs(launcher, words)?.first()?.first()?)
-}
-
 /// The last part of a path, in characters that do no harm in a file name.
 pub(crate) fn file_name_of(path: &OsStr) -> Option<String> {
     let safe = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
@@ -223,127 +194,5 @@ mod tests {
         assert_eq!((line, own.len()), (words(expected), 0));
         let (line, own) = command_line(None, &words("./a -x"), &variables);
         assert_eq!((line, own.len()), (words("./a -x"), 1));
-    }
-
-    #[test]
-    fn the_program_comes_after_the_options_of_its_launcher() {
-        for (launcher, line, expected) in [
-            (
-                Launcher::OpenMpi,
-                "mpirun --mca plm_rsh_agent /bin/agent -n 4 ./app -n 3",
-                Some("app"),
-            ),
-            (
-                Launcher::OpenMpi,
-                "mpirun -mca a b --gmca c d -x A=b -np 2 ./x/app : -n 1 c",
-                Some("app"),
-            ),
-            (
-                Launcher::OpenMpi,
-                "mpirun --map-by ppr:2:node --bind-to=core --oversubscribe app",
-                Some("app"),
-            ),
-            (Launcher::OpenMpi, "mpirun -n 2 app : --not-known 1 ./other", None),
-            (Launcher::OpenMpi, "mpirun --not-known /bin/true ./app", None),
-            (Launcher::OpenMpi, "mpirun --app list", None),
-            (Launcher::Hydra, "mpiexec -launcher ssh -launcher-exec /bin/agent ./app", Some("app")),
-            (Launcher::Hydra, "mpiexec -genv A=b -genv C d -env=E f -n 4 ./app x=y", Some("app")),
-            (Launcher::Hydra, "mpiexec --hosts=a,b -ppn 2 -prepend-rank app", Some("app")),
-            (Launcher::Hydra, "mpiexec -configfile list", None),
-            (Launcher::Slurm, "srun -n2 -N 1 -lu --mpi=pmix --cpu-bind none ./app -n", Some("app")),
-            (Launcher::Slurm, "srun --ntasks 2 --overco --label -I5 -K ./app", Some("app")),
-            (Launcher::Slurm, "srun --n 2 ./app", None),
-            (Launcher::Slurm, "srun -2 ./app", None),
-            (Launcher::Slurm, "srun -n 2 --multi-prog list", None),
-            (Launcher::Slurm, "srun -n 1 app : -n 2 -- -odd", Some("app")),
-            (Launcher::Flux, "flux run -n 4 -o cpu-affinity=off --env=A=b app", Some("app")),
-            (Launcher::Flux, "flux mini submit -N2 -n4 app", Some("app")),
-            (Launcher::Flux, "flux batch -n 4 script", None),
-            (Launcher::Aprun, "aprun -n 4 -cc none -ss ./app", Some("app")),
-            (Launcher::Pals, "mpiexec -n 4 -ppn 2 --cpu-bind none -env A=1 ./app", Some("app")),
-            (Launcher::Jsrun, "jsrun -n2 -a 2 --bind=packed:7 --smpiargs off ./app", Some("app")),
-            (Launcher::Other, "ibrun -n 2 ./app", None),
-        ] {
-            let name = program_name(Some(launcher), &words(line));
-            assert_eq!(name.as_deref(), expected, "{line}");
-        }
-        assert_eq!(program_name(None, &words("/bin/true -x")).as_deref(), Some("true"));
-        assert_eq!(program_name(Some(Launcher::Hydra), &words("mpiexec -n 2")), None);
-    }
-
-    /// The options of each installed launcher, taken from its own help, with the number of words that follow
-    /// each. Some help texts leave out what the manual says.
-    #[test]
-    fn the_tables_of_options_are_those_of_the_installed_launchers() {
-        let help = |program: &str, arguments: &[&str], configuration: &Path| {
-            let program = find_executable(OsStr::new(program))?;
-            let mut command = Command::new(program);
-            command.args(arguments).env("SLURM_CONF", configuration);
-            // Open MPI prints no help for root without these.
-            command
-                .envs([("OMPI_ALLOW_RUN_AS_ROOT", "1"), ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1")]);
-            Some(String::from_utf8_lossy(&command.output().ok()?.stdout).into_owned())
-        };
-        let here = tempfile::tempdir().unwrap();
-        let configuration = here.path().join("slurm.conf");
-        let text = "ClusterName=none\nSlurmctldHost=localhost\nAuthType=auth/none\nNodeName=localhost\n\
-                    PartitionName=none Nodes=ALL\n";
-        std::fs::write(&configuration, text).unwrap();
-        for (program, arguments, table, unlike) in [
-            (
-                "mpirun.openmpi",
-                &["--help", "all"][..],
-                &options::OPEN_MPI,
-                &["h", "help", "dvm", "display-topo", "output-proctable"][..],
-            ),
-            ("mpiexec.mpich", &["--help"], &options::HYDRA, &[]),
-            ("srun", &["--help"], &options::SLURM, &["bcast", "container", "multi-prog"]),
-        ] {
-            let Some(help) = help(program, arguments, &configuration) else {
-                eprintln!("skipped: {program} is not installed");
-                continue;
-            };
-            let options = options_in(&help);
-            assert!(options.len() > 40, "{program}: {options:?}");
-            for (name, arity) in options {
-                let known = table.arity(&name);
-                assert!(
-                    unlike.contains(&name.as_str())
-                        || known.is_some() && arity.is_none_or(|arity| known == Some(arity)),
-                    "{program}: {name}: {known:?}, and its help has {arity:?}"
-                );
-            }
-        }
-    }
-
-    /// The options that a help lists, one or more at the beginning of a line, and how many words follow, where it says so.
-    fn options_in(help: &str) -> Vec<(String, Option<usize>)> {
-        let mut found = Vec::new();
-        for line in help.lines() {
-            let line = line.trim_start().replacen("  --", " --", 1);
-            if !line.starts_with('-') {
-                continue;
-            }
-            // The description of an option comes after a gap.
-            let synopsis = line.split("  ").next().unwrap_or_default();
-            let values = synopsis.matches("<arg").count() + synopsis.matches('{').count();
-            let is_optional = synopsis.contains("[=");
-            let arity = match synopsis {
-                _ if is_optional => Some(0),
-                _ if synopsis.contains('=') => Some(1),
-                _ if values > 0 => Some(values),
-                // Hydra's help leaves out the values of its own options; Open MPI's leaves out none.
-                _ if help.contains("{name}") => None,
-                _ => Some(0),
-            };
-            for word in synopsis.split(['|', ' ', ',', '/']).filter(|word| word.starts_with('-')) {
-                let name =
-                    word.trim_start_matches('-').split(['=', '[', '.']).next().unwrap_or_default();
-                if !name.is_empty() {
-                    found.push((name.to_owned(), arity));
-                }
-            }
-        }
-        found
     }
 }

@@ -7,6 +7,5 @@ pub(crate) mod keepers;
 pub(crate) mod launcher;
 pub(crate) mod listing;
 pub(crate) mod mpi;
-pub(crate) mod options;
 pub(crate) mod preload;
 pub(crate) mod wait;

@@ -252,7 +252,7 @@ fn of_program(
         };
         checks.push(ok("launcher", format!("{} {how}", first.display())));
     }
-    let Some(program) = executable::target(launcher, &options.command) else {
+    let Some((_, program)) = executable::target(launcher, &options.command) else {
         checks.push(obstacle(
             "program",
             "no word of the command names a program".into(),

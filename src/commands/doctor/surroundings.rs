@@ -5,7 +5,8 @@ use std::env;
 use std::ffi::OsString;
 use std::path::Path;
 
-use crate::launch::launcher::{self, Launcher};
+use crate::launch::executable;
+use crate::launch::launcher::Launcher;
 
 /// What was found, and what to do.
 pub(super) type Found = (String, String);
@@ -15,10 +16,12 @@ const EXPORT: &str = "--export";
 
 /// Whether srun keeps the environment from the ranks.
 pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Found> {
-    let words = before_program(launcher.filter(|launcher| *launcher == Launcher::Slurm)?, words);
+    launcher.filter(|launcher| *launcher == Launcher::Slurm)?;
+    let program = executable::target(launcher, words).map_or(words.len(), |(at, _)| at);
+    let words: Vec<_> = words.iter().take(program).map(|word| word.to_string_lossy()).collect();
     let mut options = words.iter().enumerate().rev();
     let option = options.find_map(|(at, word)| match word.strip_prefix(EXPORT)? {
-        "" => words.get(at + 1).cloned(),
+        "" => words.get(at + 1).map(ToString::to_string),
         value => value.strip_prefix('=').map(str::to_owned),
     });
     let Some(value) = option else { return slurm_settings() };
@@ -45,14 +48,6 @@ fn keeps(what: &str, value: &str) -> Option<Found> {
     }
     let remedy = format!("use srun {EXPORT}=ALL, or put gyan after srun: srun ... gyan run ./app");
     Some((format!("{what} keeps LD_PRELOAD from the ranks"), remedy))
-}
-
-/// The words before the first program; all words when the launcher's options leave that open.
-fn before_program(launcher: Launcher, words: &[OsString]) -> Vec<String> {
-    let programs = launcher::programs(Some(launcher), words);
-    let after = programs.and_then(|programs| Some(programs.first()?.len())).unwrap_or(0);
-    let before = words.get(1..words.len().saturating_sub(after)).unwrap_or_default();
-    before.iter().map(|word| word.to_string_lossy().into_owned()).collect()
 }
 
 /// A command that starts programs in a container.
@@ -142,7 +137,7 @@ mod tests {
             "srun --export=PATH,ALL ./app",
             "srun --export ALL,X=1 ./app",
             "srun --export=NONE --export=ALL ./app",
-            "srun ./app --export=NONE",
+            "srun /bin/true --export=NONE",
         ] {
             assert_eq!(finding(line), None, "{line}");
         }

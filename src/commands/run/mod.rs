@@ -83,16 +83,18 @@ pub(crate) fn run(options: &RunOptions) -> Result<u8, Error> {
         return Err(become_rank(&options.command, variables));
     }
     let chosen = output_directory(options)?;
-    let name = launcher::program_name(launcher, &options.command);
     let is_new = chosen.is_none();
+    // What a launcher starts is for rank 0 to say.
+    let name = if launcher.is_none() { launcher::file_name_of(program) } else { None };
     let output = match chosen {
         Some(output) => output,
         None => new_directory(name.as_deref().unwrap_or("run"))?,
     };
     let run = InFront { options, launcher, variables };
+    let is_nameless = is_new && name.is_none();
     match options.repeat {
-        Some(number) => repeat::repeat(&run, &output, number),
-        None => once(&run, output, is_new, is_new && name.is_none()),
+        Some(number) => repeat::repeat(&run, output, number, is_nameless),
+        None => once(&run, output, is_new, is_nameless),
     }
 }
 
@@ -136,8 +138,8 @@ impl InFront<'_> {
     }
 }
 
-/// Runs the command and reports. `is_new`: the directory was created for this run; `is_nameless`: the command
-/// line did not say what to call it.
+/// Runs the command and reports. `is_new`: the directory was created for this run; `is_nameless`: only rank 0 can
+/// say what to call it.
 fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> Result<u8, Error> {
     let status = run.run(&output, &[]);
     if is_new {
@@ -146,7 +148,7 @@ fn once(run: &InFront, mut output: PathBuf, is_new: bool, is_nameless: bool) -> 
     }
     let status = status?;
     if is_nameless {
-        output = named_by_rank_0(&output).unwrap_or(output);
+        output = named_by_rank_0(&output, &output).unwrap_or(output);
     }
     if !run.options.no_report || run.options.html.is_some() {
         show(&output, run.options, exit_code(status));
@@ -230,11 +232,11 @@ fn output_directory(options: &RunOptions) -> Result<Option<PathBuf>, Error> {
         .map_err(|error| Error::io(&chosen, &error, "name another output directory with -o"))
 }
 
-/// Renames `output` after the program that rank 0 ran, if the command line did not name it. Only when the
-/// profiles of all ranks are there: later ones would still be written to the old place. Returns the new place;
-/// none when it keeps the old one.
-fn named_by_rank_0(output: &Path) -> Option<PathBuf> {
-    let directory = Directory::open(output).ok()?;
+/// Renames `output` after the program that rank 0 ran, according to its profile in `run`. Only when the profiles of
+/// all ranks are there: later ones would still be written to the old place. Returns the new place; none when it keeps
+/// the old one.
+fn named_by_rank_0(output: &Path, run: &Path) -> Option<PathBuf> {
+    let directory = Directory::open(run).ok()?;
     let &first = directory.files.first().filter(|file| file.rank == 0 && !file.is_live())?;
     let first = directory.read(first).ok()?;
     let written = directory.files.iter().filter(|file| !file.is_live()).count();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gyan_results::Summary;
 
-use super::{InFront, exit_code, relative};
+use super::{InFront, exit_code, named_by_rank_0, relative};
 use crate::error::Error;
 use crate::input::runs;
 use crate::launch::wait;
@@ -28,14 +28,21 @@ struct Group {
 }
 
 /// Runs the command `number` times without settings and with each of the alternating settings, in turn.
-pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Error> {
+/// `is_nameless`: only rank 0 can say what to call the directory.
+pub(super) fn repeat(
+    run: &InFront,
+    mut output: PathBuf,
+    number: u32,
+    is_nameless: bool,
+) -> Result<u8, Error> {
     for setting in run.options.alternate.iter().filter(|setting| is_of_open_mpi(setting)) {
         say::warn(format!(
             "--alternate {setting} sets an environment variable of that name; for a control variable of Open \
              MPI: --alternate OMPI_MCA_{setting}"
         ));
     }
-    let groups = groups(run, output);
+    let mut groups = groups(run, &output);
+    let mut last = PathBuf::new();
     let width = number.to_string().len();
     let all = number as usize * groups.len();
     let begun = Instant::now();
@@ -51,6 +58,7 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
             let directory = group.directory.join(format!("run-{round:0width$}"));
             code = exit_code(run.run(&directory, &group.settings)?);
             done += 1;
+            last.clone_from(&directory);
             if wait::stopped_by().is_none() && code != DONE {
                 let directory = relative(&directory).display();
                 say::warn(format!(
@@ -66,8 +74,15 @@ pub(super) fn repeat(run: &InFront, output: &Path, number: u32) -> Result<u8, Er
         say::warn(format!("signal {signal} came in run {done} of {all}, so no more were started"));
         code = u8::try_from(128 + signal).unwrap_or(FAILED);
     }
+    if is_nameless
+        && done == all
+        && let Some(named) = named_by_rank_0(&output, &last)
+    {
+        output = named;
+        groups = self::groups(run, &output);
+    }
     if !run.options.no_report {
-        show(&groups, output)?;
+        show(&groups, &output)?;
     }
     Ok(code)
 }

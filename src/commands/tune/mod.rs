@@ -26,6 +26,7 @@ use crate::cli::TuneOptions;
 use crate::error::{Error, reason};
 use crate::findings;
 use crate::input::source::Source;
+use crate::launch::executable;
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::listing::{self, Surroundings, When, Whose};
 use crate::say;
@@ -64,9 +65,10 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
         return Err(Error::new("gyan tune", why, "put it in front: gyan tune -- mpirun ..."));
     }
     let launcher = launcher::launcher(program);
-    let name = || launcher::program_name(launcher, &options.command);
     let directory = options.output.clone().unwrap_or_else(|| {
-        PathBuf::from(format!("gyan-tune-{}", name().as_deref().unwrap_or("run")))
+        let target = executable::target(launcher, &options.command);
+        let name = target.and_then(|(_, program)| launcher::file_name_of(program.path.as_os_str()));
+        PathBuf::from(format!("gyan-tune-{}", name.as_deref().unwrap_or("run")))
     });
     let directory = std::path::absolute(&directory)
         .map_err(|error| Error::io(&directory, &error, "name another directory with -o"))?;

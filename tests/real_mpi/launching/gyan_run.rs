@@ -43,13 +43,12 @@ fn before_the_launcher_it_reports_and_leaves_stdout_to_the_program() {
     }
 }
 
-/// Values of options may be programs too; an unknown option, or one that hides the program in a file, leaves
-/// the name to rank 0.
+/// Values of options may be programs too, and an option can hide the program in a file: rank 0 names the
+/// directory.
 #[test]
 fn the_directory_has_the_name_of_the_program_whatever_the_options_of_the_launcher() {
     for (mpi, options) in [
         (OPENMPI, &["--mca", "plm_rsh_agent", "/bin/true"][..]),
-        // Missing from the table of options.
         (OPENMPI, &["--display-topo"]),
         (MPICH, &["-launcher", "fork", "-launcher-exec", "/bin/true"]),
         // The program is in this file.

@@ -46,10 +46,6 @@ pub(super) enum Tag {
     Bytes,
     /// From parent to child: the outcome.
     End,
-    /// The hosts of some ranks.
-    Hosts,
-    /// To a sender of a large amount of that: ready to receive it.
-    HostsGo,
 }
 
 /// An MPI error, or what is missing.

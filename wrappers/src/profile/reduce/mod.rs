@@ -1,5 +1,5 @@
-//! The reduction inside MPI: at `MPI_Finalize` the ranks merge what they know over a tree, those of one host
-//! first, and rank 0 writes the summary, instead of one file per rank. Only a few ranks write their
+//! The reduction inside MPI: at `MPI_Finalize` the ranks merge what they know over the same binary tree that
+//! `gyan reduce` uses, and rank 0 writes the summary, instead of one file per rank. Only a few ranks write their
 //! profiles: the first, the extreme ones and the median.
 //!
 //! All ranks must take part, so nothing is started if gyan may be missing from some of them. Nobody waits
@@ -7,13 +7,9 @@
 
 mod choice;
 mod communicator;
-mod hosts;
 mod median;
-mod parts;
-mod place;
 mod tree;
 
-use std::borrow::Cow;
 use std::mem;
 use std::time::{Duration, Instant};
 
@@ -24,8 +20,6 @@ use crate::mpi::abi::Library;
 use crate::profile::job;
 use communicator::Communicator;
 use median::Middle;
-use parts::{Node, Parts, Share};
-use place::Place;
 use tree::{Merging, Tree, Wait, Why};
 
 /// From more ranks on, `auto` reduces inside MPI.
@@ -75,20 +69,11 @@ pub(crate) fn reduce(
     }
     let mut reduction = Reduction::default();
     reduction.add(&rank_file_name(rank), &profile);
-    let host = profile.host;
-    let own = Known::Merged(Box::new((middle, reduction)));
-    let mut run =
-        Run { parts: Parts::of(size), begun, job, wanted, home, waited_s: 0.0, waited: false };
-    let reduced = run.parts.add(Node { start: rank, level: 0 }, own).and_then(|()| {
-        let communicator = meet(library, rank, timeout, &mut run)?;
-        let place = if size > hosts::RANKS_AT_MOST {
-            Place::over_ranks(rank, size)
-        } else {
-            let hosts = hosts::learn(&communicator, (rank, size), &host, timeout, &mut run)?;
-            Place::over_hosts(rank, size, &hosts)
-        };
-        communicator.greet(&place.peers(), timeout, &mut run)?;
-        Tree::new(&communicator, place, timeout).reduce(&mut run)
+    let mut run = Run { middle, reduction, begun, job, wanted, home, waited_s: 0.0, waited: false };
+    let reduced = meet(library, rank, timeout, &mut run).and_then(|communicator| {
+        let mut tree = Tree::over_ranks(&communicator, (rank, size), timeout);
+        communicator.greet(&tree.peers(), timeout, &mut run)?;
+        tree.reduce(&mut run)
     });
     match reduced {
         Ok(ranks) => Outcome::Reduced { keeps: ranks.contains(&rank) },
@@ -136,44 +121,11 @@ pub(crate) trait Home {
     fn wait(&mut self);
 }
 
-/// What the ranks of a part know.
-enum Known {
-    Merged(Box<(Middle, Reduction)>),
-    /// In the form in which it was sent: a rank that only passes it on does not parse it.
-    Sent(Vec<u8>),
-}
-
-impl Known {
-    fn read(self) -> Result<Box<(Middle, Reduction)>, Why> {
-        match self {
-            Known::Merged(known) => Ok(known),
-            Known::Sent(bytes) => postcard::from_bytes(&bytes).map_err(|_| Why::NotUnderstood),
-        }
-    }
-
-    fn bytes(&self) -> Result<Cow<'_, [u8]>, Why> {
-        match self {
-            Known::Merged(known) => {
-                postcard::to_allocvec(known).map(Cow::Owned).map_err(|_| Why::NotUnderstood)
-            }
-            Known::Sent(bytes) => Ok(Cow::Borrowed(bytes)),
-        }
-    }
-}
-
-impl Share for Known {
-    fn merge(self, right: Known) -> Result<Known, Why> {
-        let (mut left, right) = (self.read()?, right.read()?);
-        let (middle, reduction) = *right;
-        left.0.merge(middle);
-        left.1.merge(reduction);
-        Ok(Known::Merged(left))
-    }
-}
-
 /// The reduction on this rank.
 struct Run<'a, H> {
-    parts: Parts<Known>,
+    /// Of the ranks merged so far: the median, and what they know.
+    middle: Middle,
+    reduction: Reduction,
     begun: Instant,
     /// The id of the job.
     job: String,
@@ -189,43 +141,26 @@ struct Run<'a, H> {
 /// What ranks must have in common to understand each other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// The header of a message: the version, and for each part the start, the level and the number of bytes that
-/// follow.
-type Head<'a> = (&'a str, Vec<(u32, u32, u32)>);
-
 impl<H: Home> Merging for Run<'_, H> {
-    fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why> {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Why> {
         let version = postcard::take_from_bytes::<&str>(bytes);
-        version.ok().filter(|(one, _)| *one == VERSION).ok_or(Why::NotUnderstood)?;
-        let head = postcard::take_from_bytes::<Head<'_>>(bytes);
-        let ((_, parts), mut rest) = head.map_err(|_| Why::NotUnderstood)?;
-        for (start, level, length) in parts {
-            let part;
-            (part, rest) = rest.split_at_checked(length as usize).ok_or(Why::NotUnderstood)?;
-            self.parts.add(Node { start, level }, Known::Sent(part.to_vec()))?;
-        }
+        let (_, known) =
+            version.ok().filter(|(one, _)| *one == VERSION).ok_or(Why::NotUnderstood)?;
+        let (middle, reduction) = postcard::from_bytes(known).map_err(|_| Why::NotUnderstood)?;
+        self.middle.merge(middle);
+        self.reduction.merge(reduction);
         Ok(())
     }
 
     fn bytes(&self) -> Result<Vec<u8>, Why> {
-        let (mut parts, mut rest) = (Vec::new(), Vec::new());
-        for (Node { start, level }, known) in self.parts.iter() {
-            let bytes = known.bytes()?;
-            let length = u32::try_from(bytes.len()).map_err(|_| Why::NotUnderstood)?;
-            parts.push((start, level, length));
-            rest.extend_from_slice(&bytes);
-        }
-        let head: Head<'_> = (VERSION, parts);
-        let mut bytes = postcard::to_allocvec(&head).map_err(|_| Why::NotUnderstood)?;
-        bytes.append(&mut rest);
-        Ok(bytes)
+        let known = (VERSION, &self.middle, &self.reduction);
+        postcard::to_allocvec(&known).map_err(|_| Why::NotUnderstood)
     }
 
     fn finish(&mut self) -> Result<Vec<u32>, Why> {
-        let (middle, reduction) = *self.parts.take_whole().ok_or(Why::NotUnderstood)?.read()?;
-        let mut summary = reduction.finish().ok_or(Why::NotUnderstood)?;
+        let mut summary = mem::take(&mut self.reduction).finish().ok_or(Why::NotUnderstood)?;
         summary.job.id.clone_from(&self.job);
-        let ranks = choice::ranks(&summary, self.wanted, middle.rank());
+        let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
         summary.reduced_in_mpi = Some(ReducedInMpi {
             time_s: self.begun.elapsed().as_secs_f64(),
             wait_s: self.waited_s,

@@ -1,4 +1,8 @@
-//! How the ranks of `MPI_COMM_WORLD` merge what they know over a tree (`place`), and learn the outcome.
+//! How the ranks of `MPI_COMM_WORLD` merge what they know over a tree, and learn the outcome.
+//!
+//! Rank r receives from r + 1, then r + 2, r + 4 and so on, as long as its bits are 0, and merges what they send in
+//! this order: two neighbours, two such pairs, and so on, as `gyan reduce` does. So sums of doubles are grouped
+//! alike, in whatever order messages arrive.
 //!
 //! A child says how many bytes it has to send, and the parent says that it has room for them: only a few bytes
 //! are ever on their way to a process that may have given up. Data of several children comes at the same time.
@@ -6,11 +10,11 @@
 
 #![forbid(unsafe_code)]
 
+use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use super::communicator::{Communicator, Failure, Pending, Tag};
-use super::place::Place;
 
 /// A rank that waits longer than this saves what it knows.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -53,7 +57,7 @@ impl From<Failure> for Why {
 /// What is merged on the way up the tree.
 pub(super) trait Merging {
     /// Merges what a child sent.
-    fn take_in(&mut self, bytes: &[u8]) -> Result<(), Why>;
+    fn add(&mut self, bytes: &[u8]) -> Result<(), Why>;
     /// The data for the parent; its first byte is not 0.
     fn bytes(&self) -> Result<Vec<u8>, Why>;
     /// Called on the root once it has everything: writes the summary and names the ranks that must write their
@@ -66,7 +70,10 @@ pub(super) trait Merging {
 /// One rank in the tree.
 pub(super) struct Tree<'a> {
     communicator: &'a Communicator,
-    place: Place,
+    /// The rank that it sends to; none for the root.
+    parent: Option<u32>,
+    /// The ranks that send to it, in the order in which their data is merged.
+    children: Vec<u32>,
     timeout: Duration,
     /// The message from the parent about the outcome.
     end: Option<Pending>,
@@ -74,29 +81,49 @@ pub(super) struct Tree<'a> {
     owed: Option<Tag>,
 }
 
-/// What a child has not sent yet.
+/// A child whose data is not merged yet.
 struct Coming {
     child: u32,
     /// The length, and then the bytes; none once they are here.
     pending: Option<Pending>,
     is_length: bool,
+    bytes: Vec<u8>,
+}
+
+fn parent(rank: u32) -> Option<u32> {
+    rank.checked_sub(1).map(|less| rank & less)
+}
+
+fn children(rank: u32, size: u32) -> Vec<u32> {
+    let levels = if rank == 0 { u32::BITS } else { rank.trailing_zeros() };
+    (0..levels).map(|level| rank | (1 << level)).take_while(|child| *child < size).collect()
 }
 
 impl<'a> Tree<'a> {
-    pub(super) fn new(communicator: &'a Communicator, place: Place, timeout: Duration) -> Tree<'a> {
-        Tree { communicator, place, timeout, end: None, owed: Some(Tag::Length) }
+    pub(super) fn over_ranks(
+        communicator: &'a Communicator,
+        (rank, size): (u32, u32),
+        timeout: Duration,
+    ) -> Tree<'a> {
+        let (parent, children) = (parent(rank), children(rank, size));
+        Tree { communicator, parent, children, timeout, end: None, owed: Some(Tag::Length) }
     }
 
-    /// Merges the parts of all ranks, and returns the ranks that must write their profiles.
+    /// The ranks that it has to do with.
+    pub(super) fn peers(&self) -> Vec<u32> {
+        self.children.iter().copied().chain(self.parent).collect()
+    }
+
+    /// Merges what all ranks know, and returns the ranks that must write their profiles.
     pub(super) fn reduce(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
         let named = self.up_and_down(merging);
         let end = end_bytes(named.as_deref().ok());
         if named.is_err()
-            && let (Some(parent), Some(tag)) = (self.place.parent, self.owed)
+            && let (Some(parent), Some(tag)) = (self.parent, self.owed)
         {
             self.say(parent, tag, vec![NOTHING; LENGTH_BYTES]);
         }
-        for &child in &self.place.children {
+        for &child in &self.children {
             self.say(child, Tag::End, end.clone());
         }
         named
@@ -104,12 +131,12 @@ impl<'a> Tree<'a> {
 
     fn up_and_down(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
         let communicator = self.communicator;
-        let Some(parent) = self.place.parent else {
-            self.take_in(merging)?;
+        let Some(parent) = self.parent else {
+            self.merge_children(merging)?;
             return merging.finish();
         };
         self.end = Some(communicator.receive(parent, Tag::End, END_BYTES)?);
-        self.take_in(merging)?;
+        self.merge_children(merging)?;
         let bytes = merging.bytes()?;
         let mut go = communicator.receive(parent, Tag::Go, 0)?;
         self.say(parent, Tag::Length, (bytes.len() as u64).to_le_bytes().into());
@@ -126,39 +153,39 @@ impl<'a> Tree<'a> {
         Ok(named)
     }
 
-    /// Merges the children's data as it arrives.
-    fn take_in(&mut self, merging: &mut impl Merging) -> Result<(), Why> {
+    /// Merges the children's data in their order, as it arrives.
+    fn merge_children(&mut self, merging: &mut impl Merging) -> Result<(), Why> {
         let communicator = self.communicator;
-        let mut coming = Vec::new();
-        for &child in &self.place.children {
+        let mut coming = VecDeque::new();
+        for &child in &self.children {
             let pending = Some(communicator.receive(child, Tag::Length, LENGTH_BYTES)?);
-            coming.push(Coming { child, pending, is_length: true });
+            coming.push_back(Coming { child, pending, is_length: true, bytes: Vec::new() });
         }
         let mut wait = Wait::for_no_longer_than(self.timeout);
         loop {
-            let mut missing = None;
-            for Coming { child, pending, is_length } in &mut coming {
+            for Coming { child, pending, is_length, bytes } in &mut coming {
                 let Some(one) = pending else { continue };
                 if !one.is_done()? {
-                    missing = missing.or(Some(*child));
                     continue;
                 }
                 wait = Wait::for_no_longer_than(self.timeout);
-                let bytes = one.bytes();
+                *bytes = one.bytes();
                 if std::mem::take(is_length) {
-                    let length = length(&bytes)?;
-                    *pending = Some(communicator.receive(*child, Tag::Bytes, length)?);
+                    *pending = Some(communicator.receive(*child, Tag::Bytes, length(bytes)?)?);
                     self.say(*child, Tag::Go, Vec::new());
-                    missing = missing.or(Some(*child));
                 } else if bytes.first() == Some(&NOTHING) {
                     return Err(Why::GivenUp);
                 } else {
-                    merging.take_in(&bytes)?;
                     *pending = None;
                 }
             }
-            let Some(child) = missing else { return Ok(()) };
-            self.wait_a_little(&wait, child, merging)?;
+            while coming.front().is_some_and(|next| next.pending.is_none())
+                && let Some(next) = coming.pop_front()
+            {
+                merging.add(&next.bytes)?;
+            }
+            let Some(next) = coming.front() else { return Ok(()) };
+            self.wait_a_little(&wait, next.child, merging)?;
         }
     }
 
@@ -268,6 +295,43 @@ fn named(bytes: &[u8]) -> Option<Vec<u32>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a rank sends, as the grouping in which it is merged.
+    fn sent(rank: u32, size: u32) -> String {
+        children(rank, size)
+            .into_iter()
+            .fold(rank.to_string(), |own, child| format!("({own} {})", sent(child, size)))
+    }
+
+    #[test]
+    fn ranks_are_grouped_as_in_the_reduction_of_files() {
+        for (size, expected) in [
+            (1, "0"),
+            (3, "((0 1) 2)"),
+            (6, "(((0 1) (2 3)) (4 5))"),
+            (11, "((((0 1) (2 3)) ((4 5) (6 7))) ((8 9) 10))"),
+        ] {
+            assert_eq!(sent(0, size), expected);
+        }
+    }
+
+    #[test]
+    fn it_is_a_binomial_tree() {
+        for size in [1, 2, 3, 7, 8, 64, 1000] {
+            for rank in 0..size {
+                for child in children(rank, size) {
+                    assert_eq!(parent(child), Some(rank));
+                }
+            }
+            let received: usize = (0..size).map(|rank| children(rank, size).len()).sum();
+            assert_eq!(received, size as usize - 1);
+        }
+        assert_eq!(children(0, 6), [1, 2, 4]);
+        assert_eq!(children(4, 6), [5]);
+        assert_eq!(children(6, 8), [7]);
+        assert_eq!(parent(u32::MAX - 1), Some((u32::MAX - 1) & (u32::MAX - 2)));
+        assert_eq!(children(u32::MAX - 1, u32::MAX), [0_u32; 0]);
+    }
 
     #[test]
     fn how_it_ended_is_understood() {

@@ -1,0 +1,199 @@
+//! The values of settings: their types, and how they are read. What cannot be understood is answered with the end of
+//! a sentence that begins with the setting and the value.
+
+#![forbid(unsafe_code)]
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Where to keep what is known so far, in case the process is killed.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Live {
+    Off,
+    /// In the run directory.
+    InOutput,
+    /// In a directory for the run inside this one.
+    In(PathBuf),
+}
+
+/// Whether the ranks reduce their profiles themselves.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reduce {
+    /// One file a rank.
+    Off,
+    Mpi,
+    /// When there are many ranks.
+    Auto,
+    /// And one file per rank as well.
+    Both,
+}
+
+impl Choice for Reduce {
+    const ALL: &[(&str, Reduce)] = &[
+        ("off", Reduce::Off),
+        ("mpi", Reduce::Mpi),
+        ("auto", Reduce::Auto),
+        ("both", Reduce::Both),
+    ];
+}
+
+/// What may be said on stderr.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Notices {
+    All,
+    Warnings,
+    None,
+}
+
+impl Choice for Notices {
+    const ALL: &[(&str, Notices)] =
+        &[("all", Notices::All), ("warnings", Notices::Warnings), ("none", Notices::None)];
+}
+
+/// Receives are watched at which a variable is above a threshold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct WatchFor {
+    /// As the user names it.
+    pub(crate) variable: String,
+    pub(crate) threshold: u64,
+}
+
+/// The interfaces that call gyan back at each message.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct EventsFrom {
+    pub(crate) peruse: bool,
+    pub(crate) mpi_t: bool,
+}
+
+/// Which control variables are recorded.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum RecordCvars {
+    All,
+    Changed,
+    None,
+}
+
+impl Choice for RecordCvars {
+    const ALL: &[(&str, RecordCvars)] = &[
+        ("all", RecordCvars::All),
+        ("changed", RecordCvars::Changed),
+        ("none", RecordCvars::None),
+    ];
+}
+
+/// A setting that is one of a few words.
+pub(super) trait Choice: Copy + 'static {
+    const ALL: &[(&str, Self)];
+}
+
+/// One of the words of a [`Choice`].
+pub(super) fn choice<C: Choice>(value: &str) -> Result<C, String> {
+    let chosen = C::ALL.iter().find(|(word, _)| *word == value);
+    chosen.map(|(_, choice)| *choice).ok_or_else(|| {
+        let words: Vec<&str> = C::ALL.iter().map(|(word, _)| *word).collect();
+        format!("is none of {}", words.join(", "))
+    })
+}
+
+/// What `read` makes of the value, and nothing for the word that turns it off.
+pub(super) fn unless<T>(
+    off: &str,
+    value: &str,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Option<T>, String> {
+    if value == off { Ok(None) } else { read(value).map(Some) }
+}
+
+pub(super) fn number(value: &str, of: &str) -> Result<usize, String> {
+    value.parse().map_err(|_| format!("is not a number of {of}"))
+}
+
+/// `name,name`.
+pub(super) fn names(value: &str) -> Vec<String> {
+    let names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+    names.map(str::to_owned).collect()
+}
+
+/// A directory, or `off`.
+pub(super) fn live(value: &str) -> Live {
+    if value == "off" { Live::Off } else { Live::In(value.into()) }
+}
+
+/// A share: `0.5%`, `0.005`.
+pub(super) fn share(value: &str) -> Result<f64, String> {
+    let (number, unit) = match value.strip_suffix('%') {
+        Some(number) => (number, 0.01),
+        None => (value, 1.0),
+    };
+    let share = number.trim().parse::<f64>().map(|number| number * unit);
+    share
+        .ok()
+        .filter(|share| (0.0..=1.0).contains(share))
+        .ok_or_else(|| "is neither a share such as 0.5% nor none".to_owned())
+}
+
+/// Permissions such as `750`, with which gyan itself can write.
+pub(super) fn mode(value: &str) -> Result<u32, String> {
+    let digits = value.bytes().all(|byte| byte.is_ascii_digit());
+    let mode = u32::from_str_radix(value, 8).ok().filter(|_| digits);
+    mode.filter(|mode| mode & !0o777 == 0 && mode & 0o700 == 0o700)
+        .ok_or_else(|| "is not an octal number from 0700 to 0777".to_owned())
+}
+
+/// A time that is not nothing: `100ms`.
+pub(super) fn interval(value: &str) -> Result<Duration, String> {
+    humantime::parse_duration(value)
+        .ok()
+        .filter(|interval| !interval.is_zero())
+        .ok_or_else(|| "is not an interval such as 100ms".to_owned())
+}
+
+/// `umq`, `umq>5`.
+pub(super) fn watch_for(value: &str) -> Result<WatchFor, String> {
+    let (variable, threshold) = value.split_once('>').unwrap_or((value, "0"));
+    let threshold =
+        threshold.trim().parse().map_err(|_| "has no whole number after >".to_owned())?;
+    let variable = variable.trim().to_owned();
+    if variable.is_empty() {
+        return Err("names no variable before >".into());
+    }
+    Ok(WatchFor { variable, threshold })
+}
+
+pub(super) fn events_from(value: &str) -> Result<EventsFrom, String> {
+    let mut from = EventsFrom::default();
+    for name in value.split(',').map(str::trim) {
+        match name {
+            "off" => {}
+            "peruse" => from.peruse = true,
+            "mpi_t" => from.mpi_t = true,
+            "all" => from = EventsFrom { peruse: true, mpi_t: true },
+            _ => return Err("is none of off, peruse, mpi_t, all".into()),
+        }
+    }
+    Ok(from)
+}
+
+pub(super) fn switch(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "on" | "1" | "yes" | "true" => Ok(true),
+        "off" | "0" | "no" | "false" => Ok(false),
+        _ => Err("is neither on nor off".into()),
+    }
+}
+
+/// The pairs of `name=value;...`, and a warning for each item that is not a pair.
+pub(super) fn pairs(
+    setting: &str,
+    value: &str,
+    warnings: &mut Vec<String>,
+) -> Vec<(String, String)> {
+    let mut pairs = Vec::new();
+    for item in value.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+        match item.split_once('=') {
+            Some((name, value)) => pairs.push((name.trim().to_owned(), value.trim().to_owned())),
+            None => warnings.push(format!("{setting}: {item}: no value; ignored")),
+        }
+    }
+    pairs
+}
