@@ -15,7 +15,9 @@
 //! | `words` | How do numbers, and names from elsewhere, read? |
 //! | `symbols` | Which functions and lines do addresses belong to? |
 //! | `manual` | What does the manual say of it? |
-//! | `view` | What is shown, in which order? |
+//! | `document` | What is anything shown made of? |
+//! | `parts` | What does the report of a run show, in which order? |
+//! | `answers` | What do the other subcommands show? |
 //! | `render` | How does that read in each format? |
 
 #![deny(unsafe_code)]
@@ -24,9 +26,11 @@
 // Items are public for the fuzzers and for the tests that know the truth only; errors describe themselves.
 #![allow(clippy::missing_errors_doc, clippy::must_use_candidate)]
 
+mod answers;
 mod cli;
 mod commands;
 mod comparison;
+mod document;
 mod error;
 mod findings;
 mod format;
@@ -34,6 +38,7 @@ pub mod input;
 mod launch;
 mod manual;
 mod output;
+mod parts;
 mod print;
 mod render;
 mod say;
@@ -43,7 +48,6 @@ pub mod shown;
 mod statistics;
 mod symbols;
 mod tuning;
-mod view;
 mod words;
 
 #[cfg(test)]

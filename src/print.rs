@@ -4,12 +4,12 @@
 use gyan_results::write_json;
 use serde::Serialize;
 
+use crate::document::View;
+use crate::document::data::Data;
 use crate::error::Error;
 use crate::format::{ListFormat, ReportFormat};
 use crate::output::print;
 use crate::render;
-use crate::view::View;
-use crate::view::data::Data;
 
 /// In any format but a page, which has a function of its own: `output::write_page`.
 pub(crate) fn report(

@@ -10,8 +10,8 @@ use crate::comparison::check::{Checked, Rules, judge};
 use crate::comparison::difference::{self, difference};
 use crate::findings::rules::RULES;
 use crate::input::page::element;
+use crate::parts::{self, More, OfRanks, Part, page_of_run};
 use crate::render;
-use crate::view::{self, More, OfRanks, Part, data, page_of_run};
 
 /// The name of every run here.
 const NAME: &str = "run";
@@ -37,19 +37,19 @@ pub fn shown(summary: &Summary, profiles: &[RankProfile], is_page: bool) -> Show
         let written = write(&mut out).map(|()| String::from_utf8_lossy(&out).into_owned());
         texts.push((name, written.unwrap_or_else(|error| format!("failed: {error}"))));
     };
-    let first = || view::report(summary, concluded.known(), Part::First, false);
-    let whole = || view::report(summary, concluded.known(), Part::Whole, true);
+    let first = || parts::report(summary, concluded.known(), Part::First, false);
+    let whole = || parts::report(summary, concluded.known(), Part::Whole, true);
     text("first", &|out| render::table(out, &first()));
     text("whole", &|out| render::table(out, &whole()));
     text("markdown", &|out| render::markdown(out, &whole()));
     let efficiencies = answers.efficiencies.as_ref();
     text("findings", &|out| {
-        render::table(out, &view::findings(summary, efficiencies, findings, NAME))
+        render::table(out, &parts::findings(summary, efficiencies, findings, NAME))
     });
-    text("waiting", &|out| render::table(out, &view::waiting(summary, true)));
-    text("phases", &|out| render::table(out, &view::phases(summary, false, true)));
+    text("waiting", &|out| render::table(out, &parts::waiting(summary, true)));
+    text("phases", &|out| render::table(out, &parts::phases(summary, false, true)));
     text("csv", &|out| {
-        render::all_rows(data::summary(summary, &concluded.watched), |columns| {
+        render::all_rows(parts::report::rows::summary(summary, &concluded.watched), |columns| {
             render::Csv::new(out, columns)
         })
     });
@@ -65,7 +65,7 @@ pub fn shown(summary: &Summary, profiles: &[RankProfile], is_page: bool) -> Show
             for profile in profiles {
                 ranks.take(profile, summary.job.elapsed_s);
             }
-            let sizes = view::sizes(summary);
+            let sizes = parts::sizes(summary);
             let (element, left_out) = element(summary)?;
             let more = More { sizes: &sizes, ranks: &ranks, left_out: &left_out };
             render::html(out, &page_of_run(summary, concluded.known(), &more), &element)

@@ -13,7 +13,7 @@ use crate::findings::{self, rules::RULES};
 use crate::format::CheckFormat as Format;
 use crate::input::runs::{self, Run};
 use crate::symbols::sites;
-use crate::{DONE, NOT_JUDGED, WORSE, output, render, view};
+use crate::{DONE, NOT_JUDGED, WORSE, answers, output, parts, render};
 
 pub(crate) fn check(options: &CheckOptions) -> Result<u8, Error> {
     let format = options.format.clone()?;
@@ -49,9 +49,9 @@ pub(crate) fn check(options: &CheckOptions) -> Result<u8, Error> {
 
 fn write(out: &mut dyn Write, format: Format, judgement: &Judgement) -> io::Result<()> {
     match format {
-        Format::Table => render::table(out, &view::judgement(judgement)),
-        Format::Markdown => render::markdown(out, &view::judgement(judgement)),
-        Format::Junit => render::junit(out, &view::suites(judgement)),
+        Format::Table => render::table(out, &answers::judgement(judgement)),
+        Format::Markdown => render::markdown(out, &answers::judgement(judgement)),
+        Format::Junit => render::junit(out, &answers::suites(judgement)),
         Format::Json => write_json(out, judgement),
     }
 }
@@ -77,7 +77,7 @@ fn is_whole(baseline: &Run) -> Result<(), Error> {
 
 fn found(run: Run) -> Checked {
     let Run { path, summary, .. } = run;
-    let places = view::places_in_words(sites::call_sites(&summary).as_ref());
+    let places = parts::places_in_words(sites::call_sites(&summary).as_ref());
     let findings = findings::find(&summary, &summary.queues(), &places).findings;
     Checked { name: path.display().to_string(), summary, findings }
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use gyan_results::Difference;
 
+use crate::answers;
 use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
 use crate::error::Error;
@@ -12,7 +13,6 @@ use crate::findings;
 use crate::format::ReportFormat as Format;
 use crate::input::runs::{self, Run};
 use crate::output::{may_be_page, write_page};
-use crate::view::{self, data};
 use crate::{DONE, INCOMPLETE, print, render};
 
 pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
@@ -22,7 +22,7 @@ pub(crate) fn diff(options: &DiffOptions) -> Result<u8, Error> {
     let (a, b) = sides(options)?;
     let (a, b) = (runs::open(a)?, runs::open(b)?);
     let mut difference = difference(&of_side(&a), &of_side(&b));
-    difference.answer = render::text(&view::answer(&difference));
+    difference.answer = render::text(&answers::answer(&difference));
     show(&difference, options, format)?;
     let is_whole = a.iter().chain(&b).all(|run| run.is_complete);
     Ok(if is_whole { DONE } else { INCOMPLETE })
@@ -58,9 +58,9 @@ fn with_findings(run: &Run) -> difference::Run<'_> {
 
 fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Result<(), Error> {
     if matches!(format, Format::Html) {
-        let page = view::page_of_comparison(difference);
+        let page = answers::page_of_comparison(difference);
         return write_page(&options.page, |out| render::html(out, &page, ""));
     }
-    let view = view::comparison(difference, options.all);
-    print::report(format, &view, data::comparison(difference), difference)
+    let view = answers::comparison(difference, options.all);
+    print::report(format, &view, answers::comparison_rows(difference), difference)
 }

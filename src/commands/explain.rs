@@ -6,7 +6,7 @@ use gyan_results::Class;
 use super::help::{List, lines, show, unknown};
 use crate::cli::ExplainOptions;
 use crate::error::Error;
-use crate::{DONE, manual, output, view};
+use crate::{DONE, manual, output, parts};
 
 pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
     let Some(id) = &options.id else {
@@ -26,7 +26,7 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
 fn names() -> [List; 2] {
     let owned = |(name, about): (&str, &str)| (name.to_owned(), about.to_owned());
     let findings = manual::pages().map(owned).collect();
-    let classes = Class::ALL.iter().map(|class| (class.name(), view::explained(*class)));
+    let classes = Class::ALL.iter().map(|class| (class.name(), parts::explained(*class)));
     [
         List { heading: "Findings".into(), rows: findings },
         List {

@@ -3,13 +3,13 @@
 use gyan_results::Scaling;
 use wildmatch::WildMatch;
 
+use crate::answers;
 use crate::cli::ScaleOptions;
 use crate::comparison::scaling::{Question, scaling};
 use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
 use crate::output::{may_be_page, write_page};
-use crate::view::{self, data};
 use crate::{DONE, INCOMPLETE, print, render, say};
 
 pub(crate) fn scale(options: &ScaleOptions) -> Result<u8, Error> {
@@ -44,11 +44,11 @@ fn check(options: &ScaleOptions, format: Format) -> Result<(), Error> {
 fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(), Error> {
     let has_names = !options.vars.is_empty();
     if matches!(format, Format::Html) {
-        let page = view::page_of_scaling(scaling, has_names);
+        let page = answers::page_of_scaling(scaling, has_names);
         return write_page(&options.page, |out| render::html(out, &page, ""));
     }
-    let view = view::scaling(scaling, has_names, options.all);
-    print::report(format, &view, data::scaling(scaling), scaling)
+    let view = answers::scaling(scaling, has_names, options.all);
+    print::report(format, &view, answers::scaling_rows(scaling), scaling)
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.

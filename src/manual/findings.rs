@@ -8,8 +8,8 @@ use regex::{Captures, Regex};
 
 use crate::findings::EFFICIENCIES;
 use crate::findings::rules::{RULES, Rule};
+use crate::parts;
 use crate::render;
-use crate::view;
 
 /// What the page about efficiencies is called, and about.
 pub(crate) const EFFICIENCIES_ID: &str = "efficiencies";
@@ -48,7 +48,7 @@ pub(crate) fn page_of(name: &str) -> Option<String> {
     }
     let is_it = |class: &Class| class.name().to_lowercase() == name.replace(['-', '_'], "");
     let class = Class::ALL.into_iter().find(is_it)?;
-    let means = part("What it means", &sentence(view::explained(class)));
+    let means = part("What it means", &sentence(parts::explained(class)));
     let source = part("Source", &sentence("MPI 4.1, 15.3.7"));
     Some(format!("# Performance variables of class {}\n{means}{source}", class.name()))
 }
@@ -56,7 +56,7 @@ pub(crate) fn page_of(name: &str) -> Option<String> {
 fn of_rule(rule: &Rule) -> String {
     let todo = [
         sentence(rule.todo),
-        format!("**Who can do it**: {}", stopped(view::actor(rule.acts))),
+        format!("**Who can do it**: {}", stopped(parts::actor(rule.acts))),
         format!("**What proves it**: {}", stopped(rule.witness)),
     ];
     let mut page = format!("# {}\n\n`{}`\n", rule.name, rule.id);
@@ -65,7 +65,7 @@ fn of_rule(rule: &Rule) -> String {
     page += &part("When it is wrong", &sentence(rule.wrong_when));
     page += &part("What to do", &todo.join("\n\n"));
     if let Some(finding) = examples().iter().find(|finding| finding.id == rule.id) {
-        let lines = view::in_short(1, finding, "DIR");
+        let lines = parts::in_short(1, finding, "DIR");
         let lines: Vec<String> =
             lines.iter().flat_map(|line| render::wrapped(&render::text(line))).collect();
         let lines = lines.join("\n");
@@ -160,7 +160,7 @@ mod tests {
         let mut text = HEAD.to_owned();
         for rule in RULES {
             let Rule { id, name, acts, .. } = rule;
-            writeln!(text, "| [{name}](findings/{id}.md) | `{id}` | {} |", view::actor(*acts))
+            writeln!(text, "| [{name}](findings/{id}.md) | `{id}` | {} |", parts::actor(*acts))
                 .unwrap();
         }
         text.push_str(BEFORE_TABLE);

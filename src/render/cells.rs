@@ -2,8 +2,8 @@
 //! own.
 
 use super::text::{text, without_error};
-use crate::view::value::Amount;
-use crate::view::{Column, Kind, Section, Value};
+use crate::document::value::Amount;
+use crate::document::{Column, Kind, Section, Value};
 use crate::words::relative_error;
 
 pub(super) struct Cells {

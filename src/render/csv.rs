@@ -6,7 +6,7 @@ use csv::Writer;
 
 use super::Rows;
 use super::text::text;
-use crate::view::{Column, Value};
+use crate::document::{Column, Value};
 
 pub(crate) struct Csv<W: Write>(Writer<W>);
 

@@ -8,7 +8,7 @@ use serde::{Serialize, Serializer};
 
 use super::Rows;
 use super::text::text;
-use crate::view::{Column, Value};
+use crate::document::{Column, Value};
 
 /// The text before the first row, between two rows, and after the last.
 type Frame = [&'static str; 3];

@@ -8,7 +8,7 @@ use gyan_results::CheckResult;
 use maud::{Markup, PreEscaped, html};
 
 use super::text::text;
-use crate::view::{Case, Suite};
+use crate::document::{Case, Suite};
 
 pub(crate) fn junit(out: &mut (impl Write + ?Sized), suites: &[Suite]) -> io::Result<()> {
     let all = || suites.iter().flat_map(|suite| &suite.cases);

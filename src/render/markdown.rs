@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::cells::{Cells, cells};
 use super::text::text;
-use crate::view::{Kind, Value, View};
+use crate::document::{Kind, Value, View};
 
 pub(crate) fn markdown(mut out: impl Write, view: &View) -> io::Result<()> {
     writeln!(out, "# {}", escaped(&view.title))?;

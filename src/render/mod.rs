@@ -15,8 +15,8 @@ mod text;
 
 use std::io;
 
-use crate::view::data::Data;
-use crate::view::{Column, Value};
+use crate::document::data::Data;
+use crate::document::{Column, Value};
 
 pub(crate) use csv::Csv;
 pub(crate) use html::html;

@@ -15,7 +15,7 @@ use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::Rows;
-use crate::view::{Column, Kind, Value};
+use crate::document::{Column, Kind, Value};
 
 /// Rows per group: some megabytes.
 const GROUP: usize = 1 << 16;

@@ -1,6 +1,6 @@
 //! Pictures of numbers made of characters.
 
-use crate::view::value::Plot;
+use crate::document::value::Plot;
 use crate::words::seconds;
 
 /// Characters of the longest bar.

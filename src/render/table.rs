@@ -8,7 +8,7 @@ use textwrap::{Options, WordSplitter};
 
 use super::cells::{Cells, cells};
 use super::text::text;
-use crate::view::{Column, Kind, Section, View};
+use crate::document::{Column, Kind, Section, View};
 
 /// The width that columns of prose share, including the gaps between them.
 const PROSE_WIDTH: usize = 76;
@@ -148,7 +148,7 @@ fn aligned(columns: &[Column], mut rows: Vec<Vec<String>>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::view::Value;
+    use crate::document::Value;
 
     #[test]
     fn places_have_lines_of_their_own_where_the_table_would_be_too_wide() {

@@ -3,8 +3,8 @@
 use gyan_results::Number;
 
 use super::plot::plot;
-use crate::view::Value;
-use crate::view::value::{Amount, Unit};
+use crate::document::Value;
+use crate::document::value::{Amount, Unit};
 use crate::words::{bytes, double, integer, seconds, share};
 use crate::words::{printable, ranges};
 

@@ -17,7 +17,7 @@ use crate::format::ListFormat;
 use crate::launch::executable::{self, Executable, Kind};
 use crate::launch::launcher::{self, Launcher};
 use crate::launch::{listing, mpi, preload};
-use crate::{DONE, INCOMPLETE, print, symbols, view};
+use crate::{DONE, INCOMPLETE, answers, print, symbols};
 
 /// The value of `GYAN` that turns gyan off.
 const OFF: [&str; 4] = ["off", "0", "no", "false"];
@@ -45,7 +45,7 @@ pub(crate) fn doctor(options: &DoctorOptions) -> Result<u8, Error> {
     }
     let diagnosis = diagnosis(options, checks, listing);
     let code = if diagnosis.obstacles().next().is_some() { INCOMPLETE } else { DONE };
-    print::listing(format, &view::doctor(&diagnosis), &diagnosis)?;
+    print::listing(format, &answers::doctor(&diagnosis), &diagnosis)?;
     Ok(code)
 }
 

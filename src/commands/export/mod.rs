@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use tempfile::NamedTempFile;
 
 use crate::cli::ExportOptions;
+use crate::document::Column;
 use crate::error::Error;
 use crate::format::ExportFormat as Format;
 use crate::input::source::Source;
 use crate::output::{may_write, put, readable_beside};
+use crate::parts::{CALLS, TABLES, Table, VARIABLES};
 use crate::render::{Csv, Json, Parquet, Rows};
-use crate::view::Column;
-use crate::view::data::{CALLS, TABLES, Table, VARIABLES};
 use crate::{DONE, INCOMPLETE, output, say};
 
 pub(crate) fn export(options: &ExportOptions) -> Result<u8, Error> {

@@ -6,10 +6,12 @@ use wildmatch::WildMatch;
 use super::{Head, chosen, said, to_place};
 use crate::cli::ExportOptions;
 use crate::commands::report::Concluded;
+use crate::document::data::Data;
 use crate::error::Error;
 use crate::input::source::Source;
-use crate::view::data::{self, Data, Machines, Queues};
-use crate::{DONE, INCOMPLETE, say, view};
+use crate::parts::machine::rows::Machines;
+use crate::parts::queues::rows::Queues;
+use crate::{DONE, INCOMPLETE, parts, say};
 
 /// The one that is exported when none is named.
 const SUMMARY: &str = "summary";
@@ -17,7 +19,7 @@ const SUMMARY: &str = "summary";
 pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Error> {
     let summary = source.summarize()?;
     let concluded = Concluded::of(&summary, source.path(), true);
-    let histograms = view::histograms(&summary, &WildMatch::new("*"));
+    let histograms = parts::histograms(&summary, &WildMatch::new("*"));
     let queues = Queues {
         metrics: &concluded.queues,
         messages: &summary.messages,
@@ -26,19 +28,39 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
     };
     let machines = Machines::of(&summary);
     let all = [
-        (SUMMARY, "measure over the ranks", Some(data::summary(&summary, &concluded.watched))),
-        ("summary_findings", "finding", Some(data::findings(&concluded.answers.findings))),
+        (
+            SUMMARY,
+            "measure over the ranks",
+            Some(parts::report::rows::summary(&summary, &concluded.watched)),
+        ),
+        (
+            "summary_findings",
+            "finding",
+            Some(parts::findings::rows::findings(&concluded.answers.findings)),
+        ),
         (
             "summary_histograms",
             "bar of a histogram over the ranks",
-            Some(data::histograms(&histograms)),
+            Some(parts::histogram::rows::histograms(&histograms)),
         ),
-        ("summary_sites", "place in the program", concluded.called.as_ref().map(data::sites)),
-        ("summary_waiting", "collective and communicator", Some(data::waiting(&summary.waiting))),
-        ("summary_peers", "pair of ranks", Some(data::peers(&summary))),
-        ("summary_queues", "measure of a queue", Some(data::queues(&queues))),
-        ("summary_machine", "host, processor or network", machines.as_ref().map(data::machine)),
-        ("summary_environment", "control variable", Some(data::environment(&summary.cvars))),
+        (
+            "summary_sites",
+            "place in the program",
+            concluded.called.as_ref().map(parts::sites::rows::sites),
+        ),
+        (
+            "summary_waiting",
+            "collective and communicator",
+            Some(parts::waiting::rows::waiting(&summary.waiting)),
+        ),
+        ("summary_peers", "pair of ranks", Some(parts::peers::rows::peers(&summary))),
+        ("summary_queues", "measure of a queue", Some(parts::queues::rows::queues(&queues))),
+        (
+            "summary_machine",
+            "host, processor or network",
+            machines.as_ref().map(parts::machine::rows::machine),
+        ),
+        ("summary_environment", "control variable", Some(parts::environment::rows(&summary.cvars))),
     ];
     let all: Vec<(&str, &str, Data)> =
         all.into_iter().filter_map(|(name, about, data)| Some((name, about, data?))).collect();

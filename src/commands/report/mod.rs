@@ -18,10 +18,11 @@ use crate::format::{ListFormat, ReportFormat as Format};
 use crate::input::source::Source;
 use crate::input::{packed, page as from_page};
 use crate::launch::keepers;
+use crate::parts::machine::rows::Machines;
+use crate::parts::queues::rows::Queues;
+use crate::parts::{self, Known, Part};
 use crate::symbols::sites::{self, CallSites};
 use crate::symbols::stacks::{self, Watched};
-use crate::view::data::{self, Machines, Queues};
-use crate::view::{self, Known, Part};
 use crate::{DONE, INCOMPLETE, output, print, render};
 
 pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
@@ -49,12 +50,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
     if is_page {
         page::write(&source, &summary, options)?;
     } else if asked.environment {
-        let (view, data) = (view::environment(&summary), data::environment(&summary.cvars));
+        let (view, data) = (parts::environment(&summary), parts::environment::rows(&summary.cvars));
         print::report(format, &view, data, &summary.cvars)?;
     } else if let Some(name) = &asked.series {
         series::show(&source, &summary, name, format, all)?;
     } else if let Some(name) = &asked.histogram {
-        let histograms = view::histograms(&summary, &WildMatch::new(name));
+        let histograms = parts::histograms(&summary, &WildMatch::new(name));
         if histograms.is_empty() {
             return Err(Error::new(
                 format!("--histogram {name}"),
@@ -62,10 +63,13 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
                 "gyan report --all shows the names",
             ));
         }
-        let (view, data) = (view::histogram(&summary, &histograms), data::histograms(&histograms));
+        let (view, data) = (
+            parts::histogram(&summary, &histograms),
+            parts::histogram::rows::histograms(&histograms),
+        );
         print::report(format, &view, data, &histograms)?;
     } else if asked.sizes {
-        let sizes = view::sizes(&summary);
+        let sizes = parts::sizes(&summary);
         if sizes.is_empty() {
             return Err(Error::new(
                 directory.display(),
@@ -73,7 +77,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
                 "no function that moves data was called, or an older gyan wrote the profiles",
             ));
         }
-        let (view, data) = (view::histogram(&summary, &sizes), data::histograms(&sizes));
+        let (view, data) =
+            (parts::histogram(&summary, &sizes), parts::histogram::rows::histograms(&sizes));
         print::report(format, &view, data, &sizes)?;
     } else if asked.peers {
         if summary.peers.is_empty() {
@@ -83,12 +88,12 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
                 "no message was sent from rank to rank, or GYAN_PEERS was off",
             ));
         }
-        let (view, data) = (view::peers(&summary, all), data::peers(&summary));
+        let (view, data) = (parts::peers(&summary, all), parts::peers::rows::peers(&summary));
         print::report(format, &view, data, &summary.peers)?;
     } else if let Some(name) = phase {
         keep_phases(directory, &mut summary, name)?;
-        let view = view::phases(&summary, !name.is_empty(), all);
-        let data = data::phases(&summary.phases);
+        let view = parts::phases(&summary, !name.is_empty(), all);
+        let data = parts::report::rows::phases(&summary.phases);
         print::report(format, &view, data, &summary.phases)?;
     } else if asked.sites {
         let Some(found) = sites::call_sites(&summary) else {
@@ -98,8 +103,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
                 "run it again with timed calls, and without GYAN_SITES=off",
             ));
         };
-        let view = view::sites(&summary, &found, all);
-        print::report(format, &view, data::sites(&found), &found)?;
+        let view = parts::sites(&summary, &found, all);
+        print::report(format, &view, parts::sites::rows::sites(&found), &found)?;
     } else if asked.queues {
         queues(directory, &summary, format, all)?;
     } else if asked.machine {
@@ -113,7 +118,8 @@ pub(crate) fn report(options: &ReportOptions) -> Result<u8, Error> {
                  others, on communicators of at least two ranks, and not with GYAN_WAITING=off",
             ));
         }
-        let (view, data) = (view::waiting(&summary, all), data::waiting(&summary.waiting));
+        let (view, data) =
+            (parts::waiting(&summary, all), parts::waiting::rows::waiting(&summary.waiting));
         print::report(format, &view, data, &summary.waiting)?;
     } else {
         whole(directory, summary, options, &asked, format)?;
@@ -131,7 +137,7 @@ fn of_tune(
     let (shown, files) = (directory.display().to_string(), tune::files_in(directory));
     let format = match format {
         Format::Html => {
-            let page = view::tuning_page(tuning, &shown, &files);
+            let page = crate::answers::tuning_page(tuning, &shown, &files);
             output::write_page(&options.page, |out| render::html(out, &page, ""))?;
             return Ok(tune::code(tuning));
         }
@@ -147,7 +153,7 @@ fn of_tune(
             format!("name one of its runs, in {}", tune::runs(directory).display()),
         ));
     };
-    print::listing(format, &view::tuning(tuning, &shown, &files), tuning)?;
+    print::listing(format, &crate::answers::tuning(tuning, &shown, &files), tuning)?;
     Ok(tune::code(tuning))
 }
 
@@ -162,8 +168,8 @@ fn whole(
     let concluded = Concluded::of(&summary, directory, options.vars.is_none());
     let Answers { efficiencies, findings, .. } = &concluded.answers;
     if asked.findings {
-        let view = view::findings(&summary, efficiencies.as_ref(), findings, &concluded.directory);
-        let data = data::findings(findings);
+        let view = parts::findings(&summary, efficiencies.as_ref(), findings, &concluded.directory);
+        let data = parts::findings::rows::findings(findings);
         let whole = Findings { efficiencies, findings };
         print::report(format, &view, data, &whole)?;
     } else if matches!(format, Format::Json) {
@@ -178,8 +184,13 @@ fn whole(
             _ if options.all => Part::Whole,
             _ => Part::First,
         };
-        let view = view::report(&summary, concluded.known(), part, options.all);
-        print::report(format, &view, data::summary(&summary, &concluded.watched), &summary)?;
+        let view = parts::report(&summary, concluded.known(), part, options.all);
+        print::report(
+            format,
+            &view,
+            parts::report::rows::summary(&summary, &concluded.watched),
+            &summary,
+        )?;
     }
     Ok(())
 }
@@ -201,7 +212,7 @@ impl<'a> Concluded<'a> {
         let called = sites::call_sites(summary);
         let queues = summary.queues();
         let answers = if is_whole {
-            findings::find(summary, &queues, &view::places_in_words(called.as_ref()))
+            findings::find(summary, &queues, &parts::places_in_words(called.as_ref()))
         } else {
             Answers::default()
         };
@@ -237,7 +248,7 @@ pub(crate) fn first_screen(
     directory: &Path,
 ) -> io::Result<()> {
     let concluded = Concluded::of(summary, directory, true);
-    render::table(out, &view::report(summary, concluded.known(), Part::First, false))
+    render::table(out, &parts::report(summary, concluded.known(), Part::First, false))
 }
 
 /// The run directories, and the name of the requested phase, which is empty for all phases: in `--phase DIR`
@@ -276,8 +287,8 @@ fn queues(directory: &Path, summary: &Summary, format: Format, all: bool) -> Res
         events: &summary.events,
         watches: &watched,
     };
-    let view = view::queues(summary, &metrics, (&watched, &remarks), all);
-    print::report(format, &view, data::queues(&queues), &queues)
+    let view = parts::queues(summary, &metrics, (&watched, &remarks), all);
+    print::report(format, &view, parts::queues::rows::queues(&queues), &queues)
 }
 
 /// What the ranks ran on.
@@ -289,8 +300,8 @@ fn machine(directory: &Path, summary: &Summary, format: Format, all: bool) -> Re
             "run it again with this gyan",
         ));
     };
-    let view = view::machine(summary, all);
-    print::report(format, &view, data::machine(&machines), &machines)
+    let view = parts::machine(summary, all);
+    print::report(format, &view, parts::machine::rows::machine(&machines), &machines)
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.
@@ -339,7 +350,7 @@ fn keep_phases(directory: &Path, summary: &mut Summary, glob: &str) -> Result<()
         return Ok(());
     }
     let pattern = WildMatch::new(glob);
-    let names: Vec<&str> = summary.phases.iter().map(view::phase_name).collect();
+    let names: Vec<&str> = summary.phases.iter().map(parts::phase_name).collect();
     if !names.iter().any(|name| pattern.matches(name)) {
         return Err(Error::new(
             format!("--phase {glob}"),
@@ -347,6 +358,6 @@ fn keep_phases(directory: &Path, summary: &mut Summary, glob: &str) -> Result<()
             format!("the run has {}", names.join(", ")),
         ));
     }
-    summary.phases.retain(|phase| pattern.matches(view::phase_name(phase)));
+    summary.phases.retain(|phase| pattern.matches(parts::phase_name(phase)));
     Ok(())
 }

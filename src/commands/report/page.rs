@@ -11,8 +11,8 @@ use crate::error::Error;
 use crate::input::page::element;
 use crate::input::source::Source;
 use crate::output::{self, may_be_page, write_page};
+use crate::parts::{self, More, OfRanks, page_of_run};
 use crate::render;
-use crate::view::{self, More, OfRanks, page_of_run};
 
 /// Refuses options that do not fit together, before any work is done.
 pub(super) fn check(options: &ReportOptions, is_page: bool) -> Result<(), Error> {
@@ -58,7 +58,7 @@ fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> 
         |of: &mut OfRanks, profile| of.take(&profile, elapsed_s),
         OfRanks::merge,
     );
-    let sizes = view::sizes(summary);
+    let sizes = parts::sizes(summary);
     let (element, left_out) = element(summary)?;
     let more = More { sizes: &sizes, ranks: &ranks, left_out: &left_out };
     render::html(out, &page_of_run(summary, concluded.known(), &more), &element)

@@ -9,8 +9,7 @@ use wildmatch::WildMatch;
 use super::Format;
 use crate::error::Error;
 use crate::input::source::Source;
-use crate::view::data;
-use crate::{output, print, render, view};
+use crate::{output, parts, print, render};
 
 /// Number of parts of a line when there is no terminal width to fill.
 const WIDTH: usize = 60;
@@ -40,7 +39,7 @@ pub(super) fn show(
         let series = profile.series?;
         let names: Vec<String> = series.columns.iter().map(|column| column.name.clone()).collect();
         let matching = series.columns.iter().filter(|column| pattern.matches(&column.name));
-        let of = |column| view::Course::of(profile.rank, &series, column, elapsed_s, width);
+        let of = |column| parts::Course::of(profile.rank, &series, column, elapsed_s, width);
         Some((names, matching.filter_map(of).collect::<Vec<_>>()))
     });
     if ranks.iter().all(Option::is_none) {
@@ -51,7 +50,7 @@ pub(super) fn show(
         ));
     }
     let (names, courses): (Vec<_>, Vec<_>) = ranks.into_iter().flatten().unzip();
-    let courses: Vec<view::Course> = courses.into_iter().flatten().collect();
+    let courses: Vec<parts::Course> = courses.into_iter().flatten().collect();
     if courses.is_empty() {
         let mut names: Vec<String> = names.into_iter().flatten().collect();
         names.sort();
@@ -63,8 +62,8 @@ pub(super) fn show(
         };
         return Err(Error::new(format!("--series {glob}"), "no sampled variable matches", remedy));
     }
-    let view = view::series(summary, courses, width, all);
-    let data = data::series(source.one_by_one(&summary.job.id), &pattern);
+    let view = parts::series(summary, courses, width, all);
+    let data = parts::series::rows::series(source.one_by_one(&summary.job.id), &pattern);
     if matches!(format, Format::Json) {
         return output::print(|out| {
             render::all_rows(data, |columns| Ok(render::Json::array(out, columns)))

@@ -8,10 +8,10 @@ use std::time::{Duration, Instant};
 use gyan_results::Summary;
 
 use super::{InFront, exit_code, named_by_rank_0, relative};
+use crate::answers::{self, Repeats};
 use crate::error::Error;
 use crate::input::runs;
 use crate::launch::wait;
-use crate::view::{self, Repeats};
 use crate::{DONE, FAILED, output, render, say};
 
 /// The name of the runs without a setting, when other runs have one.
@@ -140,7 +140,7 @@ fn show(groups: &[Group], output: &Path) -> Result<(), Error> {
     let repeats: Vec<Repeats> =
         summaries.iter().map(|(name, summaries)| Repeats { name, summaries }).collect();
     say::tell("");
-    let _ = render::table(&mut anstream::stderr().lock(), &view::repeats(&repeats));
+    let _ = render::table(&mut anstream::stderr().lock(), &answers::repeats(&repeats));
     say::tell(format_args!("\nruns in {}", relative(output).display()));
     if let [default, other, ..] = groups {
         let word = |of: &Group| output::shell_word(&relative(&of.directory).display().to_string());

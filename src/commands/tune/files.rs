@@ -2,7 +2,7 @@
 
 use gyan_results::{Assignment, Cvar, Tuning, Variables};
 
-use crate::{output, view};
+use crate::{output, parts};
 
 /// A variable of the environment, or a line of a parameter file.
 pub(super) struct Files {
@@ -35,7 +35,7 @@ pub(super) fn files(
     let head = format!(
         "# Chosen by gyan tune for {} with {}.\n",
         one_line(&tuning.command.join(" ")),
-        view::short_library(&tuning.library)
+        parts::short_library(&tuning.library)
     );
     let mut environment = format!("{head}# Before a run: . ./settings.env\n");
     for (name, setting) in &variables {

@@ -22,6 +22,7 @@ use gyan_results::{
 };
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
+use crate::answers;
 use crate::cli::TuneOptions;
 use crate::error::{Error, reason};
 use crate::findings;
@@ -32,7 +33,6 @@ use crate::launch::listing::{self, Surroundings, When, Whose};
 use crate::say;
 use crate::statistics::median;
 use crate::tuning::{self, Candidate, Outcome, Race, Reading, Stage, Step, Told};
-use crate::view;
 use crate::{DONE, INCOMPLETE, output, print, render};
 use asked::Metric;
 use one_run::Ended;
@@ -99,10 +99,10 @@ pub(crate) fn tune(options: &TuneOptions) -> Result<u8, Error> {
     };
     let tuning = tune.run_to_its_end()?;
     let (shown, files) = (shown(&directory), files_in(&directory));
-    let view = view::tuning(&tuning, &shown, &files);
+    let view = answers::tuning(&tuning, &shown, &files);
     write(&directory.join("tune.md"), |out| render::markdown(out, &view))?;
     write(&directory.join(PAGE_FILE), |out| {
-        render::html(out, &view::tuning_page(&tuning, &shown, &files), "")
+        render::html(out, &answers::tuning_page(&tuning, &shown, &files), "")
     })?;
     print::listing(format, &view, &tuning)?;
     Ok(code(&tuning))

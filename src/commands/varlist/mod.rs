@@ -8,12 +8,12 @@ use std::path::Path;
 use gyan_results::{Variables, read_variables};
 use regex::{Regex, RegexBuilder};
 
+use crate::answers::{self, Choice};
 use crate::cli::{ListLibraryOptions, VarlistOptions};
 use crate::error::Error;
 use crate::format::ListFormat;
 use crate::launch::listing::{Surroundings, When, Whose, ask};
 use crate::launch::preload;
-use crate::view::{self, Choice};
 use crate::{DONE, output, print, render};
 
 /// The variables that show it.
@@ -26,7 +26,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     let format = if options.json { ListFormat::Json } else { options.format.clone()? };
     if let [a, b] = &options.diff[..] {
         let (a, b) = (saved(a)?, saved(b)?);
-        output::print(|out| render::table(out, &view::difference(&a, &b)))?;
+        output::print(|out| render::table(out, &answers::difference(&a, &b)))?;
         return Ok(DONE);
     }
     let when = if options.before_init { When::BeforeInit } else { When::AfterInit };
@@ -35,7 +35,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     let mut listing = whole.clone();
     if options.changed {
         let changed = match &options.against {
-            Some(file) => names(view::changed(&saved(file)?, &whole)),
+            Some(file) => names(answers::changed(&saved(file)?, &whole)),
             None => match changed_from_default(options)? {
                 Some(changed) => changed,
                 None => return Ok(DONE),
@@ -45,7 +45,7 @@ pub(crate) fn varlist(options: &VarlistOptions) -> Result<u8, Error> {
     }
     let choice = choice(options);
     filter(&mut listing, options, &choice)?;
-    print::listing(format, &view::variables(&listing, &whole, &choice), &listing)?;
+    print::listing(format, &answers::variables(&listing, &whole, &choice), &listing)?;
     Ok(DONE)
 }
 
@@ -76,7 +76,7 @@ fn changed_from_default(options: &VarlistOptions) -> Result<Option<BTreeSet<Stri
             known.contains(name) && !ours && !launchers
         })
     });
-    Ok(Some(names(view::changed(&defaults, &now))))
+    Ok(Some(names(answers::changed(&defaults, &now))))
 }
 
 fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
@@ -109,7 +109,8 @@ fn filter(listing: &mut Variables, options: &VarlistOptions, choice: &Choice) ->
     if !choice.pvars {
         listing.pvars.clear();
     }
-    let shown = |verbosity: &Option<String>| view::level(verbosity.as_deref()) <= choice.verbosity;
+    let shown =
+        |verbosity: &Option<String>| answers::level(verbosity.as_deref()) <= choice.verbosity;
     listing.cvars.retain(|cvar| shown(&cvar.verbosity));
     listing.pvars.retain(|pvar| shown(&pvar.verbosity));
     listing.events.retain(|event| shown(&event.verbosity));

@@ -13,8 +13,8 @@ use sha2::{Digest, Sha256};
 
 use super::cells::is_below;
 use super::text::text;
-use crate::view::page::{Block, Card, Page, Table};
-use crate::view::{Kind, Section, Value};
+use crate::document::page::{Block, Card, Page, Table};
+use crate::document::{Kind, Section, Value};
 use values::{cell, value};
 
 const STYLE: &str = include_str!("style.css");

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 
 use super::super::text::{number, text};
 use super::charts;
-use crate::view::Value;
-use crate::view::value::{Amount, Unit};
+use crate::document::Value;
+use crate::document::value::{Amount, Unit};
 use crate::words::relative_error;
 
 pub(super) fn value(of: &Value) -> Markup {

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::super::super::text::text;
 use super::{below, beside_scale, round, svg};
-use crate::view::page::pictures::{Band, Bands, Chart};
+use crate::document::page::pictures::{Band, Bands, Chart};
 use crate::words::{double, seconds};
 
 pub(super) fn drawn(bands: &Bands, of: &Chart, id: &str) -> Markup {

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::super::super::text::{number, text};
 use super::super::values::{amount, value};
 use super::{colour, rectangle, svg, swatch};
-use crate::view::page::pictures::{Bars, Chart};
+use crate::document::page::pictures::{Bars, Chart};
 use crate::words::{seconds, share};
 
 pub(super) fn drawn(bars: &Bars, of: &Chart, id: &str) -> Markup {

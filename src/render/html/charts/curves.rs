@@ -8,8 +8,8 @@ use maud::{Markup, html};
 
 use super::super::super::text::{number, text};
 use super::{round, svg, swatch};
-use crate::view::page::pictures::{At, Chart, Curve, Curves};
-use crate::view::value::Unit;
+use crate::document::page::pictures::{At, Chart, Curve, Curves};
+use crate::document::value::Unit;
 use crate::words::double;
 
 /// Sizes of the drawing, and of the area between the scales.

@@ -7,7 +7,7 @@ use maud::{Markup, html};
 
 use super::super::super::text::number;
 use super::{below, beside_scale, rectangle, round, svg};
-use crate::view::page::pictures::{Chart, Histogram};
+use crate::document::page::pictures::{Chart, Histogram};
 use crate::words::{double, share};
 
 pub(super) fn drawn(histogram: &Histogram, of: &Chart, id: &str) -> Markup {

@@ -18,8 +18,8 @@ use maud::{Markup, PreEscaped, html};
 
 use super::super::text::{number, text};
 use super::values::value;
-use crate::view::page::pictures::{Chart, Picture};
-use crate::view::value::{Plot, Unit};
+use crate::document::page::pictures::{Chart, Picture};
+use crate::document::value::{Plot, Unit};
 use crate::words::{seconds, share};
 
 /// Colours of marks; with more keys they repeat.

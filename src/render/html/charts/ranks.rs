@@ -8,7 +8,7 @@ use maud::{Markup, html};
 use super::super::super::text::{number, text};
 use super::super::values::value;
 use super::{below, beside_scale, rectangle, round, svg};
-use crate::view::page::pictures::{Bin, Chart, FEW, Ranks};
+use crate::document::page::pictures::{Bin, Chart, FEW, Ranks};
 
 /// The base line of the columns: the highest is 100, with room for a mark above it.
 const FOOT: f64 = 105.0;

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 use super::super::super::text::{number, text};
 use super::super::values::{amount, value};
 use super::{below, rectangle, svg};
-use crate::view::page::pictures::{Chart, Direction, Span, Spans};
+use crate::document::page::pictures::{Chart, Direction, Span, Spans};
 use gyan_results::Number;
 
 pub(super) fn drawn(spans: &Spans, of: &Chart, id: &str) -> Markup {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use super::super::super::text::text;
 use super::{rectangle, round, svg, swatch};
-use crate::view::page::pictures::{Chart, Node};
+use crate::document::page::pictures::{Chart, Node};
 use crate::words::{seconds, share};
 
 /// Width of the drawing, height of a box, and width of a character, in units of the drawing.

@@ -1,0 +1,22 @@
+//! What the other subcommands answer: how runs differ and grow, whether they got worse, which settings help, what a library
+//! has, and what is in the way.
+
+pub(crate) mod comparison;
+pub(crate) mod difference;
+pub(crate) mod doctor;
+pub(crate) mod judgement;
+pub(crate) mod repeats;
+pub(crate) mod scaling;
+pub(crate) mod tuning;
+pub(crate) mod variables;
+
+pub(crate) use comparison::rows::comparison as comparison_rows;
+pub(crate) use comparison::{answer, comparison, page_of_comparison};
+pub(crate) use difference::{changed, difference};
+pub(crate) use doctor::doctor;
+pub(crate) use judgement::{judgement, suites};
+pub(crate) use repeats::{Repeats, repeats};
+pub(crate) use scaling::rows::scaling as scaling_rows;
+pub(crate) use scaling::{page_of_scaling, scaling};
+pub(crate) use tuning::{tuning, tuning_page};
+pub(crate) use variables::{Choice, level, variables};

@@ -1,0 +1,83 @@
+//! A page: its content and order, as typed data. Any view can be one: blocks of sentences, cards, charts and
+//! tables.
+
+pub(crate) mod pictures;
+
+use crate::document::page::pictures::Chart;
+use crate::document::value::{Value, line};
+use crate::document::{Section, View};
+
+/// Rows of a table: a page must be small enough to mail.
+pub(crate) const ROWS_AT_MOST: usize = 250;
+
+/// The content of one page.
+pub(crate) struct Page<'a> {
+    pub(crate) title: Value<'a>,
+    /// The answer in one sentence.
+    pub(crate) headline: Option<Value<'a>>,
+    pub(crate) blocks: Vec<Block<'a>>,
+}
+
+/// A part of a page.
+pub(crate) struct Block<'a> {
+    /// The text of links to it.
+    pub(crate) id: &'static str,
+    pub(crate) title: &'static str,
+    /// The heading of the tables that are folded.
+    pub(crate) details: &'static str,
+    pub(crate) says: Vec<Value<'a>>,
+    pub(crate) cards: Vec<Card<'a>>,
+    pub(crate) charts: Vec<Chart<'a>>,
+    pub(crate) tables: Vec<Table<'a>>,
+}
+
+/// What to do about something, such as a finding.
+pub(crate) struct Card<'a> {
+    /// The share of the run at stake; none when the finding is about the measurement.
+    pub(crate) share: Option<f64>,
+    pub(crate) section: Section<'a>,
+}
+
+pub(crate) struct Table<'a> {
+    pub(crate) section: Section<'a>,
+    /// Whether it is shown open; otherwise it is folded.
+    pub(crate) is_open: bool,
+}
+
+impl<'a> Block<'a> {
+    pub(crate) fn new(id: &'static str, title: &'static str) -> Block<'a> {
+        let (says, cards, charts, tables) = Default::default();
+        Block { id, title, details: "The numbers", says, cards, charts, tables }
+    }
+
+    /// Adds a table, cut to what a page may hold.
+    pub(crate) fn push(&mut self, is_open: bool, mut section: Section<'a>) {
+        let more = section.rows.len().saturating_sub(ROWS_AT_MOST);
+        if more > 0 {
+            section.rows.truncate(ROWS_AT_MOST);
+            section.notes.push(line![more, " more rows are in the same report with --all"]);
+        }
+        self.tables.push(Table { section, is_open });
+    }
+
+    pub(crate) fn extend(
+        &mut self,
+        is_open: bool,
+        sections: impl IntoIterator<Item = Section<'a>>,
+    ) {
+        sections.into_iter().for_each(|section| self.push(is_open, section));
+    }
+
+    pub(crate) fn with(
+        mut self,
+        is_open: bool,
+        sections: impl IntoIterator<Item = Section<'a>>,
+    ) -> Block<'a> {
+        self.extend(is_open, sections);
+        self
+    }
+
+    pub(crate) fn of_view(self, is_open: bool, view: View<'a>) -> Block<'a> {
+        self.with(is_open, view.sections)
+    }
+}

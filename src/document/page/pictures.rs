@@ -1,0 +1,180 @@
+//! What the charts of a page show, as typed data: which numbers, in which order. The renderer decides on width,
+//! height and colours.
+
+use crate::document::value::{Amount, Unit, Value};
+
+/// A chart: the question that it answers, and what is drawn.
+pub(crate) struct Chart<'a> {
+    pub(crate) title: Value<'a>,
+    /// A description in words, also for readers who cannot see it.
+    pub(crate) says: Value<'a>,
+    pub(crate) picture: Picture<'a>,
+    /// Notes below it: who stands out, and what is not drawn.
+    pub(crate) notes: Vec<Value<'a>>,
+}
+
+impl<'a> Chart<'a> {
+    pub(crate) fn new(
+        title: impl Into<Value<'a>>,
+        says: impl Into<Value<'a>>,
+        picture: Picture<'a>,
+    ) -> Chart<'a> {
+        Chart { title: title.into(), says: says.into(), picture, notes: Vec::new() }
+    }
+
+    pub(crate) fn noted(self, notes: Vec<Value<'a>>) -> Chart<'a> {
+        Chart { notes, ..self }
+    }
+}
+
+pub(crate) enum Picture<'a> {
+    Bars(Bars<'a>),
+    Ranks(Ranks<'a>),
+    Tree(Vec<Node>),
+    Histogram(Histogram),
+    Matrix(Matrix),
+    Bands(Bands),
+    Spans(Spans<'a>),
+    Curves(Curves<'a>),
+}
+
+/// Bars with the same divisions, all on one scale.
+pub(crate) struct Bars<'a> {
+    pub(crate) keys: Vec<Key<'a>>,
+    pub(crate) bars: Vec<Bar<'a>>,
+}
+
+/// A part of each bar.
+pub(crate) struct Key<'a> {
+    pub(crate) name: Value<'a>,
+    /// Not the topic of the chart, such as the time outside MPI.
+    pub(crate) is_background: bool,
+}
+
+pub(crate) struct Bar<'a> {
+    /// Empty if there is only one bar.
+    pub(crate) name: Value<'a>,
+    /// One for each key.
+    pub(crate) parts: Vec<Amount>,
+}
+
+/// Up to this many ranks or hosts, each one is named with its number.
+pub(crate) const FEW: usize = 16;
+
+/// One number of each rank, or of each host, the smallest first.
+pub(crate) struct Ranks<'a> {
+    pub(crate) unit: Unit,
+    /// Bins of equally many ranks or hosts, but for rounding.
+    pub(crate) bins: Vec<Bin<'a>>,
+    pub(crate) mean: f64,
+    pub(crate) largest: f64,
+}
+
+pub(crate) struct Bin<'a> {
+    /// `rank 3 on n1`, or how many ranks there are.
+    pub(crate) who: Value<'a>,
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
+    /// Whether one of them is far from the others.
+    pub(crate) is_odd: bool,
+}
+
+/// A function, and what was called from it; the children add up to no more than its own time.
+#[derive(Default)]
+pub(crate) struct Node {
+    pub(crate) name: String,
+    pub(crate) time_s: f64,
+    /// Whether it is a function of MPI.
+    pub(crate) is_mpi: bool,
+    /// The one with the most time first.
+    pub(crate) children: Vec<Node>,
+}
+
+/// Classes that double in size, from the first that is not empty to the last.
+pub(crate) struct Histogram {
+    pub(crate) unit: Unit,
+    /// From, below, and how many.
+    pub(crate) bars: Vec<(f64, f64, u64)>,
+    /// The eager limit, if it is known and within the classes.
+    pub(crate) limit: Option<f64>,
+}
+
+/// Who sends to whom: a row for each sender, a column for each receiver.
+pub(crate) struct Matrix {
+    pub(crate) unit: Unit,
+    /// The names of the rows, and of the columns.
+    pub(crate) side: usize,
+    /// Row by row.
+    pub(crate) cells: Vec<u64>,
+    /// What each row and column stands for: a rank, several ranks, or a host.
+    pub(crate) names: Vec<String>,
+}
+
+/// Variables over the time of the run.
+pub(crate) struct Bands {
+    pub(crate) end_s: f64,
+    pub(crate) bands: Vec<Band>,
+}
+
+/// One variable, in equal parts of the run.
+#[derive(Clone)]
+pub(crate) struct Band {
+    pub(crate) name: String,
+    pub(crate) class: &'static str,
+    pub(crate) object: Option<String>,
+    pub(crate) ranks: u32,
+    /// Least, mean and most over the ranks that read it in that part.
+    pub(crate) parts: Vec<Option<[f64; 3]>>,
+}
+
+/// Stretches of one scale that includes 0: steps, or intervals.
+pub(crate) struct Spans<'a> {
+    pub(crate) unit: Unit,
+    pub(crate) spans: Vec<Span<'a>>,
+}
+
+pub(crate) struct Span<'a> {
+    pub(crate) name: Value<'a>,
+    pub(crate) from: f64,
+    pub(crate) to: f64,
+    /// The most likely value in an interval; none for a step.
+    pub(crate) estimate: Option<f64>,
+    /// The text next to it.
+    pub(crate) amount: Amount,
+    pub(crate) direction: Direction,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) enum Direction {
+    Less,
+    More,
+    /// The direction could be either.
+    Unknown,
+}
+
+/// Numbers over sizes, both on logarithmic scales.
+pub(crate) struct Curves<'a> {
+    pub(crate) unit: Unit,
+    /// The meaning of a size.
+    pub(crate) by: Value<'a>,
+    /// The last size on one node, if there are larger ones.
+    pub(crate) boundary: Option<f64>,
+    pub(crate) drawn: Vec<Curve<'a>>,
+}
+
+/// Measurements are points with the range over the ranks; a law is a line in a band.
+pub(crate) struct Curve<'a> {
+    pub(crate) name: Value<'a>,
+    pub(crate) points: Vec<At>,
+    pub(crate) is_measured: bool,
+}
+
+/// A number at a size, with its range.
+#[derive(Clone, Copy)]
+pub(crate) struct At {
+    pub(crate) x: f64,
+    pub(crate) low: f64,
+    pub(crate) value: f64,
+    pub(crate) high: f64,
+}

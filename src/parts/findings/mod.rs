@@ -1,0 +1,204 @@
+//! The findings of a run: the first ones in short, or all with their evidence.
+
+pub(crate) mod rows;
+
+use gyan_results::{Actor, Efficiencies, Evidence, Finding, Knowledge, Summary};
+
+use crate::document::value::{Amount, Unit, Value, line, row, seconds, share};
+use crate::document::{Section, View, numbers, texts};
+use crate::parts::headings::{library_and_job, name_of_phase, title};
+use gyan_results::Fidelity;
+
+/// Of no use unless asked for.
+const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
+
+/// Findings on the first screen, and the lines that they have there; two findings are always shown.
+const FIRST_AT_MOST: usize = 3;
+const LINES_AT_MOST: usize = 11;
+
+/// The title with what is at stake, and below it what to do.
+pub(crate) fn in_short<'a>(at: u64, finding: &'a Finding, directory: &str) -> Vec<Value<'a>> {
+    let mut lines = vec![line![at, ". ", &finding.title, at_stake(finding)]];
+    lines.extend(finding.advice.iter().take(2).map(|of| advice(of, directory)));
+    lines
+}
+
+/// The first findings in short.
+pub(crate) fn first<'a>(findings: &'a [Finding], directory: &str) -> Vec<Value<'a>> {
+    let mut lines = Vec::new();
+    let is_shown = |finding: &&Finding| !ONLY_WHEN_ASKED.contains(&finding.id.as_str());
+    let findings: Vec<&Finding> = findings.iter().filter(is_shown).collect();
+    let mut height = 0;
+    let fits = |(at, finding): &(usize, &&Finding)| {
+        height += height_of(finding, directory);
+        *at < 2 || height <= LINES_AT_MOST
+    };
+    let shown: Vec<&&Finding> = findings
+        .iter()
+        .take(FIRST_AT_MOST)
+        .enumerate()
+        .take_while(fits)
+        .map(|(_, one)| one)
+        .collect();
+    for (at, finding) in (1..).zip(&shown) {
+        lines.extend(in_short(at, finding, directory));
+    }
+    let more = findings.len() - shown.len();
+    if more > 0 {
+        lines.push(line!["   ", more, " more: gyan report --findings ", directory.to_owned()]);
+    }
+    lines
+}
+
+/// How many lines it takes in short, about.
+fn height_of(finding: &Finding, directory: &str) -> usize {
+    const LETTERS: usize = 95;
+    const AT_STAKE: usize = 40;
+    let lines = |letters: usize| letters.div_ceil(LETTERS);
+    let advice = finding.advice.iter().take(2).map(|of| {
+        let command = of.command.as_ref().map_or(0, |command| command.len() + directory.len());
+        lines(of.text.len() + command)
+    });
+    lines(finding.title.len() + AT_STAKE) + advice.sum::<usize>()
+}
+
+fn advice<'a>(of: &'a gyan_results::Advice, directory: &str) -> Value<'a> {
+    match &of.command {
+        Some(command) => line!["   ", &of.text, ": ", with_directory(command, directory)],
+        None => line!["   ", &of.text],
+    }
+}
+
+fn with_directory(command: &str, directory: &str) -> String {
+    command.replace(" DIR", &format!(" {directory}"))
+}
+
+/// ` [47 % of the run]`, if anything is at stake.
+fn at_stake(finding: &Finding) -> Value<'_> {
+    let load = if finding.under_load { ", measured under load" } else { "" };
+    match (finding.at_stake_s, finding.at_stake_share) {
+        (Some(_), Some(part)) => line![" [", share(part), " of the run", load, "]"],
+        _ => "".into(),
+    }
+}
+
+/// Efficiencies, and each finding with its evidence.
+pub(crate) fn findings<'a>(
+    summary: &'a Summary,
+    efficiencies: Option<&'a Efficiencies>,
+    findings: &'a [Finding],
+    directory: &str,
+) -> View<'a> {
+    let mut sections: Vec<Section> = efficiencies.map(of_pop).into_iter().collect();
+    sections.extend(
+        (1_u64..).zip(findings).map(|(at, finding)| section(summary, at, finding, directory)),
+    );
+    let mut subtitle = vec![library_and_job(summary)];
+    if findings.is_empty() {
+        subtitle.push("nothing stands out".into());
+    }
+    View { title: title(summary), subtitle, sections }
+}
+
+fn of_pop(of: &Efficiencies) -> Section<'_> {
+    let Efficiencies {
+        load_balance,
+        communication,
+        parallel,
+        parallel_error,
+        busiest_rank,
+        phases,
+    } = of;
+    let part = |value: f64| share(value).known(Fidelity::Estimated);
+    let whole = Amount { error: *parallel_error, ..part(*parallel) };
+    let mut rows = vec![row!["the run", part(*load_balance), part(*communication), whole]];
+    rows.extend(phases.iter().map(|of| {
+        let name = line!["phase ", name_of_phase(&of.phase)];
+        row![name, part(of.load_balance), "", part(of.parallel)]
+    }));
+    let mut columns = texts(["OF"]);
+    columns.extend(numbers(["LOAD BALANCE", "COMMUNICATION", "PARALLEL"]));
+    let busiest = line!["the rank with the most time outside MPI is ", Value::Rank(*busiest_rank)];
+    let notes = vec![
+        busiest,
+        "gyan explain efficiencies says what they are; below 80 % is worth a look (POP)".into(),
+    ];
+    Section { title: "Efficiencies".into(), columns, rows, notes }
+}
+
+fn section<'a>(
+    summary: &'a Summary,
+    at: u64,
+    finding: &'a Finding,
+    directory: &str,
+) -> Section<'a> {
+    let Finding {
+        id,
+        title,
+        at_stake_s,
+        at_stake_share,
+        acts,
+        evidence,
+        advice: todo,
+        witness,
+        also_true,
+        under_load,
+        ..
+    } = finding;
+    let number = |of: &'a Evidence| {
+        let unit = match of.unit.as_str() {
+            "s" => Unit::Seconds,
+            "bytes" => Unit::Bytes,
+            _ => Unit::Count,
+        };
+        let known = match of.known {
+            Knowledge::Exact => "exact",
+            Knowledge::Sampled => "sampled",
+            Knowledge::Estimated => "estimated",
+            Knowledge::LowerBound => "at least",
+        };
+        let amount = Amount { error: of.error, ..unit.double(of.value) };
+        row![&of.what, amount, known, line![&of.shown_by, " ", directory.to_owned()]]
+    };
+    let mut columns = texts(["WHAT"]);
+    columns.extend(numbers(["VALUE"]));
+    columns.extend(texts(["KNOWN", "SHOWN BY"]));
+    let mut notes = Vec::new();
+    if let (Some(all_s), Some(part)) = (at_stake_s, at_stake_share) {
+        let ranks = f64::from(summary.ranks.reduced.max(1));
+        let of_rank =
+            line![seconds(all_s / ranks), " of an average rank, ", share(*part), " of the run"];
+        notes.push(line![
+            "at stake: at most ",
+            seconds(*all_s),
+            " of all ranks together, ",
+            of_rank
+        ]);
+    }
+    if *under_load {
+        notes.push("measured under load: ranks lacked processors, so its times say little".into());
+    }
+    notes.extend(also_true.iter().map(|of| {
+        let explain = line!["; gyan explain ", &of.id];
+        line!["also true, mostly the same time: ", &of.title, explain]
+    }));
+    notes.extend(todo.iter().map(|of| advice(of, directory)));
+    notes.push(line!["what changes when it is mended: ", witness]);
+    notes.push(line!["who can do it: ", actor(*acts), "; more: gyan explain ", id]);
+    Section {
+        title: line![at, ". ", title],
+        columns,
+        rows: evidence.iter().map(number).collect(),
+        notes,
+    }
+}
+
+/// Who can act on it.
+pub(crate) fn actor(acts: Actor) -> &'static str {
+    match acts {
+        Actor::Program => "whoever writes the program",
+        Actor::Run => "whoever starts the run",
+        Actor::System => "whoever runs the machine",
+        Actor::Measurement => "nobody: it is about the numbers",
+    }
+}

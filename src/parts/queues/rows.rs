@@ -1,0 +1,182 @@
+//! Everything known about queues, one row per number.
+
+use std::io;
+
+use gyan_results::{EventSummary, MessagesSummary, PairSummary, QueueRow, Statistic};
+use serde::Serialize;
+
+use crate::document::data::{Data, TakeRow, word};
+use crate::document::value::{Value, cells};
+use crate::document::{Column, Kind, column, required};
+use crate::symbols::stacks::{Site, Watched};
+
+/// The data of the queue tables, in the form of the JSON.
+#[derive(Serialize)]
+pub(crate) struct Queues<'a> {
+    pub(crate) metrics: &'a [QueueRow],
+    pub(crate) messages: &'a [MessagesSummary],
+    pub(crate) events: &'a [EventSummary],
+    pub(crate) watches: &'a [Watched<'a>],
+}
+
+const COLUMNS: [Column; 11] = [
+    // `metric`, `pair` of ranks, `event`, `watch`, or `call site` of watched receives.
+    required("kind", Kind::Text),
+    column("name", Kind::Text),
+    column("source", Kind::Text),
+    column("fidelity", Kind::Text),
+    column("traffic", Kind::Text),
+    column("object", Kind::Text),
+    // The rank that has the number; empty for all of them.
+    column("rank", Kind::Integer),
+    // The rank that sends; empty for any.
+    column("peer", Kind::Integer),
+    required("measure", Kind::Text),
+    column("unit", Kind::Text),
+    required("value", Kind::Number),
+];
+
+/// What a row is about. Fields that do not apply are empty.
+#[derive(Clone, Copy, Default)]
+struct About<'a> {
+    kind: &'a str,
+    name: Option<&'a str>,
+    source: Option<&'a str>,
+    fidelity: Option<&'a str>,
+    traffic: Option<&'a str>,
+    object: Option<&'a str>,
+    rank: Option<u32>,
+    peer: Option<u32>,
+    unit: Option<&'a str>,
+}
+
+pub(crate) fn queues<'a>(queues: &'a Queues<'a>) -> Data<'a> {
+    let rows = move |take: &mut TakeRow| {
+        for row in queues.metrics {
+            metric(row, take)?;
+        }
+        for messages in queues.messages {
+            let source = word(messages.source)?;
+            messages.pairs.iter().try_for_each(|one| pair(&source, one, take))?;
+        }
+        for event in queues.events {
+            let about = About {
+                kind: "event",
+                name: Some(&event.name),
+                source: Some(&event.event_source),
+                object: event.object.as_deref(),
+                ..About::default()
+            };
+            statistic(about, "number", &event.n, take)?;
+            number(about, "dropped", event.dropped, take)?;
+        }
+        for watched in queues.watches {
+            let about = About { kind: "watch", name: Some(watched.variable), ..About::default() };
+            number(about, "threshold", watched.threshold, take)?;
+            statistic(about, "receives", watched.receives, take)?;
+            statistic(about, "hits", watched.hits, take)?;
+            watched.sites.iter().try_for_each(|one| site(one, take))?;
+        }
+        Ok(())
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+fn number<'a>(
+    about: About<'a>,
+    measure: &'a str,
+    value: impl Into<Value<'a>>,
+    take: &mut TakeRow,
+) -> io::Result<()> {
+    let About { kind, name, source, fidelity, traffic, object, rank, peer, unit } = about;
+    let (rank, peer) = (rank.map(Value::Rank), peer.map(Value::Rank));
+    take(&cells![
+        kind,
+        name,
+        source,
+        fidelity,
+        traffic,
+        object,
+        rank,
+        peer,
+        measure,
+        unit,
+        value.into()
+    ])
+}
+
+/// The sum over the ranks, and the largest.
+fn statistic(
+    about: About,
+    measure: &str,
+    statistic: &Statistic,
+    take: &mut TakeRow,
+) -> io::Result<()> {
+    number(about, measure, statistic.sum, take)?;
+    number(About { rank: Some(statistic.max_rank), ..about }, "most", statistic.max, take)
+}
+
+fn metric(row: &QueueRow, take: &mut TakeRow) -> io::Result<()> {
+    let (quantity, fidelity) = (word(row.quantity)?, word(row.fidelity)?);
+    let traffic = row.traffic.map(word).transpose()?;
+    let (unit, source) = (word(row.unit)?, word(row.source)?);
+    let about = About {
+        kind: "metric",
+        name: Some(&quantity),
+        source: Some(&source),
+        fidelity: Some(&fidelity),
+        traffic: traffic.as_deref(),
+        object: row.object.as_deref(),
+        ..About::default()
+    };
+    let unit = Some(unit.as_str());
+    let most_unit = unit.filter(|_| row.total.is_some());
+    for (measure, unit, value, rank) in [
+        ("number", None, row.number, None),
+        ("of", None, row.of, None),
+        ("total", unit, row.total, None),
+        ("most", most_unit, row.most.map(|most| most.value), row.most.map(|most| most.rank)),
+        ("mean", unit, row.mean, None),
+        ("max", unit, row.max.map(|max| max.value), row.max.map(|max| max.rank)),
+    ] {
+        if let Some(value) = value {
+            number(About { rank, unit, ..about }, measure, value, take)?;
+        }
+    }
+    Ok(())
+}
+
+fn pair(source: &str, pair: &PairSummary, take: &mut TakeRow) -> io::Result<()> {
+    let queues = &pair.queues;
+    let about = About {
+        kind: "pair",
+        source: Some(source),
+        fidelity: Some("exact"),
+        rank: Some(pair.rank),
+        peer: queues.peer,
+        ..About::default()
+    };
+    for (measure, unit, value) in [
+        ("unexpected", "messages", Value::from(queues.unexpected)),
+        ("unexpected_max", "messages", queues.unexpected_max.into()),
+        ("unexpected_mean", "messages", queues.unexpected_mean.into()),
+        ("unexpected_time", "seconds", queues.unexpected_time_s.into()),
+        ("unexpected_time_max", "seconds", queues.unexpected_time_max_s.into()),
+        ("posted", "receives", queues.posted.into()),
+        ("posted_max", "receives", queues.posted_max.into()),
+        ("posted_mean", "receives", queues.posted_mean.into()),
+    ] {
+        number(About { unit: Some(unit), ..about }, measure, value, take)?;
+    }
+    Ok(())
+}
+
+/// The place in the program is the object.
+fn site(site: &Site, take: &mut TakeRow) -> io::Result<()> {
+    let place = site.caller.place();
+    let (name, object) = (Some(site.function), Some(place.as_str()));
+    let about = About { kind: "call site", name, object, ..About::default() };
+    statistic(about, "hits", site.hits, take)?;
+    number(about, "mean", site.sum as f64 / site.hits.sum.as_f64().max(1.0), take)?;
+    number(About { rank: Some(site.worst_rank), ..about }, "max", site.worst.value, take)
+}

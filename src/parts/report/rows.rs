@@ -1,0 +1,355 @@
+//! The numbers of a summary, one row each. Histograms are not included.
+
+use std::io;
+
+use gyan_results::{
+    CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, PhaseSummary,
+    PvarSummary, SamplesSummary, Statistic, Summary, Traffic, WaitingSummary,
+};
+
+use crate::document::data::{Data, TakeRow, classes, element, word};
+use crate::document::value::{Value, row};
+use crate::document::{Column, Kind, column, required};
+use crate::parts::headings::phase_name;
+use crate::parts::machine::rows as machine;
+use crate::symbols::stacks::Watched;
+
+const COLUMNS: [Column; 17] = [
+    required("kind", Kind::Text),
+    column("name", Kind::Text),
+    column("class", Kind::Text),
+    column("behaves_as", Kind::Text),
+    column("object", Kind::Text),
+    column("element", Kind::Text),
+    required("measure", Kind::Text),
+    column("datatype", Kind::Text),
+    column("ranks", Kind::Integer),
+    column("min", Kind::Number),
+    column("min_rank", Kind::Integer),
+    column("avg", Kind::Double),
+    column("max", Kind::Number),
+    column("max_rank", Kind::Integer),
+    column("sum", Kind::Number),
+    column("stddev", Kind::Double),
+    // Empty for the whole run.
+    column("phase", Kind::Text),
+];
+
+/// What a row is about. Fields that do not apply are empty.
+#[derive(Clone, Copy, Default)]
+struct About<'a> {
+    kind: &'a str,
+    name: Option<&'a str>,
+    /// The library's class, and the one that it behaves as if that differs.
+    class: Option<(Class, Option<Class>)>,
+    object: Option<&'a str>,
+    element: Option<&'a str>,
+    measure: &'a str,
+    datatype: Option<&'a str>,
+}
+
+pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<'a> {
+    let rows = move |take: &mut TakeRow| {
+        let mut table = Table { take, phase: None };
+        table.hosts(&summary.by_host)?;
+        table.pvars(&summary.pvars)?;
+        table.samples(&summary.samples)?;
+        table.calls(&summary.calls)?;
+        table.watched(watched)?;
+        table.waiting(&summary.waiting)?;
+        table.messages(&summary.messages)?;
+        for event in &summary.events {
+            let (name, object) = (Some(event.name.as_str()), event.object.as_deref());
+            let about =
+                |measure| About { kind: "event", name, object, measure, ..About::default() };
+            table.statistic(about("count"), Some(&event.n))?;
+            table.sum(about("dropped"), event.dropped)?;
+        }
+        let run = |measure| About { kind: "run", measure, ..About::default() };
+        table.statistic(run("elapsed_s"), summary.elapsed_s.as_ref())?;
+        table.statistic(run("run_s"), summary.run_s.as_ref())?;
+        table.statistic(run("useful_s"), summary.useful_s.as_ref())?;
+        if let Some(in_mpi) = &summary.in_mpi {
+            table.statistic(run("in_mpi_s"), Some(&in_mpi.time_s))?;
+            if let Some(error) = in_mpi.time_error_s {
+                table.sum(run("in_mpi_error_s"), error)?;
+            }
+            table.statistic(run("in_mpi_share"), Some(&in_mpi.share))?;
+        }
+        let overhead = &summary.overhead;
+        for (measure, statistic) in [
+            ("mpit_init_s", Some(&overhead.mpit_init_s)),
+            ("init_s", Some(&overhead.init_s)),
+            ("sampling_s", Some(&overhead.sampling_s)),
+            ("wrappers_s", overhead.wrappers_s.as_ref()),
+            ("events_s", overhead.events_s.as_ref()),
+            ("finalize_s", Some(&overhead.finalize_s)),
+            ("share", Some(&overhead.share)),
+            ("running_share", overhead.running_share.as_ref()),
+        ] {
+            let about = About { kind: "overhead", measure, ..About::default() };
+            table.statistic(about, statistic)?;
+        }
+        for (measure, of) in summary.resources.iter().flat_map(machine::measures) {
+            table.statistic(About { kind: "resources", measure, ..About::default() }, Some(of))?;
+        }
+        table.phases(&summary.phases)
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+/// The same rows, only of phases.
+pub(crate) fn phases(phases: &[PhaseSummary]) -> Data<'_> {
+    let rows = move |take: &mut TakeRow| Table { take, phase: None }.phases(phases);
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+/// The rows of a summary, of the whole run or of a phase.
+struct Table<'a, 't> {
+    take: &'a mut TakeRow<'t>,
+    phase: Option<&'a str>,
+}
+
+impl<'a> Table<'a, '_> {
+    fn phases(&mut self, phases: &'a [PhaseSummary]) -> io::Result<()> {
+        for phase in phases {
+            self.phase = Some(phase_name(phase));
+            let PhaseSummary {
+                name: _,
+                entries,
+                time_s,
+                in_mpi_s,
+                useful_s,
+                calls,
+                stretches,
+                stretches_read,
+                pvars,
+                samples,
+            } = phase;
+            let about = |measure| About { kind: "phase", measure, ..About::default() };
+            self.statistic(about("entries"), Some(entries))?;
+            self.statistic(about("time_s"), Some(time_s))?;
+            self.statistic(about("in_mpi_s"), in_mpi_s.as_ref())?;
+            self.statistic(about("useful_s"), useful_s.as_ref())?;
+            self.sum(about("stretches"), *stretches)?;
+            self.sum(about("stretches_read"), *stretches_read)?;
+            self.pvars(pvars)?;
+            self.samples(samples)?;
+            self.calls(calls)?;
+        }
+        Ok(())
+    }
+
+    fn hosts(&mut self, hosts: &[HostSummary]) -> io::Result<()> {
+        for host in hosts {
+            let HostSummary { host: name, ranks: _, in_mpi, unexpected_length, posted_length } =
+                host;
+            for (measure, of) in [
+                ("in_mpi", in_mpi),
+                ("unexpected_length", unexpected_length),
+                ("posted_length", posted_length),
+            ] {
+                let Some(HostStatistic { ranks, min, avg, max, stddev }) = *of else { continue };
+                let about = About { kind: "host", name: Some(name), measure, ..About::default() };
+                let none = Value::Nothing;
+                let min_rank = none.clone();
+                let numbers = [
+                    ranks.into(),
+                    min.into(),
+                    min_rank,
+                    avg.into(),
+                    max.into(),
+                    none.clone(),
+                    none,
+                    stddev.into(),
+                ];
+                self.row(about, numbers)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn pvars(&mut self, pvars: &[PvarSummary]) -> io::Result<()> {
+        pvars.iter().try_for_each(|pvar| {
+            let PvarSummary {
+                name,
+                class,
+                behaves_as,
+                object,
+                element: of,
+                measure,
+                datatype,
+                statistic,
+                // Sentences belong in reports.
+                notes: _,
+            } = pvar;
+            let about = About {
+                kind: "pvar",
+                name: Some(name),
+                class: Some((*class, *behaves_as)),
+                object: object.as_deref(),
+                element: Some(&element(*of)),
+                measure: measure.name(),
+                // The datatype's name in the standard is its name in JSON.
+                datatype: Some(&word(*datatype)?),
+            };
+            self.statistic(about, Some(statistic))
+        })
+    }
+
+    fn samples(&mut self, samples: &[SamplesSummary]) -> io::Result<()> {
+        for samples in samples {
+            // Histograms have a table of their own; each row says on how many ranks it rests.
+            let SamplesSummary {
+                name,
+                class,
+                behaves_as,
+                object,
+                ranks: _,
+                n,
+                histogram: _,
+                states,
+            } = samples;
+            let about = About {
+                kind: "pvar",
+                name: Some(name),
+                class: Some((*class, *behaves_as)),
+                object: object.as_deref(),
+                measure: "samples",
+                ..About::default()
+            };
+            self.sum(about, *n)?;
+            for state in states {
+                let about = About { element: Some(&state.state), measure: "share", ..about };
+                self.statistic(about, Some(&state.share))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn calls(&mut self, calls: &[CallSummary]) -> io::Result<()> {
+        for call in calls {
+            let CallSummary {
+                name,
+                count,
+                bytes,
+                timed,
+                time_s,
+                time_error_s,
+                time_max_s,
+                time_histogram: _,
+                size_histogram: _,
+                size_histogram_bytes: _,
+            } = call;
+            let name = Some(name.as_str());
+            let about = |measure| About { kind: "call", name, measure, ..About::default() };
+            self.statistic(about("count"), Some(count))?;
+            self.statistic(about("bytes"), bytes.as_ref())?;
+            self.statistic(about("time_s"), time_s.as_ref())?;
+            self.statistic(about("time_max_s"), time_max_s.as_ref())?;
+            if let Some(error) = time_error_s {
+                self.sum(about("time_error_s"), *error)?;
+            }
+            if time_s.is_some() {
+                self.sum(about("timed"), *timed)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Call sites by their place in the program, in the column of objects.
+    fn watched(&mut self, watched: &[Watched]) -> io::Result<()> {
+        for watched in watched {
+            let above = format!(">{}", watched.threshold);
+            let (name, element) = (Some(watched.variable), Some(above.as_str()));
+            let about =
+                |measure| About { kind: "watch", name, element, measure, ..About::default() };
+            self.statistic(about("receives"), Some(watched.receives))?;
+            self.statistic(about("hits"), Some(watched.hits))?;
+            self.statistic(about("max"), Some(watched.max))?;
+            for site in &watched.sites {
+                let (name, place) = (Some(site.function), site.caller.place());
+                let about =
+                    About { kind: "call site", name, object: Some(&place), ..about("hits") };
+                self.statistic(about, Some(site.hits))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Sums over ranks.
+    fn waiting(&mut self, functions: &[WaitingSummary]) -> io::Result<()> {
+        for of in functions {
+            let about = |measure| About {
+                kind: "waiting",
+                name: Some(of.function.as_str()),
+                measure,
+                ..About::default()
+            };
+            self.sum(about("calls"), of.calls)?;
+            self.sum(about("time_s"), of.time_s)?;
+            self.sum(about("waiting_s"), of.waiting_s)?;
+            if let Some(error) = of.waiting_error_s {
+                self.sum(about("waiting_error_s"), error)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn messages(&mut self, messages: &[MessagesSummary]) -> io::Result<()> {
+        for messages in messages {
+            let kind = match messages.source {
+                MessageSource::Peruse => "peruse",
+                MessageSource::MpiTEvents => "mpi_t_events",
+            };
+            for metric in &messages.metrics {
+                let traffic = match metric.traffic {
+                    Traffic::Program => "program",
+                    Traffic::Collectives => "collectives",
+                };
+                let (name, object) = (Some(metric.metric.name()), Some(traffic));
+                let about = |measure| About { kind, name, object, measure, ..About::default() };
+                self.statistic(about("count"), Some(&metric.n))?;
+                self.statistic(about("total"), Some(&metric.sum))?;
+                self.statistic(about("largest"), Some(&metric.max))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn statistic(&mut self, about: About, statistic: Option<&Statistic>) -> io::Result<()> {
+        let Some(statistic) = statistic else { return Ok(()) };
+        self.row(
+            about,
+            [
+                statistic.ranks.into(),
+                statistic.min.into(),
+                Value::Rank(statistic.min_rank),
+                statistic.avg.into(),
+                statistic.max.into(),
+                Value::Rank(statistic.max_rank),
+                statistic.sum.into(),
+                statistic.stddev.into(),
+            ],
+        )
+    }
+
+    /// A number of all ranks together.
+    fn sum(&mut self, about: About, sum: impl Into<Value<'static>>) -> io::Result<()> {
+        let mut numbers = [const { Value::Nothing }; 8];
+        numbers[6] = sum.into();
+        self.row(about, numbers)
+    }
+
+    fn row(&mut self, about: About, numbers: [Value; 8]) -> io::Result<()> {
+        let About { kind, name, class, object, element, measure, datatype } = about;
+        let (class, behaves_as) = match class.map(|(class, real)| classes(class, real)) {
+            Some([class, behaves_as]) => (class, behaves_as),
+            None => (Value::Nothing, Value::Nothing),
+        };
+        let mut cells = row![kind, name, class, behaves_as, object, element, measure, datatype];
+        cells.extend(numbers);
+        cells.push(self.phase.into());
+        (self.take)(&cells)
+    }
+}

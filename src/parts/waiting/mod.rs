@@ -1,0 +1,154 @@
+//! How much of the time in synchronising collectives is waiting, and for whom?
+
+pub(crate) mod rows;
+
+use gyan_results::{
+    CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary,
+};
+
+use crate::document::limits::{first_rows, more_rows};
+use crate::document::value::{Amount, Bound, Value, line, row, seconds, share};
+use crate::document::{Section, View, cut, numbers, texts};
+use crate::parts::headings::{library_and_job, title};
+
+/// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
+const SHARE_AT_LEAST: f64 = 0.01;
+const SENTENCES_AT_MOST: usize = 3;
+/// The sentence names a single rank when this share of all waiting is for it, and twice as much as for any
+/// other.
+const MOST: f64 = 0.5;
+const LAST_AT_MOST: usize = 2;
+/// Length limit of a list of ranks, in characters.
+const RANKS_AT_MOST: usize = 16;
+
+/// A function on a communicator.
+type Row<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
+
+pub(crate) fn waiting(summary: &Summary, all: bool) -> View<'_> {
+    let mut subtitle = vec![library_and_job(summary)];
+    subtitle.extend(summary.waiting.iter().map(sentence));
+    let functions = &summary.waiting;
+    let rows = functions.iter().flat_map(|of| of.communicators.iter().map(move |on| (of, on)));
+    let mut rows: Vec<Row> = rows.collect();
+    rows.sort_by(|(_, one), (_, other)| other.waiting_s.total_cmp(&one.waiting_s));
+    let (rows, cut_off) = first_rows(rows, all);
+    let of_ranks = by_rank(&rows);
+    let mut sections = vec![table(functions, rows, cut_off)];
+    sections.extend(of_ranks);
+    View { title: title(summary), subtitle, sections }
+}
+
+/// A sentence for each function that takes much of the time.
+pub(crate) fn sentences(summary: &Summary) -> Option<Section<'_>> {
+    let elapsed = summary.elapsed_s.as_ref()?.sum.as_f64();
+    let mut much: Vec<&WaitingSummary> =
+        summary.waiting.iter().filter(|of| of.time_s >= SHARE_AT_LEAST * elapsed).collect();
+    much.sort_by(|one, other| other.time_s.total_cmp(&one.time_s));
+    much.truncate(SENTENCES_AT_MOST);
+    if much.is_empty() {
+        return None;
+    }
+    let mut notes: Vec<Value> = much.into_iter().map(sentence).collect();
+    notes.push("--waiting shows them by communicator".into());
+    Some(Section::of_notes("Waiting in collectives", notes))
+}
+
+fn sentence(of: &WaitingSummary) -> Value<'_> {
+    let part = (of.calls_not_compared > 0).then(|| line![" in ", of.calls, " calls"]);
+    let waiting = waited(of.waiting_s, of.waiting_error_s, of.ranks_missing);
+    let of_which = line![&of.function, ": ", seconds(of.time_s), part.unwrap_or("".into())];
+    line![of_which, ", of which ", waiting, " is waiting", for_whom(&of.last)]
+}
+
+fn for_whom(last: &[LastRank]) -> Value<'_> {
+    let next = last.get(1).map_or(0.0, |next| next.waiting_share);
+    match last.first() {
+        Some(first) if first.waiting_share >= MOST.max(2.0 * next) => {
+            line![" for rank ", Value::Rank(first.rank)]
+        }
+        Some(first) if first.waiting_share > 0.0 => {
+            let part = share(first.waiting_share);
+            line![" for several ranks, ", part, " of it for rank ", Value::Rank(first.rank)]
+        }
+        _ => "".into(),
+    }
+}
+
+/// Nobody knows how much later missing ranks came.
+fn waited(waiting_s: f64, error: Option<f64>, ranks_missing: bool) -> Amount {
+    let amount = seconds(waiting_s).estimated(error);
+    Amount { bound: if ranks_missing { Bound::AtLeast } else { amount.bound }, ..amount }
+}
+
+fn table<'a>(functions: &'a [WaitingSummary], rows: Vec<Row<'a>>, cut_off: usize) -> Section<'a> {
+    let mut notes = more_rows(cut_off);
+    notes.push(
+        "times are those of all ranks together; WAITING is how much longer ranks took for a call \
+         than the one that came last, TRANSFER is the rest; LAST is whom most of the waiting was \
+         for"
+        .into(),
+    );
+    let compared = |(_, on): &Row| on.compared.saturating_mul(on.size.into());
+    if rows.iter().any(|(_, on)| on.waiting_error_s != Some(0.0)) {
+        let compared = rows.iter().map(compared).fold(0, u64::saturating_add);
+        let calls = rows.iter().map(|(_, on)| on.calls).fold(0, u64::saturating_add);
+        let error = "; ± is the standard error of the estimate for the others";
+        notes.push(line![compared, " of ", calls, " calls were timed on all ranks", error]);
+    }
+    for of in functions.iter().filter(|of| of.calls_not_compared > 0) {
+        let why = " more calls are not compared: on communicators of one rank or of two groups, or of too many";
+        notes.push(line![&of.function, ": ", of.calls_not_compared, why]);
+    }
+    if functions.iter().any(|of| of.ranks_missing) {
+        notes.push("≥ where ranks are missing, which may have come later than all others".into());
+    }
+    let mut columns = texts(["FUNCTION", "COMMUNICATOR", "RANKS"]);
+    columns.extend(numbers(["CALLS", "TIME", "WAITING", "OF TIME", "TRANSFER"]));
+    columns.extend(texts(["LAST"]));
+    Section {
+        title: "Waiting in synchronising collectives".into(),
+        columns,
+        rows: rows.into_iter().map(|(of, on)| cells(of, on)).collect(),
+        notes,
+    }
+}
+
+fn cells<'a>(of: &'a WaitingSummary, on: &'a CommunicatorWaiting) -> Vec<Value<'a>> {
+    let missing = of.ranks_missing;
+    let waiting = waited(on.waiting_s, on.waiting_error_s, missing);
+    let part = if on.time_s > 0.0 { on.waiting_s / on.time_s } else { 0.0 };
+    let mut last: Vec<Value> = Vec::new();
+    for one in on.last.iter().filter(|one| one.waiting_share > 0.0).take(LAST_AT_MOST) {
+        if !last.is_empty() {
+            last.push(", ".into());
+        }
+        last.push(line![Value::Rank(one.rank), " (", share(one.waiting_share), ")"]);
+    }
+    row![
+        &of.function,
+        &on.communicator,
+        cut(&on.ranks, RANKS_AT_MOST),
+        on.calls,
+        seconds(on.time_s),
+        waiting,
+        share(part),
+        seconds(on.time_s - on.waiting_s),
+        Value::Line(last),
+    ]
+}
+
+/// Which ranks wait most and which least, on the communicators of `rows`.
+fn by_rank<'a>(rows: &[Row<'a>]) -> Option<Section<'a>> {
+    let cells = |(of, on): &Row<'a>| {
+        let WaitingOfRanks { min_s, min_rank, avg_s, max_s, max_rank } = on.of_ranks?;
+        let is_all = on.waiting_error_s == Some(0.0);
+        let known = if is_all { Fidelity::Exact } else { Fidelity::Estimated };
+        let [min, avg, max] = [min_s, avg_s, max_s].map(|of| seconds(of).known(known));
+        Some(row![&of.function, &on.communicator, min.on(min_rank), avg, max.on(max_rank)])
+    };
+    let rows: Vec<_> = rows.iter().filter_map(cells).collect();
+    let mut columns = texts(["FUNCTION", "COMMUNICATOR"]);
+    columns.extend(numbers(["MIN (RANK)", "AVERAGE", "MAX (RANK)"]));
+    let title = "Waiting by rank".into();
+    (!rows.is_empty()).then(|| Section { title, columns, rows, notes: Vec::new() })
+}
