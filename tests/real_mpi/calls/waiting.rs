@@ -182,6 +182,7 @@ fn check(mpi: Mpi, run: &Profiled, what: impl Debug) -> Vec<RankProfile> {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn others_wait_for_the_rank_that_comes_late_as_long_as_they_see_it_themselves() {
     for mpi in BED {
         let profiles = check(mpi, &Profiled::run(mpi, RANKS, &["delays"], &NOTHING_ELSE), "in C");
@@ -266,6 +267,7 @@ fn report(directory: &Path, options: &[&str]) -> Outcome {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn the_report_says_for_whom_others_wait_and_off_is_off() {
     let run = Profiled::run(OPENMPI, RANKS, &["delays", "30", "0.05"], &[]);
     let text = report(&run.directory, &["--all"]).stdout;

@@ -313,21 +313,25 @@ fn prove(part: usize) {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn where_ranks_run_and_how_work_is_shared_out_is_found() {
     prove(0);
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn what_messages_cost_is_found() {
     prove(1);
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn what_the_program_does_needlessly_is_found() {
     prove(2);
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn what_settings_and_numbers_say_is_found() {
     prove(3);
 }

@@ -39,6 +39,7 @@ fn runs(directory: &Path) -> usize {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_library_that_ignores_a_setting_is_found_out() {
     let here = TempDir::new().unwrap();
     let (outcome, tuning) = tune(&here, DEAF, &["--set", "MPIR_CVAR_DEAF=8,16"], PROGRAM);
@@ -65,6 +66,7 @@ fn a_library_that_ignores_a_setting_is_found_out() {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_setting_that_took_is_read_back_and_a_wrong_one_is_refused_in_one_line() {
     let here = TempDir::new().unwrap();
     let words = ["--set", "heard=8", "--env", "NOBODY_READS=1"];
@@ -83,6 +85,7 @@ fn a_setting_that_took_is_read_back_and_a_wrong_one_is_refused_in_one_line() {
 
 /// With each value the program does something else: ends with a code, prints something else, dies, or does not end.
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn what_crashes_hangs_or_prints_something_else_is_out_and_nothing_is_left() {
     let shell = format!(
         "{PROGRAM}; echo fine; case \"$DOES\" in fails) exit 3;; prints) echo more;; dies) kill -9 $$;; \
@@ -111,6 +114,7 @@ fn what_crashes_hangs_or_prints_something_else_is_out_and_nothing_is_left() {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_check_of_the_output_decides_too() {
     let here = TempDir::new().unwrap();
     let shell = format!("{PROGRAM}; echo result ${{DOES:-right}}");
@@ -122,6 +126,7 @@ fn a_check_of_the_output_decides_too() {
 
 /// The number that counts is in the output: no time is measured.
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_number_of_the_output_is_the_measure_and_a_tune_goes_on_where_it_was_stopped() {
     let here = TempDir::new().unwrap();
     let shell = format!(
@@ -174,6 +179,7 @@ fn a_number_of_the_output_is_the_measure_and_a_tune_goes_on_where_it_was_stopped
 
 /// Settings of a file, and two that are better together: the speed is the product of what they do.
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn settings_of_a_file_are_tried_and_what_is_better_is_tried_together() {
     let here = TempDir::new().unwrap();
     fs::write(here.path().join("knobs"), "# by hearsay\nheard=8,16 # both\n").unwrap();
@@ -201,6 +207,7 @@ fn settings_of_a_file_are_tried_and_what_is_better_is_tried_together() {
 
 /// The fourth run interrupts the tune, as Ctrl-C does.
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn an_interrupted_tune_prints_what_is_known_leaves_nothing_behind_and_goes_on() {
     let here = TempDir::new().unwrap();
     let shell = format!(
@@ -227,6 +234,7 @@ fn an_interrupted_tune_prints_what_is_known_leaves_nothing_behind_and_goes_on() 
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_program_with_no_potential_is_said_to_have_none() {
     let here = TempDir::new().unwrap();
     let (outcome, tuning) = tune(&here, HEARS, &[], PROGRAM);
@@ -237,6 +245,7 @@ fn a_program_with_no_potential_is_said_to_have_none() {
 }
 
 #[test]
+#[ignore = "measures: scripts/test runs it alone"]
 fn a_program_that_fails_by_itself_is_not_tuned() {
     let here = TempDir::new().unwrap();
     let words = ["tune", "-o", "tuned"];
