@@ -24,14 +24,13 @@ pub(crate) fn explain(options: &ExplainOptions) -> Result<u8, Error> {
 
 /// All that can be explained.
 fn names() -> [List; 2] {
-    let owned = |(name, about): (&str, &str)| (name.to_owned(), about.to_owned());
-    let findings = manual::pages().map(owned).collect();
+    let findings = manual::pages().map(|(name, about)| (name.to_owned(), about)).collect();
     let classes = Class::ALL.iter().map(|class| (class.name(), parts::explained(*class)));
     [
         List { heading: "Findings".into(), rows: findings },
         List {
             heading: "Classes of performance variables".into(),
-            rows: classes.map(owned).collect(),
+            rows: classes.map(|(name, about)| (name.to_owned(), about.to_owned())).collect(),
         },
     ]
 }

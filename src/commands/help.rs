@@ -97,7 +97,7 @@ fn topics(cli: &Command) -> Vec<List> {
     }
     let name =
         |name: &str| if is_in(&lists, name) { FINDINGS.to_owned() + name } else { name.to_owned() };
-    let rows = manual::pages().map(|(id, about)| (name(id), about.to_owned())).collect();
+    let rows = manual::pages().map(|(id, about)| (name(id), about)).collect();
     lists.push(List { heading: "Findings".into(), rows });
     lists
 }

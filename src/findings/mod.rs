@@ -1,7 +1,7 @@
 //! What costs time, why, and what to do about it? Rules look at a summary; what they find is ranked by the seconds at
 //! stake.
 //!
-//! Each rule is a row of `rules::RULES`. It fires only when its data are there and more than 1 % of the run is
+//! Each rule is a row of `rules::RULES` and a page of `docs/findings`. It fires only when its data are there and more than 1 % of the run is
 //! at stake, and more than the error of that estimate. Of seconds that several rules explain, the first one claims
 //! them (`account`). Efficiencies are those of POP.
 
@@ -27,36 +27,6 @@ use run::Run;
 
 /// Less of the run is not worth anybody's attention.
 const LEAST_SHARE: f64 = 0.01;
-
-/// Explains the efficiencies.
-pub(crate) const EFFICIENCIES: [(&str, &str); 5] = [
-    (
-        "What they are",
-        "With the time T of the slowest rank and the time U in which no thread of a rank is in MPI, both without the start \
-         of gyan: load balance = mean U / max U; communication efficiency = max U / T; parallel efficiency = load balance x \
-         communication efficiency = mean U / T. A phase has no communication efficiency, as its ranks need not enter it \
-         together; its parallel efficiency is the mean U in it divided by the mean time. \
-         POP calls values below 80 % worth a look.",
-    ),
-    (
-        "What they mean",
-        "The load balance says how evenly work is shared out: what it lacks of 100 % is time in \
-         which ranks wait for the one with the most. The communication efficiency says how much \
-         even that rank spends in MPI.",
-    ),
-    (
-        "What they do not say",
-        "How much of the time in MPI moves data and how much is waiting (POP's transfer and \
-         serialisation): telling them apart takes an ideal network to compare with. How fast the \
-         processors compute: instructions and clock rates are not counted.",
-    ),
-    (
-        "When they are wrong",
-        "Where ranks share processors (see oversubscribed) or sleep, time outside MPI is not work. Ranks that take turns in \
-         having the most work have a good load balance over the whole run; phases tell more.",
-    ),
-    ("Source", "POP Centre of Excellence, Standard Metrics for Performance Audits (pop-coe.eu)"),
-];
 
 /// The conclusions from a run.
 #[derive(Default)]

@@ -1,106 +1,48 @@
-//! A page for each finding, for the efficiencies and for each class of performance variables, in Markdown: `gyan explain`
-//! prints it, and docs/findings has it.
+//! The pages of `docs/findings`, one for each finding and one for the efficiencies, which `gyan explain` prints; and what it
+//! prints of a class of performance variables.
 
-use std::sync::LazyLock;
+use gyan_results::Class;
 
-use gyan_results::{Class, Finding};
-use regex::{Captures, Regex};
-
-use crate::findings::EFFICIENCIES;
-use crate::findings::rules::{RULES, Rule};
+use super::text;
+use crate::findings::rules::RULES;
 use crate::parts;
-use crate::render;
 
-/// What the page about efficiencies is called, and about.
-pub(crate) const EFFICIENCIES_ID: &str = "efficiencies";
-pub(crate) const ABOUT_EFFICIENCIES: &str = "Load balance, communication and parallel efficiency";
-
-/// One finding of each rule, from the runs that prove the rules: `BLESS=1 scripts/test` writes them.
-const EXAMPLES: &str = include_str!("../findings/examples.json");
-
-/// What is a command with its options, or a name of a program, among words.
-static CODE: LazyLock<Regex> = LazyLock::new(|| {
-    let command = r"\b(?:gyan (?:diff|doctor|explain|report|run|scale|varlist)|mpirun|srun)\b";
-    let options =
-        r"(?: --?[a-z][\w-]*(?:=\w+)?(?: '[^']*'| \w+=[\w^]+| NAME(?:=VALUE)?| none| core)?)*";
-    let name = r"(?:sysctl |--[a-z-]+ )?[\w*.]*[\w*]_[\w*]*(?:=\w+)?";
-    Regex::new(&format!(r"(?:{command}{options}|{name})(?:\(\d\))?")).expect("it is tested")
-});
-
-/// A chapter that a text names.
-static CHAPTER: LazyLock<Regex> =
-    LazyLock::new(|| Regex::new(r"docs/([\w-]+\.md)").expect("it is tested"));
+/// What the page about efficiencies is called.
+const EFFICIENCIES: &str = "efficiencies";
 
 /// The names of all pages and what they are about: findings, and the efficiencies.
-pub(crate) fn pages() -> impl Iterator<Item = (&'static str, &'static str)> {
-    let rules = RULES.iter().map(|rule| (rule.id, rule.name));
-    rules.chain([(EFFICIENCIES_ID, ABOUT_EFFICIENCIES)])
+pub(crate) fn pages() -> impl Iterator<Item = (&'static str, String)> {
+    let names = RULES.iter().map(|rule| rule.id).chain([EFFICIENCIES]);
+    names.map(|name| (name, title(&text_of(name))))
 }
 
 /// The page of a finding, of the efficiencies or of a class; none where nothing has that name.
 pub(crate) fn page_of(name: &str) -> Option<String> {
-    if let Some(rule) = RULES.iter().find(|rule| rule.id == name) {
-        return Some(of_rule(rule));
-    }
-    if name == EFFICIENCIES_ID {
-        let parts = EFFICIENCIES.map(|(heading, about)| part(heading, &sentence(about)));
-        return Some(format!("# {ABOUT_EFFICIENCIES}\n{}", parts.concat()));
+    if name == EFFICIENCIES || RULES.iter().any(|rule| rule.id == name) {
+        return Some(text_of(name));
     }
     let is_it = |class: &Class| class.name().to_lowercase() == name.replace(['-', '_'], "");
     let class = Class::ALL.into_iter().find(is_it)?;
-    let means = part("What it means", &sentence(parts::explained(class)));
-    let source = part("Source", &sentence("MPI 4.1, 15.3.7"));
-    Some(format!("# Performance variables of class {}\n{means}{source}", class.name()))
+    Some(format!(
+        "# Performance variables of class {}\n\n## What it means\n\n{}.\n\n## Source\n\nMPI 4.1, 15.3.7.\n",
+        class.name(),
+        capitalised(parts::explained(class)),
+    ))
 }
 
-fn of_rule(rule: &Rule) -> String {
-    let todo = [
-        sentence(rule.todo),
-        format!("**Who can do it**: {}", stopped(parts::actor(rule.acts))),
-        format!("**What proves it**: {}", stopped(rule.witness)),
-    ];
-    let mut page = format!("# {}\n\n`{}`\n", rule.name, rule.id);
-    page += &part("What it means", &sentence(rule.means));
-    page += &part("How it is decided", &decided(rule));
-    page += &part("When it is wrong", &sentence(rule.wrong_when));
-    page += &part("What to do", &todo.join("\n\n"));
-    if let Some(finding) = examples().iter().find(|finding| finding.id == rule.id) {
-        let lines = parts::in_short(1, finding, "DIR");
-        let lines: Vec<String> =
-            lines.iter().flat_map(|line| render::wrapped(&render::text(line))).collect();
-        let lines = lines.join("\n");
-        let text = format!("In a run of `problems {}`:\n\n```text\n{lines}\n```", rule.id);
-        page += &part("As gyan prints it", &text);
-    }
-    page + &part("Sources", &sentence(rule.source))
+fn text_of(name: &str) -> String {
+    text(&format!("findings/{name}.md"))
 }
 
-/// When a rule speaks, and what it looks at.
-fn decided(rule: &Rule) -> String {
-    let (when, needs) = (stopped(rule.when), stopped(rule.needs));
-    format!("gyan says so when {when}\n\nIt looks at {needs}")
+/// The first heading of a page.
+fn title(page: &str) -> String {
+    let heading = page.lines().next().and_then(|line| line.strip_prefix("# "));
+    heading.unwrap_or_default().to_owned()
 }
 
-fn examples() -> Vec<Finding> {
-    serde_json::from_str(EXAMPLES).expect("it is tested")
-}
-
-fn part(heading: &str, text: &str) -> String {
-    format!("\n## {heading}\n\n{text}\n")
-}
-
-/// With a capital and a full stop.
-fn sentence(text: &str) -> String {
+fn capitalised(text: &str) -> String {
     let (first, rest) = text.split_at(text.chars().next().map_or(0, char::len_utf8));
-    // The name of a file stays as it is.
-    if text.starts_with("docs/") { stopped(text) } else { stopped(&(first.to_uppercase() + rest)) }
-}
-
-/// In Markdown, with a full stop.
-fn stopped(text: &str) -> String {
-    let end = if text.ends_with('.') { "" } else { "." };
-    let text = CODE.replace_all(text, |code: &Captures| format!("`{}`", &code[0]));
-    format!("{}{end}", CHAPTER.replace_all(&text, "[$1](../$1)"))
+    first.to_uppercase() + rest
 }
 
 #[cfg(test)]
@@ -109,7 +51,14 @@ mod tests {
     use std::fs;
     use std::path::{Path, PathBuf};
 
+    use gyan_results::Finding;
+
     use super::*;
+    use crate::findings::rules::Rule;
+    use crate::render;
+
+    /// One finding of each rule, from the runs that prove the rules: `BLESS=1 scripts/test` writes them.
+    const EXAMPLES: &str = include_str!("../findings/examples.json");
 
     fn docs(file: &str) -> PathBuf {
         Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(file)
@@ -118,22 +67,59 @@ mod tests {
     /// `BLESS=1` writes it.
     fn is_in(file: &Path, text: &str) {
         if std::env::var_os("BLESS").is_some() {
-            fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, text).unwrap();
         }
         let written = fs::read_to_string(file).unwrap_or_default();
         assert!(written == text, "{} is not of these rules; run with BLESS=1", file.display());
     }
 
+    /// What a page has as `**about**: ...`, without the marks of code.
+    fn line_of(page: &str, about: &str) -> String {
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("**{about}**: ")));
+        line.unwrap_or_default().trim_end_matches('.').replace('`', "")
+    }
+
     #[test]
-    fn each_finding_has_a_page_in_the_manual() {
-        for (name, _) in pages() {
-            is_in(&docs(&format!("findings/{name}.md")), &page_of(name).unwrap());
+    fn each_finding_has_a_page_that_answers_what_a_reader_asks() {
+        const HEADINGS: [&str; 6] = [
+            "What it means",
+            "How it is decided",
+            "When it is wrong",
+            "What to do",
+            "As gyan prints it",
+            "Sources",
+        ];
+        for Rule { id, acts, witness, .. } in RULES {
+            let page = fs::read_to_string(docs(&format!("findings/{id}.md"))).unwrap_or_default();
+            assert!(page.starts_with("# ") && page.contains(&format!("\n\n`{id}`\n")), "{id}");
+            let headings: Vec<&str> =
+                page.lines().filter_map(|line| line.strip_prefix("## ")).collect();
+            assert_eq!(headings, HEADINGS, "{id}");
+            let texts = page.split("\n## ").skip(1).map(|part| part.split_once('\n').unwrap().1);
+            assert!(texts.into_iter().all(|text| text.trim().len() > 10), "{id}");
+            assert_eq!(line_of(&page, "Who can do it"), parts::actor(*acts), "{id}");
+            assert_eq!(line_of(&page, "What proves it"), witness.trim_end_matches('.'), "{id}");
         }
         let names: Vec<String> = pages().map(|(name, _)| format!("{name}.md")).collect();
         for file in fs::read_dir(docs("findings")).unwrap() {
             let file = file.unwrap().file_name().into_string().unwrap();
             assert!(names.contains(&file), "docs/findings/{file} is of no finding");
+        }
+    }
+
+    #[test]
+    fn each_page_shows_what_gyan_prints_of_an_example() {
+        let examples: Vec<Finding> = serde_json::from_str(EXAMPLES).unwrap();
+        for Rule { id, .. } in RULES {
+            let example = examples.iter().find(|finding| finding.id == *id);
+            let lines = parts::in_short(1, example.unwrap_or_else(|| panic!("{id}")), "DIR");
+            let lines: Vec<String> =
+                lines.iter().flat_map(|line| render::wrapped(&render::text(line))).collect();
+            let file = docs(&format!("findings/{id}.md"));
+            let page = fs::read_to_string(&file).unwrap();
+            let (before, rest) = page.split_once("\n```text\n").unwrap();
+            let (_, after) = rest.split_once("\n```\n").unwrap();
+            is_in(&file, &format!("{before}\n```text\n{}\n```\n{after}", lines.join("\n")));
         }
     }
 
@@ -159,7 +145,8 @@ mod tests {
         let written = fs::read_to_string(docs("findings.md")).unwrap_or_default();
         let mut text = HEAD.to_owned();
         for rule in RULES {
-            let Rule { id, name, acts, .. } = rule;
+            let Rule { id, acts, .. } = rule;
+            let name = title(&text_of(id));
             writeln!(text, "| [{name}](findings/{id}.md) | `{id}` | {} |", parts::actor(*acts))
                 .unwrap();
         }
@@ -171,34 +158,6 @@ mod tests {
         text.push_str(table.map_or("", |(table, _)| table.trim_start_matches('\n')));
         text.push_str(END);
         is_in(&docs("findings.md"), &text);
-    }
-
-    #[test]
-    fn each_rule_has_an_example() {
-        let examples = examples();
-        for rule in RULES {
-            assert!(examples.iter().any(|finding| finding.id == rule.id), "{}", rule.id);
-        }
-    }
-
-    #[test]
-    fn commands_and_names_are_code() {
-        for (text, expected) in [
-            ("see it (gyan report --machine)", "see it (`gyan report --machine`)."),
-            ("MPI_Init takes long", "`MPI_Init` takes long."),
-            ("btl_*_eager_limit; x", "`btl_*_eager_limit`; x."),
-            (
-                "mpirun --bind-to core, srun --cpu-bind=cores.",
-                "`mpirun --bind-to core`, `srun --cpu-bind=cores`.",
-            ),
-            ("gyan run --set NAME=VALUE.", "`gyan run --set NAME=VALUE`."),
-            ("sysctl kernel.yama.ptrace_scope=0, in", "`sysctl kernel.yama.ptrace_scope=0`, in."),
-            ("mpirun(1), x", "`mpirun(1)`, x."),
-            ("docs/limits.md", "[limits.md](../limits.md)."),
-            ("gyan names it", "gyan names it."),
-        ] {
-            assert_eq!(stopped(text), expected);
-        }
     }
 
     const HEAD: &str = "\

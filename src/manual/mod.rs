@@ -1,5 +1,5 @@
-//! What does the manual say of something? The chapters of `docs/`, which are in the command; the pages of findings, which
-//! are made of the rules; the man pages, which are made of the command line.
+//! What does the manual say of something? The chapters of `docs/` and its pages of findings, which are in the command; the
+//! man pages, which are made of the command line.
 //!
 //! It does not say how a page looks on a terminal: that is for `render::prose`.
 
@@ -12,11 +12,9 @@ use rust_embed::RustEmbed;
 
 pub(crate) use findings::{page_of, pages};
 
-/// The pages of findings are not among them: [`page_of`] makes those.
 #[derive(RustEmbed)]
 #[folder = "docs/"]
 #[include = "*.md"]
-#[exclude = "findings/*"]
 struct Docs;
 
 /// The table of contents.

@@ -22,7 +22,9 @@ pub(crate) mod waiting;
 pub(crate) mod watch;
 
 pub(crate) use environment::environment;
-pub(crate) use findings::{actor, findings, in_short};
+pub(crate) use findings::findings;
+#[cfg(test)]
+pub(crate) use findings::{actor, in_short};
 pub(crate) use headings::{phase_name, short_library};
 pub(crate) use histogram::{histogram, histograms, sizes};
 pub(crate) use machine::machine;

@@ -25,7 +25,9 @@ pub(crate) use junit::junit;
 pub(crate) use markdown::markdown;
 pub(crate) use parquet::Parquet;
 pub(crate) use prose::prose;
-pub(crate) use table::{table, wrapped};
+pub(crate) use table::table;
+#[cfg(test)]
+pub(crate) use table::wrapped;
 pub(crate) use text::text;
 
 /// Takes the rows of a long table, in order.

@@ -16,16 +16,8 @@ const TINY: f64 = 512.0;
 
 pub(super) const MADE_AGAIN: Rule = Rule {
     id: "made-again",
-    name: "Objects of MPI are made in every step",
     acts: Actor::Program,
-    needs: "the number and the time of calls that make and free communicators, windows, files and datatypes",
-    when: "a rank makes at least ten objects of a kind, and making and freeing them takes over 1 % of the run",
-    means: "Ranks agree on each new communicator or window, and connections and memory belong to it. At stake is the time of \
-            all these calls but the first.",
-    wrong_when: "each object is another one, as the levels of a solver are, or ranks wait there for one that comes late.",
     witness: "the number of calls that make objects, and the time in them",
-    source: "MPI 4.1, 7.4.2 (the functions are collective) and 12.2",
-    todo: "Make the object once, before the loop, and use it again.",
     look: made_again,
 };
 
@@ -63,18 +55,8 @@ fn made_again(run: &Run) -> Vec<Found> {
 
 pub(super) const TINY_COLLECTIVES: Rule = Rule {
     id: "tiny-collectives",
-    name: "Very many very small collectives",
     acts: Actor::Program,
-    needs: "the number, the bytes and the times of collectives, and how much of them is waiting",
-    when: "collectives move less than 512 bytes a call on average, a rank calls over 1,000 a second, and they take over 5 % of \
-           the run without the waiting for the last rank",
-    means: "Each collective takes several messages one after the other, whatever its size. At stake, at most, is the time in \
-            them that is not known to be waiting.",
-    wrong_when: "each depends on the result of the one before.",
     witness: "the number of collectives, and the time in them",
-    source: "Hockney's model of communication: a start-up time for each of the log2(ranks) steps",
-    todo: "Put several values into one call, as an array: MPI_Allreduce of ten doubles takes hardly longer than of one. Or call \
-           it in every tenth step only.",
     look: tiny_collectives,
 };
 
@@ -121,18 +103,8 @@ fn tiny_collectives(run: &Run) -> Vec<Found> {
 
 pub(super) const TINY_ACCESSES: Rule = Rule {
     id: "tiny-accesses",
-    name: "Very many very small accesses to the memory of others",
     acts: Actor::Program,
-    needs: "the number, the bytes and the times of one-sided communication",
-    when: "accesses are below 512 bytes on average, a rank makes over 10,000 a second, and they take over 5 % of the run, with \
-           the calls that complete them (MPI_Win_flush, MPI_Win_unlock)",
-    means: "Each access costs a fixed time, whatever its size. At stake, at most, is the time of accesses and of the calls that \
-            complete them.",
-    wrong_when: "each access depends on the result of the one before.",
     witness: "the number of accesses, and the time in them",
-    source: "Hockney's model of communication: a start-up time and a time for each byte",
-    todo: "Collect what goes to the same rank into one access. A derived datatype does that if it is scattered. \
-           Complete many accesses with one MPI_Win_flush.",
     look: tiny_accesses,
 };
 
@@ -177,20 +149,8 @@ fn tiny_accesses(run: &Run) -> Vec<Found> {
 
 pub(super) const LONG_LOCKS: Rule = Rule {
     id: "long-locks",
-    name: "Ranks wait long for a lock of a window",
     acts: Actor::Program,
-    needs: "the number and the times of MPI_Win_lock, MPI_Win_unlock and MPI_Win_flush",
-    when: "a call of MPI_Win_lock, with the call of MPI_Win_unlock after it, takes over 100 µs on average, and they take over 5 % of \
-           the run",
-    means: "An exclusive lock keeps all others out until it is given back, so what a rank does meanwhile delays them. Libraries \
-            take the lock in MPI_Win_lock, in the first access, or in MPI_Win_unlock. At stake, at most, is the time in \
-            these calls beyond 100 µs each.",
-    wrong_when: "the library answers for a lock only while the rank that owns the memory is in MPI, and that rank works; or much \
-                 data is moved.",
     witness: "the time in MPI_Win_lock and MPI_Win_unlock",
-    source: "MPI 4.1, 12.5.3",
-    todo: "Hold an exclusive lock only for the access itself: work before it or after it. Or do without: \
-           MPI_LOCK_SHARED or MPI_Win_lock_all with MPI_Accumulate, MPI_Fetch_and_op or MPI_Compare_and_swap.",
     look: long_locks,
 };
 
@@ -225,22 +185,8 @@ fn long_locks(run: &Run) -> Vec<Found> {
     vec![Found { title, at_stake, evidence, advice, functions, ..Found::default() }]
 }
 
-pub(super) const OUTLIER: Rule = Rule {
-    id: "outlier",
-    name: "One call takes half of a function's time",
-    acts: Actor::Program,
-    needs: "the longest call of each rank, and the time in the function",
-    when: "a rank calls a function at least ten times, and the longest call of each rank has half of all time in it",
-    means: "The mean of such a function says nothing: it is one call that costs. The first call makes connections or waits for \
-            ranks that start late; a later one waits for something that happens once. At stake is what the longest call of each \
-            rank takes more than the mean of the others.",
-    wrong_when: "the wait is for something that the program needs once, as for input.",
-    witness: "the longest call",
-    source: "First calls in MPI benchmarks are left out for this reason (OSU, IMB)",
-    todo: "See which call it is: by phase (gyan report --phase), by place (gyan report --sites), or with a warm-up call before. \
-           If a rank comes late once, look at what it does before.",
-    look: outlier,
-};
+pub(super) const OUTLIER: Rule =
+    Rule { id: "outlier", acts: Actor::Program, witness: "the longest call", look: outlier };
 
 fn outlier(run: &Run) -> Vec<Found> {
     let of = |call: &CallSummary| {
@@ -277,23 +223,8 @@ fn outlier(run: &Run) -> Vec<Found> {
     run.summary.calls.iter().filter_map(of).collect()
 }
 
-pub(super) const NO_OVERLAP: Rule = Rule {
-    id: "no-overlap",
-    name: "Large messages do not travel while ranks work",
-    acts: Actor::Program,
-    needs: "sizes of nonblocking sends, and the times of waits",
-    when: "half of the bytes of nonblocking sends are in messages of 64 KiB and more, no receive is nonblocking, so that all waits \
-           are for sends, and they take over 5 % of the run",
-    means: "A message above the eager limit is sent only when the receiver has answered, which it does only in MPI. So the sender \
-            waits in MPI_Wait until the receiver has come, and then for the transfer. At stake, at most, is the time of the waits.",
-    wrong_when: "the library moves data by itself, as with a network that does it or with a thread of its own.",
-    witness: "the time in waits",
-    source: "MPI 4.1, 3.5 (progress); Hoefler and Lumsdaine 2008, \"Message progression in parallel computing\"",
-    todo: "Post the receive before the work, with MPI_Irecv, and let MPI make progress during the work: MPI_Test now and then. \
-           Or have the sender work before it waits. With MPICH, a thread of the library does it: MPIR_CVAR_ASYNC_PROGRESS=1, \
-           which takes a processor.",
-    look: no_overlap,
-};
+pub(super) const NO_OVERLAP: Rule =
+    Rule { id: "no-overlap", acts: Actor::Program, witness: "the time in waits", look: no_overlap };
 
 fn no_overlap(run: &Run) -> Vec<Found> {
     const SENT: &[&str] = &["MPI_Isend", "MPI_Issend", "MPI_Irsend"];
@@ -336,22 +267,8 @@ fn no_overlap(run: &Run) -> Vec<Found> {
 
 pub(super) const THREADS: Rule = Rule {
     id: "thread-contention",
-    name: "Threads are in MPI at the same time, and may wait for each other",
     acts: Actor::Program,
-    needs: "for how long at least one thread of a rank is in MPI, and the times of calls that wait for no other rank \
-            (MPI_Isend, MPI_Irecv, MPI_Test, MPI_Iprobe and MPI_Put, for example), added up over threads",
-    when: "several threads of a rank are in such calls at the same time for over 5 % of the run",
-    means: "Most libraries let one thread at a time into the part that sends and receives. The others wait, and passing the lock \
-            on costs more than a short call does. At stake, at most, is the time in which several threads are in MPI, as far as \
-            these calls have a part in it.",
-    wrong_when: "the library has a part of its own for each thread or communicator, so that threads do not meet. The mean time of \
-                 a call in a run with one thread tells.",
     witness: "how long several threads are in MPI at once, and the mean time of a call",
-    source: "MPI 4.1, 11.6 (threads); Balaji et al. 2010, \"Fine-grained multithreading support for hybrid threaded MPI \
-             programming\"",
-    todo: "Let one thread communicate (MPI_THREAD_FUNNELED) while the others compute, or have threads collect what they \
-           send into fewer and larger messages. With MPICH 4 or later, give each thread a communicator of its own and set \
-           MPIR_CVAR_CH4_NUM_VCIS to the number of threads.",
     look: threads,
 };
 

@@ -26,23 +26,8 @@ const TWO_THIRDS: f64 = 2.0 / 3.0;
 /// A function is judged by the calls that were compared if they are so many of all.
 const COMPARED: f64 = 0.8;
 
-pub(super) const IMBALANCE: Rule = Rule {
-    id: "imbalance",
-    name: "Work is shared out unevenly",
-    acts: Actor::Program,
-    needs: "the time of each rank in MPI",
-    when: "the load balance (mean time outside MPI divided by the largest) is below 0.8",
-    means: "The rank with the most work outside MPI decides how long the run takes; the others \
-        wait for it in MPI. At stake is how much less the other ranks have to do than that one.",
-    wrong_when: "ranks share processors or sleep: time outside MPI is not work then. A master that hands out work looks like \
-                 a rank without any.",
-    witness: "the load balance",
-    source: "POP, Standard Metrics: Load Balance Efficiency",
-    todo: "Share the work out more evenly, or let ranks that have finished take more of it. No setting of MPI \
-           shortens this waiting. gyan report --sites shows where the others wait, and gyan report --phase in which \
-           part of the program.",
-    look: imbalance,
-};
+pub(super) const IMBALANCE: Rule =
+    Rule { id: "imbalance", acts: Actor::Program, witness: "the load balance", look: imbalance };
 
 fn imbalance(run: &Run) -> Vec<Found> {
     let Some(efficiencies) = &run.efficiencies else { return Vec::new() };
@@ -85,20 +70,8 @@ fn imbalance(run: &Run) -> Vec<Found> {
 
 pub(super) const COMMUNICATION: Rule = Rule {
     id: "communication",
-    name: "Communication itself costs",
     acts: Actor::Program,
-    needs: "the time of each rank in MPI",
-    when: "the communication efficiency (largest time outside MPI divided by the time of the run) is below 0.8, without the \
-           time of MPI_Init and MPI_Finalize",
-    means: "Even the rank with the most work spends this part of the run in MPI: moving data, or waiting for something that \
-            is not an uneven share of work. At stake is that part of the time of all ranks, without what other findings \
-            explain.",
-    wrong_when: "ranks take turns in having the most work: then the cause is imbalance that no sum over the run shows.",
     witness: "the communication efficiency",
-    source: "POP, Standard Metrics: Communication Efficiency",
-    todo: "See who talks to whom with gyan report --peers, and which calls take the time with gyan report --sites. \
-           Send fewer and larger messages, and work while they travel: MPI_Isend and MPI_Irecv before the work, \
-           MPI_Waitall after it.",
     look: communication,
 };
 
@@ -146,19 +119,8 @@ fn communication(run: &Run) -> Vec<Found> {
 
 pub(super) const WAITING: Rule = Rule {
     id: "waiting",
-    name: "A collective is mostly waiting for the last rank",
     acts: Actor::Program,
-    needs: "the times of the same calls on all ranks of a communicator (gyan report --waiting)",
-    when: "over 60 % of all time in a synchronising collective other than MPI_Barrier is waiting \
-        for the last rank to arrive, as far as its calls were compared. A rank is named if others wait for it in two thirds of \
-        the waiting",
-    means: "Ranks that did not finish their work at the same time meet in the collective. At stake \
-        is the waiting.",
-    wrong_when: "what delays the last rank is the machine: other jobs, other ranks on its processor, the operating system.",
     witness: "the waiting in that function; a barrier before it would take it over",
-    source: "Böhme et al., \"Identifying the root causes of wait states\", ICPP 2010",
-    todo: "Make the work before the collective more even, or do something else meanwhile with its nonblocking form. \
-           Do not tune the collective: its own part is small, and the finding says how small.",
     look: waiting,
 };
 
@@ -213,20 +175,8 @@ fn waits_mostly(run: &Run, of: &WaitingSummary) -> Option<f64> {
 
 pub(super) const ALGORITHM: Rule = Rule {
     id: "algorithm",
-    name: "A collective costs, and other algorithms were not tried",
     acts: Actor::Run,
-    needs: "the time of the collective, how much of it is waiting (so only functions in which all \
-        ranks wait for all are judged), and the knob for its algorithm",
-    when: "there are more than two ranks; 80 % of the calls were compared; the time in them without the waiting is over 10 % \
-           of the run, and most of the time in the function is no waiting; and the library has a knob for its algorithm",
-    means: "Libraries choose the algorithm by the size of message and communicator, from tables \
-            that were measured on other machines. At stake is all of its time that is not waiting; \
-            another algorithm saves a part of it.",
-    wrong_when: "the library chooses rightly. Only an experiment tells.",
     witness: "the time of the function; the number of messages and of bytes that a rank sends for it",
-    source: "Open MPI, coll_tuned_*_algorithm; MPICH, MPIR_CVAR_*_INTRA_ALGORITHM; Pjesivac-Grbovic et al. 2007",
-    todo: "Try the other algorithms of that function, one run each: gyan varlist -l --match NAME lists them, and the \
-           finding prints the command. Compare several runs of each with gyan diff.",
     look: algorithm,
 };
 
@@ -288,19 +238,8 @@ fn algorithm(run: &Run) -> Vec<Found> {
 
 pub(super) const BARRIER: Rule = Rule {
     id: "barrier",
-    name: "Barriers take time",
     acts: Actor::Program,
-    needs: "the time of MPI_Barrier",
-    when: "MPI_Barrier takes over 5 % of the run",
-    means: "Messages and collectives already order what depends on each other; barriers are needed \
-            for files, for one-sided communication in some modes, and for taking times. At stake \
-            is their time. Without a barrier ranks may wait in the next call instead, but only as \
-            long as they depend on each other.",
-    wrong_when: "the barrier is needed, or it only shows imbalance that the next collective would show instead.",
     witness: "the number of calls, and the time of the run",
-    source: "MPI 4.1, 6.3",
-    todo: "Leave the barrier out where the next message or collective orders the ranks anyway. If most of its time \
-           is waiting for the last rank, make the work before it more even.",
     look: barrier,
 };
 

@@ -13,22 +13,8 @@ use crate::words::{bytes, double, seconds};
 
 pub(super) const EAGER_LIMIT: Rule = Rule {
     id: "eager-limit",
-    name: "Messages just above the eager limit",
     acts: Actor::Run,
-    needs: "sizes of messages, the times of sends and waits, and the eager limit of the library",
-    when: "over 30 % of the messages are between the eager limit and eight times that, and sends, with waits that are not \
-           for late senders, take over 5 % of the run. Within a host not for Open MPI 3 and 4 with single copies, where MPI_Send of over 256 bytes waits for \
-           the receiver whatever the limit is, nor for Intel MPI, where it does not wait at all",
-    means: "Up to the eager limit a message is sent without asking. A larger one asks first, and its data is sent when \
-            the receiver has answered; until then the sender waits, in MPI_Send or in MPI_Wait. At stake, at most, is the \
-            time of sends, and of waits that are not for late senders, by the part of such messages.",
-    wrong_when: "the sender has something else to do meanwhile, or waits for the receiver a little later in any case.",
     witness: "the time in sends; bytes in the queue of unexpected messages grow",
-    source: "Open MPI, btl_*_eager_limit (which includes a header); MPICH, MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE and \
-             MPIR_CVAR_NEMESIS_SHM_EAGER_MAX_SZ",
-    todo: "Raise the eager limit just above these messages: the finding prints the command with a value. The queue \
-           of unexpected messages takes more memory then, so do not raise it further than needed. Or send less at \
-           once.",
     look: eager_limit,
 };
 
@@ -129,19 +115,8 @@ fn known(row: &QueueRow) -> Knowledge {
 
 pub(super) const FLOODED: Rule = Rule {
     id: "flooded",
-    name: "A rank is flooded with messages",
     acts: Actor::Program,
-    needs: "the length of the queue of unexpected messages: from PERUSE, events, or a variable of the library",
-    when: "the queue of unexpected messages is over 1,000 long on some rank",
-    means: "Messages come faster than the rank posts receives for them. Each is copied to a buffer of the library, and \
-            each receive searches through them. At stake, at most, is the time of receives and waits on all ranks.",
-    wrong_when: "the flood is intended, as at the start of a phase, and the search is short \
-                 because receives are posted in the order of the messages.",
     witness: "the longest queue of unexpected messages",
-    source: "Keller and Graham 2010; GYAN, Figure 3",
-    todo: "Receive messages in the order in which they come (MPI_ANY_TAG), or post receives before they come. Or slow the senders down: have them wait for an answer now and \
-           then, with MPI_Ssend for one message in a hundred, for instance. If collectives send the messages, Open \
-           MPI can put a barrier before each hundredth: coll_sync_barrier_before=100.",
     look: flooded,
 };
 
@@ -180,34 +155,15 @@ fn flooded(run: &Run) -> Vec<Found> {
 
 pub(super) const LATE_SENDERS: Rule = Rule {
     id: "late-senders",
-    name: "Receivers wait for late senders",
     acts: Actor::Program,
-    needs: "how long receives waited for their message: from PERUSE or events, or else the times of receives and waits",
-    when: "receivers waited for over 5 % of the run, as far as ranks were in receives and waits meanwhile",
-    means: "A receive was posted, or waited for, before its message was sent. At stake is the waiting, at most the time of receives and \
-            waits: a receive that is posted early waits, but the rank does not.",
-    wrong_when: "it is estimated from the times of calls, and a wait is for a send; where that can be, the finding says late \
-                 senders or transfer.",
     witness: "the waiting of receives, or the load balance",
-    source: "PERUSE 2.0; Wolf and Mohr 2003 (late sender)",
-    todo: "Send earlier, or give the receivers something to do meanwhile: MPI_Irecv before the work, MPI_Wait after \
-           it. gyan report --sites shows which calls wait.",
     look: |run| late(run, Quantity::LateSenders),
 };
 
 pub(super) const LATE_RECEIVERS: Rule = Rule {
     id: "late-receivers",
-    name: "Messages wait for late receivers",
     acts: Actor::Program,
-    needs: "how long messages waited for their receive: from PERUSE or events",
-    when: "over 30 % of the messages came before their receive, and waited for over 5 % of the run in all",
-    means: "A message that comes before its receive is kept in a buffer and copied once more. A \
-            sender above the eager limit waits for the receive. At stake, at most, is the time of \
-            sends, receives and waits, times the share of such messages.",
-    wrong_when: "messages are small and the receiver works meanwhile: then nobody waits.",
     witness: "the number of unexpected messages",
-    source: "PERUSE 2.0; Wolf and Mohr 2003 (late receiver)",
-    todo: "Post receives earlier: MPI_Irecv before the work, MPI_Wait after it.",
     look: |run| late(run, Quantity::LateReceivers),
 };
 
@@ -283,19 +239,8 @@ fn late(run: &Run, quantity: Quantity) -> Vec<Found> {
 
 pub(super) const LONG_SEARCHES: Rule = Rule {
     id: "long-searches",
-    name: "Receives search long queues",
     acts: Actor::Program,
-    needs: "the number of match attempts, from a variable of the library (PERUSE counts searches, not what they look at)",
-    when: "over 10 entries are looked at for each receive or probe, and there are at least 100 of these",
-    means: "Most libraries look through lists of receives and messages from their beginning. At stake is the time of the \
-            searches among unexpected messages where the library tells it and they are most of all, or else, at most, that \
-            of receives and waits.",
-    wrong_when: "entries are looked at in hardware, or by a hash.",
     witness: "match attempts for each receive",
-    source: "MPI 4.1, 15.3 (the example of a receive-queue tool); Ferreira et al. 2018",
-    todo: "Receive in the order in which messages come, post fewer receives at a time, or give each kind of message \
-           a communicator of its own. With UCX on a network that can match messages itself, try \
-           UCX_RC_MLX5_TM_ENABLE=y.",
     look: long_searches,
 };
 
@@ -338,17 +283,8 @@ fn long_searches(run: &Run) -> Vec<Found> {
 
 pub(super) const SMALL_MESSAGES: Rule = Rule {
     id: "small-messages",
-    name: "Very many very small messages",
     acts: Actor::Program,
-    needs: "the number and the bytes of messages, and the times of sends, receives and waits",
-    when: "messages are below 512 bytes on average, a rank sends over 100,000 a second, and sends, receives and waits take \
-           over 5 % of the run",
-    means: "Each message costs a fixed time, whatever its size. At stake, at most, is the time of sends, receives and waits.",
-    wrong_when: "each message depends on the answer to the one before.",
     witness: "the number of messages",
-    source: "Hockney's model of communication: a start-up time and a time for each byte",
-    todo: "Collect what goes to the same rank into one message. A derived datatype does that without a copy of your \
-           own.",
     look: small_messages,
 };
 
@@ -380,19 +316,8 @@ fn small_messages(run: &Run) -> Vec<Found> {
 
 pub(super) const FIRST_CONTACT: Rule = Rule {
     id: "first-contact",
-    name: "One send of each rank takes very long",
     acts: Actor::Run,
-    needs: "the longest call of each rank and the distribution of the times of calls",
-    when: "the longest call of a sending function, averaged over the ranks, is over 20 times as long as 99 % of the calls, and \
-           over 50 ms: the operating system may take a processor away for some milliseconds. At least 200 calls were timed",
-    means: "Many libraries connect to a peer at the first message to it. At stake is what the longest call of each rank takes \
-            more than its others.",
-    wrong_when: "the longest call waited for something else, such as a receiver that had not come yet. Which call was the \
-                 longest is not known.",
     witness: "the longest call",
-    source: "Open MPI, mpi_preconnect_all; MPI 4.1, 11.2",
-    todo: "If it is the first message to a peer, connect at the start: Open MPI does so with mpi_preconnect_all=1. \
-           Or send the first message to each peer while there is other work to do.",
     look: first_contact,
 };
 
@@ -441,16 +366,8 @@ fn first_contact(run: &Run) -> Vec<Found> {
 
 pub(super) const MEMORY: Rule = Rule {
     id: "memory",
-    name: "The MPI library holds much more memory on one rank",
     acts: Actor::Program,
-    needs: "a high-water mark of memory among the variables of the library, or one that was sampled",
-    when: "the largest value over the ranks is over three times the average, which takes four ranks at least, and over 1 MiB",
-    means: "Buffers for unexpected messages and for connections grow with what others send to a rank. No time is at stake, \
-            but memory.",
-    wrong_when: "the rank has another part to play, as the root of gathers has.",
     witness: "the ratio of the largest to the average",
-    source: "Islam et al., \"Exploring the capabilities of the new MPI_T interface\" (GYAN), case study II",
-    todo: "See who sends to that rank with gyan report --peers, and post its receives earlier.",
     look: memory,
 };
 

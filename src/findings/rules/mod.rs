@@ -16,27 +16,13 @@ use crate::words::double;
 
 pub(super) use messages::eager;
 
-/// Something that an MPI expert looks for.
+/// Something that an MPI expert looks for. What it means, when it is wrong and what to do is its page in docs/findings.
 pub(crate) struct Rule {
     /// Never changes its meaning.
     pub(crate) id: &'static str,
-    /// What it is about, in a few words.
-    pub(crate) name: &'static str,
     pub(crate) acts: Actor,
-    /// The data that it looks at.
-    pub(crate) needs: &'static str,
-    /// When it fires, with its thresholds.
-    pub(crate) when: &'static str,
-    /// What it means, and what is at stake.
-    pub(crate) means: &'static str,
-    /// When it is wrong.
-    pub(crate) wrong_when: &'static str,
     /// The number that changes when its advice is right.
     pub(crate) witness: &'static str,
-    /// Where it comes from.
-    pub(crate) source: &'static str,
-    /// What to do about it.
-    pub(crate) todo: &'static str,
     pub(super) look: fn(&Run) -> Vec<Found>,
 }
 
@@ -177,21 +163,4 @@ fn rounded(number: f64) -> String {
 /// `s` where there is not exactly one.
 fn plural(number: f64) -> &'static str {
     if number > 0.99 && number < 1.01 { "" } else { "s" }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn rules_have_names_of_their_own_and_texts() {
-        let ids: Vec<&str> = RULES.iter().map(|rule| rule.id).collect();
-        for (at, rule) in RULES.iter().enumerate() {
-            assert!(!ids[..at].contains(&rule.id), "{}", rule.id);
-            assert!(rule.id.chars().all(|sign| sign.is_ascii_lowercase() || sign == '-'));
-            let Rule { needs, when, means, wrong_when, todo, witness, source, .. } = rule;
-            let texts = [needs, when, means, wrong_when, todo, witness, source];
-            assert!(texts.iter().all(|text| text.len() > 10), "{}", rule.id);
-        }
-    }
 }

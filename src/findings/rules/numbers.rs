@@ -9,16 +9,8 @@ use crate::words::{double, seconds, share};
 
 pub(super) const NOTHING_IN_MPI: Rule = Rule {
     id: "nothing-in-mpi",
-    name: "Nothing in MPI is worth your time",
     acts: Actor::Measurement,
-    needs: "the time in MPI",
-    when: "less than 5 % of the run is in MPI on the rank with most of it, without MPI_Init and MPI_Finalize",
-    means: "Whatever is done about MPI, the run gets shorter by less than that. A profiler of the program itself (perf) \
-            shows more.",
-    wrong_when: "most of the work is in code that MPI calls back, or that waits for messages without MPI.",
     witness: "the time in MPI",
-    source: "Amdahl's law",
-    todo: "Look at the program itself, with perf for instance.",
     look: nothing_in_mpi,
 };
 
@@ -46,16 +38,8 @@ fn nothing_in_mpi(run: &Run) -> Vec<Found> {
 
 pub(super) const TOO_SHORT: Rule = Rule {
     id: "too-short",
-    name: "The run is too short to tell much",
     acts: Actor::Measurement,
-    needs: "the time of the run and of MPI_Init",
-    when: "less than 0.5 s passes between the end of MPI_Init and the end of the run",
-    means: "The start of a program is not like the rest of it, and few calls are timed in so short \
-        a time.",
-    wrong_when: "the run is as short as all runs of the program.",
     witness: "the time of the run",
-    source: "MAQAO's own scores of a measurement",
-    todo: "Measure a run with more steps.",
     look: too_short,
 };
 
@@ -78,16 +62,8 @@ fn too_short(run: &Run) -> Vec<Found> {
 
 pub(super) const INCOMPLETE: Rule = Rule {
     id: "incomplete",
-    name: "Ranks are missing, or did not end by MPI_Finalize",
     acts: Actor::Measurement,
-    needs: "the profiles of the ranks and how they ended",
-    when: "a profile is missing, or a rank was killed, crashed, or ended without MPI_Finalize",
-    means: "All numbers cover only the ranks whose profiles are there, until their last profile \
-        was written.",
-    wrong_when: "the program is still running.",
     witness: "the number of profiles",
-    source: "docs/internals.md, what a killed rank leaves",
-    todo: "Find out why the ranks ended: gyan report --all shows how each did. Then measure again.",
     look: incomplete,
 };
 
@@ -132,17 +108,8 @@ const WELL_ABOVE: f64 = 1.5;
 
 pub(super) const OVER_BUDGET: Rule = Rule {
     id: "over-budget",
-    name: "gyan cost more than its budget",
     acts: Actor::Measurement,
-    needs: "what gyan cost, and its budget",
-    when: "on some rank gyan took over one and a half times GYAN_BUDGET of the run between start and end",
-    means: "Counting calls cannot be left out, so a program that does nothing but call MPI pays for it. Times of very \
-            short calls have that in them. On a machine with too few processors what gyan does takes longer, too.",
-    wrong_when: "never, as far as is known.",
     witness: "the cost of gyan",
-    source: "docs/performance.md",
-    todo: "Take differences between very short calls with care; counts are right. gyan report --coverage shows what \
-           gyan spent its time on, and GYAN_BUDGET bounds what it can choose.",
     look: over_budget,
 };
 
@@ -175,18 +142,8 @@ fn over_budget(run: &Run) -> Vec<Found> {
 
 pub(super) const NO_VARIABLES: Rule = Rule {
     id: "no-variables",
-    name: "The MPI library tells nothing by performance variables",
     acts: Actor::Measurement,
-    needs: "the performance variables of the library, and which of them were read",
-    when: "none of its performance variables could be read, or all that were read are zero on every rank at the end, though the program sent at least 100 \
-           messages or called as many collectives",
-    means: "Many libraries are built without performance variables, or have them turned off. Calls, times, sizes and peers do \
-            not need them; queues do.",
-    wrong_when: "the program sends no messages.",
     witness: "the number of variables that are not zero",
-    source: "docs/mpi-libraries.md",
-    todo: "The finding says what the library has to be built with, or which setting turns its variables on. gyan \
-           doctor says it for the MPI on PATH.",
     look: no_variables,
 };
 

@@ -19,25 +19,8 @@ const YIELDING: f64 = 1000.0;
 
 pub(super) const OVERSUBSCRIBED: Rule = Rule {
     id: "oversubscribed",
-    name: "More ranks than processors",
     acts: Actor::Run,
-    needs: "processors that the ranks may run on, and the time for which they wanted one (gyan report --machine)",
-    when: "there are more ranks on a host than processors that they may run on (or than the time limit of their control group \
-           allows), and ranks lost over 1 % of the run by it. A setting that lets waiting \
-           ranks give way is advised where they do not give way already: they lose their processor less than 1,000 times \
-           a second",
-    means: "MPI libraries wait by asking again and again, so a rank that waits uses a processor that the rank it waits \
-            for may need. At stake, at most, is the time for which the main threads of the ranks were ready to run and had no \
-            processor. Of the part in MPI only so much counts as even the rank with the most work spends there, and as ranks \
-            need processors outside MPI: who waits there for a rank that sleeps loses nothing. All other times of such a run \
-            say little: who waits in MPI may wait for a processor.",
-    wrong_when: "the ranks are asleep most of the time, as coordinators are; then they want no processor and the rule says \
-                 nothing. Threads of the ranks beside the main thread are not in the number.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
-    source: "The manual page proc(5), /proc/PID/schedstat; Open MPI FAQ, \"Can I oversubscribe nodes\"",
-    todo: "Start at most as many ranks on a host as it has processors for them. Where that cannot be, have the ranks \
-           that wait give up their processor: Open MPI does so with mpi_yield_when_idle=1. It helps where many ranks \
-           wait, and it makes short waits longer.",
     look: oversubscribed,
 };
 
@@ -93,23 +76,8 @@ fn oversubscribed(run: &Run) -> Vec<Found> {
 
 pub(super) const OTHER_LOAD: Rule = Rule {
     id: "other-load",
-    name: "Something else uses the processors",
     acts: Actor::System,
-    needs: "processors that the ranks may run on, the time for which they wanted one (gyan report --machine), and the time of \
-            each rank in MPI",
-    when: "there are processors enough for the ranks, and still ranks lost over 5 % of the run for want of one; or had none for over 20 % of it, in MPI or not. Then no other time says much: this stands first, and \
-           the other findings are marked as measured under load",
-    means: "Other jobs, daemons or threads of the program run on the processors of the ranks. At stake, at most, is \
-            the time for which the main threads of the ranks were ready to run and had no processor. Of the part in MPI only so \
-            much counts as even the rank with the most work spends there, and as ranks need processors outside MPI. The times of \
-            such a run are not repeated by the next one.",
-    wrong_when: "the ranks have threads of their own that compete: then OMP_NUM_THREADS or the binding must be changed. \
-                 What would be lost without the other load, too, is in the number: it is an upper bound.",
     witness: "the time for which ranks wanted a processor (gyan report --machine)",
-    source: "The manual page proc(5), /proc/PID/schedstat; Petrini, Kerbyson and Pakin 2003",
-    todo: "Look at what else runs on the host (top), and whether the ranks have threads of their own \
-           (OMP_NUM_THREADS). Measure again when nothing else runs: until then no other time of the run is worth \
-           much.",
     look: other_load,
 };
 
@@ -170,18 +138,8 @@ fn outside(run: &Run) -> Option<gyan_results::Evidence> {
 
 pub(super) const BOUND_TOGETHER: Rule = Rule {
     id: "bound-together",
-    name: "Ranks bound to the same cores while others are free",
     acts: Actor::Run,
-    needs: "the processors that each rank may run on (gyan report --machine)",
-    when: "more than one rank is bound to a core while other cores of the host have none, and ranks that were ready to run \
-           had no processor for their own code for over 1 % of the run",
-    means: "A launcher has bound ranks to too few cores, often because two jobs or two launchers count from the first \
-            core. At stake is the time for which the main threads were ready to run their own code and had no processor.",
-    wrong_when: "the free cores are meant for something else, such as threads of the program.",
     witness: "the processors of each rank (gyan report --machine) and the time for which they wanted one",
-    source: "The system call sched_setaffinity(2); mpirun(1), \"Mapping, Ranking, and Binding\"",
-    todo: "Have one launcher bind each rank to a core of its own: mpirun --bind-to core, srun --cpu-bind=cores. If \
-           two jobs share the host, bind none of them: mpirun --bind-to none, srun --cpu-bind=none.",
     look: bound_together,
 };
 
@@ -219,21 +177,8 @@ fn bound_together(run: &Run) -> Vec<Found> {
 
 pub(super) const COPIED_TWICE: Rule = Rule {
     id: "copied-twice",
-    name: "Large messages within a host are copied twice",
     acts: Actor::System,
-    needs: "sizes of messages, the times of sends, receives and waits, the knob for single copies or ptrace_scope",
-    when: "the run is on a single host; half of all bytes are in messages of 64 KiB and more; sends, receives and waits take over 5 % of \
-           the run; and the library says that it has no single-copy mechanism, or ptrace is not allowed and XPMEM and KNEM \
-           are not loaded",
-    means: "Without CMA, XPMEM or KNEM a message goes through a buffer in shared memory: it is copied in and copied out. \
-            At stake, at most, is half of the time in sends, receives and waits, by the part of large messages in the \
-            bytes.",
-    wrong_when: "the time in these functions is waiting for the other side, not copying.",
     witness: "the time in sends and receives",
-    source: "The system call process_vm_readv(2); Open MPI, btl_vader_single_copy_mechanism; MPICH, MPIR_CVAR_CH4_CMA_ENABLE",
-    todo: "Let ranks copy from each other's memory: gyan names the setting where the library has one. If the kernel \
-           forbids it, allow processes of one user to read each other: sysctl kernel.yama.ptrace_scope=0, in a \
-           container --cap-add SYS_PTRACE.",
     look: copied_twice,
 };
 
@@ -279,20 +224,8 @@ fn copied_twice(run: &Run) -> Vec<Found> {
     vec![Found { title, at_stake: Some(at_stake), evidence, advice, ..Found::default() }]
 }
 
-pub(super) const SLOW_START: Rule = Rule {
-    id: "slow-start",
-    name: "MPI_Init takes long",
-    acts: Actor::Run,
-    needs: "the time of MPI_Init and MPI_Init_thread",
-    when: "MPI_Init or MPI_Init_thread takes over 5 % of the run and over half a second of a rank on average",
-    means: "Ranks find each other, open networks and connect in MPI_Init. At stake is all of its time.",
-    wrong_when: "the run is short because it is a test, or ranks are started one after the other by hand.",
-    witness: "the time in MPI_Init",
-    source: "Open MPI 5, btl/ofi: it waits a second for a fabric that is not there (docs/mpi-libraries.md)",
-    todo: "With Open MPI on a machine without a fabric, leave out the component that looks for one: gyan run --set \
-           btl=^ofi. Otherwise see what is slow: the launcher, the name service, or a network that is not there.",
-    look: slow_start,
-};
+pub(super) const SLOW_START: Rule =
+    Rule { id: "slow-start", acts: Actor::Run, witness: "the time in MPI_Init", look: slow_start };
 
 /// The components of Open MPI 5 without the one that looks for a fabric, where there is none and it is not left out yet.
 fn without_fabric(run: &Run) -> Option<String> {

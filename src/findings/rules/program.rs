@@ -11,16 +11,8 @@ use crate::words::{bytes, double};
 
 pub(super) const POLLING: Rule = Rule {
     id: "polling",
-    name: "The program asks again and again",
     acts: Actor::Program,
-    needs: "the number of calls of MPI_Test, MPI_Iprobe and their kin, and of what they wait for",
-    when: "there are over 100 calls that ask for each request or message, and they take over 1 % of the run",
-    means: "Each call goes through the progress engine of the library. At stake is their time; a waiting call needs none of \
-            them, but the rank can do nothing else then.",
-    wrong_when: "the program does useful work between two calls: then they are what overlaps communication with it.",
     witness: "the number of these calls",
-    source: "MPI 4.1, 3.7.3 and 3.8.1",
-    todo: "Wait with MPI_Wait, MPI_Waitany, MPI_Waitsome or MPI_Probe, or do more work between two calls.",
     look: polling,
 };
 
@@ -90,15 +82,8 @@ fn polling(run: &Run) -> Vec<Found> {
 
 pub(super) const ASKS_FOR_RANK: Rule = Rule {
     id: "asks-for-rank",
-    name: "The program asks for its rank again and again",
     acts: Actor::Program,
-    needs: "the time of MPI_Comm_rank and MPI_Comm_size",
-    when: "calls of MPI_Comm_rank and MPI_Comm_size take over 1 % of the run",
-    means: "What they answer does not change while the communicator lives. At stake is their time.",
-    wrong_when: "never, as far as is known.",
     witness: "the number of calls",
-    source: "MPI 4.1, 7.4.1",
-    todo: "Ask once, and keep the answer in a variable.",
     look: asks_for_rank,
 };
 
@@ -122,18 +107,8 @@ fn asks_for_rank(run: &Run) -> Vec<Found> {
 
 pub(super) const LEAK: Rule = Rule {
     id: "leak",
-    name: "Objects of MPI are made and not freed",
     acts: Actor::Program,
-    needs: "the communicators, windows and files that came back from calls and that were freed, on each rank, and the number of \
-            calls that make and free datatypes and groups",
-    when: "the rank with the most of them makes over 100 more communicators, windows or files than it frees, or an average rank \
-           as many more datatypes or groups. MPI_COMM_NULL is none, and MPI_Comm_disconnect frees",
-    means: "Each holds memory, and libraries have a limited number of communicators: MPICH ends a program that has about \
-            2,000. Making one takes longer the more there are. No time is at stake, but memory and the end of the program.",
-    wrong_when: "the program keeps them all in use.",
     witness: "objects made, minus objects freed",
-    source: "MPI 4.1, 7.4.3; MPICH, MPIR_MAX_CONTEXT_MASK",
-    todo: "Free each object after its last use, or make it once and use it again.",
     look: leak,
 };
 
@@ -269,18 +244,8 @@ fn by_handles(run: &Run) -> Vec<Found> {
 
 pub(super) const INDEPENDENT_IO: Rule = Rule {
     id: "independent-io",
-    name: "Small independent reads and writes of files",
     acts: Actor::Program,
-    needs: "the number, bytes and times of calls of MPI_File functions",
-    when: "there are over ten times as many independent as collective reads and writes, below 1 MiB each on average, that take over \
-           5 % of the run; at least ten for each rank",
-    means: "With collective calls the library gathers what ranks read and write into few large accesses. At stake is the time \
-            of the independent ones.",
-    wrong_when: "each rank has a file of its own, or the file system has a cache that does the same.",
     witness: "the time in functions of MPI_File",
-    source: "Thakur, Gropp and Lusk 1999; Drishti (Bez et al. 2022)",
-    todo: "Use the collective calls, such as MPI_File_write_at_all, or read and write larger pieces. With Open MPI, \
-           gyan varlist --match 'io_ompio_*aggregators*' then shows how many ranks gather for the others.",
     look: independent_io,
 };
 

@@ -10,16 +10,8 @@ const SHOWN: &str = "gyan report --environment";
 
 pub(super) const WITHOUT_DYNAMIC_RULES: Rule = Rule {
     id: "without-dynamic-rules",
-    name: "An algorithm is set, and not used",
     acts: Actor::Run,
-    needs: "the control variables that are set",
-    when: "Open MPI: coll_tuned_*_algorithm is set and coll_tuned_use_dynamic_rules is not",
-    means: "Open MPI looks at the algorithms that a user names only with dynamic rules. How much an algorithm would change \
-            is not known.",
-    wrong_when: "never, as far as is known.",
     witness: "the time of the function; the number of messages that it sends",
-    source: "Open MPI FAQ, \"How do I change the algorithms of collectives\"; coll_tuned_use_dynamic_rules",
-    todo: "Turn the rules on in the same run: gyan run --set coll_tuned_use_dynamic_rules=1 --set NAME=VALUE.",
     look: without_dynamic_rules,
 };
 
@@ -50,16 +42,8 @@ fn without_dynamic_rules(run: &Run) -> Vec<Found> {
 
 pub(super) const IGNORED: Rule = Rule {
     id: "setting-ignored",
-    name: "A setting was ignored",
     acts: Actor::Run,
-    needs: "the control variables that gyan was asked to set, and their values",
-    when: "the value that the library has is not the one that was asked for",
-    means: "The library has changed the value, or something else has set it with a higher priority.",
-    wrong_when: "the library writes the same value in another way.",
     witness: "the value of the variable",
-    source: "MPI 4.1, 15.3.6; Open MPI issues 7519, 7737, 12682",
-    todo: "See what sets the variable instead with gyan report --environment, and which values it may have with gyan \
-           varlist -l.",
     look: ignored,
 };
 
@@ -82,21 +66,8 @@ fn ignored(run: &Run) -> Vec<Found> {
     run.summary.cvars.iter().filter_map(of).collect()
 }
 
-pub(super) const INERT: Rule = Rule {
-    id: "inert-setting",
-    name: "A setting that this library does not read",
-    acts: Actor::Run,
-    needs: "the control variables that are set, and what the library was built with",
-    when: "a variable is set that only another device than that of the library reads: MPIR_CVAR_POLLS_BEFORE_YIELD is read by ch3:nemesis, \
-           MPIR_CVAR_CH3_EAGER_MAX_MSG_SIZE by ch3, MPIR_CVAR_CH4_PROGRESS_THROTTLE by ch4",
-    means: "MPICH has the variables of all its devices, whichever was built. It takes the value and does nothing with it.",
-    wrong_when: "never, as far as is known.",
-    witness: "nothing moves",
-    source: "MPICH 4.0 and 5.0, src/mpid/ch3/channels/nemesis",
-    todo: "Leave the setting out. In place of MPIR_CVAR_POLLS_BEFORE_YIELD, ch4 reads \
-           MPIR_CVAR_CH4_PROGRESS_THROTTLE.",
-    look: inert,
-};
+pub(super) const INERT: Rule =
+    Rule { id: "inert-setting", acts: Actor::Run, witness: "nothing moves", look: inert };
 
 const THROTTLE: &str = "MPIR_CVAR_CH4_PROGRESS_THROTTLE";
 
