@@ -18,8 +18,8 @@ use crate::calls::containment::contain;
 use crate::mpi::abi::Library;
 use crate::sys::clock;
 use crate::sys::fixed_map::FixedMap;
+use crate::sys::foreign::foreign;
 use crate::sys::locks::lock_soon;
-use crate::sys::symbols::Address;
 use crate::sys::weak_symbols;
 
 /// Requests that are followed at a time.
@@ -78,16 +78,20 @@ type Callback = unsafe extern "C-unwind" fn(Handle, isize, *const Spec, *mut c_v
 /// `peruse_event_h`.
 type Handle = *mut c_void;
 
-type Init = unsafe extern "C" fn() -> c_int;
-type QueryEvent = unsafe extern "C" fn(*const c_char, *mut c_int) -> c_int;
-type Register = unsafe extern "C" fn(c_int, usize, Callback, *mut c_void, *mut Handle) -> c_int;
-type OfHandle = unsafe extern "C" fn(Handle) -> c_int;
+foreign! {
+    /// As in PERUSE 2.0, 5.2, with handles as words.
+    struct PeruseFunctions: every [unsafe extern "C"] {
+        init() = c"PERUSE_Init";
+        query_event(*const c_char, *mut c_int) = c"PERUSE_Query_event";
+        register(c_int, usize, Callback, *mut c_void, *mut Handle) = c"PERUSE_Event_comm_register";
+        activate(Handle) = c"PERUSE_Event_activate";
+        deactivate(Handle) = c"PERUSE_Event_deactivate";
+    }
+}
 
 /// The callbacks that are registered.
 pub(crate) struct Peruse {
-    register: Register,
-    activate: OfHandle,
-    deactivate: OfHandle,
+    functions: PeruseFunctions,
     /// The events that the library has, with its numbers for them.
     supported: Vec<(Event, c_int)>,
     comms: Vec<Registered>,
@@ -146,18 +150,8 @@ struct Request {
 impl Peruse {
     /// Initialises PERUSE; none when the library lacks it.
     pub(crate) fn begin(library: &Library) -> Option<Peruse> {
-        let init = library.function(c"PERUSE_Init")?;
-        let query = library.function(c"PERUSE_Query_event")?;
-        let register = library.function(c"PERUSE_Event_comm_register")?;
-        let activate = library.function(c"PERUSE_Event_activate")?;
-        let deactivate = library.function(c"PERUSE_Event_deactivate")?;
         let mut peruse = Peruse {
-            // SAFETY: the prototype in PERUSE 2.0, 5.2.7, with handles as words.
-            register: unsafe { mem::transmute::<Address, Register>(register) },
-            // SAFETY: the prototype in 5.2.8.
-            activate: unsafe { mem::transmute::<Address, OfHandle>(activate) },
-            // SAFETY: the prototype in 5.2.9.
-            deactivate: unsafe { mem::transmute::<Address, OfHandle>(deactivate) },
+            functions: PeruseFunctions::find(|name| library.function(name))?,
             supported: Vec::new(),
             comms: Vec::new(),
             skipped: Vec::new(),
@@ -167,16 +161,13 @@ impl Peruse {
             peruse.skipped.push("PERUSE is not used: the program uses it itself".into());
             return Some(peruse);
         }
-        // SAFETY: the prototype in 5.2.1.
-        let init = unsafe { mem::transmute::<Address, Init>(init) };
         // SAFETY: between MPI_Init and MPI_Finalize.
-        let code = unsafe { init() };
+        let code = unsafe { (peruse.functions.init)() };
         if code != SUCCESS {
             peruse.skipped.push(format!("PERUSE_Init failed ({code})"));
             return Some(peruse);
         }
-        // SAFETY: the prototype in 5.2.3.
-        let query = unsafe { mem::transmute::<Address, QueryEvent>(query) };
+        let query = peruse.functions.query_event;
         for (event, names) in EVENTS {
             let number = names.iter().find_map(|name| {
                 let mut number: c_int = -1;
@@ -212,7 +203,13 @@ impl Peruse {
             // SAFETY: the communicator is alive and the event one of the library's; the callback needs
             // nothing but the number that it is given.
             let code = unsafe {
-                (self.register)(*number, comm, callback, parameter(slot, *event), &raw mut handle)
+                (self.functions.register)(
+                    *number,
+                    comm,
+                    callback,
+                    parameter(slot, *event),
+                    &raw mut handle,
+                )
             };
             if code != SUCCESS {
                 self.skipped.push(format!("PERUSE_Event_comm_register failed ({code})"));
@@ -222,7 +219,7 @@ impl Peruse {
         }
         for handle in &handles {
             // SAFETY: the handle was registered just now.
-            unsafe { (self.activate)(*handle) };
+            unsafe { (self.functions.activate)(*handle) };
         }
         self.comms.push(Registered { comm, slot, handles });
     }
@@ -245,7 +242,7 @@ impl Peruse {
     fn deactivate(&self, registered: &Registered) {
         for handle in &registered.handles {
             // SAFETY: the communicator that the handle was registered for is still alive.
-            unsafe { (self.deactivate)(*handle) };
+            unsafe { (self.functions.deactivate)(*handle) };
         }
         with_told(|told| {
             if let Some(comm) = told.as_mut().and_then(|told| told.comms.get_mut(registered.slot)) {

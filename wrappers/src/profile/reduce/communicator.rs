@@ -17,16 +17,31 @@ use std::time::Duration;
 
 use super::tree::{Merging, Wait, Why};
 use crate::mpi::abi::Library;
-use crate::sys::symbols::Address;
+use crate::sys::foreign::foreign;
 use gyan_results::Datatype;
 
-type OfCommunicator = extern "C" fn(usize, *mut usize) -> c_int;
 type Transfer = extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) -> c_int;
 type Test = extern "C" fn(*mut usize, *mut c_int, *mut c_void) -> c_int;
 type OfRequest = extern "C" fn(*mut usize) -> c_int;
 type Handler = extern "C" fn(*mut usize, *mut c_int);
-type CreateHandler = extern "C" fn(Handler, *mut usize) -> c_int;
-type SetHandler = extern "C" fn(usize, usize) -> c_int;
+
+foreign! {
+    /// As in MPI 4.1, chapters 3, 6 and 9, with handles as machine words. The error handler takes no arguments beyond
+    /// the first two, which C's convention allows where the caller passes more.
+    struct MessageFunctions: every [extern "C"] {
+        barrier(usize, *mut usize) = c"PMPI_Ibarrier";
+        isend(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) = c"PMPI_Isend";
+        issend(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) = c"PMPI_Issend";
+        irecv(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) = c"PMPI_Irecv";
+        test(*mut usize, *mut c_int, *mut c_void) = c"PMPI_Test";
+        cancel(*mut usize) = c"PMPI_Cancel";
+        free(*mut usize) = c"PMPI_Request_free";
+        create_handler(Handler, *mut usize) = c"PMPI_Comm_create_errhandler";
+        get_handler(usize, *mut usize) = c"PMPI_Comm_get_errhandler";
+        set_handler(usize, usize) = c"PMPI_Comm_set_errhandler";
+        free_handler(*mut usize) = c"PMPI_Errhandler_free";
+    }
+}
 
 /// The last of the tags that every MPI has (MPI 4.1, 9.1.2), which programs hardly use.
 const LAST_TAG: c_int = 32767;
@@ -76,14 +91,7 @@ pub(super) struct Communicator {
     /// The datatype of a byte.
     byte: usize,
     ignore: *mut c_void,
-    barrier: OfCommunicator,
-    isend: Transfer,
-    issend: Transfer,
-    irecv: Transfer,
-    test: Test,
-    cancel: OfRequest,
-    free: OfRequest,
-    set_handler: SetHandler,
+    functions: MessageFunctions,
     /// The program's.
     handler: usize,
 }
@@ -94,41 +102,23 @@ extern "C" fn goes_on(_communicator: *mut usize, _code: *mut c_int) {}
 impl Communicator {
     /// Errors on `MPI_COMM_WORLD` are returned to gyan from now on.
     pub(super) fn take(library: &Library, rank: u32) -> Result<Communicator, Failure> {
-        macro_rules! function {
-            ($name:literal as $type:ty) => {{
-                // SAFETY: the prototype that the standard gives this function (MPI 4.1, chapters 3,
-                // 6 and 9), with handles as machine words. The error handler takes no arguments beyond the
-                // first two, which C's convention allows where the caller passes more.
-                unsafe { mem::transmute::<Address, $type>(library.function($name).ok_or(Failure)?) }
-            }};
-        }
-        let create_handler = function!(c"PMPI_Comm_create_errhandler" as CreateHandler);
-        let get_handler = function!(c"PMPI_Comm_get_errhandler" as OfCommunicator);
-        let free_handler = function!(c"PMPI_Errhandler_free" as OfRequest);
         let mut communicator = Communicator {
             world: library.handle(library.abi.comm_world).ok_or(Failure)?,
             rank,
             byte: library.datatype_handle(Datatype::Char).ok_or(Failure)?,
             ignore: ptr::without_provenance_mut(library.abi.status_ignore),
-            barrier: function!(c"PMPI_Ibarrier" as OfCommunicator),
-            isend: function!(c"PMPI_Isend" as Transfer),
-            issend: function!(c"PMPI_Issend" as Transfer),
-            irecv: function!(c"PMPI_Irecv" as Transfer),
-            test: function!(c"PMPI_Test" as Test),
-            cancel: function!(c"PMPI_Cancel" as OfRequest),
-            free: function!(c"PMPI_Request_free" as OfRequest),
-            set_handler: function!(c"PMPI_Comm_set_errhandler" as SetHandler),
+            functions: MessageFunctions::find(|name| library.function(name)).ok_or(Failure)?,
             handler: 0,
         };
-        let world = communicator.world;
+        let (world, functions) = (communicator.world, &communicator.functions);
         let mut own: usize = 0;
-        if get_handler(world, &raw mut communicator.handler) != 0
-            || create_handler(goes_on, &raw mut own) != 0
+        if (functions.get_handler)(world, &raw mut communicator.handler) != 0
+            || (functions.create_handler)(goes_on, &raw mut own) != 0
         {
             return Err(Failure);
         }
-        let is_set = (communicator.set_handler)(world, own) == 0;
-        free_handler(&raw mut own);
+        let is_set = (functions.set_handler)(world, own) == 0;
+        (functions.free_handler)(&raw mut own);
         if is_set { Ok(communicator) } else { Err(Failure) }
     }
 
@@ -136,7 +126,7 @@ impl Communicator {
     /// receive messages there.
     pub(super) fn barrier(&self) -> Result<Pending, Failure> {
         let mut pending = self.pending(Vec::new(), Vec::new());
-        let code = (self.barrier)(self.world, pending.request.as_ptr());
+        let code = (self.functions.barrier)(self.world, pending.request.as_ptr());
         pending.is_done = code != 0;
         if code == 0 { Ok(pending) } else { Err(Failure) }
     }
@@ -151,9 +141,9 @@ impl Communicator {
         let patience = Wait::for_no_longer_than(timeout);
         let mut received = self.receive(self.rank, Tag::Greeting, 0)?;
         for _ in 0..LEFT_AT_MOST {
-            let sent = self.pending(Vec::new(), vec![self.free]);
+            let sent = self.pending(Vec::new(), vec![self.functions.free]);
             // Done once it is received, here or by the program's receive.
-            let mut sent = self.transfer(self.issend, self.rank, Tag::Greeting, sent)?;
+            let mut sent = self.transfer(self.functions.issend, self.rank, Tag::Greeting, sent)?;
             patience.until_done(&mut sent, Why::Late(self.rank), merging)?;
             if received.is_done()? {
                 return Ok(());
@@ -186,22 +176,22 @@ impl Communicator {
     }
 
     fn pending(&self, buffer: Vec<u8>, ends: Vec<OfRequest>) -> Pending {
-        let (test, ignore) = (self.test, self.ignore);
+        let (test, ignore) = (self.functions.test, self.ignore);
         Pending { request: room(), buffer, test, ignore, ends, is_done: false }
     }
 
     /// Begins to send bytes to a rank.
     pub(super) fn send(&self, to: u32, tag: Tag, bytes: Vec<u8>) -> Result<Pending, Failure> {
-        self.transfer(self.isend, to, tag, self.pending(bytes, vec![self.free]))
+        self.transfer(self.functions.isend, to, tag, self.pending(bytes, vec![self.functions.free]))
     }
 
     /// Begins to receive up to this many bytes from a rank.
     pub(super) fn receive(&self, from: u32, tag: Tag, bytes: usize) -> Result<Pending, Failure> {
         self.transfer(
-            self.irecv,
+            self.functions.irecv,
             from,
             tag,
-            self.pending(vec![0; bytes], vec![self.cancel, self.free]),
+            self.pending(vec![0; bytes], vec![self.functions.cancel, self.functions.free]),
         )
     }
 
@@ -230,7 +220,7 @@ impl Communicator {
 
 impl Drop for Communicator {
     fn drop(&mut self) {
-        (self.set_handler)(self.world, self.handler);
+        (self.functions.set_handler)(self.world, self.handler);
     }
 }
 

@@ -12,6 +12,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Address;
+use crate::sys::foreign::foreign;
 
 /// The object with definitions that `RTLD_NEXT` does not see. Never set while the loader is called: it holds
 /// locks of its own.
@@ -48,10 +49,8 @@ pub(crate) fn real_dlsym() -> *mut c_void {
 /// `dlsym` as without gyan, asked by gyan.
 #[inline(never)]
 pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<Address> {
-    type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
     let real = NonNull::new(real_dlsym())?;
-    // SAFETY: the prototype of dlsym.
-    let real = unsafe { std::mem::transmute::<Address, Dlsym>(real) };
+    let real = foreign!(real, unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void);
     // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address, which is in
     // this one. A handle that is none is an error that the C library reports.
     NonNull::new(unsafe { real(handle, name.as_ptr()) })
@@ -59,7 +58,6 @@ pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<Address> {
 
 /// `dlclose` as without gyan.
 pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
-    type Dlclose = extern "C" fn(*mut c_void) -> c_int;
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     if REAL.load(Ordering::Relaxed).is_null()
         && let Some(found) = dlsym(libc::RTLD_NEXT, c"dlclose")
@@ -67,9 +65,8 @@ pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
         REAL.store(found.as_ptr(), Ordering::Relaxed);
     }
     let Some(real) = NonNull::new(REAL.load(Ordering::Relaxed)) else { return -1 };
-    // SAFETY: the prototype of dlclose. A handle that is none is an error that the C library reports.
-    let real = unsafe { std::mem::transmute::<Address, Dlclose>(real) };
-    real(handle)
+    // A handle that is none is an error that the C library reports.
+    foreign!(real, extern "C" fn(*mut c_void) -> c_int)(handle)
 }
 
 /// The next definition of `name` after this object, or the one in any other loaded object.
