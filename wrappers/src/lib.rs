@@ -26,6 +26,8 @@ mod entry;
 #[cfg(test)]
 mod fuzzed;
 mod mpi;
+#[cfg(test)]
+mod names;
 mod observe;
 mod profile;
 mod run;

@@ -24,7 +24,7 @@ fn allowed() -> Vec<(String, Vec<String>)> {
 }
 
 /// The sources in a folder of the project, each with its path below that as a path of modules.
-fn sources(folder: &str) -> Vec<(String, String)> {
+pub(crate) fn sources(folder: &str) -> Vec<(String, String)> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(folder);
     let mut folders = vec![root.clone()];
     let mut sources = Vec::new();

@@ -55,7 +55,7 @@ pub(crate) struct Inquiry {
 /// A function that asks for a value of a handle.
 type OfHandle<T> = extern "C" fn(usize, *mut T) -> c_int;
 type FromInteger = extern "C" fn(c_int) -> usize;
-type Name = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
+type GetName = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
 
 #[derive(Clone, Copy)]
 enum FortranHandles {
@@ -93,16 +93,16 @@ pub(crate) fn known_inquiry() -> Option<&'static Inquiry> {
 
 /// Looks the functions up in advance, so that no call has to.
 pub(crate) fn prepare_inquiry(library: &Library) {
-    INQUIRY.get_or_init(|| Some(Inquiry::of(library)));
+    INQUIRY.get_or_init(|| Some(Inquiry::find(library)));
 }
 
 #[cold]
 fn prepare() -> Option<&'static Inquiry> {
-    INQUIRY.get_or_init(|| Library::find().ok().map(|library| Inquiry::of(&library))).as_ref()
+    INQUIRY.get_or_init(|| Library::find().ok().map(|library| Inquiry::find(&library))).as_ref()
 }
 
 impl Inquiry {
-    fn of(library: &Library) -> Inquiry {
+    fn find(library: &Library) -> Inquiry {
         let handles = |name: Option<&'static CStr>| match name {
             None => FortranHandles::Same,
             Some(name) => library.function(name).map_or(FortranHandles::Unknown, |address| {
@@ -234,7 +234,7 @@ impl Inquiry {
         self.name(self.functions.win_get_name?, win)
     }
 
-    fn name(&self, function: Name, handle: usize) -> Option<String> {
+    fn name(&self, function: GetName, handle: usize) -> Option<String> {
         let mut text: Vec<u8> = vec![0; self.abi.object_name_bytes + 1];
         let mut length: c_int = 0;
         if function(handle, text.as_mut_ptr().cast(), &raw mut length) != 0 {

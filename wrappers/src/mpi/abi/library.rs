@@ -9,13 +9,13 @@ use super::identity::{Implementation, Version, identify};
 use super::{Abi, Constant, of_library};
 use crate::sys::foreign::foreign;
 use crate::sys::peek::word;
-use crate::sys::symbols::{self, Address, Next, Object};
+use crate::sys::symbols::{self, Address, LoadedObject, Next};
 
 /// The library that the program calls.
 #[derive(Clone)]
 pub(crate) struct Library {
     pub(crate) abi: &'static Abi,
-    object: Object,
+    object: LoadedObject,
     /// The first line of `MPI_Get_library_version`.
     description: String,
     device: Option<String>,
@@ -31,7 +31,7 @@ impl Library {
     /// The MPI library in this process. An error names the unknown object.
     pub(crate) fn find() -> Result<Library, String> {
         let init = symbols::next(c"PMPI_Init").or_else(|| symbols::next(c"MPI_Init"));
-        let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
+        let object = init.and_then(LoadedObject::holding).ok_or("no object defines MPI_Init")?;
         let find = |name: &CStr| object.find(name);
         let abi = of_library(&find, &object.path.to_string_lossy())?;
         let mut library = Library {

@@ -28,7 +28,7 @@ impl std::fmt::Display for Failure {
 ///
 /// # Safety
 /// As for `function` itself with these arguments.
-pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
     abi: &Abi,
     call: &'static str,
     about: About,
@@ -189,7 +189,7 @@ impl Api {
     ///
     /// # Safety
     /// As for `function` itself with these arguments.
-    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+    pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
         &self,
         call: &'static str,
         about: About,

@@ -64,7 +64,7 @@ impl EventApi {
     ///
     /// # Safety
     /// As for `function` itself with these arguments.
-    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+    pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
         &self,
         call: &'static str,
         about: About,

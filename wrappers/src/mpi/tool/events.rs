@@ -66,7 +66,7 @@ pub(crate) struct Registration {
 unsafe impl Send for Registration {}
 
 /// `MPI_T_event_cb_function`; the level is a C enum, which is an int.
-type Callback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
+type EventCallback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
 /// `MPI_T_event_dropped_cb_function`.
 type DroppedCallback = unsafe extern "C" fn(i64, Raw, c_int, c_int, *mut c_void);
 /// `MPI_T_event_free_cb_function`.
@@ -113,7 +113,7 @@ static FUNCTIONS: std::sync::OnceLock<EventFunctions> = std::sync::OnceLock::new
 
 impl EventFunctions {
     /// Those of `library`, for the rest of the process's life; none when it lacks one.
-    pub(crate) fn of(library: &Library) -> Option<&'static EventFunctions> {
+    pub(crate) fn once(library: &Library) -> Option<&'static EventFunctions> {
         if let Some(known) = FUNCTIONS.get() {
             return Some(known);
         }
@@ -163,7 +163,7 @@ impl EventFunctions {
         // highest level that the instance needs. Each calls exactly one.
         for (taken, level) in registration.levels.iter_mut().zip(self.abi.callback_safeties) {
             let call = "MPI_T_event_register_callback";
-            let callback = happened::<L> as Callback as *const c_void;
+            let callback = happened::<L> as EventCallback as *const c_void;
             let arguments = (raw, level, self.info_null, user_data, callback);
             // SAFETY: the registration is alive, the listener lives forever, and the callback casts it to its
             // real type.

@@ -74,18 +74,19 @@ struct Spec {
     operation: c_int,
 }
 
-type Callback = unsafe extern "C-unwind" fn(Handle, isize, *const Spec, *mut c_void) -> c_int;
+type PeruseCallback =
+    unsafe extern "C-unwind" fn(EventHandle, isize, *const Spec, *mut c_void) -> c_int;
 /// `peruse_event_h`.
-type Handle = *mut c_void;
+type EventHandle = *mut c_void;
 
 foreign! {
     /// As in PERUSE 2.0, 5.2, with handles as words.
     struct PeruseFunctions: every [unsafe extern "C"] {
         init() = c"PERUSE_Init";
         query_event(*const c_char, *mut c_int) = c"PERUSE_Query_event";
-        register(c_int, usize, Callback, *mut c_void, *mut Handle) = c"PERUSE_Event_comm_register";
-        activate(Handle) = c"PERUSE_Event_activate";
-        deactivate(Handle) = c"PERUSE_Event_deactivate";
+        register(c_int, usize, PeruseCallback, *mut c_void, *mut EventHandle) = c"PERUSE_Event_comm_register";
+        activate(EventHandle) = c"PERUSE_Event_activate";
+        deactivate(EventHandle) = c"PERUSE_Event_deactivate";
     }
 }
 
@@ -102,18 +103,18 @@ pub(crate) struct Peruse {
 struct Registered {
     comm: usize,
     slot: usize,
-    handles: Vec<Handle>,
+    handles: Vec<EventHandle>,
 }
 
 // SAFETY: handles are used by those who hold the run, one at a time; PERUSE knows no threads (5.3).
 unsafe impl Send for Peruse {}
 
 /// The results so far; none before anybody asked for them.
-static TOLD: Mutex<Option<Box<Told>>> = Mutex::new(None);
+static TOLD: Mutex<Option<Box<PeruseState>>> = Mutex::new(None);
 
-struct Told {
+struct PeruseState {
     queues: Queues,
-    requests: FixedMap<usize, Request>,
+    requests: FixedMap<usize, FollowedRequest>,
     comms: Vec<Comm>,
     any_source: c_int,
     any_tag: c_int,
@@ -135,7 +136,7 @@ struct Comm {
 }
 
 /// The times of the events of a request; 0 for not yet.
-struct Request {
+struct FollowedRequest {
     /// 0 for a probe that waited among the posted receives and may become a receive.
     activated: u64,
     /// The library reported that its message was found, or that it was posted.
@@ -185,7 +186,7 @@ impl Peruse {
         }
         with_told(|told| {
             let (any_source, any_tag) = (library.abi.any_source, library.abi.any_tag);
-            _ = told.get_or_insert_with(|| Box::new(Told::new(any_source, any_tag)));
+            _ = told.get_or_insert_with(|| Box::new(PeruseState::new(any_source, any_tag)));
         });
         Some(peruse)
     }
@@ -199,7 +200,7 @@ impl Peruse {
         let Some(slot) = with_told(|told| Some(told.as_mut()?.comm_comes(ranks))) else { return };
         let mut handles = Vec::new();
         for (event, number) in &self.supported {
-            let mut handle: Handle = ptr::null_mut();
+            let mut handle: EventHandle = ptr::null_mut();
             // SAFETY: the communicator is alive and the event one of the library's; the callback needs
             // nothing but the number that it is given.
             let code = unsafe {
@@ -271,7 +272,7 @@ impl Peruse {
     }
 }
 
-fn with_told<T>(work: impl FnOnce(&mut Option<Box<Told>>) -> T) -> T {
+fn with_told<T>(work: impl FnOnce(&mut Option<Box<PeruseState>>) -> T) -> T {
     work(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -282,7 +283,7 @@ fn parameter(slot: usize, event: Event) -> *mut c_void {
 }
 
 unsafe extern "C-unwind" fn callback(
-    _event: Handle,
+    _event: EventHandle,
     id: isize,
     spec: *const Spec,
     parameter: *mut c_void,
@@ -295,7 +296,7 @@ unsafe extern "C-unwind" fn callback(
         contain("taking in an event of PERUSE", || {
             with_told(|told| {
                 if let Some(told) = told {
-                    told.take_in(*event, slot, id.cast_unsigned(), spec, now);
+                    told.add(*event, slot, id.cast_unsigned(), spec, now);
                 }
             });
         });
@@ -304,9 +305,9 @@ unsafe extern "C-unwind" fn callback(
     SUCCESS
 }
 
-impl Told {
-    fn new(any_source: c_int, any_tag: c_int) -> Told {
-        Told {
+impl PeruseState {
+    fn new(any_source: c_int, any_tag: c_int) -> PeruseState {
+        PeruseState {
             queues: Queues::new(),
             requests: FixedMap::new(REQUESTS_AT_MOST),
             comms: Vec::new(),
@@ -329,7 +330,7 @@ impl Told {
         self.comms.len() - 1
     }
 
-    fn take_in(&mut self, event: Event, slot: usize, id: usize, spec: &Spec, now: u64) {
+    fn add(&mut self, event: Event, slot: usize, id: usize, spec: &Spec, now: u64) {
         // Messages internal to the library have tags that no program can use.
         let is_of_program = spec.tag >= 0 || spec.tag == self.any_tag;
         let traffic = if is_of_program { Traffic::Program } else { Traffic::Collectives };
@@ -402,10 +403,12 @@ impl Told {
         let known = self.requests.get(&id);
         let request = match (event, known) {
             // A probe that waited became this: its message was never in the queue.
-            (Event::Activate, Some(Request { activated: 0, .. })) => Request::new(now, true),
-            (Event::Activate, _) => Request::new(now, false),
+            (Event::Activate, Some(FollowedRequest { activated: 0, .. })) => {
+                FollowedRequest::new(now, true)
+            }
+            (Event::Activate, _) => FollowedRequest::new(now, false),
             // The library reports neither the activation nor the posting of a probe.
-            (Event::Unposted, None) => Request::new(0, true),
+            (Event::Unposted, None) => FollowedRequest::new(0, true),
             (_, None) => return,
             (_, Some(request)) => {
                 request.goes_on(event, traffic, peer, now, queues);
@@ -428,9 +431,9 @@ impl Told {
     }
 }
 
-impl Request {
-    fn new(activated: u64, found: bool) -> Request {
-        Request {
+impl FollowedRequest {
+    fn new(activated: u64, found: bool) -> FollowedRequest {
+        FollowedRequest {
             activated,
             found,
             posted: 0,
@@ -511,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_request_is_followed_from_its_activation_to_the_notice_of_its_end() {
-        let mut told = Told::new(-1, -1);
+        let mut told = PeruseState::new(-1, -1);
         // The ranks 0, 1 of this communicator are 4, 7.
         let slot = told.comm_comes(Some(vec![4, 7]));
         let receive = spec(1, -1);
@@ -529,9 +532,9 @@ mod tests {
             (31, Event::Complete),
             (32, Event::SearchUnexpectedEnds),
         ] {
-            told.take_in(event, slot, 0x100, &receive, now);
+            told.add(event, slot, 0x100, &receive, now);
         }
-        told.take_in(Event::Came, slot, 0, &spec(0, -20), 40);
+        told.add(Event::Came, slot, 0, &spec(0, -20), 40);
         let messages = told.queues.described(MessageSource::Peruse);
         let of_program = |metric| n(&messages, metric, Traffic::Program);
         for metric in [
@@ -554,29 +557,29 @@ mod tests {
 
     #[test]
     fn messages_that_probes_take_leave_the_queue_when_they_are_received() {
-        let mut told = Told::new(-1, -1);
+        let mut told = PeruseState::new(-1, -1);
         let slot = told.comm_comes(Some(Vec::new()));
         let message = spec(1, 5);
         for now in [10, 11, 12] {
-            told.take_in(Event::Came, slot, 0, &message, now);
+            told.add(Event::Came, slot, 0, &message, now);
         }
         // Found by a matched probe: nothing reports that it left.
-        told.take_in(Event::Activate, slot, 0x100, &message, 20);
-        told.take_in(Event::TransferBegins, slot, 0x100, &message, 21);
-        told.take_in(Event::Complete, slot, 0x100, &message, 22);
+        told.add(Event::Activate, slot, 0x100, &message, 20);
+        told.add(Event::TransferBegins, slot, 0x100, &message, 21);
+        told.add(Event::Complete, slot, 0x100, &message, 22);
         // The probe waited, and got the message at once.
-        told.take_in(Event::Unposted, slot, 0x200, &message, 30);
-        told.take_in(Event::Activate, slot, 0x200, &message, 31);
-        told.take_in(Event::Complete, slot, 0x200, &message, 32);
+        told.add(Event::Unposted, slot, 0x200, &message, 30);
+        told.add(Event::Activate, slot, 0x200, &message, 31);
+        told.add(Event::Complete, slot, 0x200, &message, 32);
         // A send is not a receive.
         let send = Spec { operation: 0, ..spec(1, 5) };
-        told.take_in(Event::Activate, slot, 0x300, &send, 40);
-        told.take_in(Event::TransferBegins, slot, 0x300, &send, 41);
+        told.add(Event::Activate, slot, 0x300, &send, 40);
+        told.add(Event::TransferBegins, slot, 0x300, &send, 41);
         // Freed before it has its message.
-        told.take_in(Event::Activate, slot, 0x400, &message, 50);
-        told.take_in(Event::Posted, slot, 0x400, &message, 51);
-        told.take_in(Event::Notify, slot, 0x400, &message, 52);
-        told.take_in(Event::Unposted, slot, 0x400, &message, 53);
+        told.add(Event::Activate, slot, 0x400, &message, 50);
+        told.add(Event::Posted, slot, 0x400, &message, 51);
+        told.add(Event::Notify, slot, 0x400, &message, 52);
+        told.add(Event::Unposted, slot, 0x400, &message, 53);
         let messages = told.queues.described(MessageSource::Peruse);
         assert_eq!(n(&messages, Metric::TInUnexQ, Traffic::Program), 1);
         assert_eq!(n(&messages, Metric::TInPostedQ, Traffic::Program), 1);
@@ -585,7 +588,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_when_its_communicator_is_gone() {
-        let mut told = Told::new(-1, -1);
+        let mut told = PeruseState::new(-1, -1);
         assert_eq!((told.comm_comes(Some(Vec::new())), told.comm_comes(None)), (0, 1));
         assert_eq!((told.peer(0, 9), told.peer(1, 9)), (Peer::Rank(9), Peer::Unknown));
         told.comms[0].in_use = false;
