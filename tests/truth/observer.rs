@@ -16,7 +16,7 @@ use crate::calls::traffic::{Sent, Way};
 use crate::mpi::functions::Function;
 use crate::mpi::functions::by_hand::MPI_Init;
 use crate::observe::communicators;
-use crate::observe::phases::{Change, Phases, Whole};
+use crate::observe::phases::{PhaseChange, Phases, RunCalls};
 use crate::observe::waiting;
 use crate::run::in_mpi_together;
 use crate::sys::clock;
@@ -105,7 +105,7 @@ fn observed(program: &Program, rank: u32, of_rank: &OfRank, seed: u64) -> RankPr
             Moment::Phase(name) => {
                 let now = ticks(at);
                 clock::simulate(now);
-                let change = name.map_or(Change::End, |name| Change::Begin(name.into()));
+                let change = name.map_or(PhaseChange::End, |name| PhaseChange::Begin(name.into()));
                 if let Some(next) = phases.change(change) {
                     phases.go_on(next.phase, now, true);
                 }
@@ -213,7 +213,7 @@ fn described(
     (of_rank, elapsed_s): (&OfRank, f64),
     phases: &Phases,
 ) -> RankProfile {
-    let Whole { calls, time } = phases.calls();
+    let RunCalls { calls, time } = phases.calls();
     let time_s = clock::seconds(time.total);
     let threads = ledger::threads();
     let wall_s = (threads > 1).then(|| in_mpi_together(time.total, elapsed_s)).flatten();

@@ -33,5 +33,3 @@ mod sys;
 #[cfg(test)]
 #[path = "../../tests/truth/mod.rs"]
 mod truth;
-#[cfg(test)]
-mod wings;

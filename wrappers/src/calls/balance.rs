@@ -13,7 +13,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::calls::estimate::{Known, Times, WORTH_TELLING, unresolved};
+use crate::calls::estimate::{Estimate, Times, WORTH_TELLING, unresolved};
 use crate::calls::ledger::{Calls, Limited};
 
 /// So many standard errors of the rest may be outliers that do not show.
@@ -21,8 +21,8 @@ const HIDDEN: f64 = 2.0;
 
 /// The times of functions, by their numbers, and of all of them together.
 pub(crate) struct Balance {
-    pub(crate) functions: BTreeMap<usize, Known>,
-    pub(crate) all: Known,
+    pub(crate) functions: BTreeMap<usize, Estimate>,
+    pub(crate) all: Estimate,
 }
 
 /// One part of a stretch.
@@ -108,19 +108,19 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
                 told(within(total), variance.sqrt()).filter(|known| known.error > Some(off));
             match known {
                 // What was cut off may be there.
-                Some(Known { total, error }) => {
+                Some(Estimate { total, error }) => {
                     let unresolved = unresolved(total, *count);
                     let error = error.map(|error| libm::hypot(error, unresolved) + off);
-                    Known { total, error }
+                    Estimate { total, error }
                 }
-                None => Known { total: within(times.at_least()), error: None },
+                None => Estimate { total: within(times.at_least()), error: None },
             }
         } else {
-            Known { total: times.sum, error: Some(0.0) }
+            Estimate { total: times.sum, error: Some(0.0) }
         };
         Some((*function, known))
     });
-    let functions: BTreeMap<usize, Known> = functions.collect();
+    let functions: BTreeMap<usize, Estimate> = functions.collect();
     let total: f64 = functions.values().map(|known| known.total).sum();
     // A few rows may be lower bounds; what they leave out is part of the remainder.
     let (whole, variance) = known(&in_calls);
@@ -131,11 +131,11 @@ pub(crate) fn balance(calls: &BTreeMap<usize, Calls>, limited: &Limited) -> Opti
         .filter_map(|(function, known)| Some(unresolved(known.total, calls.get(function)?.count)))
         .sum();
     let error = libm::hypot(variance.sqrt(), of_functions) + off;
-    let all = told(total, error).unwrap_or(Known { total, error: None });
+    let all = told(total, error).unwrap_or(Estimate { total, error: None });
     Some(Balance { functions, all })
 }
 
 /// None when the error is too large for an estimate.
-fn told(total: f64, error: f64) -> Option<Known> {
-    (error <= WORTH_TELLING * total).then_some(Known { total, error: Some(error) })
+fn told(total: f64, error: f64) -> Option<Estimate> {
+    (error <= WORTH_TELLING * total).then_some(Estimate { total, error: Some(error) })
 }

@@ -17,7 +17,7 @@ pub(crate) mod objects;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::sys::cells::{Real, Whole};
+use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 
 /// The part of the budget that is planned with: what work costs is known only after it.
@@ -112,37 +112,37 @@ pub(crate) struct Ways {
 pub(crate) struct Budget {
     /// No limit: every call is timed, and variables are read at every eligible call.
     unlimited: AtomicBool,
-    share: Real,
-    started: Whole,
+    share: Gauge,
+    started: Counter,
     /// The cost of counting a call, by its way, and of timing one: before it, and after it.
-    counted: Real,
-    moving: Real,
-    sending: Real,
-    in_words: Real,
-    from_fortran: Real,
-    by_hand: Real,
-    scoped: Real,
-    passed: Real,
-    timed: Real,
-    after: Real,
-    between: Real,
-    gap: Real,
-    sampling: Real,
-    effect: Real,
-    look: Real,
-    calls: Whole,
+    counted: Gauge,
+    moving: Gauge,
+    sending: Gauge,
+    in_words: Gauge,
+    from_fortran: Gauge,
+    by_hand: Gauge,
+    scoped: Gauge,
+    passed: Gauge,
+    timed: Gauge,
+    after: Gauge,
+    between: Gauge,
+    gap: Gauge,
+    sampling: Gauge,
+    effect: Gauge,
+    look: Gauge,
+    calls: Counter,
     /// Of `calls`, without counting.
-    timing: Whole,
+    timing: Counter,
     /// Of `calls`, for objects and requests.
-    effects: Whole,
-    beside: Whole,
+    effects: Counter,
+    beside: Counter,
     /// Of `beside`, for reading levels.
-    level_readings: Whole,
+    level_readings: Counter,
     /// Levels that are sampled, and other variables that are.
-    levels: Whole,
-    others: Whole,
+    levels: Counter,
+    others: Counter,
     /// Number of threads that time calls and have their own ledgers.
-    threads: Whole,
+    threads: Counter,
 }
 
 static BUDGET: Budget = Budget::new();
@@ -156,31 +156,31 @@ impl Budget {
     pub(crate) const fn new() -> Budget {
         Budget {
             unlimited: AtomicBool::new(false),
-            share: Real::new(0.0),
-            started: Whole::new(0),
-            counted: Real::new(0.0),
-            moving: Real::new(0.0),
-            sending: Real::new(0.0),
-            in_words: Real::new(0.0),
-            from_fortran: Real::new(0.0),
-            by_hand: Real::new(0.0),
-            scoped: Real::new(0.0),
-            passed: Real::new(0.0),
-            timed: Real::new(0.0),
-            after: Real::new(0.0),
-            between: Real::new(0.0),
-            gap: Real::new(0.0),
-            sampling: Real::new(0.0),
-            effect: Real::new(0.0),
-            look: Real::new(0.0),
-            calls: Whole::new(0),
-            timing: Whole::new(0),
-            effects: Whole::new(0),
-            beside: Whole::new(0),
-            level_readings: Whole::new(0),
-            levels: Whole::new(0),
-            others: Whole::new(0),
-            threads: Whole::new(0),
+            share: Gauge::new(0.0),
+            started: Counter::new(0),
+            counted: Gauge::new(0.0),
+            moving: Gauge::new(0.0),
+            sending: Gauge::new(0.0),
+            in_words: Gauge::new(0.0),
+            from_fortran: Gauge::new(0.0),
+            by_hand: Gauge::new(0.0),
+            scoped: Gauge::new(0.0),
+            passed: Gauge::new(0.0),
+            timed: Gauge::new(0.0),
+            after: Gauge::new(0.0),
+            between: Gauge::new(0.0),
+            gap: Gauge::new(0.0),
+            sampling: Gauge::new(0.0),
+            effect: Gauge::new(0.0),
+            look: Gauge::new(0.0),
+            calls: Counter::new(0),
+            timing: Counter::new(0),
+            effects: Counter::new(0),
+            beside: Counter::new(0),
+            level_readings: Counter::new(0),
+            levels: Counter::new(0),
+            others: Counter::new(0),
+            threads: Counter::new(0),
         }
     }
 
@@ -461,7 +461,7 @@ pub(crate) fn learned(known: f64, measured: f64) -> f64 {
 }
 
 /// What of a measurement can be the cost of work whose `known` cost is updated.
-fn cost_of(known: &Real, measured: f64) -> f64 {
+fn cost_of(known: &Gauge, measured: f64) -> f64 {
     let cost = plausible(known.get(), measured);
     known.set(learned(known.get(), measured));
     cost

@@ -14,7 +14,7 @@
 
 use std::sync::OnceLock;
 
-use crate::sys::cells::{Real, Whole};
+use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 
 /// Bars of a histogram of times: the last begins at 2^46 ns, 20 hours.
@@ -58,37 +58,37 @@ pub(crate) const WORTH_TELLING: f64 = 0.3;
 
 /// Knowledge of the times of one function in one thread. Times in ticks.
 pub(crate) struct Timing {
-    timed: Whole,
+    timed: Counter,
     /// Of the timed calls.
-    sum: Real,
+    sum: Gauge,
     /// Of all calls up to `settled`.
-    estimate: Real,
-    settled: Whole,
+    estimate: Gauge,
+    settled: Counter,
     /// How many of the timed calls also stand for others.
-    sampled: Whole,
+    sampled: Counter,
     /// The variance from their differences, the sum of the squares of its parts, and the variance if they
     /// varied like all timed calls before them.
-    variance: Real,
-    squares: Real,
-    pooled: Real,
+    variance: Gauge,
+    squares: Gauge,
+    pooled: Gauge,
     /// The contributions of outliers to the estimate and to the variance, and the sum of the squares of the first.
-    lone: Real,
-    lone_variance: Real,
-    lone_squares: Real,
+    lone: Gauge,
+    lone_variance: Gauge,
+    lone_squares: Gauge,
     /// Of the timed calls since [`Timing::take_max`].
-    max: Real,
+    max: Gauge,
     histogram: [Bar; BARS],
     /// How many calls there are between two timed ones, on average; below 1.5 each call is timed.
-    spacing: Real,
+    spacing: Gauge,
     /// Number of the call that was timed last.
-    last: Whole,
+    last: Counter,
     /// Number of calls at the last look at all functions, and of calls that were not timed.
-    looked: Whole,
-    untimed: Whole,
+    looked: Counter,
+    untimed: Counter,
     /// The total time between looks in which there were such calls: they took no longer than that.
-    unseen: Real,
+    unseen: Gauge,
     /// 1 if the previous call was drawn, and took the path of a timed call.
-    warm: Whole,
+    warm: Counter,
     /// The phase that the program is in, and the others.
     now: Stratum,
     strata: OnceLock<Box<[Stratum; STRATA]>>,
@@ -96,25 +96,25 @@ pub(crate) struct Timing {
 
 /// Data for one phase, to choose the calls to time and to predict the others.
 struct Stratum {
-    timed: Whole,
+    timed: Counter,
     /// The mean of the timed calls, each with its weight, the sum of the weights, and that of the squared
     /// differences from the mean before.
-    mean: Real,
-    weights: Real,
-    differences: Real,
+    mean: Gauge,
+    weights: Gauge,
+    differences: Gauge,
     /// The mean of the last ones, and of their logarithms.
-    recent: Real,
-    typical: Real,
+    recent: Gauge,
+    typical: Gauge,
     /// Calls per tick: the recent maximum.
-    rate: Real,
+    rate: Gauge,
     /// The spacing that the last look gave; 0 for none yet.
-    allotted: Real,
+    allotted: Gauge,
 }
 
 /// Calls that took a time in one range: how many were timed, and for how many those stand.
 struct Bar {
-    timed: Whole,
-    weights: Real,
+    timed: Counter,
+    weights: Gauge,
 }
 
 /// By how much the time of `count` calls may be off because of the resolution of the clock: the same way in all of them.
@@ -147,7 +147,7 @@ pub(crate) struct Times {
 
 /// A time in ticks, and its standard error; no error when the time is a lower bound.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Known {
+pub(crate) struct Estimate {
     pub(crate) total: f64,
     pub(crate) error: Option<f64>,
 }
@@ -187,22 +187,22 @@ impl Times {
 
     /// The time of `count` calls in a part of the run of `elapsed` ticks, of which the longest timed one took
     /// `longest`. Never less than what was timed, and never a mean above the longest.
-    pub(crate) fn known(self, count: u64, longest: f64, elapsed: f64) -> Known {
+    pub(crate) fn known(self, count: u64, longest: f64, elapsed: f64) -> Estimate {
         if self.timed >= count {
-            return Known { total: self.sum, error: Some(0.0) };
+            return Estimate { total: self.sum, error: Some(0.0) };
         }
         let untimed_at_most = self.untimed_at_most(count, longest);
         let within = |total: f64| self.within(total, count, longest);
         if untimed_at_most < NEGLIGIBLE * self.sum {
-            return Known { total: within(self.total), error: Some(0.5 * untimed_at_most) };
+            return Estimate { total: within(self.total), error: Some(0.5 * untimed_at_most) };
         }
         if let Some(error) = self.error().filter(|error| *error <= WORTH_TELLING * self.total) {
             let error = libm::hypot(error, unresolved(self.total, count));
-            return Known { total: within(self.total), error: Some(error) };
+            return Estimate { total: within(self.total), error: Some(error) };
         }
         let total = within(self.at_least());
         let error = (self.unseen < LITTLE * elapsed).then_some(0.5 * self.unseen);
-        Known { total, error }
+        Estimate { total, error }
     }
 
     /// What the calls took at least, if the timed ones are like the others, and none is far longer.
@@ -264,14 +264,14 @@ impl Times {
 impl Stratum {
     const fn new() -> Stratum {
         Stratum {
-            timed: Whole::new(0),
-            mean: Real::new(0.0),
-            weights: Real::new(0.0),
-            differences: Real::new(0.0),
-            recent: Real::new(0.0),
-            typical: Real::new(0.0),
-            rate: Real::new(0.0),
-            allotted: Real::new(0.0),
+            timed: Counter::new(0),
+            mean: Gauge::new(0.0),
+            weights: Gauge::new(0.0),
+            differences: Gauge::new(0.0),
+            recent: Gauge::new(0.0),
+            typical: Gauge::new(0.0),
+            rate: Gauge::new(0.0),
+            allotted: Gauge::new(0.0),
         }
     }
 
@@ -306,25 +306,25 @@ impl Stratum {
 impl Timing {
     pub(crate) fn new() -> Timing {
         Timing {
-            timed: Whole::new(0),
-            sum: Real::new(0.0),
-            estimate: Real::new(0.0),
-            settled: Whole::new(0),
-            sampled: Whole::new(0),
-            variance: Real::new(0.0),
-            squares: Real::new(0.0),
-            pooled: Real::new(0.0),
-            lone: Real::new(0.0),
-            lone_variance: Real::new(0.0),
-            lone_squares: Real::new(0.0),
-            max: Real::new(0.0),
-            histogram: [const { Bar { timed: Whole::new(0), weights: Real::new(0.0) } }; BARS],
-            spacing: Real::new(1.0),
-            last: Whole::new(0),
-            looked: Whole::new(0),
-            untimed: Whole::new(0),
-            unseen: Real::new(0.0),
-            warm: Whole::new(0),
+            timed: Counter::new(0),
+            sum: Gauge::new(0.0),
+            estimate: Gauge::new(0.0),
+            settled: Counter::new(0),
+            sampled: Counter::new(0),
+            variance: Gauge::new(0.0),
+            squares: Gauge::new(0.0),
+            pooled: Gauge::new(0.0),
+            lone: Gauge::new(0.0),
+            lone_variance: Gauge::new(0.0),
+            lone_squares: Gauge::new(0.0),
+            max: Gauge::new(0.0),
+            histogram: [const { Bar { timed: Counter::new(0), weights: Gauge::new(0.0) } }; BARS],
+            spacing: Gauge::new(1.0),
+            last: Counter::new(0),
+            looked: Counter::new(0),
+            untimed: Counter::new(0),
+            unseen: Gauge::new(0.0),
+            warm: Counter::new(0),
             now: Stratum::new(),
             strata: OnceLock::new(),
         }

@@ -21,7 +21,7 @@ use crate::calls::sites::Sites;
 use crate::calls::traffic::{BARS, Peers, Sent, Sizes, Way};
 use crate::mpi::functions::{Function, LEN, functions, values, waits_for_others as waits};
 use crate::sys::alloc;
-use crate::sys::cells::{Real, Whole};
+use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::later::Later;
 
@@ -42,16 +42,16 @@ const ROWS: usize = LEN + 1;
 const WORDS: usize = ROWS.div_ceil(64);
 
 /// The data on one function that each call touches.
-struct Account {
-    calls: Whole,
+struct FunctionCounts {
+    calls: Counter,
     /// How many calls come before the next one that is timed.
-    left: Whole,
+    left: Counter,
     sizes: Later<Sizes>,
 }
 
-impl Account {
-    const fn new() -> Account {
-        Account { calls: Whole::new(0), left: Whole::new(0), sizes: Later::new() }
+impl FunctionCounts {
+    const fn new() -> FunctionCounts {
+        FunctionCounts { calls: Counter::new(0), left: Counter::new(0), sizes: Later::new() }
     }
 
     fn is_due(&self) -> bool {
@@ -78,7 +78,7 @@ impl Account {
 
 /// The calls of one thread, or of many when it is shared.
 pub(crate) struct Ledger {
-    accounts: [Account; ROWS],
+    accounts: [FunctionCounts; ROWS],
     timings: [Later<Timing>; ROWS],
     /// The traffic to each peer, in each way.
     peers: [Later<Peers>; Way::ALL.len()],
@@ -86,21 +86,21 @@ pub(crate) struct Ledger {
     pub(crate) sites: Later<Sites>,
     /// Calls that did not take the shortest way: with their arguments as words, from C and from Fortran, or with a
     /// scope.
-    in_words: [Whole; 2],
-    scoped: Whole,
+    in_words: [Counter; 2],
+    scoped: Counter,
     /// Pieces of work for objects and requests.
-    effects: Whole,
+    effects: Counter,
     /// A bit for each function that was called.
-    called: [Whole; WORDS],
-    random: Whole,
+    called: [Counter; WORDS],
+    random: Counter,
     shared: AtomicBool,
     /// When all functions were last examined, and how much may be spent on calls until the next time.
-    looked: Whole,
-    enough: Whole,
+    looked: Counter,
+    enough: Counter,
     /// Whether the last look found that not every call can be timed.
     limited: AtomicBool,
     /// The phase in which calls are being timed.
-    phase: Whole,
+    phase: Counter,
     gaps: Gaps,
 }
 
@@ -109,18 +109,18 @@ pub(crate) struct Ledger {
 struct Gaps {
     timings: [Later<Timing>; ROWS],
     /// The gap that comes next is timed: the function, plus 1, and the spacing at which that was drawn.
-    wanted: Whole,
-    spacing: Real,
+    wanted: Counter,
+    spacing: Gauge,
     /// When it began, and what the last one took.
-    begun: Whole,
-    took: Real,
+    begun: Counter,
+    took: Gauge,
     /// The time in which not every call was timed, up to the last look, and what gyan spent in it.
-    ticks: Real,
-    spent: Real,
+    ticks: Gauge,
+    spent: Gauge,
     /// What gyan had spent at the last look.
-    spent_before: Whole,
+    spent_before: Counter,
     /// The time of calls while every call was timed.
-    certain: Real,
+    certain: Gauge,
 }
 
 /// What is known of the time in which not every call was timed, in ticks: sums, so that subtraction gives those of a
@@ -160,18 +160,18 @@ impl Gaps {
     const fn new() -> Gaps {
         Gaps {
             timings: [const { Later::new() }; ROWS],
-            wanted: Whole::new(0),
-            spacing: Real::new(0.0),
-            begun: Whole::new(0),
-            took: Real::new(0.0),
-            ticks: Real::new(0.0),
-            spent: Real::new(0.0),
-            spent_before: Whole::new(0),
-            certain: Real::new(0.0),
+            wanted: Counter::new(0),
+            spacing: Gauge::new(0.0),
+            begun: Counter::new(0),
+            took: Gauge::new(0.0),
+            ticks: Gauge::new(0.0),
+            spent: Gauge::new(0.0),
+            spent_before: Counter::new(0),
+            certain: Gauge::new(0.0),
         }
     }
 
-    fn of(&self, function: Function) -> Option<&Timing> {
+    fn timing(&self, function: Function) -> Option<&Timing> {
         let timing = self.timings.get(function.0)?;
         if alloc::is_short() {
             return timing.get();
@@ -190,27 +190,27 @@ impl Gaps {
 }
 
 /// The phase that the program is in, by number.
-static PHASE: Whole = Whole::new(0);
+static PHASE: Counter = Counter::new(0);
 /// How many ranks `MPI_COMM_WORLD` has; 0 when peers are not counted.
-static PEERS: Whole = Whole::new(0);
+static PEERS: Counter = Counter::new(0);
 
 impl Ledger {
     const fn new() -> Ledger {
         Ledger {
-            accounts: [const { Account::new() }; ROWS],
+            accounts: [const { FunctionCounts::new() }; ROWS],
             timings: [const { Later::new() }; ROWS],
             peers: [const { Later::new() }; Way::ALL.len()],
             sites: Later::new(),
-            in_words: [const { Whole::new(0) }; 2],
-            scoped: Whole::new(0),
-            effects: Whole::new(0),
-            called: [const { Whole::new(0) }; WORDS],
-            random: Whole::new(0),
+            in_words: [const { Counter::new(0) }; 2],
+            scoped: Counter::new(0),
+            effects: Counter::new(0),
+            called: [const { Counter::new(0) }; WORDS],
+            random: Counter::new(0),
             shared: AtomicBool::new(false),
-            looked: Whole::new(0),
-            enough: Whole::new(0),
+            looked: Counter::new(0),
+            enough: Counter::new(0),
             limited: AtomicBool::new(false),
-            phase: Whole::new(0),
+            phase: Counter::new(0),
             gaps: Gaps::new(),
         }
     }
@@ -219,14 +219,14 @@ impl Ledger {
     /// that count by themselves.
     #[cfg(target_arch = "x86_64")]
     pub(crate) const fn places(function: Function) -> (usize, usize) {
-        let account = offset_of!(Ledger, accounts) + function.0 * size_of::<Account>();
-        (account + offset_of!(Account, calls), account + offset_of!(Account, left))
+        let account = offset_of!(Ledger, accounts) + function.0 * size_of::<FunctionCounts>();
+        (account + offset_of!(FunctionCounts, calls), account + offset_of!(FunctionCounts, left))
     }
 
     /// Whether the next call of a function is due for timing; the first one always is.
     #[inline]
     pub(crate) fn is_due(&self, function: Function) -> bool {
-        self.accounts.get(function.0).is_none_or(Account::is_due)
+        self.accounts.get(function.0).is_none_or(FunctionCounts::is_due)
     }
 
     /// Counts a call on the fast path, unless it is due for timing. Returns whether it did.
@@ -252,7 +252,7 @@ impl Ledger {
     /// The same on another path.
     #[cold]
     pub(crate) fn moved_slowly(&self, function: Function, bytes: u64) {
-        let sizes = self.accounts.get(function.0).and_then(Account::sizes);
+        let sizes = self.accounts.get(function.0).and_then(FunctionCounts::sizes);
         if let Some(sizes) = sizes {
             sizes.add(bytes, self.is_shared());
         }
@@ -481,7 +481,7 @@ impl Ledger {
         self.gaps.took.set(ticks);
         let function = Function(usize::try_from(wanted).unwrap_or(NO_FUNCTION.0));
         if function != NO_FUNCTION
-            && let Some(gap) = self.gaps.of(function)
+            && let Some(gap) = self.gaps.timing(function)
         {
             gap.take_at(self.gaps.spacing.get(), self.calls(function), ticks);
         }
@@ -557,7 +557,7 @@ impl Ledger {
             return;
         }
         for function in self.called() {
-            match gaps.of(function) {
+            match gaps.timing(function) {
                 Some(gap) if limited.0 => gap.settle(self.calls(function)),
                 Some(gap) => gap.skip(self.calls(function)),
                 None => {}
@@ -611,7 +611,7 @@ impl Ledger {
     }
 
     /// The functions with timed calls, and the numbers of their calls, including the current one.
-    fn timings(&self, within: Function) -> impl Iterator<Item = (&Account, u64, &Timing)> {
+    fn timings(&self, within: Function) -> impl Iterator<Item = (&FunctionCounts, u64, &Timing)> {
         self.called().filter_map(move |function| {
             let account = self.accounts.get(function.0)?;
             let calls = account.calls.get() + u64::from(function == within);
@@ -680,7 +680,7 @@ pub(crate) fn leaked() -> &'static Ledger {
 }
 
 /// Calls that MPI made.
-static PASSED: Whole = Whole::new(0);
+static PASSED: Counter = Counter::new(0);
 
 /// For threads without ledgers of their own: there was no memory, or they need none.
 static SPARE: Ledger = Ledger::new();
@@ -958,7 +958,7 @@ mod tests {
     use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Mrecv};
     use crate::sys::fork::in_a_copy;
 
-    fn of(function: Function) -> Calls {
+    fn calls_of(function: Function) -> Calls {
         super::calls(function)
     }
 
@@ -979,7 +979,7 @@ mod tests {
                 }
             });
             alone().count_slowly(MPI_Mrecv);
-            let (sends, receives) = (of(MPI_Isend), of(MPI_Mrecv));
+            let (sends, receives) = (calls_of(MPI_Isend), calls_of(MPI_Mrecv));
             writeln!(out, "{} {} {} {}", sends.count, sends.bytes, receives.count, receives.bytes)?;
             writeln!(out, "{}", LEDGERS.lock().unwrap().all.len())
         });

@@ -13,7 +13,7 @@ use std::sync::OnceLock;
 
 use crate::calls::budget::budget;
 use crate::calls::thread::Here;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::clock;
 use crate::sys::elf_objects;
 use crate::sys::unwind;
@@ -28,10 +28,10 @@ const RAREST: u32 = 10;
 const FRAMES: usize = 256;
 
 /// Calls that were left.
-static LEFT: Whole = Whole::new(0);
+static LEFT: Counter = Counter::new(0);
 
 /// Calls after them, before that was noticed: some may be the program's, and none was counted.
-static IN_DOUBT: Whole = Whole::new(0);
+static IN_DOUBT: Counter = Counter::new(0);
 
 /// A thread makes a call while gyan thinks it is inside another. Returns whether it has left that one;
 /// `at_once`: checks now, even if no check is due.

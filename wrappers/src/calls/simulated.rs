@@ -4,7 +4,7 @@
 use super::*;
 use crate::calls::balance::{Balance, balance};
 use crate::calls::budget::Costs;
-use crate::calls::estimate::Known;
+use crate::calls::estimate::Estimate;
 use crate::calls::sites::Sites;
 use crate::mpi::functions::point_to_point::{MPI_Isend, MPI_Recv, MPI_Test};
 use crate::sys::fork::in_a_copy;
@@ -132,22 +132,27 @@ impl Process {
     }
 }
 
-struct Outcome {
+struct SimulatedRun {
     truth: f64,
     times: Times,
     longest: f64,
-    known: Known,
+    known: Estimate,
 }
 
-impl Outcome {
-    fn of(shape: Shape, calls: u64, budget: f64, seed: u64) -> Outcome {
+impl SimulatedRun {
+    fn new(shape: Shape, calls: u64, budget: f64, seed: u64) -> SimulatedRun {
         let mut process = Process::new(budget, seed);
         for seconds in shape.durations(calls, seed ^ 0xabcd) {
             process.call(MPI_Isend, BETWEEN_S, seconds);
         }
         let times = process.times(MPI_Isend);
         let longest = process.ledger.known_timing(MPI_Isend).unwrap().take_max();
-        Outcome { truth: process.truth, times, longest, known: times.known(calls, longest, 0.0) }
+        SimulatedRun {
+            truth: process.truth,
+            times,
+            longest,
+            known: times.known(calls, longest, 0.0),
+        }
     }
 
     fn is_true(&self) -> bool {
@@ -166,8 +171,8 @@ fn the_interval_of_95_percent_contains_the_truth_in_at_least_90_and_nothing_cont
     let check = |shape| {
         let (mut right, mut at_least) = (0, 0);
         for seed in 1..=RUNS {
-            let outcome = Outcome::of(shape, CALLS, 0.7 * BUDGET, seed);
-            let Outcome { times, longest, known, .. } = outcome;
+            let outcome = SimulatedRun::new(shape, CALLS, 0.7 * BUDGET, seed);
+            let SimulatedRun { times, longest, known, .. } = outcome;
             assert!(times.timed < CALLS, "{shape:?}");
             assert!(known.total >= times.sum, "{shape:?} {known:?} {times:?}");
             assert!(known.total <= CALLS as f64 * longest * (1.0 + 1e-9), "{shape:?} {known:?}");
@@ -189,8 +194,8 @@ fn the_interval_of_95_percent_contains_the_truth_in_at_least_90_and_nothing_cont
 #[test]
 fn with_little_to_go_by_it_is_a_time_that_the_calls_took_at_least() {
     for shape in SHAPES {
-        let outcomes = (1..=50).map(|seed| Outcome::of(shape, 20_000, BUDGET / 20.0, seed));
-        let outcomes: Vec<Outcome> = outcomes.collect();
+        let outcomes = (1..=50).map(|seed| SimulatedRun::new(shape, 20_000, BUDGET / 20.0, seed));
+        let outcomes: Vec<SimulatedRun> = outcomes.collect();
         let right = outcomes.iter().filter(|outcome| outcome.is_true()).count();
         assert!(right >= 45, "{shape:?}: {right}");
         assert!(outcomes.iter().all(|outcome| outcome.known.error.is_none()), "{shape:?}");
@@ -203,7 +208,7 @@ fn the_estimate_is_unbiased_and_its_standard_error_is_right() {
     const RUNS: u64 = 400;
     for (shape, share) in [(Shape::Drifting, BUDGET), (Shape::Drifting, BUDGET / 10.0)] {
         let run = |seed| {
-            let Outcome { truth, times, .. } = Outcome::of(shape, 20_000, share, seed);
+            let SimulatedRun { truth, times, .. } = SimulatedRun::new(shape, 20_000, share, seed);
             (times.total() / truth - 1.0, times.variance() / (truth * truth))
         };
         let found: Vec<(f64, f64)> = (1..=RUNS).map(run).collect();
@@ -536,7 +541,7 @@ fn the_balance_of_a_run_is_right_within_its_error_whatever_was_not_seen() {
             let called: Vec<Function> =
                 process.truths.keys().map(|function| Function(*function)).collect();
             let Balance { functions: found, all } = process.balance(&called);
-            let is_right = |known: Known, truth: f64| match known.error {
+            let is_right = |known: Estimate, truth: f64| match known.error {
                 Some(error) => (known.total - truth).abs() <= 2.0 * error + 1e-3 * truth,
                 None => known.total <= truth * 1.01,
             };

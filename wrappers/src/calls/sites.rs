@@ -19,7 +19,7 @@ use crate::calls::ledger::{self, Ledger};
 use crate::calls::stacks::{self, Stacks};
 use crate::mpi::functions::Function;
 use crate::sys::alloc;
-use crate::sys::cells::{Real, Whole};
+use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::later::Later;
 
@@ -38,8 +38,8 @@ const ELSEWHERE: usize = 0;
 /// Whether sites are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
 /// When a stack may next be recorded, and how many ticks that takes.
-static STACK_DUE: Whole = Whole::new(0);
-static STACK: Real = Real::new(0.0);
+static STACK_DUE: Counter = Counter::new(0);
+static STACK: Gauge = Gauge::new(0.0);
 
 /// Sites are recorded from now on.
 pub(crate) fn begin() {
@@ -81,37 +81,37 @@ pub(crate) struct Sites {
     all: Box<[Site]>,
     len: AtomicUsize,
     /// How many calls were timed since a stack was last recorded that was not the first of its site.
-    since: Whole,
+    since: Counter,
     /// How many more are timed before a stack is recorded; 0 when none was drawn.
-    until: Whole,
+    until: Counter,
 }
 
 struct Site {
-    function: Whole,
-    address: Whole,
+    function: Counter,
+    address: Counter,
     /// 1 for a place in a library, which the program may reach by many paths.
-    foreign: Whole,
+    foreign: Counter,
     sum: Sums,
-    max: Real,
+    max: Gauge,
     stacks: Later<Stacks>,
 }
 
 /// Data on the timed calls of a site.
 struct Sums {
-    timed: Whole,
+    timed: Counter,
     /// Ticks of the timed calls.
-    ticks: Real,
+    ticks: Gauge,
     /// How many untimed calls they stand for, and the ticks of those.
-    others: Real,
-    other_ticks: Real,
+    others: Gauge,
+    other_ticks: Gauge,
     /// The contributions of the calls to the variances of both and to their covariance, and the sum of the
     /// squares of the second.
-    others_variance: Real,
-    variance: Real,
-    covariance: Real,
-    squares: Real,
-    bytes: Whole,
-    other_bytes: Real,
+    others_variance: Gauge,
+    variance: Gauge,
+    covariance: Gauge,
+    squares: Gauge,
+    bytes: Counter,
+    other_bytes: Gauge,
 }
 
 /// A timed call that was recorded.
@@ -186,8 +186,8 @@ impl Sites {
             slots: (0..SLOTS).map(|_| AtomicU16::new(0)).collect(),
             all: (0..ROOM).map(|_| Site::new()).collect(),
             len: AtomicUsize::new(0),
-            since: Whole::new(0),
-            until: Whole::new(0),
+            since: Counter::new(0),
+            until: Counter::new(0),
         }
     }
 
@@ -320,22 +320,22 @@ impl Site {
 
     fn new() -> Site {
         Site {
-            function: Whole::new(0),
-            address: Whole::new(0),
-            foreign: Whole::new(0),
+            function: Counter::new(0),
+            address: Counter::new(0),
+            foreign: Counter::new(0),
             sum: Sums {
-                timed: Whole::new(0),
-                ticks: Real::new(0.0),
-                others: Real::new(0.0),
-                other_ticks: Real::new(0.0),
-                others_variance: Real::new(0.0),
-                variance: Real::new(0.0),
-                covariance: Real::new(0.0),
-                squares: Real::new(0.0),
-                bytes: Whole::new(0),
-                other_bytes: Real::new(0.0),
+                timed: Counter::new(0),
+                ticks: Gauge::new(0.0),
+                others: Gauge::new(0.0),
+                other_ticks: Gauge::new(0.0),
+                others_variance: Gauge::new(0.0),
+                variance: Gauge::new(0.0),
+                covariance: Gauge::new(0.0),
+                squares: Gauge::new(0.0),
+                bytes: Counter::new(0),
+                other_bytes: Gauge::new(0.0),
             },
-            max: Real::new(0.0),
+            max: Gauge::new(0.0),
             stacks: Later::new(),
         }
     }

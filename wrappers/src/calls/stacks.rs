@@ -6,7 +6,7 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::calls::{addresses, scripts};
-use crate::sys::cells::{Real, Whole};
+use crate::sys::cells::{Counter, Gauge};
 use crate::sys::{python, unwind};
 
 /// Most different stacks that are kept of a site.
@@ -17,7 +17,7 @@ const INNER_FRAMES: usize = 16;
 
 /// The stacks of a site, and how often one was recorded.
 pub(crate) struct Stacks {
-    taken: Whole,
+    taken: Counter,
     known: [Stack; STACKS],
     /// The total weight of all recorded stacks, including those that are not kept.
     all: Weight,
@@ -25,22 +25,22 @@ pub(crate) struct Stacks {
 
 /// One stack.
 pub(crate) struct Stack {
-    pub(crate) hits: Whole,
+    pub(crate) hits: Counter,
     pub(crate) weight: Weight,
     /// 0 until the addresses are written, which then stay.
     len: AtomicUsize,
-    addresses: [Whole; FRAMES],
+    addresses: [Counter; FRAMES],
 }
 
 /// How many calls a stack stands for, and for how many ticks.
 pub(crate) struct Weight {
-    pub(crate) calls: Real,
-    pub(crate) ticks: Real,
+    pub(crate) calls: Gauge,
+    pub(crate) ticks: Gauge,
 }
 
 impl Weight {
     const fn new() -> Weight {
-        Weight { calls: Real::new(0.0), ticks: Real::new(0.0) }
+        Weight { calls: Gauge::new(0.0), ticks: Gauge::new(0.0) }
     }
 
     fn add(&self, calls: f64, ticks: f64) {
@@ -51,7 +51,11 @@ impl Weight {
 
 impl Stacks {
     pub(crate) fn new() -> Stacks {
-        Stacks { taken: Whole::new(0), known: [const { Stack::new() }; STACKS], all: Weight::new() }
+        Stacks {
+            taken: Counter::new(0),
+            known: [const { Stack::new() }; STACKS],
+            all: Weight::new(),
+        }
     }
 
     /// How often the stack was recorded.
@@ -101,10 +105,10 @@ impl Stacks {
 impl Stack {
     const fn new() -> Stack {
         Stack {
-            hits: Whole::new(0),
+            hits: Counter::new(0),
             weight: Weight::new(),
             len: AtomicUsize::new(0),
-            addresses: [const { Whole::new(0) }; FRAMES],
+            addresses: [const { Counter::new(0) }; FRAMES],
         }
     }
 

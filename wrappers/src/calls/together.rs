@@ -5,7 +5,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::clock;
 
 /// The low bits of a time in ticks: enough for a call of a month. The bits above count the threads that are inside, up
@@ -17,7 +17,7 @@ const ONE_THREAD: u64 = 1 << TIME_BITS;
 /// How many threads are inside, and since when one is.
 static INSIDE: AtomicU64 = AtomicU64::new(0);
 /// The ticks for which at least one was, up to the last time that there was none.
-static TICKS: Whole = Whole::new(0);
+static TICKS: Counter = Counter::new(0);
 
 /// While this lives, a thread is in a timed call.
 pub(crate) struct InTimedCall(());

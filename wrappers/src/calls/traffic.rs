@@ -9,7 +9,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::lookup::spread;
 
 /// A bar for calls of no bytes, then for those of 1, 2 to 3, 4 to 7 and so on; the last has all above.
@@ -22,13 +22,13 @@ const PROBES: usize = 16;
 
 /// Calls, or messages, and their bytes.
 pub(crate) struct Amount {
-    number: Whole,
-    bytes: Whole,
+    number: Counter,
+    bytes: Counter,
 }
 
 impl Amount {
     const fn new() -> Amount {
-        Amount { number: Whole::new(0), bytes: Whole::new(0) }
+        Amount { number: Counter::new(0), bytes: Counter::new(0) }
     }
 
     #[inline]

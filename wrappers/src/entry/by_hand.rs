@@ -11,7 +11,7 @@ use crate::entry::lifecycle::start_late;
 #[cfg(not(feature = "static"))]
 use crate::mpi::functions::Pointer;
 use crate::mpi::functions::{Aint, Function, values};
-use crate::observe::phases::Change;
+use crate::observe::phases::PhaseChange;
 use crate::run;
 #[cfg(not(feature = "static"))]
 use crate::sys::peek::element;
@@ -19,7 +19,7 @@ use crate::sys::symbols::{Address, Next};
 
 /// Handles a call of `MPI_Pcontrol`.
 fn pcontrol(level: c_int) {
-    contain("changing the phase", || run::change_phase(Change::Level(level)));
+    contain("changing the phase", || run::change_phase(PhaseChange::Level(level)));
 }
 
 fn pcontrol_of_c(level: c_int, _: usize, _: usize, _: usize, _: usize, _: usize) {

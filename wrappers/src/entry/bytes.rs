@@ -327,7 +327,7 @@ fn too_many() -> u64 {
 #[allow(clippy::inline_always)]
 #[inline(always)]
 pub(crate) fn message(count: i64, datatype: usize, dest: i64, comm: usize) -> Sent {
-    to_peer(Way::Message, elements(count, datatype), dest, comm, communicators::of)
+    to_peer(Way::Message, elements(count, datatype), dest, comm, communicators::by_word)
 }
 
 /// An access to the memory of `target` (12.3).

@@ -256,7 +256,7 @@ macro_rules! entry {
             next: Next::instead($at_first),
             name: c_name(concat!(stringify!($name), "\0")),
             function: $function,
-            arguments: &[$((Name::of(stringify!($arg)), <$type as Argument>::KIND)),*],
+            arguments: &[$((Name::from_text(stringify!($arg)), <$type as Argument>::KIND)),*],
             words_from_fortran: words_from_fortran(&[$(stringify!($type)),*]),
             effect: $effect,
             samples: samples! { $known },

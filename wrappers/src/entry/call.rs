@@ -9,11 +9,11 @@ use crate::calls::gate::{self, Fast, InFortran, Scope};
 use crate::calls::ledger::{self, Ledger};
 use crate::calls::sites::Noted;
 use crate::calls::traffic::Sent;
-use crate::entry::effects::Change;
+use crate::entry::effects::ObjectChange;
 use crate::entry::lifecycle::start_late;
 use crate::entry::requests::Prepared;
 use crate::entry::stopwatch::Stopwatch;
-use crate::mpi::functions::{Function, Kind, Name, Receives};
+use crate::mpi::functions::{ArgumentKind, Function, Name, Receives};
 use crate::mpi::handles::{Arguments, Language};
 use crate::observe::receives::{self, Watched};
 use crate::observe::waiting;
@@ -27,7 +27,7 @@ pub(super) struct Entry {
     pub(super) name: &'static CStr,
     pub(super) function: Function,
     /// Name and kind of each argument.
-    pub(super) arguments: &'static [(Name, Kind)],
+    pub(super) arguments: &'static [(Name, ArgumentKind)],
     /// Number of words passed to its Fortran routines: the arguments, ierr, and the length of each string.
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     pub(super) words_from_fortran: usize,
@@ -97,9 +97,9 @@ pub(super) enum Effect {
     /// What the operation behind a new request will move.
     Prepares(fn(Arguments) -> Option<Prepared>),
     /// Changes that take effect if the call succeeds.
-    Changes(fn(&Scope, Arguments) -> Change),
+    Changes(fn(&Scope, Arguments) -> ObjectChange),
     /// Changes that may have happened whether it succeeds or not.
-    Completes(fn(&Scope, Arguments) -> Change),
+    Completes(fn(&Scope, Arguments) -> ObjectChange),
 }
 
 /// The result of a row's formula.
@@ -144,7 +144,7 @@ macro_rules! object_change {
     (( $($arg:ident)* ) $effect:ident $what:ident ( $($on:ident)* )) => {
         |scope, arguments| {
             #[allow(unused_variables)]
-            let Some([$($arg),*]) = arguments.all() else { return effects::Change::Nothing };
+            let Some([$($arg),*]) = arguments.all() else { return effects::ObjectChange::Nothing };
             effects::$effect::$what(scope, $($on),*)
         }
     };
@@ -152,10 +152,10 @@ macro_rules! object_change {
 pub(super) use object_change;
 
 impl Effect {
-    fn before(self, scope: &Scope, arguments: Arguments) -> Change {
+    fn before(self, scope: &Scope, arguments: Arguments) -> ObjectChange {
         match self {
             Effect::Nothing | Effect::Anywhere | Effect::Moves(_) | Effect::Prepares(_) => {
-                Change::Nothing
+                ObjectChange::Nothing
             }
             Effect::Changes(change) => scope.effect(|| change(scope, arguments)),
             Effect::Completes(change) => change(scope, arguments),
@@ -166,7 +166,7 @@ impl Effect {
         self,
         scope: &Scope,
         arguments: Arguments,
-        change: Change,
+        change: ObjectChange,
         succeeded: bool,
         noted: Option<Noted>,
     ) {

@@ -19,7 +19,7 @@ use crate::calls::budget::Costs;
 use crate::calls::gate::{self, Fast, InFortran};
 use crate::calls::ledger::{self, NO_FUNCTION};
 use crate::entry::bytes::{self, Given, Moves, Typed};
-use crate::entry::effects::Change;
+use crate::entry::effects::ObjectChange;
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{
     Argument, Comm, Datatype, Handle, Int, Name, receives, samples, waits,
@@ -37,7 +37,7 @@ mod changing {
 
     entry! {
         NO_FUNCTION nothing [] (a: Handle, b: Int, c: Datatype, d: Int, e: Int, f: Comm, g: Handle)
-        std::ptr::null_mut(); Effect::Changes(|_, _| Change::Nothing)
+        std::ptr::null_mut(); Effect::Changes(|_, _| ObjectChange::Nothing)
     }
 
     as_words! {

@@ -10,7 +10,7 @@ use std::ptr::{self, NonNull};
 
 use crate::calls::containment::contain;
 use crate::sys::peek::element;
-use crate::sys::symbols::{self, Address, Object};
+use crate::sys::symbols::{self, Address, LoadedObject};
 
 /// The function that programs call.
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -81,7 +81,7 @@ unsafe fn may_be_of_mpi(name: *const c_char) -> bool {
 /// What the program gets instead of the C library's answer; none if it is to have that.
 fn instead(handle: *mut c_void, name: &CStr, caller: *mut c_void) -> Option<*mut c_void> {
     let entry = symbols::own()?.look_for(name)?;
-    let caller = NonNull::new(caller).and_then(Object::holding)?;
+    let caller = NonNull::new(caller).and_then(LoadedObject::holding)?;
     let is_next = handle == libc::RTLD_NEXT;
     let found = symbols::dlsym(if is_next { libc::RTLD_DEFAULT } else { handle }, name)?;
     if found == entry {
@@ -91,7 +91,7 @@ fn instead(handle: *mut c_void, name: &CStr, caller: *mut c_void) -> Option<*mut
             || symbols::dlsym(libc::RTLD_NEXT, name).is_some();
         return (!is_there).then(ptr::null_mut);
     }
-    let of_program = Object::holding(found)?.path != caller.path;
+    let of_program = LoadedObject::holding(found)?.path != caller.path;
     (!is_next && of_program && forwards_to(name, found)).then(|| {
         // Forgets what was not found on the way.
         // SAFETY: no arguments; the text is not used.
@@ -104,7 +104,7 @@ fn instead(handle: *mut c_void, name: &CStr, caller: *mut c_void) -> Option<*mut
 fn forwards_to(name: &CStr, found: Address) -> bool {
     symbols::is_hidden_with(found);
     symbols::next(name) == Some(found)
-        && Object::holding(found).is_some_and(|object| object.find(name) == Some(found))
+        && LoadedObject::holding(found).is_some_and(|object| object.find(name) == Some(found))
 }
 
 #[cfg(test)]

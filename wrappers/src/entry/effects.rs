@@ -18,7 +18,7 @@ use crate::run;
 
 /// What a call changes when it succeeds.
 #[must_use]
-pub(crate) enum Change {
+pub(crate) enum ObjectChange {
     Nothing,
     /// An object is created; the call writes its handle.
     Comes {
@@ -67,17 +67,17 @@ macro_rules! creates {
     ($($name:ident $kind:ident),*) => {
         /// Rows that create an object.
         pub(crate) mod creates {
-            use super::{Change, Kind, Like, Parent, Passed, Scope};
-            $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
+            use super::{ObjectChange, Kind, Like, Parent, Passed, Scope};
+            $(pub(crate) fn $name(scope: &Scope, at: Passed) -> ObjectChange {
                 if scope.is_of_program() {
-                    Change::Comes { kind: Kind::$kind, at, parent: None }
+                    ObjectChange::Comes { kind: Kind::$kind, at, parent: None }
                 } else {
-                    Change::Nothing
+                    ObjectChange::Nothing
                 }
             })*
 
             /// A communicator with the ranks of its parent.
-            pub(crate) fn duplicate(scope: &Scope, at: Passed, parent: Passed) -> Change {
+            pub(crate) fn duplicate(scope: &Scope, at: Passed, parent: Passed) -> ObjectChange {
                 like(scope, at, Parent { comm: parent, like: Like::Duplicate })
             }
 
@@ -88,7 +88,7 @@ macro_rules! creates {
                 at: Passed,
                 parent: Passed,
                 reorder: Passed,
-            ) -> Change {
+            ) -> ObjectChange {
                 if reorder.integer() == Some(0) {
                     like(scope, at, Parent { comm: parent, like: Like::InOrder })
                 } else {
@@ -96,9 +96,9 @@ macro_rules! creates {
                 }
             }
 
-            fn like(scope: &Scope, at: Passed, of: Parent) -> Change {
+            fn like(scope: &Scope, at: Passed, of: Parent) -> ObjectChange {
                 match comm(scope, at) {
-                    Change::Comes { kind, at, .. } => Change::Comes { kind, at, parent: Some(of) },
+                    ObjectChange::Comes { kind, at, .. } => ObjectChange::Comes { kind, at, parent: Some(of) },
                     other => other,
                 }
             }
@@ -106,16 +106,16 @@ macro_rules! creates {
 
         /// Rows that free an object: its variables are read for the last time now, before the call.
         pub(crate) mod frees {
-            use super::{Passed, Change, Kind, Scope, requests};
+            use super::{Passed, ObjectChange, Kind, Scope, requests};
 
-            pub(crate) fn request(_: &Scope, at: Passed) -> Change {
+            pub(crate) fn request(_: &Scope, at: Passed) -> ObjectChange {
                 requests::freed(at);
-                Change::Nothing
+                ObjectChange::Nothing
             }
 
-            $(pub(crate) fn $name(scope: &Scope, at: Passed) -> Change {
-                super::goes(scope, Kind::$kind, at);
-                Change::Nothing
+            $(pub(crate) fn $name(scope: &Scope, at: Passed) -> ObjectChange {
+                super::freed(scope, Kind::$kind, at);
+                ObjectChange::Nothing
             })*
         }
     };
@@ -124,84 +124,88 @@ creates!(comm Comm, win Win, file File);
 
 /// Rows that end the program, which ends every object.
 pub(crate) mod ends {
-    use super::{Change, Passed, Scope, contain, run};
+    use super::{ObjectChange, Passed, Scope, contain, run};
 
     /// Also for a call from inside MPI: error handlers are where most programs abort.
-    pub(crate) fn with(scope: &Scope, code: Passed) -> Change {
+    pub(crate) fn with(scope: &Scope, code: Passed) -> ObjectChange {
         let code = code.integer().unwrap_or(0);
         let is_alone = scope.is_of_program() && scope.is_alone();
         contain("writing the profile before MPI_Abort", || run::aborts(code, is_alone));
-        Change::Nothing
+        ObjectChange::Nothing
     }
 }
 
 /// Rows that say which communicator there is.
 pub(crate) mod finds {
-    use super::{Change, Passed, Scope};
+    use super::{ObjectChange, Passed, Scope};
 
-    pub(crate) fn comm(scope: &Scope, at: Passed) -> Change {
-        if scope.is_of_program() { Change::Found { at } } else { Change::Nothing }
+    pub(crate) fn comm(scope: &Scope, at: Passed) -> ObjectChange {
+        if scope.is_of_program() { ObjectChange::Found { at } } else { ObjectChange::Nothing }
     }
 }
 
 /// Rows whose object is created later.
 pub(crate) mod begins {
-    use super::{Change, Like, Parent, Passed, Scope};
+    use super::{Like, ObjectChange, Parent, Passed, Scope};
 
     pub(crate) fn duplicate(
         scope: &Scope,
         comm: Passed,
         request: Passed,
         parent: Passed,
-    ) -> Change {
+    ) -> ObjectChange {
         if !scope.is_of_program() {
-            return Change::Nothing;
+            return ObjectChange::Nothing;
         }
-        Change::Begins { comm, request, parent: Parent { comm: parent, like: Like::Duplicate } }
+        ObjectChange::Begins {
+            comm,
+            request,
+            parent: Parent { comm: parent, like: Like::Duplicate },
+        }
     }
 }
 
 /// Rows that complete requests.
 pub(crate) mod completes {
-    use super::{Change, Passed, Scope, gate, requests};
+    use super::{ObjectChange, Passed, Scope, gate, requests};
 
-    pub(crate) fn one(scope: &Scope, request: Passed) -> Change {
+    pub(crate) fn one(scope: &Scope, request: Passed) -> ObjectChange {
         watch(scope, 1, request)
     }
 
-    pub(crate) fn many(scope: &Scope, count: Passed, requests: Passed) -> Change {
+    pub(crate) fn many(scope: &Scope, count: Passed, requests: Passed) -> ObjectChange {
         watch(scope, count.number(), requests)
     }
 
-    fn watch(scope: &Scope, count: usize, at: Passed) -> Change {
+    fn watch(scope: &Scope, count: usize, at: Passed) -> ObjectChange {
         if !scope.is_of_program() || !gate::watches_completions() {
-            return Change::Nothing;
+            return ObjectChange::Nothing;
         }
-        Change::Completes { at, before: requests(at, count) }
+        ObjectChange::Completes { at, before: requests(at, count) }
     }
 }
 
-impl Change {
+impl ObjectChange {
     /// The call succeeded.
     pub(crate) fn happened(self) {
         match self {
-            Change::Nothing => {}
-            Change::Comes { kind, at, parent } => {
+            ObjectChange::Nothing => {}
+            ObjectChange::Comes { kind, at, parent } => {
                 if let Some(handle) = at.handle(kind) {
                     begins(kind, handle, parent);
-                    comes(kind, handle);
+                    created(kind, handle);
                 }
             }
-            Change::Found { at } => {
+            ObjectChange::Found { at } => {
                 if let Some(handle) = at.handle(Kind::Comm)
                     && FOUND.load(Ordering::Relaxed) != handle
                 {
                     begins(Kind::Comm, handle, None);
-                    comes(Kind::Comm, handle);
+                    created(Kind::Comm, handle);
                     FOUND.store(handle, Ordering::Relaxed);
                 }
             }
-            Change::Begins { comm, request: at, parent } => {
+            ObjectChange::Begins { comm, request: at, parent } => {
                 if let (Some(comm), Some(request)) = (comm.handle(Kind::Comm), at.request(0))
                     && let Ok(mut pending) = PENDING.lock()
                 {
@@ -210,7 +214,7 @@ impl Change {
                     gate::watch_completions(true);
                 }
             }
-            Change::Completes { at, before } => {
+            ObjectChange::Completes { at, before } => {
                 let after = requests(at, before.len());
                 let completed = before.iter().zip(&after).filter(|(before, after)| before != after);
                 for (request, _) in completed {
@@ -236,7 +240,7 @@ fn completed_request(language: Language, request: usize) {
     let Pending { comm, .. } = pending.swap_remove(at);
     gate::watch_completions(!pending.is_empty());
     drop(pending);
-    comes(Kind::Comm, comm);
+    created(Kind::Comm, comm);
 }
 
 /// An object has a handle now, which may be that of one whose end was not seen.
@@ -253,11 +257,11 @@ fn begins(kind: Kind, handle: usize, parent: Option<Parent>) {
 }
 
 /// An object can be used now.
-fn comes(kind: Kind, handle: usize) {
+fn created(kind: Kind, handle: usize) {
     if objects::is_null(kind, handle) {
         return;
     }
-    let Some(looks) = objects::comes(kind) else { return };
+    let Some(looks) = objects::created(kind) else { return };
     contain("taking in an object", || {
         run::with_run(|run| run.object_comes(kind, handle, looks));
     });
@@ -267,7 +271,7 @@ fn comes(kind: Kind, handle: usize) {
 fn forget(kind: Kind, handle: usize) {
     contain("forgetting an object", || match kind {
         Kind::Comm => {
-            communicators::goes(handle);
+            communicators::freed(handle);
             _ = FOUND.compare_exchange(handle, usize::MAX, Ordering::Relaxed, Ordering::Relaxed);
         }
         Kind::Win => communicators::window_goes(handle),
@@ -277,7 +281,7 @@ fn forget(kind: Kind, handle: usize) {
 
 /// An object is about to be freed, by whoever does it: the program may free one in a callback, from inside MPI
 /// (MPI 4.1, 7.7.2), and its variables must not be read any more after that.
-fn goes(scope: &Scope, kind: Kind, at: Passed) {
+fn freed(scope: &Scope, kind: Kind, at: Passed) {
     let Some(handle) = at.handle(kind) else { return };
     if scope.is_of_program() {
         objects::went(kind);

@@ -111,16 +111,16 @@ entry_points! {
 }
 
 /// While this lives, this thread is inside a call that starts or ends MPI.
-struct Inside;
+struct InsideLifecycle;
 
-impl Inside {
+impl InsideLifecycle {
     /// None when it already is: the call is the outer one under another name, or one that MPI makes.
-    fn enter() -> Option<Inside> {
-        (!INSIDE.replace(true)).then_some(Inside)
+    fn enter() -> Option<InsideLifecycle> {
+        (!INSIDE.replace(true)).then_some(InsideLifecycle)
     }
 }
 
-impl Drop for Inside {
+impl Drop for InsideLifecycle {
     fn drop(&mut self) {
         INSIDE.set(false);
     }
@@ -136,7 +136,7 @@ fn begins(function: Function, start: Start, forward: impl FnOnce() -> c_int) -> 
     if gate::is_off() {
         return gate::uncounted(forward);
     }
-    let Some(_inside) = Inside::enter() else { return gate::uncounted(forward) };
+    let Some(_inside) = InsideLifecycle::enter() else { return gate::uncounted(forward) };
     let mut users = users();
     let in_use = users.world == World::Alive || users.sessions > 0;
     if matches!(start, Start::World) && users.world != World::Unborn {
@@ -205,7 +205,7 @@ fn ends(function: Function, world: bool, forward: impl FnOnce() -> c_int) -> c_i
     if gate::is_off() {
         return gate::uncounted(forward);
     }
-    let Some(_inside) = Inside::enter() else { return gate::uncounted(forward) };
+    let Some(_inside) = InsideLifecycle::enter() else { return gate::uncounted(forward) };
     let mut users = users();
     if !(if world { users.world == World::Alive } else { users.sessions > 0 }) {
         // It is the program's error, and the library reports it.

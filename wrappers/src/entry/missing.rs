@@ -15,7 +15,7 @@ use std::mem;
 
 use super::call;
 use crate::mpi::abi::{Inquiry, inquiry};
-use crate::mpi::functions::{Kind, Name};
+use crate::mpi::functions::{ArgumentKind, Name};
 use crate::sys::peek::element;
 use crate::sys::symbols::{self, Address, Next};
 use crate::sys::weak_symbols;
@@ -29,7 +29,7 @@ pub(crate) fn next_or_end(next: &Next, name: &CStr) -> Address {
 /// Does what `name` would have done. `arguments` has the names and kinds of the arguments in `words`.
 #[cold]
 #[inline(never)]
-pub(super) fn call(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> c_int {
+pub(super) fn call(name: &CStr, arguments: &[(Name, ArgumentKind)], words: &[usize]) -> c_int {
     by_twin(name, arguments, words).unwrap_or_else(|| lacking(name))
 }
 
@@ -43,7 +43,7 @@ pub(crate) fn lacking(name: &CStr) -> c_int {
     inquiry().map_or(1, |mpi| mpi.abi.unsupported_operation)
 }
 
-fn by_twin(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> Option<c_int> {
+fn by_twin(name: &CStr, arguments: &[(Name, ArgumentKind)], words: &[usize]) -> Option<c_int> {
     let base = name.to_str().ok()?.strip_suffix("_c")?;
     let find = |name: String| symbols::next(&CString::new(name).ok()?);
     if let Some(same) = find(format!("{base}_x")) {
@@ -70,14 +70,14 @@ fn by_twin(name: &CStr, arguments: &[(Name, Kind)], words: &[usize]) -> Option<c
 
 /// Whether the library may read arrays after the call has returned: for an operation with a request,
 /// nonblocking or persistent (MPI 4.1, 6.12 and 6.13).
-fn outlives_call(arguments: &[(Name, Kind)]) -> bool {
+fn outlives_call(arguments: &[(Name, ArgumentKind)]) -> bool {
     arguments.iter().any(|(name, _)| *name == Name::Request)
 }
 
 /// The arguments of a large-count function on their way to its twin.
 struct Narrow<'a> {
     mpi: &'static Inquiry,
-    arguments: &'a [(Name, Kind)],
+    arguments: &'a [(Name, ArgumentKind)],
     arrays: Vec<Vec<c_int>>,
     /// Where the program wants a result, and where the twin writes it.
     outs: Vec<(usize, Box<c_int>)>,
@@ -90,15 +90,15 @@ impl Narrow<'_> {
         let mut converted = Vec::with_capacity(words.len());
         for (kind, &word) in kinds.zip(words) {
             converted.push(match kind {
-                Kind::Same => word,
-                Kind::Count => c_int::try_from(signed(word)).ok().map(|_| word)?,
-                Kind::Callback => return None,
-                Kind::OutCount => self.out(word),
-                Kind::PerRank => {
+                ArgumentKind::Same => word,
+                ArgumentKind::Count => c_int::try_from(signed(word)).ok().map(|_| word)?,
+                ArgumentKind::Callback => return None,
+                ArgumentKind::OutCount => self.out(word),
+                ArgumentKind::PerRank => {
                     let length = self.mpi.peers(self.word(Name::Comm, words)?)?;
                     self.array(word, length)?
                 }
-                Kind::PerRankAtRoot => {
+                ArgumentKind::PerRankAtRoot => {
                     let comm = self.word(Name::Comm, words)?;
                     if self.is_root(comm, int(self.word(Name::Root, words)?))? {
                         self.array(word, self.mpi.peers(comm)?)?
@@ -106,15 +106,15 @@ impl Narrow<'_> {
                         word
                     }
                 }
-                Kind::PerSource => {
+                ArgumentKind::PerSource => {
                     let (sources, _) = self.mpi.neighbors(self.word(Name::Comm, words)?)?;
                     self.array(word, sources)?
                 }
-                Kind::PerDestination => {
+                ArgumentKind::PerDestination => {
                     let (_, destinations) = self.mpi.neighbors(self.word(Name::Comm, words)?)?;
                     self.array(word, destinations)?
                 }
-                Kind::PerItem => {
+                ArgumentKind::PerItem => {
                     let count = self.word(Name::Count, words).map(signed);
                     let count =
                         count.or_else(|| Some(int(self.word(Name::Ndims, words)?).into()))?;
@@ -206,9 +206,9 @@ mod tests {
                 $($effect:ident $what:ident ( $($on:ident),* ))? ;
             )*) => {
                 $({
-                    let arguments: &[(Name, Kind)] =
-                        &[$((Name::of(stringify!($arg)), <$type as Argument>::KIND)),*];
-                    let scalar = [Kind::Same, Kind::Count, Kind::OutCount, Kind::Callback];
+                    let arguments: &[(Name, ArgumentKind)] =
+                        &[$((Name::from_text(stringify!($arg)), <$type as Argument>::KIND)),*];
+                    let scalar = [ArgumentKind::Same, ArgumentKind::Count, ArgumentKind::OutCount, ArgumentKind::Callback];
                     if arguments.iter().any(|(_, kind)| !scalar.contains(kind)) {
                         rows.push((stringify!($name), outlives_call(arguments)));
                     }

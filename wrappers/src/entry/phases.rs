@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char};
 
 use crate::calls::containment::contain;
-use crate::observe::phases::Change;
+use crate::observe::phases::PhaseChange;
 use crate::run;
 
 /// A longer name is cut.
@@ -22,11 +22,11 @@ extern "C-unwind" fn gyan_phase_begin(name: *const c_char) {
     let name = name.to_bytes();
     let name = name.get(..NAME_BYTES_AT_MOST).unwrap_or(name);
     let name = String::from_utf8_lossy(name).into_owned();
-    contain("beginning a phase", || run::change_phase(Change::Begin(name)));
+    contain("beginning a phase", || run::change_phase(PhaseChange::Begin(name)));
 }
 
 /// Ends the phase that began last.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 extern "C-unwind" fn gyan_phase_end() {
-    contain("ending a phase", || run::change_phase(Change::End));
+    contain("ending a phase", || run::change_phase(PhaseChange::End));
 }

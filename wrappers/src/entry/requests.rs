@@ -8,7 +8,7 @@ use crate::entry::bytes::Moves;
 use crate::mpi::abi::inquiry;
 use crate::mpi::handles::{Language, Passed};
 use crate::sys::alloc;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::lookup::Lookup;
 
 /// What moves when an operation is started.
@@ -40,15 +40,15 @@ impl Prepared {
 }
 
 /// The same, stored permanently.
-struct Kept {
-    started: Whole,
-    partition: Whole,
-    to: Whole,
+struct KeptPrepared {
+    started: Counter,
+    partition: Counter,
+    to: Counter,
 }
 
-static REQUESTS: Lookup<Kept> = Lookup::new();
+static REQUESTS: Lookup<KeptPrepared> = Lookup::new();
 /// The slots of requests that were freed.
-static FREE: Mutex<Vec<&'static Kept>> = Mutex::new(Vec::new());
+static FREE: Mutex<Vec<&'static KeptPrepared>> = Mutex::new(Vec::new());
 
 /// A request as the program stores it. If C requests are pointers, Fortran has separate numbers for them.
 fn key(language: Language, request: usize) -> usize {
@@ -71,8 +71,8 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     let key = key(at.language, request);
     // There is one already if it was freed where gyan does not see it.
     let kept = REQUESTS.take(key).or_else(|| free_slots().pop()).unwrap_or_else(|| {
-        let [started, partition, to] = [const { Whole::new(0) }; 3];
-        Box::leak(Box::new(Kept { started, partition, to }))
+        let [started, partition, to] = [const { Counter::new(0) }; 3];
+        Box::leak(Box::new(KeptPrepared { started, partition, to }))
     });
     kept.started.set(prepared.started.bytes);
     kept.partition.set(prepared.partition);
@@ -82,7 +82,7 @@ pub(super) fn prepared(at: Passed, prepared: Prepared) {
     }
 }
 
-fn free_slots() -> MutexGuard<'static, Vec<&'static Kept>> {
+fn free_slots() -> MutexGuard<'static, Vec<&'static KeptPrepared>> {
     FREE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -27,7 +27,7 @@ impl Kind {
     pub(crate) const ALL: [Kind; 3] = [Kind::Comm, Kind::Win, Kind::File];
 
     /// The kind that a variable binds to; none for one that gyan does not follow.
-    pub(crate) fn of(bind: Bind) -> Option<Kind> {
+    pub(crate) fn from_bind(bind: Bind) -> Option<Kind> {
         match bind {
             Bind::Comm => Some(Kind::Comm),
             Bind::Win => Some(Kind::Win),

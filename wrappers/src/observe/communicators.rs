@@ -80,12 +80,12 @@ const NOT_ASKED: u32 = u32::MAX;
 static NO_LIST: [AtomicU32; FIRST] = [AtomicU32::new(2), AtomicU32::new(0)];
 
 /// What is known of a new communicator.
-struct Known {
+struct Members {
     size: u32,
     is_inter: bool,
     is_same: bool,
     /// 0 if not known.
-    members: u64,
+    hash: u64,
 }
 
 /// All of them.
@@ -137,7 +137,7 @@ pub(crate) fn end() {
 /// ranks in `MPI_COMM_WORLD` are not known. Call only where the library may be asked (`mpi::abi::inquiry`).
 #[allow(clippy::inline_always)]
 #[inline(always)]
-pub(crate) fn of(word: usize) -> Option<&'static Communicator> {
+pub(crate) fn by_word(word: usize) -> Option<&'static Communicator> {
     at_hand(word & BITS.load(Ordering::Relaxed))
 }
 
@@ -194,8 +194,8 @@ fn find(handle: usize) -> Option<&'static Communicator> {
             known
         } else {
             let (mpi, world) = askable()?;
-            let known = Known::of(mpi, world, handle);
-            table().comes(handle, known)
+            let known = Members::ask(mpi, world, handle);
+            table().created(handle, known)
         }?;
         if let Some(at_hand) = AT_HAND.get(place(handle)) {
             at_hand.store(ptr::from_ref(entry).cast_mut(), Ordering::Release);
@@ -248,13 +248,13 @@ pub(crate) fn comes_like(like: Like, parent: usize, child: usize) {
 }
 
 /// A communicator is about to be freed, or a new one has its handle.
-pub(crate) fn goes(word: usize) {
-    table().goes(word & BITS.load(Ordering::Relaxed));
+pub(crate) fn freed(word: usize) {
+    table().freed(word & BITS.load(Ordering::Relaxed));
 }
 
 /// The same for a window.
 pub(crate) fn window_goes(word: usize) {
-    table().goes(word & BITS.load(Ordering::Relaxed) | WINDOW);
+    table().freed(word & BITS.load(Ordering::Relaxed) | WINDOW);
 }
 
 /// The cache slot of a communicator.
@@ -417,11 +417,11 @@ impl Communicator {
     }
 
     /// Assigns it to a communicator.
-    fn takes(&self, handle: usize, known: &Known, list: List) {
+    fn takes(&self, handle: usize, known: &Members, list: List) {
         self.size.store(known.size, Ordering::Relaxed);
         self.is_inter.store(known.is_inter, Ordering::Relaxed);
         self.same.store(if known.is_same { known.size } else { 0 }, Ordering::Relaxed);
-        self.members.store(known.members, Ordering::Relaxed);
+        self.members.store(known.hash, Ordering::Relaxed);
         self.list.store(list.as_ptr().cast_mut(), Ordering::Release);
         for note in &self.notes {
             note.store(0, Ordering::Relaxed);
@@ -435,8 +435,8 @@ fn peers(mpi: &Inquiry, handle: usize) -> Option<Group<'_>> {
     if handle & WINDOW == 0 { mpi.peer_group(handle) } else { mpi.win_group(handle & !WINDOW) }
 }
 
-impl Known {
-    fn of(mpi: &Inquiry, world: usize, handle: usize) -> Option<Known> {
+impl Members {
+    fn ask(mpi: &Inquiry, world: usize, handle: usize) -> Option<Members> {
         let is_window = handle & WINDOW != 0;
         let is_inter = !is_window && mpi.is_intercommunicator(handle);
         let size = match (is_window, is_inter) {
@@ -445,7 +445,7 @@ impl Known {
             _ => mpi.size(handle),
         };
         let size = u32::try_from(size?).ok()?;
-        Some(Known { size, is_inter, is_same: handle == world, members: 0 })
+        Some(Members { size, is_inter, is_same: handle == world, hash: 0 })
     }
 }
 
@@ -472,7 +472,7 @@ impl Table {
     }
 
     /// A communicator is asked about for the first time.
-    fn comes(&mut self, handle: usize, known: Option<Known>) -> Option<&'static Communicator> {
+    fn created(&mut self, handle: usize, known: Option<Members>) -> Option<&'static Communicator> {
         // Another thread was faster.
         if self.is_decided(handle) {
             return self.known(handle);
@@ -498,11 +498,11 @@ impl Table {
             return None;
         }
         let is_all = size == parent.size();
-        let known = Known {
+        let known = Members {
             size,
             is_inter: parent.is_inter(),
             is_same: parent.is_same(),
-            members: if is_all { parent.members.load(Ordering::Relaxed) } else { 0 },
+            hash: if is_all { parent.members.load(Ordering::Relaxed) } else { 0 },
         };
         let entry = self.entry(handle, &known, parent.list());
         self.entries.insert(handle, Some(entry));
@@ -510,7 +510,7 @@ impl Table {
     }
 
     /// An entry for a communicator, which shares a list.
-    fn entry(&mut self, handle: usize, known: &Known, list: List) -> &'static Communicator {
+    fn entry(&mut self, handle: usize, known: &Members, list: List) -> &'static Communicator {
         let entry = self.free.pop().unwrap_or_else(|| Box::leak(Box::new(Communicator::new())));
         share(list, 1);
         entry.takes(handle, known, list);
@@ -535,7 +535,7 @@ impl Table {
         Some(list.map(AtomicU32::new).collect::<Vec<_>>().leak())
     }
 
-    fn goes(&mut self, handle: usize) {
+    fn freed(&mut self, handle: usize) {
         if let Some(Some(entry)) = self.entries.remove(&handle) {
             self.takes_back(entry);
         }
@@ -580,8 +580,8 @@ fn class(room: usize) -> usize {
 /// `MPI_COMM_WORLD`.
 #[cfg(test)]
 pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
-    let known = Known { size, is_inter: false, is_same: ranks.is_empty(), members: 0 };
-    if let Some(entry) = table().comes(handle, Some(known)) {
+    let known = Members { size, is_inter: false, is_same: ranks.is_empty(), hash: 0 };
+    if let Some(entry) = table().created(handle, Some(known)) {
         entry.learns((0..size).collect::<Vec<_>>().iter().zip(ranks.iter().copied()));
     }
 }
@@ -590,8 +590,8 @@ pub(crate) fn made_up(handle: usize, size: u32, ranks: &[u32]) {
 mod tests {
     use super::*;
 
-    fn known(size: u32, is_same: bool) -> Known {
-        Known { size, is_inter: false, is_same, members: 0 }
+    fn known(size: u32, is_same: bool) -> Members {
+        Members { size, is_inter: false, is_same, hash: 0 }
     }
 
     fn learn(entry: &Communicator, ranks: &[u32]) {
@@ -600,9 +600,9 @@ mod tests {
     }
 
     /// A communicator of these ranks, all of which are known.
-    fn comes(table: &mut Table, handle: usize, ranks: &[u32]) -> Option<&'static Communicator> {
+    fn created(table: &mut Table, handle: usize, ranks: &[u32]) -> Option<&'static Communicator> {
         let size = u32::try_from(ranks.len()).unwrap();
-        let entry = table.comes(handle, Some(known(size, false)))?;
+        let entry = table.created(handle, Some(known(size, false)))?;
         learn(entry, ranks);
         Some(entry)
     }
@@ -614,15 +614,15 @@ mod tests {
     #[test]
     fn an_entry_has_the_ranks_of_its_communicator() {
         let mut table = Table::new();
-        let world = table.comes(7, Some(known(3, true))).unwrap();
+        let world = table.created(7, Some(known(3, true))).unwrap();
         assert_eq!(ranks(world), [Some(0), Some(1), Some(2), None, None]);
-        let split = comes(&mut table, 8, &[5, ELSEWHERE, 1]).unwrap();
+        let split = created(&mut table, 8, &[5, ELSEWHERE, 1]).unwrap();
         assert_eq!(ranks(split), [Some(5), None, Some(1), None, None]);
         assert!(world.is_of(7) && split.is_of(8) && !world.is_of(8));
         // Two threads asked at once.
-        assert!(ptr::eq(table.comes(8, Some(known(2, false))).unwrap(), split));
-        assert_eq!(table.comes(9, None).map(Communicator::size), None);
-        assert!(table.comes(9, Some(known(1, true))).is_none(), "what is not known stays so");
+        assert!(ptr::eq(table.created(8, Some(known(2, false))).unwrap(), split));
+        assert_eq!(table.created(9, None).map(Communicator::size), None);
+        assert!(table.created(9, Some(known(1, true))).is_none(), "what is not known stays so");
     }
 
     #[test]
@@ -635,21 +635,21 @@ mod tests {
     #[test]
     fn a_rank_is_not_known_until_it_is_asked_for() {
         let mut table = Table::new();
-        let entry = table.comes(1, Some(known(3, false))).unwrap();
+        let entry = table.created(1, Some(known(3, false))).unwrap();
         let there = |entry: &Communicator| [0, 1, 2, 3].map(|rank| entry.there(rank));
         assert_eq!(there(entry), [NOT_ASKED, NOT_ASKED, NOT_ASKED, NOT_ASKED]);
         entry.learns([(&1, 7), (&2, ELSEWHERE)].into_iter());
         assert_eq!(there(entry), [NOT_ASKED, 7, NOT_THERE, NOT_ASKED]);
         assert_eq!(entry.rank_in_world(3), None, "beyond its ranks");
-        table.goes(1);
-        let entry = table.comes(2, Some(known(4, false))).unwrap();
+        table.freed(1);
+        let entry = table.created(2, Some(known(4, false))).unwrap();
         assert_eq!(there(entry), [NOT_ASKED; 4], "the list of another one is forgotten");
     }
 
     #[test]
     fn a_duplicate_shares_the_list_of_its_parent_as_long_as_one_of_them_lives() {
         let mut table = Table::new();
-        let parent = table.comes(1, Some(known(3, false))).unwrap();
+        let parent = table.created(1, Some(known(3, false))).unwrap();
         let duplicate = table.comes_like(1, 2, 3).unwrap();
         let grid = table.comes_like(2, 3, 2).unwrap();
         learn(grid, &[6, 5]);
@@ -660,15 +660,15 @@ mod tests {
         assert_eq!(table.comes_like(2, 4, 3).unwrap().members(), parent.members());
         assert_ne!(grid.members(), parent.members());
         for handle in [1, 4, 2] {
-            table.goes(handle);
-            let other = comes(&mut table, 9, &[8, 8, 8]).unwrap();
+            table.freed(handle);
+            let other = created(&mut table, 9, &[8, 8, 8]).unwrap();
             assert!(!ptr::eq(other.list(), grid.list()), "{handle}");
-            table.goes(9);
+            table.freed(9);
         }
         assert_eq!(ranks(grid), [Some(6), Some(5), None, None, None]);
         let list = grid.list();
-        table.goes(3);
-        let next = [5, 6].map(|handle| comes(&mut table, handle, &[8, 8, 8]).unwrap().list());
+        table.freed(3);
+        let next = [5, 6].map(|handle| created(&mut table, handle, &[8, 8, 8]).unwrap().list());
         assert!(next.iter().any(|next| ptr::eq(*next, list)), "nobody has it any more");
         assert_eq!(table.ranks, 8);
     }
@@ -676,7 +676,7 @@ mod tests {
     #[test]
     fn a_duplicate_of_the_world_is_like_it_and_nothing_is_made_of_an_unknown_parent() {
         let mut table = Table::new();
-        table.comes(1, Some(known(4, true)));
+        table.created(1, Some(known(4, true)));
         let duplicate = table.comes_like(1, 2, 4).unwrap();
         let grid = table.comes_like(2, 3, 3).unwrap();
         assert_eq!(ranks(duplicate), [Some(0), Some(1), Some(2), Some(3), None]);
@@ -689,9 +689,9 @@ mod tests {
     #[test]
     fn the_same_list_of_members_has_the_same_hash_and_another_has_another() {
         let mut table = Table::new();
-        let world = table.comes(1, Some(known(4, true))).unwrap().members();
+        let world = table.created(1, Some(known(4, true))).unwrap().members();
         let mut members =
-            |handle, ranks: &[u32]| comes(&mut table, handle, ranks).unwrap().members();
+            |handle, ranks: &[u32]| created(&mut table, handle, ranks).unwrap().members();
         assert_eq!(members(2, &[0, 1, 2, 3]), world);
         let others = [
             members(3, &[0, 1, 2]),
@@ -710,7 +710,7 @@ mod tests {
     fn of_too_many_members_the_first_the_middle_and_the_last_one_are_compared() {
         let mut table = Table::new();
         let mut members = |handle, ranks: &[u32], world_size| {
-            comes(&mut table, handle, ranks).unwrap().hash(world_size)
+            created(&mut table, handle, ranks).unwrap().hash(world_size)
         };
         let (few, many) = (2_000_000, 2_000_001);
         assert_ne!(members(1, &[5, 1, 2, 3, 4], few), members(2, &[5, 6, 2, 7, 4], few));
@@ -722,25 +722,25 @@ mod tests {
             assert_ne!(members(5 + handle, ranks, many), one);
         }
         assert_ne!(members(8, &[5, 1, 2, 4], 3_000_000), one, "of another size");
-        let same = table.comes(9, Some(known(5, true))).unwrap();
-        assert_eq!(same.hash(many), comes(&mut table, 10, &[0, 9, 2, 9, 4]).unwrap().hash(many));
+        let same = table.created(9, Some(known(5, true))).unwrap();
+        assert_eq!(same.hash(many), created(&mut table, 10, &[0, 9, 2, 9, 4]).unwrap().hash(many));
     }
 
     #[test]
     fn an_entry_is_used_again_and_what_was_noted_is_gone() {
         let mut table = Table::new();
-        let first = comes(&mut table, 1, &[3, 2, 1]).unwrap();
+        let first = created(&mut table, 1, &[3, 2, 1]).unwrap();
         first.set_note(5, 9);
         assert_eq!((first.note(5), first.note(4), first.note(NOTES)), (9, 0, 0));
         assert_ne!(first.members(), 0);
-        table.goes(1);
+        table.freed(1);
         assert!(!first.is_of(1));
-        let second = comes(&mut table, 2, &[4, 3, 2, 1]).unwrap();
+        let second = created(&mut table, 2, &[4, 3, 2, 1]).unwrap();
         assert!(ptr::eq(first, second) && second.is_of(2));
         assert_eq!((second.note(5), second.rank_in_world(3)), (0, Some(1)));
         assert_eq!(second.members.load(Ordering::Relaxed), 0);
         // No communicator has it.
-        table.goes(3);
+        table.freed(3);
         table.forget_all();
         assert!(!second.is_of(2) && table.entries.is_empty());
     }
@@ -749,19 +749,19 @@ mod tests {
     fn communicators_one_after_the_other_take_the_room_of_one_and_no_more_than_there_is() {
         let mut table = Table::new();
         for handle in 0..100_000 {
-            assert!(table.comes(handle, Some(known(1000, false))).is_some());
-            table.goes(handle);
+            assert!(table.created(handle, Some(known(1000, false))).is_some());
+            table.freed(handle);
         }
         assert_eq!((table.ranks, table.entries.len(), table.free.len()), (1024, 0, 1));
         let came =
-            |table: &mut Table, handles: std::ops::Range<usize>, known: &dyn Fn() -> Known| {
-                handles.filter(|&at| table.comes(at, Some(known())).is_some()).count()
+            |table: &mut Table, handles: std::ops::Range<usize>, known: &dyn Fn() -> Members| {
+                handles.filter(|&at| table.created(at, Some(known())).is_some()).count()
             };
         assert_eq!(came(&mut table, 0..10_000, &|| known(1000, false)), RANKS_AT_MOST / 1024);
         assert_eq!(came(&mut table, 20_000..20_001, &|| known(1000, true)), 1, "no list");
         assert!(table.comes_like(0, 20_001, 1000).is_some(), "no list of its own");
         for handle in 0..30_000 {
-            table.goes(handle);
+            table.freed(handle);
         }
         assert_eq!(came(&mut table, 0..30_000, &|| known(2, true)), ENTRIES_AT_MOST);
         assert!(table.is_decided(29_999), "nothing is asked in vain");
@@ -776,18 +776,18 @@ mod tests {
         }
         for _ in 0..2 {
             for handle in handles() {
-                let rank = of(handle).and_then(|entry| entry.rank_in_world(0));
+                let rank = by_word(handle).and_then(|entry| entry.rank_in_world(0));
                 assert_eq!(rank, u32::try_from(handle).ok());
             }
         }
         for handle in handles() {
-            goes(handle);
+            freed(handle);
             made_up(handle, 1, &[3]);
-            assert_eq!(of(handle).and_then(|entry| entry.rank_in_world(0)), Some(3));
-            goes(handle);
+            assert_eq!(by_word(handle).and_then(|entry| entry.rank_in_world(0)), Some(3));
+            freed(handle);
             // Without MPI nothing can be asked; it takes time to find out.
             let spent = budget().beside();
-            assert!(of(handle).is_none());
+            assert!(by_word(handle).is_none());
             assert!(budget().beside() > spent);
         }
     }

@@ -10,17 +10,17 @@ use gyan_results::{ObjectsLeftOut, ObjectsMade};
 
 use crate::mpi::abi::{Inquiry, Library};
 use crate::mpi::handles::Kind;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 
 /// State of each kind that needs no lock of the run: whether there is anything to do for objects of the kind,
 /// and how many were created. If there is nothing to do, a call takes no longer than without gyan.
 static MATTERS: [AtomicBool; Kind::ALL.len()] = [const { AtomicBool::new(false) }; Kind::ALL.len()];
-static CAME: [Whole; Kind::ALL.len()] = [const { Whole::new(0) }; Kind::ALL.len()];
-static WENT: [Whole; Kind::ALL.len()] = [const { Whole::new(0) }; Kind::ALL.len()];
+static CAME: [Counter; Kind::ALL.len()] = [const { Counter::new(0) }; Kind::ALL.len()];
+static WENT: [Counter; Kind::ALL.len()] = [const { Counter::new(0) }; Kind::ALL.len()];
 
 /// An object of this kind was created. Returns none when there is nothing to do, otherwise whether to look for
 /// new variables first. That takes longer than creating some objects does, so it is done ever more rarely.
-pub(crate) fn comes(kind: Kind) -> Option<bool> {
+pub(crate) fn created(kind: Kind) -> Option<bool> {
     let came = CAME.get(kind as usize)?;
     came.add_shared(1);
     let looks = came.get().is_power_of_two();
@@ -28,7 +28,7 @@ pub(crate) fn comes(kind: Kind) -> Option<bool> {
 }
 
 /// The handles that stand for no object, so far as the library has any.
-static NULLS: [Whole; Kind::ALL.len()] = [const { Whole::new(u64::MAX) }; Kind::ALL.len()];
+static NULLS: [Counter; Kind::ALL.len()] = [const { Counter::new(u64::MAX) }; Kind::ALL.len()];
 
 /// Looks at what stands for no object in this library.
 pub(crate) fn begin(library: &Library) {
@@ -83,14 +83,14 @@ pub(crate) struct Object {
     /// Its lot: see [`Registry::comes`].
     pub(crate) lot: u64,
     is_world: bool,
-    pub(crate) like: Like,
+    pub(crate) like: Likeness,
     /// Kind, size and, after others like it, a number: for an object without a name.
     pub(crate) description: String,
 }
 
 /// What objects with the same description have in common.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) struct Like {
+pub(crate) struct Likeness {
     kind: Kind,
     size: Option<usize>,
     /// The size of the remote group of an intercommunicator.
@@ -99,7 +99,7 @@ pub(crate) struct Like {
 
 /// Why objects are not in the profile.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-enum Why {
+enum LeftOutFor {
     Budget,
     /// The limit of objects followed at a time was reached.
     Alive,
@@ -126,8 +126,8 @@ pub(crate) struct Registry {
     alive: Vec<Object>,
     created: usize,
     /// How many were created, followed or not.
-    came: BTreeMap<Like, u64>,
-    left_out: BTreeMap<(Why, Like), u64>,
+    came: BTreeMap<Likeness, u64>,
+    left_out: BTreeMap<(LeftOutFor, Likeness), u64>,
     /// How many objects so far have each name.
     names: BTreeMap<String, usize>,
 }
@@ -148,14 +148,14 @@ impl Registry {
     /// Adds `MPI_COMM_WORLD`. Not `MPI_COMM_SELF`, on which hardly anything happens.
     pub(crate) fn world_comes(&mut self, library: &Library) {
         if let Some(handle) = library.handle(library.abi.comm_world) {
-            let like = Like { kind: Kind::Comm, size: None, remote: None };
+            let like = Likeness { kind: Kind::Comm, size: None, remote: None };
             self.insert(like, handle, 0, true, WORLD.into());
         }
     }
 
     /// Adds an object that was created; none when it is already known, exceeds the limit, or is ruled out by
     /// its lot: a pseudo-random number that is the same on every rank with equally many objects like it.
-    pub(crate) fn comes(
+    pub(crate) fn created(
         &mut self,
         mpi: &Inquiry,
         kind: Kind,
@@ -167,18 +167,18 @@ impl Registry {
         if self.find(kind, handle).is_some() {
             return None;
         }
-        let like = Like::of(mpi, kind, handle);
+        let like = Likeness::ask(mpi, kind, handle);
         let number = self.came.entry(like).or_default();
         *number += 1;
         let number = *number;
         let lot = fastrand::Rng::with_seed(number).u64(..);
         let followed = self.alive.iter().filter(|object| !object.is_world).count();
         if followed >= self.limit {
-            self.leave_out(Why::Alive, like);
+            self.leave_out(LeftOutFor::Alive, like);
             return None;
         }
         if !may(lot) {
-            self.leave_out(Why::Budget, like);
+            self.leave_out(LeftOutFor::Budget, like);
             return None;
         }
         // Objects that are not followed count too, so that it has the same name on every rank.
@@ -186,18 +186,18 @@ impl Registry {
         Some(self.insert(like, handle, lot, false, description))
     }
 
-    fn leave_out(&mut self, why: Why, like: Like) {
+    fn leave_out(&mut self, why: LeftOutFor, like: Likeness) {
         *self.left_out.entry((why, like)).or_default() += 1;
     }
 
     /// The readings of a freed object are not kept.
-    pub(crate) fn forget(&mut self, like: Like) {
-        self.leave_out(Why::Gone, like);
+    pub(crate) fn forget(&mut self, like: Likeness) {
+        self.leave_out(LeftOutFor::Gone, like);
     }
 
     fn insert(
         &mut self,
-        like: Like,
+        like: Likeness,
         handle: usize,
         lot: u64,
         is_world: bool,
@@ -219,7 +219,7 @@ impl Registry {
     }
 
     /// An object is about to be freed: it is no longer followed.
-    pub(crate) fn goes(&mut self, kind: Kind, handle: usize) -> Option<Object> {
+    pub(crate) fn freed(&mut self, kind: Kind, handle: usize) -> Option<Object> {
         let at = self.find(kind, handle)?;
         Some(self.alive.remove(at))
     }
@@ -254,13 +254,13 @@ impl Registry {
             what: like.to_string(),
             number: *number,
             reason: match why {
-                Why::Budget => {
+                LeftOutFor::Budget => {
                     "not read: they came faster than the budget allows; GYAN_BUDGET sets it".into()
                 }
-                Why::Alive => format!(
+                LeftOutFor::Alive => format!(
                     "not followed: more than {limit} objects were alive; GYAN_OBJECTS sets the limit"
                 ),
-                Why::Gone => format!(
+                LeftOutFor::Gone => format!(
                     "read and not kept: more than {limit} objects came and went; GYAN_OBJECTS sets the \
                      limit"
                 ),
@@ -277,8 +277,8 @@ fn name_in_mpi(mpi: &Inquiry, object: &Object) -> Option<String> {
     }
 }
 
-impl Like {
-    fn of(mpi: &Inquiry, kind: Kind, handle: usize) -> Like {
+impl Likeness {
+    fn ask(mpi: &Inquiry, kind: Kind, handle: usize) -> Likeness {
         let size = match kind {
             Kind::Comm => mpi.size(handle),
             Kind::Win => mpi.win_size(handle),
@@ -286,11 +286,11 @@ impl Like {
         };
         let is_inter = kind == Kind::Comm && mpi.is_intercommunicator(handle);
         let remote = is_inter.then(|| mpi.remote_size(handle).unwrap_or(0));
-        Like { kind, size, remote }
+        Likeness { kind, size, remote }
     }
 }
 
-impl fmt::Display for Like {
+impl fmt::Display for Likeness {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let size = self.size.map_or_else(|| "?".to_owned(), |size| size.to_string());
         if let Some(remote) = self.remote {

@@ -11,7 +11,7 @@ use gyan_results::{Call, Phase, PhasePvar, collected};
 
 use crate::calls::balance::{Balance, balance};
 use crate::calls::budget::budget;
-use crate::calls::estimate::{Known, NEGLIGIBLE, Times};
+use crate::calls::estimate::{Estimate, NEGLIGIBLE, Times};
 use crate::calls::gate;
 use crate::calls::ledger::{self, Calls, Limited};
 use crate::mpi::functions::Function;
@@ -27,7 +27,7 @@ const OFF: &str = "off";
 /// The phases of the process.
 pub(crate) struct Phases {
     /// Every phase so far; the first stands for time outside all phases.
-    all: Vec<Account>,
+    all: Vec<PhaseAccount>,
     /// The name that `MPI_Pcontrol` gave.
     level: Option<c_int>,
     /// The nested names that `gyan_phase_begin` gave.
@@ -43,7 +43,7 @@ pub(crate) struct Phases {
 }
 
 #[derive(Default)]
-struct Account {
+struct PhaseAccount {
     name: String,
     entries: u64,
     ticks: u64,
@@ -54,14 +54,14 @@ struct Account {
 }
 
 /// The calls of the whole run, and the time in them.
-pub(crate) struct Whole {
+pub(crate) struct RunCalls {
     pub(crate) calls: Vec<Call>,
     /// In ticks.
-    pub(crate) time: Known,
+    pub(crate) time: Estimate,
 }
 
 /// What the program says.
-pub(crate) enum Change {
+pub(crate) enum PhaseChange {
     Begin(String),
     End,
     /// `MPI_Pcontrol`.
@@ -69,7 +69,7 @@ pub(crate) enum Change {
 }
 
 /// Where the program continues.
-pub(crate) struct Next {
+pub(crate) struct NextPhase {
     pub(crate) phase: usize,
     /// Whether it is part of the whole.
     pub(crate) counts: bool,
@@ -81,7 +81,7 @@ impl Phases {
     /// Outside all phases, from `now` on.
     pub(crate) fn new(now: u64) -> Phases {
         Phases {
-            all: vec![Account { entries: 1, ..Account::default() }],
+            all: vec![PhaseAccount { entries: 1, ..PhaseAccount::default() }],
             level: None,
             names: Vec::new(),
             deeper: 0,
@@ -98,10 +98,10 @@ impl Phases {
     }
 
     /// Applies what the program says; none when that changes nothing.
-    pub(crate) fn change(&mut self, change: Change) -> Option<Next> {
+    pub(crate) fn change(&mut self, change: PhaseChange) -> Option<NextPhase> {
         let was_off = self.off;
         let begins = match change {
-            Change::Begin(name) => {
+            PhaseChange::Begin(name) => {
                 if self.names.len() >= DEPTH_AT_MOST {
                     self.deeper += 1;
                     return None;
@@ -109,15 +109,15 @@ impl Phases {
                 self.names.push(name);
                 true
             }
-            Change::End if self.deeper > 0 => {
+            PhaseChange::End if self.deeper > 0 => {
                 self.deeper -= 1;
                 return None;
             }
-            Change::End => {
+            PhaseChange::End => {
                 self.names.pop()?;
                 false
             }
-            Change::Level(level) => {
+            PhaseChange::Level(level) => {
                 self.off = level == 0;
                 let level = Some(level).filter(|level| !(0..=2).contains(level));
                 let begins = !self.off && level.is_some();
@@ -131,7 +131,7 @@ impl Phases {
         if begins && let Some(account) = self.all.get_mut(phase) {
             account.entries += 1;
         }
-        (phase != self.current).then_some(Next {
+        (phase != self.current).then_some(NextPhase {
             phase,
             counts: !self.off,
             must_read: self.off || was_off,
@@ -144,14 +144,15 @@ impl Phases {
             self.level.iter().map(|level| format!("level {level}")).collect();
         parts.extend(self.names.iter().cloned());
         let name = if self.off { OFF.into() } else { parts.join("/") };
-        let known = |all: &[Account], name: &str| all.iter().position(|phase| phase.name == name);
+        let known =
+            |all: &[PhaseAccount], name: &str| all.iter().position(|phase| phase.name == name);
         if let Some(known) = known(&self.all, &name) {
             return known;
         }
         let is_full = self.all.len() > NAMES_AT_MOST && !self.off;
         let name = if is_full { THE_REST.into() } else { name };
         known(&self.all, &name).unwrap_or_else(|| {
-            self.all.push(Account { name, ..Account::default() });
+            self.all.push(PhaseAccount { name, ..PhaseAccount::default() });
             self.all.len() - 1
         })
     }
@@ -202,11 +203,11 @@ impl Phases {
     }
 
     /// The calls of the whole run, except those while gyan was switched off.
-    pub(crate) fn calls(&self) -> Whole {
+    pub(crate) fn calls(&self) -> RunCalls {
         let counted = || self.all.iter().filter(|account| account.name != OFF);
-        let mut whole = Account::default();
+        let mut whole = PhaseAccount::default();
         // The sum over the phases of each function's times, if all of them know their errors.
-        let mut parts: BTreeMap<usize, Known> = BTreeMap::new();
+        let mut parts: BTreeMap<usize, Estimate> = BTreeMap::new();
         for account in counted() {
             whole.ticks += account.ticks;
             whole.limited = whole.limited.plus(account.limited);
@@ -214,7 +215,7 @@ impl Phases {
                 whole.calls.entry(*function).or_default().add(calls);
             }
             for (function, known) in account.known().functions {
-                let nothing = Known { total: 0.0, error: Some(0.0) };
+                let nothing = Estimate { total: 0.0, error: Some(0.0) };
                 let sum = parts.entry(function).or_insert(nothing);
                 sum.total += known.total;
                 sum.error = sum.error.and(known.error);
@@ -222,7 +223,7 @@ impl Phases {
         }
         let Balance { functions: mut known, all: mut time } = whole.known();
         for (function, known) in &mut known {
-            if let Some(Known { total, error: Some(_) }) = parts.get(function) {
+            if let Some(Estimate { total, error: Some(_) }) = parts.get(function) {
                 known.total = *total;
             }
         }
@@ -244,7 +245,7 @@ impl Phases {
                 ..call
             }
         });
-        Whole { calls: calls.collect(), time }
+        RunCalls { calls: calls.collect(), time }
     }
 
     /// The phases, if the program has any; `pvars`: what variables did in them.
@@ -275,7 +276,7 @@ impl Phases {
     }
 }
 
-impl Account {
+impl PhaseAccount {
     /// The times of its functions. On each thread, all of them together took no longer than it did.
     fn known(&self) -> Balance {
         let calls = &self.calls;
@@ -306,13 +307,13 @@ fn without_balance(calls: &BTreeMap<usize, Calls>, ticks: u64) -> Balance {
     let known = timed.map(|(function, calls)| {
         (*function, calls.times.known(calls.count, calls.max, ticks as f64))
     });
-    let functions: BTreeMap<usize, Known> = collected(known);
+    let functions: BTreeMap<usize, Estimate> = collected(known);
     let all = in_mpi(calls, &functions);
     Balance { functions, all }
 }
 
 /// The time in all calls together.
-fn in_mpi(calls: &BTreeMap<usize, Calls>, known: &BTreeMap<usize, Known>) -> Known {
+fn in_mpi(calls: &BTreeMap<usize, Calls>, known: &BTreeMap<usize, Estimate>) -> Estimate {
     let mut all = Times::default();
     let (mut total, mut variance, mut unknown) = (0.0, 0.0, 0.0);
     for (function, known) in known {
@@ -328,13 +329,13 @@ fn in_mpi(calls: &BTreeMap<usize, Calls>, known: &BTreeMap<usize, Known>) -> Kno
     }
     // What is not known of one function may not matter compared with the others.
     let is_known = unknown <= NEGLIGIBLE * total || all.error().is_some();
-    Known { total, error: is_known.then(|| variance.sqrt()) }
+    Estimate { total, error: is_known.then(|| variance.sqrt()) }
 }
 
 /// In the form of the profile.
 fn described(
     calls: &BTreeMap<usize, Calls>,
-    known: &BTreeMap<usize, Known>,
+    known: &BTreeMap<usize, Estimate>,
 ) -> impl Iterator<Item = (Function, Call)> {
     calls.iter().filter_map(|(function, calls)| {
         let known = known.get(function);
@@ -360,14 +361,14 @@ fn described(
 mod tests {
     use super::*;
 
-    fn go(phases: &mut Phases, change: Change) -> Option<String> {
+    fn go(phases: &mut Phases, change: PhaseChange) -> Option<String> {
         let next = phases.change(change)?;
         phases.go_on(next.phase, 0, true);
         Some(phases.all[phases.current].name.clone())
     }
 
-    fn begin(name: &str) -> Change {
-        Change::Begin(name.into())
+    fn begin(name: &str) -> PhaseChange {
+        PhaseChange::Begin(name.into())
     }
 
     #[test]
@@ -384,9 +385,9 @@ mod tests {
         let mut phases = Phases::new(0);
         assert_eq!(go(&mut phases, begin("step")).as_deref(), Some("step"));
         assert_eq!(go(&mut phases, begin("exchange")).as_deref(), Some("step/exchange"));
-        assert_eq!(go(&mut phases, Change::End).as_deref(), Some("step"));
-        assert_eq!(go(&mut phases, Change::End).as_deref(), Some(""));
-        assert_eq!(go(&mut phases, Change::End), None);
+        assert_eq!(go(&mut phases, PhaseChange::End).as_deref(), Some("step"));
+        assert_eq!(go(&mut phases, PhaseChange::End).as_deref(), Some(""));
+        assert_eq!(go(&mut phases, PhaseChange::End), None);
         assert_eq!(go(&mut phases, begin("step")).as_deref(), Some("step"));
         let entries: Vec<u64> = phases.all.iter().map(|account| account.entries).collect();
         assert_eq!(entries, [1, 2, 1]);
@@ -395,13 +396,13 @@ mod tests {
     #[test]
     fn pcontrol_switches_off_and_on_and_names_levels() {
         let mut phases = Phases::new(0);
-        assert_eq!(go(&mut phases, Change::Level(1)), None);
-        assert_eq!(go(&mut phases, Change::Level(3)).as_deref(), Some("level 3"));
-        assert_eq!(go(&mut phases, Change::Level(0)).as_deref(), Some("off"));
+        assert_eq!(go(&mut phases, PhaseChange::Level(1)), None);
+        assert_eq!(go(&mut phases, PhaseChange::Level(3)).as_deref(), Some("level 3"));
+        assert_eq!(go(&mut phases, PhaseChange::Level(0)).as_deref(), Some("off"));
         assert!(phases.is_off());
-        assert_eq!(go(&mut phases, Change::Level(4)).as_deref(), Some("level 4"));
+        assert_eq!(go(&mut phases, PhaseChange::Level(4)).as_deref(), Some("level 4"));
         assert_eq!(go(&mut phases, begin("a")).as_deref(), Some("level 4/a"));
-        assert_eq!(go(&mut phases, Change::Level(1)).as_deref(), Some("a"));
+        assert_eq!(go(&mut phases, PhaseChange::Level(1)).as_deref(), Some("a"));
         assert!(!phases.is_off());
     }
 
@@ -410,7 +411,7 @@ mod tests {
         let mut phases = Phases::new(0);
         for number in 0..1000 {
             go(&mut phases, begin(&number.to_string()));
-            go(&mut phases, Change::End);
+            go(&mut phases, PhaseChange::End);
         }
         assert_eq!(phases.all.len(), NAMES_AT_MOST + 2);
         assert_eq!(phases.all.last().unwrap().name, THE_REST);
@@ -418,7 +419,7 @@ mod tests {
             go(&mut phases, begin("deep"));
         }
         for _ in 0..1000 {
-            go(&mut phases, Change::End);
+            go(&mut phases, PhaseChange::End);
         }
         assert_eq!(phases.current, 0);
     }

@@ -20,7 +20,7 @@ use crate::calls::ledger;
 use crate::mpi::abi::inquiry;
 use crate::mpi::functions::{Function, collective};
 use crate::sys::alloc;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::clock;
 
 /// Most functions on communicators whose calls are followed.
@@ -43,22 +43,23 @@ const FIRST: usize = 3;
 
 static ON: AtomicBool = AtomicBool::new(false);
 
-static TALLIES: [OnceLock<Tally>; FIRST + TALLIES_AT_MOST] =
+static TALLIES: [OnceLock<WaitingTally>; FIRST + TALLIES_AT_MOST] =
     [const { OnceLock::new() }; FIRST + TALLIES_AT_MOST];
-static KNOWN: Mutex<Known> = Mutex::new(Known { keys: Vec::new(), groups: BTreeMap::new() });
+static KNOWN: Mutex<WaitingGroups> =
+    Mutex::new(WaitingGroups { keys: Vec::new(), groups: BTreeMap::new() });
 
 /// Calls on communicators whose ranks are not known.
-static WITHOUT_RANKS: Whole = Whole::new(0);
+static WITHOUT_RANKS: Counter = Counter::new(0);
 
-struct Known {
-    keys: Vec<Key>,
+struct WaitingGroups {
+    keys: Vec<TallyKey>,
     /// How many communicators with the same members have been seen.
     groups: BTreeMap<u64, u32>,
 }
 
 /// What a tally counts.
 #[derive(Clone, Debug)]
-struct Key {
+struct TallyKey {
     function: Function,
     members: u64,
     ordinal: u32,
@@ -67,15 +68,15 @@ struct Key {
 }
 
 /// The calls of one function on one communicator.
-pub(crate) struct Tally {
-    calls: Whole,
+pub(crate) struct WaitingTally {
+    calls: Counter,
     /// The number of the next call that is timed; the largest of all for none.
-    next: Whole,
-    timed: Mutex<Timed>,
+    next: Counter,
+    timed: Mutex<TimedCalls>,
 }
 
 #[derive(Clone, Default)]
-struct Timed {
+struct TimedCalls {
     level: u32,
     /// Ticks; 0 if not known, or not yet.
     ticks: Vec<f32>,
@@ -84,7 +85,7 @@ struct Timed {
 /// A call that is due for timing.
 pub(crate) enum Due {
     Chosen {
-        tally: &'static Tally,
+        tally: &'static WaitingTally,
         call: u64,
     },
     /// On a communicator of which nothing is known. If it is no valid one, the call tells the program; gyan asks afterwards.
@@ -98,7 +99,7 @@ pub(crate) enum Due {
 /// From now on calls are timed, if wanted.
 pub(crate) fn begin(on: bool) {
     for tally in TALLIES.iter().take(FIRST).skip(1) {
-        tally.get_or_init(|| Tally::new(u64::MAX));
+        tally.get_or_init(|| WaitingTally::new(u64::MAX));
     }
     ON.store(on, Ordering::Relaxed);
 }
@@ -118,7 +119,7 @@ pub(crate) fn due(alone: bool, function: Function, comm: usize) -> Option<Due> {
 
 /// The call if it is chosen for timing, which counts it; its communicator is a valid one.
 fn chosen(alone: bool, function: Function, comm: usize) -> Option<Due> {
-    let Some(communicator) = communicators::of(comm) else {
+    let Some(communicator) = communicators::by_word(comm) else {
         WITHOUT_RANKS.add_shared(1);
         return None;
     };
@@ -165,7 +166,7 @@ fn out_of_line(due: impl FnOnce() -> Option<Due>, next: impl FnOnce() -> c_int) 
 
 /// The tally stored with a communicator.
 #[inline]
-fn tally(communicator: &Communicator, function: Function) -> Option<&'static Tally> {
+fn tally(communicator: &Communicator, function: Function) -> Option<&'static WaitingTally> {
     TALLIES.get(usize::from(communicator.note(place(function))))?.get()
 }
 
@@ -182,7 +183,7 @@ fn first_call(
     communicator: &Communicator,
     function: Function,
     comm: usize,
-) -> Option<&'static Tally> {
+) -> Option<&'static WaitingTally> {
     let number = contain("following a communicator", || numbered(communicator, function, comm));
     let number = number.unwrap_or(IGNORED);
     communicator.set_note(place(function), number);
@@ -212,17 +213,17 @@ fn numbered(communicator: &Communicator, function: Function, comm: usize) -> u16
         ordinal => u32::from(ordinal) - 1,
     };
     let is_it =
-        |key: &Key| (key.function, key.members, key.ordinal) == (function, members, ordinal);
+        |key: &TallyKey| (key.function, key.members, key.ordinal) == (function, members, ordinal);
     if let Some(at) = known.keys.iter().position(is_it) {
         return u16::try_from(FIRST + at).unwrap_or(NO_ROOM);
     }
     let number = FIRST + known.keys.len();
     let Some(place) = TALLIES.get(number) else { return NO_ROOM };
-    if alloc::is_short() || place.set(Tally::new(0)).is_err() {
+    if alloc::is_short() || place.set(WaitingTally::new(0)).is_err() {
         return NO_ROOM;
     }
     let size = communicator.size();
-    known.keys.push(Key { function, members, ordinal, size, name: name(comm, size, ordinal) });
+    known.keys.push(TallyKey { function, members, ordinal, size, name: name(comm, size, ordinal) });
     u16::try_from(number).unwrap_or(NO_ROOM)
 }
 
@@ -234,13 +235,13 @@ fn name(comm: usize, size: u32, ordinal: u32) -> String {
     name.unwrap_or_else(|| format!("communicator of {size} ranks"))
 }
 
-fn known() -> MutexGuard<'static, Known> {
+fn known() -> MutexGuard<'static, WaitingGroups> {
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Tally {
-    fn new(next: u64) -> Tally {
-        Tally { calls: Whole::new(0), next: Whole::new(next), timed: Mutex::default() }
+impl WaitingTally {
+    fn new(next: u64) -> WaitingTally {
+        WaitingTally { calls: Counter::new(0), next: Counter::new(next), timed: Mutex::default() }
     }
 
     /// Counts one more call; returns its number.
@@ -249,7 +250,7 @@ impl Tally {
         if alone { self.calls.next() } else { self.calls.next_shared() }
     }
 
-    fn timed(&self) -> MutexGuard<'_, Timed> {
+    fn timed(&self) -> MutexGuard<'_, TimedCalls> {
         self.timed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -283,7 +284,7 @@ impl Due {
     }
 }
 
-impl Timed {
+impl TimedCalls {
     /// Whether to time this call, which is the next one at the level. If so, there is room for it.
     fn draw(&mut self, call: u64) -> bool {
         while call >> self.level >= DURATIONS_AT_MOST as u64 {
@@ -328,7 +329,7 @@ pub(crate) fn described() -> Vec<Waiting> {
         let tally = tally.get()?;
         Some((key, tally.calls.get(), tally.timed().clone()))
     });
-    let mut tallies: Vec<(&Key, u64, Timed)> = tallies.collect();
+    let mut tallies: Vec<(&TallyKey, u64, TimedCalls)> = tallies.collect();
     while tallies.iter().map(|(_, _, timed)| timed.ticks.len()).sum::<usize>() > WRITTEN_AT_MOST {
         let most = tallies.iter_mut().rev().max_by_key(|(_, _, timed)| timed.ticks.len());
         if let Some((_, _, timed)) = most {
@@ -372,8 +373,8 @@ mod tests {
     use super::*;
 
     /// A tally after this many calls, each of which takes its number plus 1, and how many were drawn.
-    fn run(calls: u64) -> (Timed, u64) {
-        let (mut timed, mut next, mut drawn) = (Timed::default(), 0, 0);
+    fn run(calls: u64) -> (TimedCalls, u64) {
+        let (mut timed, mut next, mut drawn) = (TimedCalls::default(), 0, 0);
         for call in 0..calls {
             if call == next {
                 if timed.draw(call) {
@@ -409,7 +410,7 @@ mod tests {
 
     #[test]
     fn what_was_left_out_or_has_not_come_back_is_not_known() {
-        let mut timed = Timed::default();
+        let mut timed = TimedCalls::default();
         assert!(timed.draw(0) && timed.draw(1) && timed.draw(2));
         timed.took(2, 70);
         assert_eq!(timed.ticks, [0.0, 0.0, 70.0]);

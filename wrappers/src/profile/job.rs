@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use gyan_results::Label;
 
 use crate::config::{Config, Live, launcher};
-use crate::profile::output::Place;
+use crate::profile::output::RunPlace;
 
 /// A launcher is at most this many processes above its ranks: there are proxies and shells in between.
 const LEVELS: usize = 4;
@@ -29,11 +29,11 @@ pub(crate) struct Job {
     /// UTC, RFC 3339.
     pub(crate) started: String,
     /// Where the profiles go.
-    pub(crate) place: Place,
+    pub(crate) place: RunPlace,
     /// Where the live files are; none for nowhere.
-    pub(crate) live: Option<Place>,
+    pub(crate) live: Option<RunPlace>,
     /// Alternatives for profiles that cannot be written there: the first that works.
-    pub(crate) elsewhere: Vec<Place>,
+    pub(crate) elsewhere: Vec<RunPlace>,
 }
 
 impl Job {
@@ -50,11 +50,11 @@ impl Job {
         let name = file_name_of(&program());
         let mode = config.mode;
         let named = |parent: &Path, kind| {
-            Place::named(&absolute(parent), mode, kind, &name, &file_name_of(&id))
+            RunPlace::named(&absolute(parent), mode, kind, &name, &file_name_of(&id))
         };
         let place = match &config.output {
             Some(directory) if spawned => named(directory, "spawned"),
-            Some(directory) => Place::chosen(&absolute(directory), mode),
+            Some(directory) => RunPlace::chosen(&absolute(directory), mode),
             None => named(Path::new(""), "gyan"),
         };
         let live = match &config.live {
@@ -108,13 +108,14 @@ pub(crate) fn speaks_for_node() -> bool {
 
 /// The id that the launcher gave to the run.
 fn id_of_launcher(spawned: bool) -> Option<String> {
-    let proxy = LazyCell::new(Process::proxy);
-    let start = if spawned { Start::Spawned(world_of_spawned(&proxy)) } else { Start::Launched };
+    let proxy = LazyCell::new(Ancestor::proxy);
+    let start =
+        if spawned { StartedBy::Spawned(world_of_spawned(&proxy)) } else { StartedBy::Launched };
     id_from(&launcher, &start, &proxy)
 }
 
 /// What started the processes of this run.
-enum Start {
+enum StartedBy {
     Launched,
     /// `MPI_Comm_spawn`. The name tells them from others with the same parent process.
     Spawned(Option<String>),
@@ -123,8 +124,8 @@ enum Start {
 /// `lookup` reads an environment variable, `proxy` is the ancestor that started this process.
 fn id_from(
     lookup: &dyn Fn(&str) -> Option<String>,
-    start: &Start,
-    proxy: &LazyCell<Process, impl FnOnce() -> Process>,
+    start: &StartedBy,
+    proxy: &LazyCell<Ancestor, impl FnOnce() -> Ancestor>,
 ) -> Option<String> {
     let slurm_job = lookup("SLURM_JOB_ID");
     let slurm_step = || Some(format!("{}.{}", slurm_job.clone()?, lookup("SLURM_STEP_ID")?));
@@ -145,9 +146,9 @@ fn id_from(
         let launch =
             slurm_job.as_ref().map_or_else(|| launch.clone(), |job| format!("{job}-{launch}"));
         return Some(match start {
-            Start::Launched => slurm_step().unwrap_or(launch),
-            Start::Spawned(None) => launch,
-            Start::Spawned(Some(world)) => format!("{launch}-{world}"),
+            StartedBy::Launched => slurm_step().unwrap_or(launch),
+            StartedBy::Spawned(None) => launch,
+            StartedBy::Spawned(Some(world)) => format!("{launch}-{world}"),
         });
     }
     lookup("SLURM_PROCID")
@@ -170,9 +171,13 @@ const PORT_RANGES: [&str; 10] = [
 ];
 
 /// Hydra sets no id, but the processes of one launch share something that no others have.
-fn id_of_hydra(lookup: &dyn Fn(&str) -> Option<String>, start: &Start, proxy: &Process) -> String {
+fn id_of_hydra(
+    lookup: &dyn Fn(&str) -> Option<String>,
+    start: &StartedBy,
+    proxy: &Ancestor,
+) -> String {
     // When MPICH 5 spawns, these are the numbers of the original launch.
-    let is_one_node = matches!(start, Start::Launched)
+    let is_one_node = matches!(start, StartedBy::Launched)
         && lookup("PMI_SIZE").is_some_and(|ranks| lookup("MPI_LOCALNRANKS") == Some(ranks));
     let is_used_again = || PORT_RANGES.into_iter().any(|range| lookup(range).is_some());
     // On several nodes: the address where each proxy finds the launcher. A port means one launch, until it is
@@ -195,7 +200,7 @@ fn id_of_hydra(lookup: &dyn Fn(&str) -> Option<String>, start: &Start, proxy: &P
 
 /// What the processes of one spawn have in common, if one Hydra proxy starts several spawns. None if it starts
 /// only these.
-fn world_of_spawned(proxy: &Process) -> Option<String> {
+fn world_of_spawned(proxy: &Ancestor) -> Option<String> {
     // Hydra 4.0: a proxy for each spawn, which is told its process group.
     if proxy.option("--pgid").is_some_and(|group| group != "0") {
         return None;
@@ -219,32 +224,32 @@ fn world_in(maps: &str) -> Option<String> {
 }
 
 /// An ancestor of this process.
-struct Process {
+struct Ancestor {
     pid: u32,
     /// Its command line.
     words: Vec<String>,
 }
 
-impl Process {
+impl Ancestor {
     /// The ancestors of this process, from its parent up, as far as a launcher may be.
-    fn above() -> impl Iterator<Item = Process> {
+    fn above() -> impl Iterator<Item = Ancestor> {
         let parent = |pid: &u32| stat_field(*pid, 4).and_then(|pid| u32::try_from(pid).ok());
         let above = iter::successors(parent(&std::process::id()), parent).take(LEVELS);
         above.map(|pid| {
             let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
             let words = line.split(|&byte| byte == 0);
             let words = words.map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-            Process { pid, words }
+            Ancestor { pid, words }
         })
     }
 
     /// Hydra's proxy on this node, which may have started this process through a shell or another tool; the
     /// parent if there is none.
-    fn proxy() -> Process {
-        let is_proxy = |process: &Process| process.is_called(&["hydra_pmi_proxy"]);
-        let parent = || Process::above().next();
-        let found = Process::above().find(is_proxy).or_else(parent);
-        found.unwrap_or(Process { pid: 0, words: Vec::new() })
+    fn proxy() -> Ancestor {
+        let is_proxy = |process: &Ancestor| process.is_called(&["hydra_pmi_proxy"]);
+        let parent = || Ancestor::above().next();
+        let found = Ancestor::above().find(is_proxy).or_else(parent);
+        found.unwrap_or(Ancestor { pid: 0, words: Vec::new() })
     }
 
     /// Whether its program's name contains one of `names`.
@@ -302,7 +307,7 @@ pub(crate) fn programs() -> Option<String> {
 /// Whether a launcher above this process has a colon among its arguments, which separates the programs of a
 /// job.
 fn is_launched_with_colon() -> bool {
-    Process::above().any(|process| {
+    Ancestor::above().any(|process| {
         process.is_called(&["mpiexec", "mpirun"]) && process.words.iter().any(|word| word == ":")
     })
 }
@@ -339,17 +344,17 @@ mod tests {
     /// No process has the number.
     const PROXY: u32 = u32::MAX;
 
-    fn id(variables: &[(&str, &str)], start: &Start) -> Option<String> {
+    fn id(variables: &[(&str, &str)], start: &StartedBy) -> Option<String> {
         id_below("hydra_pmi_proxy", variables, start)
     }
 
-    fn id_below(proxy: &str, variables: &[(&str, &str)], start: &Start) -> Option<String> {
+    fn id_below(proxy: &str, variables: &[(&str, &str)], start: &StartedBy) -> Option<String> {
         let lookup = |name: &str| {
             let found = variables.iter().find(|(known, _)| *known == name);
             found.map(|(_, value)| (*value).to_owned())
         };
         let words = proxy.split(' ').map(str::to_owned).collect();
-        let id = id_from(&lookup, start, &LazyCell::new(|| Process { pid: PROXY, words }));
+        let id = id_from(&lookup, start, &LazyCell::new(|| Ancestor { pid: PROXY, words }));
         id.map(|id| id.replace(&PROXY.to_string(), "PROXY"))
     }
 
@@ -370,17 +375,17 @@ mod tests {
             (vec![("SLURM_JOB_ID", "12"), ("SLURM_PROCID", "0")], None),
             (vec![], None),
         ] {
-            assert_eq!(id(&variables, &Start::Launched).as_deref(), expected, "{variables:?}");
+            assert_eq!(id(&variables, &StartedBy::Launched).as_deref(), expected, "{variables:?}");
         }
     }
 
     #[test]
     fn the_spawned_are_told_apart_where_the_launcher_gives_them_no_id() {
-        let shared = Start::Spawned(Some("c7d012a6".into()));
+        let shared = StartedBy::Spawned(Some("c7d012a6".into()));
         for (variables, start, expected) in [
             (vec![("PMIX_NAMESPACE", "162")], &shared, "162"),
             (vec![("MPI_LOCALRANKID", "0")], &shared, "PROXY-c7d012a6"),
-            (vec![("MPI_LOCALRANKID", "0")], &Start::Spawned(None), "PROXY"),
+            (vec![("MPI_LOCALRANKID", "0")], &StartedBy::Spawned(None), "PROXY"),
             (
                 vec![("SLURM_JOB_ID", "12"), ("SLURM_STEP_ID", "3"), ("MPI_LOCALRANKID", "0")],
                 &shared,
@@ -401,15 +406,15 @@ mod tests {
         let intel = [("I_MPI_HYDRA_UUID", "8f00-47"), ("HYDRA_BSTRAP_PGID", "0")];
         let intel_spawned = [("I_MPI_HYDRA_UUID", "8f00-47"), ("HYDRA_BSTRAP_PGID", "1")];
         for (proxy, variables, start, expected) in [
-            (proxy, four.to_vec(), Start::Launched, "n1.site:4063"),
-            (proxy, one_node.to_vec(), Start::Launched, "PROXY"),
+            (proxy, four.to_vec(), StartedBy::Launched, "n1.site:4063"),
+            (proxy, one_node.to_vec(), StartedBy::Launched, "PROXY"),
             // The next run would have the same port.
-            (proxy, with(&[("MPIEXEC_PORT_RANGE", "9000:9010")]), Start::Launched, "PROXY"),
-            (proxy, with(&[("SLURM_JOB_ID", "12")]), Start::Launched, "12-n1.site:4063"),
-            (spawned, four.to_vec(), Start::Spawned(None), "n1.site:4063-2"),
-            (proxy, four.to_vec(), Start::Spawned(Some("c7d".into())), "n1.site:4063-c7d"),
-            ("hydra_pmi_proxy", with(&intel), Start::Launched, "8f00-47"),
-            ("hydra_pmi_proxy", with(&intel_spawned), Start::Spawned(None), "8f00-47-1"),
+            (proxy, with(&[("MPIEXEC_PORT_RANGE", "9000:9010")]), StartedBy::Launched, "PROXY"),
+            (proxy, with(&[("SLURM_JOB_ID", "12")]), StartedBy::Launched, "12-n1.site:4063"),
+            (spawned, four.to_vec(), StartedBy::Spawned(None), "n1.site:4063-2"),
+            (proxy, four.to_vec(), StartedBy::Spawned(Some("c7d".into())), "n1.site:4063-c7d"),
+            ("hydra_pmi_proxy", with(&intel), StartedBy::Launched, "8f00-47"),
+            ("hydra_pmi_proxy", with(&intel_spawned), StartedBy::Spawned(None), "8f00-47-1"),
         ] {
             assert_eq!(id_below(proxy, &variables, &start).as_deref(), Some(expected));
         }

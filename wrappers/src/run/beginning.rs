@@ -11,7 +11,7 @@ use super::ending::watch_exit;
 use super::in_front;
 use super::snapshot::Snapshots;
 use super::surroundings::Surroundings;
-use super::{Change, Earlier, RUN, Run, SAMPLE_DUE, thread_level};
+use super::{ChangeCost, Earlier, RUN, Run, SAMPLE_DUE, thread_level};
 use crate::calls::budget::{self, budget};
 use crate::calls::containment::contain;
 use crate::calls::gate;
@@ -49,7 +49,7 @@ pub(crate) struct Beginning {
     early_names: Vec<Option<String>>,
     late: bool,
     begun: Instant,
-    clock: clock::Moment,
+    clock: clock::ClockReading,
     usage: Usage,
     own: Duration,
     mpit_init: Duration,
@@ -257,7 +257,7 @@ impl Beginning {
                 snapshots: Snapshots::default(),
                 reduces,
                 samples: 0,
-                change: Change::default(),
+                change: ChangeCost::default(),
                 told: false,
                 written: None,
                 unwritten: None,
@@ -314,7 +314,7 @@ fn check_settings(
     }
 }
 
-fn limits(config: &Config, begun: clock::Moment) -> Limits {
+fn limits(config: &Config, begun: clock::ClockReading) -> Limits {
     let ticks = |interval: Duration| clock::whole(clock::ticks(interval.as_secs_f64()));
     Limits {
         elements: config.elements,

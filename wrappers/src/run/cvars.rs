@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::{self, Config, RecordCvars};
 use crate::mpi::abi::{Bind, Library};
 use crate::mpi::libraries::cvar_env;
-use crate::mpi::libraries::monitoring::{self, Row};
+use crate::mpi::libraries::monitoring::{self, MonitoringRow};
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::{Api, CvarInfo, Mpit};
 use crate::sys::fork::survive;
@@ -37,7 +37,7 @@ struct Facts {
 }
 
 /// A setting that the user asked for and that makes sense.
-pub(crate) struct Setting {
+pub(crate) struct RequestedCvar {
     name: String,
     value: String,
     /// The setting of gyan that it comes from.
@@ -56,7 +56,7 @@ pub(crate) struct Recorded {
 
 /// Checks what the user asked for, and sets what the library will read from its environment. Call before
 /// `MPI_T` is initialised.
-pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Setting> {
+pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<RequestedCvar> {
     let (implementation, version) = (library.implementation, library.version);
     for (name, value) in quirks::settings_before_mpit(implementation, version, config::launcher) {
         config::set_for_library(name, value);
@@ -95,7 +95,11 @@ pub(crate) fn set_environment(library: &Library, config: &mut Config) -> Vec<Set
 
 /// Checks what the user asked for if `MPI_T` is already initialised, so that nothing reads the environment any
 /// more.
-pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) -> Vec<Setting> {
+pub(crate) fn check_late(
+    mpit: &Mpit,
+    library: &Library,
+    config: &mut Config,
+) -> Vec<RequestedCvar> {
     let (rows, warnings) = monitoring::wanted(library, &config.enable);
     config.warn_once(warnings);
     for row in rows {
@@ -121,7 +125,7 @@ pub(crate) fn check_late(mpit: &Mpit, library: &Library, config: &mut Config) ->
 pub(crate) fn write_and_record(
     mpit: &Mpit,
     library: &Library,
-    settings: &[Setting],
+    settings: &[RequestedCvar],
     config: &mut Config,
 ) -> Recorded {
     let api = &mpit.api;
@@ -150,7 +154,7 @@ pub(crate) fn write_and_record(
         let to_write = setting.filter(|setting| setting.environment.is_none());
         let refusal = to_write.and_then(|setting| write(api, library, index, &setting.value).err());
         if let (Some(setting), Some(why)) = (setting, &refusal) {
-            let Setting { by, value, .. } = setting;
+            let RequestedCvar { by, value, .. } = setting;
             config.warnings.push(format!("{by}: {name}={value}: {why}; no change"));
         }
         let deadly = late && quirks::deadly_after_init(library, &name).is_some();
@@ -159,7 +163,7 @@ pub(crate) fn write_and_record(
             && refusal.is_none()
             && !same(&setting.value)
         {
-            let Setting { by, value: asked, .. } = setting;
+            let RequestedCvar { by, value: asked, .. } = setting;
             config.warnings.push(format!("{by}: {name}={asked}: the library has {value}"));
         }
         let value = value.map(|(value, _)| value);
@@ -205,11 +209,11 @@ pub(crate) fn read_again(
 }
 
 /// What the user asked for without what makes no sense, of which each is a warning.
-fn accepted(facts: &BTreeMap<String, Facts>, config: &mut Config) -> Vec<Setting> {
+fn accepted(facts: &BTreeMap<String, Facts>, config: &mut Config) -> Vec<RequestedCvar> {
     let mut settings = Vec::new();
     for (name, value) in &config.cvars {
         match refusal(facts.get(name), value) {
-            None => settings.push(Setting {
+            None => settings.push(RequestedCvar {
                 name: name.clone(),
                 value: as_the_library_reads_it(name, value, facts.get(name)),
                 by: "GYAN_CVARS",
@@ -233,14 +237,14 @@ fn as_the_library_reads_it(name: &str, value: &str, facts: Option<&Facts>) -> St
 
 /// What turns on the monitoring that the user wants. What he has set himself stays, and is said to.
 fn enabling(
-    rows: &[&'static Row],
+    rows: &[&'static MonitoringRow],
     facts: &BTreeMap<String, Facts>,
     library: &Library,
     config: &mut Config,
-) -> Vec<Setting> {
+) -> Vec<RequestedCvar> {
     let mut settings = Vec::new();
     for row in rows {
-        let Row { name, cvar, on, .. } = row;
+        let MonitoringRow { name, cvar, on, .. } = row;
         let Some(facts) = facts.get(*cvar) else {
             if config.enable.iter().any(|wanted| wanted == name) {
                 config.warnings.push(row.missing());
@@ -257,7 +261,7 @@ fn enabling(
         };
         let value = own.map(|(_, value)| value).or(facts.value.as_ref());
         match by {
-            None => settings.push(Setting {
+            None => settings.push(RequestedCvar {
                 name: (*cvar).into(),
                 value: (*on).into(),
                 by: "GYAN_ENABLE",

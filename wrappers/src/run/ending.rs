@@ -27,13 +27,13 @@ use crate::calls::traffic::Way;
 use crate::config::{Notices, Reduce};
 use crate::observe::communicators;
 use crate::observe::objects;
-use crate::observe::phases::Whole;
-use crate::observe::pvars::{Findings, Look, Sampler};
+use crate::observe::phases::RunCalls;
+use crate::observe::pvars::{Look, Readings, Sampler};
 use crate::observe::receives;
 use crate::observe::waiting;
 use crate::profile::keeper::NotWritten;
 use crate::profile::output;
-use crate::profile::reduce::{self, Home, Outcome};
+use crate::profile::reduce::{self, Outcome, ReductionTarget};
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
 use crate::sys::at_exit;
@@ -161,14 +161,14 @@ impl Run {
             self.ask_names();
         }
         let guards = look == Look::Whole || (look == Look::Values && self.guards());
-        let findings = match &mut self.sampler {
+        let readings = match &mut self.sampler {
             Some(sampler) => guard::inside_if(guards, || {
                 sampler.so_far(look, &self.library, &mut self.config.wanted)
             }),
-            None => Findings::default(),
+            None => Readings::default(),
         };
         let earlier = self.earlier.clone();
-        let coverage = self.earlier.take_in(findings);
+        let coverage = self.earlier.add(readings);
         let profile = self.profile(asked, coverage, how, Vec::new());
         let done = work(self, profile);
         self.earlier = earlier;
@@ -212,19 +212,19 @@ impl Run {
         self.surroundings.look_at_transports();
         receives::end();
         let mut warnings = Vec::new();
-        let (findings, mpit) = match self.sampler.take() {
+        let (readings, mpit) = match self.sampler.take() {
             Some(sampler) => {
                 let wanted = &mut self.config.wanted;
-                let (findings, mpit) = guard::inside(|| sampler.end(&self.library, wanted));
+                let (readings, mpit) = guard::inside(|| sampler.end(&self.library, wanted));
                 for warning in wanted.unmatched() {
                     notice::say(&warning);
                     warnings.push(warning);
                 }
-                (findings, mpit)
+                (readings, mpit)
             }
-            None => (Findings::default(), None),
+            None => (Readings::default(), None),
         };
-        let coverage = self.earlier.take_in(findings);
+        let coverage = self.earlier.add(readings);
         warnings.extend(self.without_sampler.take());
         let how = End { how: Ending::Finalize, code: 0 };
         let mut profile = self.profile(ended, coverage, how, warnings);
@@ -271,12 +271,12 @@ impl Run {
         self.measures(profile.job.elapsed_s, ended)(&mut profile.overhead);
         let wanted = self.config.reduce_profiles.clone();
         let (library, timeout) = (self.library.clone(), self.config.reduce_timeout);
-        let mut here = Here { run: self, profile, directory: None };
-        let mut all = here.profile.clone();
+        let mut target = TargetInRun { run: self, profile, directory: None };
+        let mut all = target.profile.clone();
         // As from a file.
         _ = unfold(&mut all.pvars);
-        let outcome = reduce::reduce(&library, all, &wanted, timeout, &mut here);
-        let directory = here.directory;
+        let outcome = reduce::reduce(&library, all, &wanted, timeout, &mut target);
+        let directory = target.directory;
         match (outcome, directory) {
             // Rank 0 has written its profile, too.
             (Outcome::Reduced { .. }, Some(directory)) => {
@@ -325,7 +325,7 @@ impl Run {
         clock::measure(self.clock);
         let elapsed_s = ended.duration_since(self.begun).as_secs_f64();
         self.phases.settle(self.clock.ticks().wrapping_add(clock::whole(clock::ticks(elapsed_s))));
-        let Whole { calls, time } = self.phases.calls();
+        let RunCalls { calls, time } = self.phases.calls();
         let clock = clock::described();
         let mut all = self.config.warnings.clone();
         all.extend(warnings);
@@ -491,14 +491,14 @@ impl Run {
 }
 
 /// Where the reduction writes its result.
-struct Here<'a> {
+struct TargetInRun<'a> {
     run: &'a mut Run,
     profile: &'a mut RankProfile,
     /// Where the summary is, on rank 0.
     directory: Option<PathBuf>,
 }
 
-impl Home for Here<'_> {
+impl ReductionTarget for TargetInRun<'_> {
     fn write(&mut self, summary: &Summary) -> bool {
         let Some(directory) = self.run.write(self.profile, None) else { return false };
         let run = &mut *self.run;
@@ -522,11 +522,11 @@ impl Home for Here<'_> {
 
 /// An index of the rows of a list: by phase, name, class and object.
 #[derive(Default)]
-struct Places(BTreeMap<(usize, String, &'static str, Option<String>), usize>);
+struct RowIndex(BTreeMap<(usize, String, &'static str, Option<String>), usize>);
 
-impl Places {
+impl RowIndex {
     /// The place of such a row; `next` for the first.
-    fn of(
+    fn place_of(
         &mut self,
         phase: usize,
         (name, class, object): (&str, Class, Option<&str>),
@@ -544,8 +544,8 @@ fn share(part: f64, whole: f64) -> f64 {
 
 impl Earlier {
     /// Adds the readings to those up to an earlier end.
-    fn take_in(&mut self, findings: Findings) -> Coverage {
-        let Findings { mut pvars, coverage, phases, series, told } = findings;
+    fn add(&mut self, readings: Readings) -> Coverage {
+        let Readings { mut pvars, coverage, phases, series, told } = readings;
         self.events = told.events;
         self.messages = told.messages;
         self.callbacks = told.ticks;
@@ -553,23 +553,23 @@ impl Earlier {
             // What was alike may have differed since.
             _ = (unfold(&mut self.pvars), unfold(&mut pvars));
         }
-        let mut known = Places::default();
+        let mut known = RowIndex::default();
         for (place, pvar) in self.pvars.iter().enumerate() {
-            known.of(0, pvar.identity(), place);
+            known.place_of(0, pvar.identity(), place);
         }
         for pvar in pvars {
-            let place = known.of(0, pvar.identity(), self.pvars.len());
+            let place = known.place_of(0, pvar.identity(), self.pvars.len());
             match self.pvars.get_mut(place) {
                 Some(earlier) => _ = earlier.continued(&pvar),
                 None => self.pvars.push(pvar),
             }
         }
-        let mut known = Places::default();
+        let mut known = RowIndex::default();
         for (place, (phase, pvar)) in self.phases.iter().enumerate() {
-            known.of(*phase, pvar.identity(), place);
+            known.place_of(*phase, pvar.identity(), place);
         }
         for (phase, pvar) in phases {
-            let place = known.of(phase, pvar.identity(), self.phases.len());
+            let place = known.place_of(phase, pvar.identity(), self.phases.len());
             match self.phases.get_mut(place) {
                 Some((_, earlier)) => _ = earlier.continued(&pvar),
                 None => self.phases.push((phase, pvar)),

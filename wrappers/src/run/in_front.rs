@@ -15,7 +15,7 @@ use std::ffi::CStr;
 use gyan_results::{Call, collected};
 
 use crate::mpi::functions::functions;
-use crate::sys::elf_objects::{self, Object};
+use crate::sys::elf_objects::{self, ElfObject};
 
 /// How many functions a sentence names.
 const NAMES_AT_MOST: usize = 3;
@@ -132,7 +132,7 @@ fn references(fronts: &mut [Front], is_wrapped: &impl Fn(&String) -> bool) -> Ha
     called
 }
 
-fn definitions(object: &Object) -> Vec<String> {
+fn definitions(object: &ElfObject) -> Vec<String> {
     // SAFETY: an object stays loaded during the visit.
     let names = unsafe { object.definitions() };
     names.filter_map(of_mpi).map(str::to_owned).collect()

@@ -35,7 +35,7 @@ use crate::observe::pvars::{LastReading, Look, Sampler};
 use crate::profile::job::Job;
 use crate::run::cvars::Recorded;
 use crate::sys::alloc;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::clock;
 use crate::sys::guard;
 use crate::sys::locks::lock_soon;
@@ -44,7 +44,7 @@ use snapshot::Snapshots;
 use surroundings::Surroundings;
 
 /// The time at which variables are sampled next.
-static SAMPLE_DUE: Whole = Whole::new(u64::MAX);
+static SAMPLE_DUE: Counter = Counter::new(u64::MAX);
 
 /// How many samples and phase changes are guarded after the start or after the last object was created. Later
 /// ones are not: the system calls for a guard take far longer than the readings, and the variables were already
@@ -65,7 +65,7 @@ pub(crate) struct Run {
     library: Library,
     job: Job,
     begun: Instant,
-    clock: clock::Moment,
+    clock: clock::ClockReading,
     rank: u32,
     size: u32,
     thread_level: &'static str,
@@ -84,7 +84,7 @@ pub(crate) struct Run {
     reduces: bool,
     /// How many samples and phase changes there were since variables appeared, up to [`GUARDED_AT_FIRST`].
     samples: u32,
-    change: Change,
+    change: ChangeCost,
     /// Whether the user was told where the profiles are.
     told: bool,
     /// When an end was last written.
@@ -96,7 +96,7 @@ pub(crate) struct Run {
 
 /// The known cost of a change of phase, in ticks: without reading variables and with it.
 #[derive(Default)]
-struct Change {
+struct ChangeCost {
     without: f64,
     with_readings: f64,
 }
@@ -144,7 +144,7 @@ pub(crate) fn object_goes_inside_mpi(kind: Kind, handle: usize) {
 }
 
 /// The program begins or ends a phase.
-pub(crate) fn change_phase(change: phases::Change) {
+pub(crate) fn change_phase(change: phases::PhaseChange) {
     with_run(|run| run.change_phase(change));
 }
 
@@ -270,12 +270,12 @@ impl Run {
     }
 
     /// The program begins or ends a phase, or calls `MPI_Pcontrol`.
-    fn change_phase(&mut self, change: phases::Change) {
+    fn change_phase(&mut self, change: phases::PhaseChange) {
         if !self.is_of_this_process() {
             return;
         }
         let now = clock::now();
-        if matches!(change, phases::Change::Level(2)) {
+        if matches!(change, phases::PhaseChange::Level(2)) {
             self.write_so_far(End { how: Ending::Running, code: 0 }, Look::Whole);
             return budget().spent(clock::now().wrapping_sub(now));
         }

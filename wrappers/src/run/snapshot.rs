@@ -13,11 +13,11 @@ use crate::calls::budget::{self, budget};
 use crate::observe::pvars::Look;
 use crate::profile::keeper::Keeper;
 use crate::sys::alloc;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::clock;
 
 /// The time of the next snapshot.
-static DUE: Whole = Whole::new(u64::MAX);
+static DUE: Counter = Counter::new(u64::MAX);
 
 /// The state for snapshots while a program runs.
 #[derive(Default)]

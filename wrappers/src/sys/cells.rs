@@ -5,14 +5,14 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A whole number.
-pub(crate) struct Whole(AtomicU64);
+pub(crate) struct Counter(AtomicU64);
 
 /// A real number.
-pub(crate) struct Real(AtomicU64);
+pub(crate) struct Gauge(AtomicU64);
 
-impl Whole {
-    pub(crate) const fn new(number: u64) -> Whole {
-        Whole(AtomicU64::new(number))
+impl Counter {
+    pub(crate) const fn new(number: u64) -> Counter {
+        Counter(AtomicU64::new(number))
     }
 
     #[inline]
@@ -61,9 +61,9 @@ impl Whole {
     }
 }
 
-impl Real {
-    pub(crate) const fn new(number: f64) -> Real {
-        Real(AtomicU64::new(number.to_bits()))
+impl Gauge {
+    pub(crate) const fn new(number: f64) -> Gauge {
+        Gauge(AtomicU64::new(number.to_bits()))
     }
 
     pub(crate) fn get(&self) -> f64 {

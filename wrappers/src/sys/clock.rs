@@ -8,22 +8,22 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use crate::sys::cells::Real;
 #[cfg(test)]
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
+use crate::sys::cells::Gauge;
 
 /// A clock is slow when one reading takes longer than this: then timing a call costs more than most calls.
 const SLOW_NS: f64 = 100.0;
 const KERNEL_CLOCKS: &str = "/sys/devices/system/clocksource/clocksource0/available_clocksource";
 
 static COUNTER: AtomicBool = AtomicBool::new(false);
-static NS_PER_TICK: Real = Real::new(1.0);
+static NS_PER_TICK: Gauge = Gauge::new(1.0);
 /// Ticks between two immediately successive readings.
-static READING: Real = Real::new(0.0);
+static READING: Gauge = Gauge::new(0.0);
 
 /// The time of a simulated run; 0 outside of one.
 #[cfg(test)]
-static SIMULATED: Whole = Whole::new(0);
+static SIMULATED: Counter = Counter::new(0);
 
 /// From now on it is `ticks`, in this process.
 #[cfg(test)]
@@ -33,26 +33,26 @@ pub(crate) fn simulate(ticks: u64) {
 
 /// A moment, on both clocks.
 #[derive(Clone, Copy)]
-pub(crate) struct Moment {
+pub(crate) struct ClockReading {
     ticks: u64,
     instant: Instant,
 }
 
-impl Moment {
+impl ClockReading {
     pub(crate) fn ticks(self) -> u64 {
         self.ticks
     }
 }
 
 /// Chooses the clock; the moment from which ticks are measured.
-pub(crate) fn start() -> Moment {
+pub(crate) fn start() -> ClockReading {
     COUNTER.store(counter::is_good() && kernel_trusts_counter(), Ordering::Relaxed);
     moment()
 }
 
 /// The moment now.
-fn moment() -> Moment {
-    Moment { ticks: now(), instant: Instant::now() }
+fn moment() -> ClockReading {
+    ClockReading { ticks: now(), instant: Instant::now() }
 }
 
 /// Ticks, monotonically increasing.
@@ -83,7 +83,7 @@ pub(crate) fn of_kernel() -> u64 {
 }
 
 /// Determines from the time since `start` how long a tick is, and how long a reading takes.
-pub(crate) fn calibrate(start: Moment) {
+pub(crate) fn calibrate(start: ClockReading) {
     const BATCHES: u32 = 4;
     const READINGS: u32 = 32;
     measure(start);
@@ -99,7 +99,7 @@ pub(crate) fn calibrate(start: Moment) {
 }
 
 /// Determines from the time since `start` how long a tick is; the longer, the better.
-pub(crate) fn measure(start: Moment) {
+pub(crate) fn measure(start: ClockReading) {
     let now = moment();
     let ticks = now.ticks.wrapping_sub(start.ticks);
     if ticks > 0 {

@@ -7,7 +7,7 @@ use std::{ptr, slice};
 use crate::sys::peek::element;
 
 /// A loaded program or library.
-pub(crate) struct Object<'a> {
+pub(crate) struct ElfObject<'a> {
     /// Its file; empty for the program.
     pub(crate) name: &'a CStr,
     /// The offset of addresses in memory from those in the file.
@@ -15,7 +15,7 @@ pub(crate) struct Object<'a> {
     headers: &'a [libc::Elf64_Phdr],
 }
 
-impl Object<'_> {
+impl ElfObject<'_> {
     /// Where the segments of a kind are in memory.
     pub(crate) fn segments(&self, kind: u32) -> impl Iterator<Item = Range<usize>> {
         self.headers.iter().filter(move |header| header.p_type == kind).map(|header| {
@@ -76,7 +76,7 @@ impl Object<'_> {
     }
 }
 
-type Visit<'a> = &'a mut dyn FnMut(&Object);
+type Visit<'a> = &'a mut dyn FnMut(&ElfObject);
 
 /// Visits every loaded object. The loader is locked meanwhile, so `visit` must not call it.
 pub(crate) fn each(mut visit: Visit) {
@@ -102,7 +102,7 @@ unsafe extern "C" fn visit_object(
         // SAFETY: the name of a loaded object, a C string.
         unsafe { CStr::from_ptr(info.dlpi_name) }
     };
-    visit(&Object {
+    visit(&ElfObject {
         name,
         base: usize::try_from(info.dlpi_addr).unwrap_or(0),
         // SAFETY: the program headers of a loaded object, which the loader keeps loaded meanwhile.

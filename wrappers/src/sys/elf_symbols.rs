@@ -5,7 +5,7 @@
 
 use std::ffi::{CStr, c_char};
 
-use crate::sys::elf_objects::Object;
+use crate::sys::elf_objects::ElfObject;
 use crate::sys::peek::element;
 
 /// A reference to a symbol that the object does not define.
@@ -19,7 +19,7 @@ pub(crate) struct Reference<'a> {
 /// An entry of a dynamic section.
 #[derive(Clone, Copy)]
 #[repr(C)]
-struct Entry {
+struct SymbolEntry {
     tag: u64,
     value: u64,
 }
@@ -65,7 +65,7 @@ const ADDRESSES: [u64; 2] = [257, 1025];
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 const ADDRESSES: [u64; 0] = [];
 
-impl Object<'_> {
+impl ElfObject<'_> {
     /// Every reference to a symbol that the object does not define.
     ///
     /// # Safety
@@ -127,7 +127,7 @@ impl Object<'_> {
         let [addresses, calls] = &mut tables.relocations;
         for index in 0.. {
             // SAFETY: the caller's; the section ends with an entry whose tag is 0.
-            let Entry { tag, value } = unsafe { element(dynamic.start, index) };
+            let SymbolEntry { tag, value } = unsafe { element(dynamic.start, index) };
             let value = usize::try_from(value).unwrap_or(0);
             // The loader relocates the addresses in this table to memory addresses, but not in all objects (the
             // kernel's is read-only).

@@ -165,15 +165,15 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::sys::cells::Whole;
+    use crate::sys::cells::Counter;
 
-    fn number(number: u64) -> &'static Whole {
-        Box::leak(Box::new(Whole::new(number)))
+    fn number(number: u64) -> &'static Counter {
+        Box::leak(Box::new(Counter::new(number)))
     }
 
     #[test]
     fn each_key_has_its_own_value_however_many_there_are() {
-        let lookup: Lookup<Whole> = Lookup::new();
+        let lookup: Lookup<Counter> = Lookup::new();
         assert!(lookup.get(0).is_none() && lookup.take(0).is_none());
         // Keys spaced like pointers, and like integers.
         let keys = |index: usize| [index, 0x7f00_0000_0000 + 320 * index];
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_found_while_others_come_and_go() {
-        static LOOKUP: Lookup<Whole> = Lookup::new();
+        static LOOKUP: Lookup<Counter> = Lookup::new();
         assert!(LOOKUP.put(1_000_000, number(5)));
         thread::scope(|scope| {
             for first in [0, 100_000] {

@@ -11,6 +11,7 @@ pub(crate) mod elf_objects;
 pub(crate) mod elf_symbols;
 pub(crate) mod file_system;
 pub(crate) mod fixed_map;
+pub(crate) mod foreign;
 pub(crate) mod fork;
 pub(crate) mod guard;
 pub(crate) mod later;

@@ -30,7 +30,7 @@ impl Names {
         Some(Names(lines.filter_map(|line| function(&String::from_utf8_lossy(&line))).collect()))
     }
 
-    pub(crate) fn of(&self, address: u64) -> Option<&str> {
+    pub(crate) fn name_at(&self, address: u64) -> Option<&str> {
         let (_, (end, name)) = self.0.range(..=address).next_back()?;
         (address < *end).then_some(name)
     }
@@ -54,9 +54,9 @@ mod tests {
     fn an_address_has_the_name_of_the_function_that_it_is_in() {
         let lines = ["1000 10 py::first:/a b.py", "0x1010 10 second", "nonsense", "2000 xyz third"];
         let names = Names(lines.iter().filter_map(|line| function(line)).collect());
-        assert_eq!(names.of(0xfff), None);
-        assert_eq!(names.of(0x100f), Some("py::first:/a b.py"));
-        assert_eq!(names.of(0x1010), Some("second"));
-        assert_eq!(names.of(0x1020), None);
+        assert_eq!(names.name_at(0xfff), None);
+        assert_eq!(names.name_at(0x100f), Some("py::first:/a b.py"));
+        assert_eq!(names.name_at(0x1010), Some("second"));
+        assert_eq!(names.name_at(0x1020), None);
     }
 }

@@ -292,20 +292,20 @@ impl Iterator for Bytes {
 }
 
 /// A number of any width at an address; none where nothing can be read.
-fn read<T: Number>(at: usize) -> Option<T> {
+fn read<T: FromMemory>(at: usize) -> Option<T> {
     let mut bytes = T::Bytes::default();
     read_into(at, bytes.as_mut())?;
     Some(T::from_bytes(bytes))
 }
 
-trait Number {
+trait FromMemory {
     type Bytes: Default + AsMut<[u8]>;
     fn from_bytes(bytes: Self::Bytes) -> Self;
 }
 
 macro_rules! numbers {
     ($($number:ty)*) => {$(
-        impl Number for $number {
+        impl FromMemory for $number {
             type Bytes = [u8; size_of::<$number>()];
             fn from_bytes(bytes: Self::Bytes) -> Self {
                 <$number>::from_ne_bytes(bytes)

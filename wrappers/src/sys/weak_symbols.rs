@@ -10,7 +10,7 @@ use std::collections::HashSet;
 use std::ffi::{CStr, CString, c_void};
 use std::ops::Range;
 
-use crate::sys::elf_objects::{self, Object};
+use crate::sys::elf_objects::{self, ElfObject};
 use crate::sys::elf_symbols::Reference;
 use crate::sys::symbols;
 
@@ -64,7 +64,7 @@ impl Objects<'_> {
     /// # Safety
     ///
     /// `object` is loaded, and stays so meanwhile.
-    unsafe fn see(&mut self, object: &Object) {
+    unsafe fn see(&mut self, object: &ElfObject) {
         let is_own = object.is_own();
         if let Work::FindOwn = self.work {
             if is_own {
@@ -97,7 +97,7 @@ impl Objects<'_> {
     }
 }
 
-impl Object<'_> {
+impl ElfObject<'_> {
     /// Writes null to a slot, even if the loader made it read-only after filling it in.
     ///
     /// # Safety

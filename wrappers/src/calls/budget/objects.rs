@@ -5,7 +5,7 @@
 //! every rank, and when the pot runs low, the rest goes to the rare ones.
 
 use super::BUDGET;
-use crate::sys::cells::Real;
+use crate::sys::cells::Gauge;
 use crate::sys::clock;
 
 /// The part of the budget that is for objects.
@@ -22,7 +22,7 @@ const LEFT_BY_THE_COMMON: f64 = 4.0;
 const LESS_BY_RARITY: f64 = 0.25;
 
 /// Ticks.
-static SPENT: Real = Real::new(0.0);
+static SPENT: Gauge = Gauge::new(0.0);
 
 /// The cost of objects of a kind, in ticks.
 #[derive(Clone, Copy)]

@@ -15,7 +15,7 @@ use crate::calls::addresses::Map;
 use crate::calls::ledger::{self, NO_FUNCTION};
 use crate::calls::{scripts, stacks};
 use crate::mpi::functions::Function;
-use crate::sys::cells::Whole;
+use crate::sys::cells::Counter;
 use crate::sys::clock;
 use crate::sys::perf_map::Names;
 
@@ -113,7 +113,7 @@ fn sums(map: &Map) -> BTreeMap<(usize, usize), Sum> {
     let mut sums: BTreeMap<(usize, usize), Sum> = BTreeMap::new();
     ledger::each(|ledger| {
         for site in ledger.sites.get().iter().flat_map(|sites| sites.known()) {
-            let number = |word: &Whole| usize::try_from(word.get()).unwrap_or(0);
+            let number = |word: &Counter| usize::try_from(word.get()).unwrap_or(0);
             let key = (number(&site.function), map.lasting(number(&site.address)));
             if key.0 != NO_FUNCTION.0 && site.sum.timed.get() > 0 {
                 sums.entry(key).or_default().add_site(site, map);
@@ -156,7 +156,7 @@ pub(crate) fn described(calls: &[Call], ends: bool) -> Option<SitesOfProfile> {
     let is_made = addresses.iter().any(is_nameless);
     if let Some(names) = (ends && is_made).then(Names::read).flatten() {
         for code in addresses.iter_mut().filter(|code| is_nameless(code)) {
-            code.name = names.of(code.address).map(str::to_owned);
+            code.name = names.name_at(code.address).map(str::to_owned);
         }
     }
     (!sites.is_empty()).then(|| SitesOfProfile { sites, addresses, load_map: map.used() })

@@ -17,18 +17,18 @@ const FREE: usize = 0;
 const TAKEN: usize = 1;
 
 /// A predefined datatype. Never changes once it has a handle.
-struct Place {
+struct DatatypeSlot {
     handle: AtomicUsize,
     bytes: AtomicUsize,
 }
 
-static PLACES: [Place; 1 << PLACES_BITS] =
-    [const { Place { handle: AtomicUsize::new(FREE), bytes: AtomicUsize::new(0) } };
+static PLACES: [DatatypeSlot; 1 << PLACES_BITS] =
+    [const { DatatypeSlot { handle: AtomicUsize::new(FREE), bytes: AtomicUsize::new(0) } };
         1 << PLACES_BITS];
 
 #[allow(clippy::inline_always)]
 #[inline(always)]
-fn place(handle: usize) -> Option<&'static Place> {
+fn place(handle: usize) -> Option<&'static DatatypeSlot> {
     PLACES.get((spread_low(handle) >> (u32::BITS - PLACES_BITS)) as usize)
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn size(mpi: &Inquiry, handle: usize) -> Option<u64> {
 }
 
 /// Not if another thread is quicker.
-fn learn(place: &Place, handle: usize, size: u64) {
+fn learn(place: &DatatypeSlot, handle: usize, size: u64) {
     let Ok(size) = usize::try_from(size) else { return };
     let relaxed = Ordering::Relaxed;
     if place.handle.compare_exchange(FREE, TAKEN, relaxed, relaxed).is_ok() {

@@ -4,66 +4,46 @@
 //! a wrong handle with the program's error handler.
 
 use std::ffi::{CStr, c_char, c_int};
-use std::mem;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Abi, FortranConstant, Library};
+use crate::sys::foreign::foreign;
 use crate::sys::symbols::{self, Address};
 
-macro_rules! functions {
-    ($($field:ident: $type:ty = $name:literal;)*) => {
-        /// The functions, looked up once; none for one that the library lacks.
-        struct Functions {
-            $($field: Option<$type>,)*
-        }
-
-        impl Functions {
-            fn of(library: &Library) -> Functions {
-                Functions {
-                    $($field: library.function($name).map(|address| {
-                        // SAFETY: the prototype that the standard gives this function (MPI 4.1,
-                        // chapters 5, 7, 8, 12 and 14), with handles as machine words.
-                        unsafe { mem::transmute::<Address, $type>(address) }
-                    }),)*
-                }
-            }
-        }
-    };
-}
-
-functions! {
-    type_size: OfHandle<i64> = c"PMPI_Type_size_x";
-    type_get_envelope: extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int, *mut c_int) -> c_int
-        = c"PMPI_Type_get_envelope";
-    comm_size: OfHandle<c_int> = c"PMPI_Comm_size";
-    comm_rank: OfHandle<c_int> = c"PMPI_Comm_rank";
-    comm_remote_size: OfHandle<c_int> = c"PMPI_Comm_remote_size";
-    comm_test_inter: OfHandle<c_int> = c"PMPI_Comm_test_inter";
-    comm_get_name: Name = c"PMPI_Comm_get_name";
-    win_get_name: Name = c"PMPI_Win_get_name";
-    win_get_group: OfHandle<usize> = c"PMPI_Win_get_group";
-    file_get_group: OfHandle<usize> = c"PMPI_File_get_group";
-    comm_group: OfHandle<usize> = c"PMPI_Comm_group";
-    comm_remote_group: OfHandle<usize> = c"PMPI_Comm_remote_group";
-    group_size: OfHandle<c_int> = c"PMPI_Group_size";
-    group_translate_ranks: extern "C" fn(usize, c_int, *const c_int, usize, *mut c_int) -> c_int
-        = c"PMPI_Group_translate_ranks";
-    group_free: extern "C" fn(*mut usize) -> c_int = c"PMPI_Group_free";
-    topo_test: OfHandle<c_int> = c"PMPI_Topo_test";
-    cartdim_get: OfHandle<c_int> = c"PMPI_Cartdim_get";
-    cart_shift: extern "C" fn(usize, c_int, c_int, *mut c_int, *mut c_int) -> c_int
-        = c"PMPI_Cart_shift";
-    graph_neighbors_count: extern "C" fn(usize, c_int, *mut c_int) -> c_int
-        = c"PMPI_Graph_neighbors_count";
-    dist_graph_neighbors_count: extern "C" fn(usize, *mut c_int, *mut c_int, *mut c_int) -> c_int
-        = c"PMPI_Dist_graph_neighbors_count";
+foreign! {
+    /// Looked up once; as in MPI 4.1, chapters 5, 7, 8, 12 and 14, with handles as machine words.
+    struct InquiryFunctions: any [extern "C"] {
+        type_size(usize, *mut i64) = c"PMPI_Type_size_x";
+        type_get_envelope(usize, *mut c_int, *mut c_int, *mut c_int, *mut c_int)
+            = c"PMPI_Type_get_envelope";
+        comm_size(usize, *mut c_int) = c"PMPI_Comm_size";
+        comm_rank(usize, *mut c_int) = c"PMPI_Comm_rank";
+        comm_remote_size(usize, *mut c_int) = c"PMPI_Comm_remote_size";
+        comm_test_inter(usize, *mut c_int) = c"PMPI_Comm_test_inter";
+        comm_get_name(usize, *mut c_char, *mut c_int) = c"PMPI_Comm_get_name";
+        win_get_name(usize, *mut c_char, *mut c_int) = c"PMPI_Win_get_name";
+        win_get_group(usize, *mut usize) = c"PMPI_Win_get_group";
+        file_get_group(usize, *mut usize) = c"PMPI_File_get_group";
+        comm_group(usize, *mut usize) = c"PMPI_Comm_group";
+        comm_remote_group(usize, *mut usize) = c"PMPI_Comm_remote_group";
+        group_size(usize, *mut c_int) = c"PMPI_Group_size";
+        group_translate_ranks(usize, c_int, *const c_int, usize, *mut c_int)
+            = c"PMPI_Group_translate_ranks";
+        group_free(*mut usize) = c"PMPI_Group_free";
+        topo_test(usize, *mut c_int) = c"PMPI_Topo_test";
+        cartdim_get(usize, *mut c_int) = c"PMPI_Cartdim_get";
+        cart_shift(usize, c_int, c_int, *mut c_int, *mut c_int) = c"PMPI_Cart_shift";
+        graph_neighbors_count(usize, c_int, *mut c_int) = c"PMPI_Graph_neighbors_count";
+        dist_graph_neighbors_count(usize, *mut c_int, *mut c_int, *mut c_int)
+            = c"PMPI_Dist_graph_neighbors_count";
+    }
 }
 
 /// The possible questions.
 pub(crate) struct Inquiry {
     pub(crate) abi: &'static Abi,
-    functions: Functions,
+    functions: InquiryFunctions,
     comm_from_fortran: FortranHandles,
     datatype_from_fortran: FortranHandles,
     win_from_fortran: FortranHandles,
@@ -75,7 +55,7 @@ pub(crate) struct Inquiry {
 /// A function that asks for a value of a handle.
 type OfHandle<T> = extern "C" fn(usize, *mut T) -> c_int;
 type FromInteger = extern "C" fn(c_int) -> usize;
-type Name = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
+type GetName = extern "C" fn(usize, *mut c_char, *mut c_int) -> c_int;
 
 #[derive(Clone, Copy)]
 enum FortranHandles {
@@ -113,29 +93,28 @@ pub(crate) fn known_inquiry() -> Option<&'static Inquiry> {
 
 /// Looks the functions up in advance, so that no call has to.
 pub(crate) fn prepare_inquiry(library: &Library) {
-    INQUIRY.get_or_init(|| Some(Inquiry::of(library)));
+    INQUIRY.get_or_init(|| Some(Inquiry::find(library)));
 }
 
 #[cold]
 fn prepare() -> Option<&'static Inquiry> {
-    INQUIRY.get_or_init(|| Library::find().ok().map(|library| Inquiry::of(&library))).as_ref()
+    INQUIRY.get_or_init(|| Library::find().ok().map(|library| Inquiry::find(&library))).as_ref()
 }
 
 impl Inquiry {
-    fn of(library: &Library) -> Inquiry {
+    fn find(library: &Library) -> Inquiry {
         let handles = |name: Option<&'static CStr>| match name {
             None => FortranHandles::Same,
             Some(name) => library.function(name).map_or(FortranHandles::Unknown, |address| {
-                // SAFETY: MPI_Comm_f2c and its relatives take an INTEGER and return a handle (MPI 4.1,
+                // MPI_Comm_f2c and its relatives take an INTEGER and return a handle (MPI 4.1,
                 // 19.3.4; MPI 5.0 for those that are called fromint).
-                let function = unsafe { mem::transmute::<Address, FromInteger>(address) };
-                FortranHandles::By(function)
+                FortranHandles::By(foreign!(address, FromInteger))
             }),
         };
         let abi = library.abi;
         Inquiry {
             abi,
-            functions: Functions::of(library),
+            functions: InquiryFunctions::find(|name| library.function(name)),
             comm_from_fortran: handles(abi.from_fortran.comm),
             datatype_from_fortran: handles(abi.from_fortran.datatype),
             win_from_fortran: handles(abi.from_fortran.win),
@@ -255,7 +234,7 @@ impl Inquiry {
         self.name(self.functions.win_get_name?, win)
     }
 
-    fn name(&self, function: Name, handle: usize) -> Option<String> {
+    fn name(&self, function: GetName, handle: usize) -> Option<String> {
         let mut text: Vec<u8> = vec![0; self.abi.object_name_bytes + 1];
         let mut length: c_int = 0;
         if function(handle, text.as_mut_ptr().cast(), &raw mut length) != 0 {
@@ -340,7 +319,7 @@ impl Inquiry {
 /// Processes in an order. The library frees it when it is dropped.
 pub(crate) struct Group<'a> {
     handle: usize,
-    functions: &'a Functions,
+    functions: &'a InquiryFunctions,
 }
 
 impl Group<'_> {

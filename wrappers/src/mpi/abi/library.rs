@@ -2,20 +2,20 @@
 //! gyan calls outside of `MPI_T`.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
-use std::mem;
 
 use gyan_results::{Datatype, Mpi};
 
 use super::identity::{Implementation, Version, identify};
 use super::{Abi, Constant, of_library};
+use crate::sys::foreign::foreign;
 use crate::sys::peek::word;
-use crate::sys::symbols::{self, Address, Next, Object};
+use crate::sys::symbols::{self, Address, LoadedObject, Next};
 
 /// The library that the program calls.
 #[derive(Clone)]
 pub(crate) struct Library {
     pub(crate) abi: &'static Abi,
-    object: Object,
+    object: LoadedObject,
     /// The first line of `MPI_Get_library_version`.
     description: String,
     device: Option<String>,
@@ -31,7 +31,7 @@ impl Library {
     /// The MPI library in this process. An error names the unknown object.
     pub(crate) fn find() -> Result<Library, String> {
         let init = symbols::next(c"PMPI_Init").or_else(|| symbols::next(c"MPI_Init"));
-        let object = init.and_then(Object::holding).ok_or("no object defines MPI_Init")?;
+        let object = init.and_then(LoadedObject::holding).ok_or("no object defines MPI_Init")?;
         let find = |name: &CStr| object.find(name);
         let abi = of_library(&find, &object.path.to_string_lossy())?;
         let mut library = Library {
@@ -116,21 +116,15 @@ impl Library {
     /// Rank in and size of the process set `mpi://WORLD`, for a session without `MPI_COMM_WORLD`. `session` is
     /// the address of its handle.
     pub(crate) fn world_of_session(&self, session: *mut c_void) -> Option<(u32, u32)> {
-        type FromPset = extern "C" fn(usize, *const c_char, *mut usize) -> c_int;
-        type Free = extern "C" fn(*mut usize) -> c_int;
         // SAFETY: MPI_Session_init has written a handle of this many bytes there.
         let session = unsafe { word(session as usize, self.abi.handle_bytes, 0) };
-        let from_pset = self.function(c"PMPI_Group_from_session_pset")?;
-        // SAFETY: the prototype in MPI 4.1, 7.3.2.
-        let from_pset = unsafe { mem::transmute::<Address, FromPset>(from_pset) };
-        // SAFETY: the prototype in MPI 4.1, 7.3.3.
-        let free = unsafe { mem::transmute::<Address, Free>(self.function(c"PMPI_Group_free")?) };
         let mut group: usize = 0;
-        if from_pset(session, c"mpi://WORLD".as_ptr(), &raw mut group) != 0 {
+        let functions = GroupFunctions::find(|name| self.function(name))?;
+        if (functions.from_session)(session, c"mpi://WORLD".as_ptr(), &raw mut group) != 0 {
             return None;
         }
         let place = self.rank_and_size(group, c"PMPI_Group_rank", c"PMPI_Group_size");
-        free(&raw mut group);
+        (functions.free)(&raw mut group);
         place
     }
 
@@ -146,11 +140,11 @@ impl Library {
         rank: &'static CStr,
         size: &'static CStr,
     ) -> Option<(u32, u32)> {
-        type OfHandle = extern "C" fn(usize, *mut c_int) -> c_int;
         let of_handle = |name| {
-            // SAFETY: MPI_Comm_rank, MPI_Group_rank and the corresponding size functions have this prototype
-            // (MPI 4.1, 7.3.1 and 7.4.1).
-            let function = unsafe { mem::transmute::<Address, OfHandle>(self.function(name)?) };
+            // MPI_Comm_rank, MPI_Group_rank and the corresponding size functions have this prototype (MPI 4.1, 7.3.1
+            // and 7.4.1).
+            let function =
+                foreign!(self.function(name)?, extern "C" fn(usize, *mut c_int) -> c_int);
             let mut value: c_int = -1;
             let succeeded = function(handle, &raw mut value) == 0;
             if succeeded { u32::try_from(value).ok() } else { None }
@@ -160,14 +154,12 @@ impl Library {
 
     /// Whether `MPI_Comm_spawn` started this process, between initialisation and the end.
     pub(crate) fn is_spawned(&self) -> bool {
-        type GetParent = extern "C" fn(*mut usize) -> c_int;
         let null = self.handle(self.abi.comm_null);
         let (Some(function), Some(null)) = (self.function(c"PMPI_Comm_get_parent"), null) else {
             return false;
         };
-        // SAFETY: the prototype in MPI 4.1, 11.8.2; a word has room for the handle of every
-        // interface.
-        let function = unsafe { mem::transmute::<Address, GetParent>(function) };
+        // MPI 4.1, 11.8.2; a word has room for the handle of every interface.
+        let function = foreign!(function, extern "C" fn(*mut usize) -> c_int);
         // The bytes beyond a narrower handle are 0, as in the table.
         let mut parent: usize = 0;
         function(&raw mut parent) == 0 && parent != null
@@ -175,33 +167,38 @@ impl Library {
 
     /// The result of a function with one `int*` argument.
     fn integer(&self, name: &'static CStr) -> Option<c_int> {
-        type OfNothing = extern "C" fn(*mut c_int) -> c_int;
-        // SAFETY: MPI_Initialized and MPI_Query_thread have this prototype (MPI 4.1, 11.2).
-        let function = unsafe { mem::transmute::<Address, OfNothing>(self.function(name)?) };
+        // MPI_Initialized and MPI_Query_thread have this prototype (MPI 4.1, 11.2).
+        let function = foreign!(self.function(name)?, extern "C" fn(*mut c_int) -> c_int);
         let mut value: c_int = 0;
         (function(&raw mut value) == 0).then_some(value)
     }
 
     fn get_version(&self) -> Option<(c_int, c_int)> {
-        type GetVersion = extern "C" fn(*mut c_int, *mut c_int) -> c_int;
         let function = self.function(c"PMPI_Get_version")?;
-        // SAFETY: the prototype in MPI 4.1, 9.1.1; callable before MPI_Init.
-        let function = unsafe { mem::transmute::<Address, GetVersion>(function) };
+        // MPI 4.1, 9.1.1; callable before MPI_Init.
+        let function = foreign!(function, extern "C" fn(*mut c_int, *mut c_int) -> c_int);
         let (mut major, mut minor): (c_int, c_int) = (0, 0);
         (function(&raw mut major, &raw mut minor) == 0).then_some((major, minor))
     }
 
     fn get_library_version(&self) -> Option<String> {
-        type GetLibraryVersion = extern "C" fn(*mut c_char, *mut c_int) -> c_int;
         let function = self.function(c"PMPI_Get_library_version")?;
-        // SAFETY: the prototype in MPI 4.1, 9.1.1; callable before MPI_Init.
-        let function = unsafe { mem::transmute::<Address, GetLibraryVersion>(function) };
+        // MPI 4.1, 9.1.1; callable before MPI_Init.
+        let function = foreign!(function, extern "C" fn(*mut c_char, *mut c_int) -> c_int);
         let mut text: Vec<u8> = vec![0; self.abi.library_version_bytes + 1];
         let mut length: c_int = 0;
         if function(text.as_mut_ptr().cast(), &raw mut length) != 0 {
             return None;
         }
         Some(CStr::from_bytes_until_nul(&text).ok()?.to_string_lossy().into_owned())
+    }
+}
+
+foreign! {
+    /// As in MPI 4.1, 7.3.2 and 7.3.3.
+    struct GroupFunctions: every [extern "C"] {
+        from_session(usize, *const c_char, *mut usize) = c"PMPI_Group_from_session_pset";
+        free(*mut usize) = c"PMPI_Group_free";
     }
 }
 
@@ -213,11 +210,10 @@ fn device(line: &str) -> Option<String> {
 
 /// `MPI_Initialized`, whatever the library: false for a process without one.
 pub(crate) fn is_initialized() -> bool {
-    type Initialized = extern "C" fn(*mut c_int) -> c_int;
     static NEXT: Next = Next::new();
     let Some(function) = NEXT.get(c"PMPI_Initialized") else { return false };
-    // SAFETY: the prototype in MPI 4.1, 11.2.1; callable at any time.
-    let function = unsafe { mem::transmute::<Address, Initialized>(function) };
+    // MPI 4.1, 11.2.1; callable at any time.
+    let function = foreign!(function, extern "C" fn(*mut c_int) -> c_int);
     let mut flag: c_int = 0;
     function(&raw mut flag) == 0 && flag != 0
 }

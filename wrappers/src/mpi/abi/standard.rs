@@ -2,11 +2,11 @@
 //! predefined values are small integers.
 
 use std::ffi::{CStr, c_int};
-use std::mem;
 
 use gyan_results::Datatype;
 
 use super::{Abi, Constant, FortranConstant, FromFortran};
+use crate::sys::foreign::foreign;
 use crate::sys::symbols::Address;
 
 pub(super) const ABI: Abi = Abi {
@@ -84,11 +84,10 @@ pub(super) const ABI: Abi = Abi {
 /// Whether the library has this interface: libraries with another one also have `MPI_Abi_get_version`, but
 /// answer -1.
 pub(super) fn is_here(find: &dyn Fn(&CStr) -> Option<Address>) -> bool {
-    type AbiGetVersion = extern "C" fn(*mut c_int, *mut c_int) -> c_int;
     let symbols = [c"PMPI_Abi_get_version", c"MPI_Abi_get_version"];
     let Some(address) = symbols.into_iter().find_map(find) else { return false };
-    // SAFETY: the prototype in MPI 5.0, 20.2; callable before MPI_Init.
-    let abi_get_version = unsafe { mem::transmute::<Address, AbiGetVersion>(address) };
+    // MPI 5.0, 20.2; callable before MPI_Init.
+    let abi_get_version = foreign!(address, extern "C" fn(*mut c_int, *mut c_int) -> c_int);
     let (mut major, mut minor): (c_int, c_int) = (-1, -1);
     abi_get_version(&raw mut major, &raw mut minor) == 0 && major >= 1
 }

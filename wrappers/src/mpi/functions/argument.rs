@@ -17,7 +17,7 @@ pub(crate) type Handle = usize;
 /// How an argument of a large-count function (`MPI_Send_c`) is converted when the library has only the function
 /// for `int` counts (`MPI_Send`).
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum ArgumentKind {
     /// It stays as it is.
     Same,
     /// A number that must fit into an `int`.
@@ -50,7 +50,7 @@ pub(crate) enum Name {
 }
 
 impl Name {
-    pub(crate) const fn of(name: &str) -> Name {
+    pub(crate) const fn from_text(name: &str) -> Name {
         match name.as_bytes() {
             b"comm" => Name::Comm,
             b"count" => Name::Count,
@@ -64,7 +64,7 @@ impl Name {
 
 /// An argument of a row.
 pub(crate) trait Argument: Copy {
-    const KIND: Kind = Kind::Same;
+    const KIND: ArgumentKind = ArgumentKind::Same;
 
     /// As it lies in a register.
     fn word(self) -> usize;
@@ -105,7 +105,7 @@ macro_rules! arguments {
             pub(crate) struct $name(pub(crate) $word);
 
             impl Argument for $name {
-                const KIND: Kind = Kind::$kind;
+                const KIND: ArgumentKind = ArgumentKind::$kind;
 
                 fn word(self) -> usize {
                     Argument::word(self.0)

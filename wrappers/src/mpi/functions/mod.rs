@@ -149,8 +149,8 @@ macro_rules! waits {
     };
     (( $($arg:ident)* ) [waits ( $on:ident ) $($fact:tt)*]) => {{
         #[allow(non_camel_case_types, dead_code)]
-        enum Place { $($arg),* }
-        Some(Place::$on as u8)
+        enum Position { $($arg),* }
+        Some(Position::$on as u8)
     }};
     ($arguments:tt $known:tt) => {
         None::<u8>

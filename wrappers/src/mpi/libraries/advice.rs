@@ -4,9 +4,9 @@
 #![forbid(unsafe_code)]
 
 use crate::mpi::abi::Implementation;
-use crate::mpi::libraries::monitoring::{self, Row as Monitoring, State};
+use crate::mpi::libraries::monitoring::{self, MonitoringRow as Monitoring, MonitoringState};
 
-struct Row {
+struct AdviceRow {
     implementation: Implementation,
     text: &'static str,
 }
@@ -15,21 +15,21 @@ const NOTHING: &str = "this MPI library exports no performance variables; gyan c
     calls";
 
 /// For libraries that export no performance variables.
-const ROWS: &[Row] = &[
-    Row {
+const ROWS: &[AdviceRow] = &[
+    AdviceRow {
         implementation: Implementation::Mpich,
         text: "this MPICH exports no performance variables; one built with configure's \
                --enable-mpit-pvars=all does",
     },
-    Row { implementation: Implementation::Other, text: NOTHING },
-    Row { implementation: Implementation::IntelMpi, text: NOTHING },
+    AdviceRow { implementation: Implementation::Other, text: NOTHING },
+    AdviceRow { implementation: Implementation::IntelMpi, text: NOTHING },
 ];
 
 /// The sentences that apply if the library exports `exported` performance variables.
 pub(crate) fn advice(
     implementation: Implementation,
     exported: usize,
-    monitoring: &[(&Monitoring, State)],
+    monitoring: &[(&Monitoring, MonitoringState)],
 ) -> Vec<String> {
     let rows = ROWS.iter().filter(|row| row.implementation == implementation && exported == 0);
     rows.map(|row| row.text.to_owned())
@@ -54,7 +54,7 @@ mod tests {
         let sentences = advice(Implementation::OpenMpi, 0, &states);
         assert_eq!(sentences.len(), 2);
         assert!(sentences[1].contains("--enable-spc") && sentences[1].contains("--enable spc"));
-        let on: Vec<_> = states.iter().map(|(row, _)| (*row, State::On)).collect();
+        let on: Vec<_> = states.iter().map(|(row, _)| (*row, MonitoringState::On)).collect();
         assert!(advice(Implementation::OpenMpi, 5, &on).is_empty());
     }
 }

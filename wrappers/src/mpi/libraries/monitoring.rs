@@ -8,7 +8,7 @@ use gyan_results::{Cvar, Number, Pvar, PvarInfo, Switch, Values};
 use crate::mpi::abi::{self, Implementation, Library, Version};
 use crate::mpi::tool::{Mpit, Unread, Why};
 
-pub(crate) struct Row {
+pub(crate) struct MonitoringRow {
     /// Its name in `GYAN_ENABLE`.
     pub(crate) name: &'static str,
     implementation: Implementation,
@@ -43,7 +43,7 @@ enum WhenOff {
 
 /// The state of a row in a run or a listing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum State {
+pub(crate) enum MonitoringState {
     On,
     Off,
     /// The library was built without it.
@@ -52,7 +52,7 @@ pub(crate) enum State {
     Unknown,
 }
 
-const MONITORING: Row = Row {
+const MONITORING: MonitoringRow = MonitoringRow {
     name: "monitoring",
     implementation: Implementation::OpenMpi,
     since: (5, 0, 0),
@@ -68,8 +68,8 @@ const MONITORING: Row = Row {
     needs: "an Open MPI built with dynamic components (without configure's --disable-dlopen)",
 };
 
-const ROWS: &[Row] = &[
-    Row {
+const ROWS: &[MonitoringRow] = &[
+    MonitoringRow {
         since: (4, 0, 0),
         until: Some((5, 0, 0)),
         // The point-to-point component removes its variables when MPI_Init closes it.
@@ -79,7 +79,7 @@ const ROWS: &[Row] = &[
         ..MONITORING
     },
     MONITORING,
-    Row {
+    MonitoringRow {
         name: "spc",
         implementation: Implementation::OpenMpi,
         since: (4, 0, 0),
@@ -96,7 +96,10 @@ const ROWS: &[Row] = &[
 ];
 
 /// Every row for a library.
-fn rows(implementation: Implementation, version: Version) -> impl Iterator<Item = &'static Row> {
+fn rows(
+    implementation: Implementation,
+    version: Version,
+) -> impl Iterator<Item = &'static MonitoringRow> {
     ROWS.iter().filter(move |row| {
         row.implementation == implementation && abi::is_between(version, row.since, row.until)
     })
@@ -104,16 +107,20 @@ fn rows(implementation: Implementation, version: Version) -> impl Iterator<Item 
 
 /// The rows for this library that `enable`, the names that the user gave, selects; `all` selects every row. Any
 /// other name gives a warning.
-pub(crate) fn wanted(library: &Library, enable: &[String]) -> (Vec<&'static Row>, Vec<String>) {
-    let rows: Vec<&Row> = rows(library.implementation, library.version).collect();
+pub(crate) fn wanted(
+    library: &Library,
+    enable: &[String],
+) -> (Vec<&'static MonitoringRow>, Vec<String>) {
+    let rows: Vec<&MonitoringRow> = rows(library.implementation, library.version).collect();
     let is_known = |name: &String| name == "all" || rows.iter().any(|row| row.name == name);
     let unknown = enable.iter().filter(|name| !is_known(name));
     let warnings = unknown.map(|name| unknown_name(name, &rows)).collect();
-    let is_wanted = |row: &&Row| enable.iter().any(|name| name == "all" || name == row.name);
+    let is_wanted =
+        |row: &&MonitoringRow| enable.iter().any(|name| name == "all" || name == row.name);
     (rows.into_iter().filter(is_wanted).collect(), warnings)
 }
 
-fn unknown_name(name: &str, rows: &[&Row]) -> String {
+fn unknown_name(name: &str, rows: &[&MonitoringRow]) -> String {
     let known: Vec<&str> = rows.iter().map(|row| row.name).collect();
     if known.is_empty() {
         return format!(
@@ -126,7 +133,7 @@ fn unknown_name(name: &str, rows: &[&Row]) -> String {
     )
 }
 
-impl Row {
+impl MonitoringRow {
     /// The warning when it was requested by name but is missing.
     pub(crate) fn missing(&self) -> String {
         format!(
@@ -149,16 +156,16 @@ pub(crate) fn verify(
     excluded: impl Fn(usize) -> bool,
 ) -> Vec<String> {
     let number = mpit.api.pvar_get_num().unwrap_or(0);
-    let there = |row: &Row| {
+    let there = |row: &MonitoringRow| {
         let mut variables = (0..number)
             .filter(|index| !excluded(*index))
             .filter_map(|index| mpit.variable(library, index).ok());
         variables.any(|variable| row.owns(&variable.name))
     };
-    let named = |row: &&Row| enable.iter().any(|name| name == row.name);
+    let named = |row: &&MonitoringRow| enable.iter().any(|name| name == row.name);
     rows(library.implementation, library.version)
         .filter(|row| row.when_off == WhenOff::Zero && named(row) && !there(row))
-        .map(Row::missing)
+        .map(MonitoringRow::missing)
         .collect()
 }
 
@@ -168,8 +175,8 @@ pub(crate) fn states(
     version: Version,
     read: &[Pvar],
     unread: &[&Unread],
-) -> Vec<(&'static Row, State)> {
-    let state = |row: &'static Row| {
+) -> Vec<(&'static MonitoringRow, MonitoringState)> {
+    let state = |row: &'static MonitoringRow| {
         let owns = |pvar: &&Pvar| {
             let mut owns = false;
             let _ = pvar.names(&mut |name| owns |= row.owns(name));
@@ -182,7 +189,7 @@ pub(crate) fn states(
             .peekable();
         let state = if read.is_empty() && left_out.peek().is_none() {
             let all_named = unread.iter().all(|unread| unread.name.is_some());
-            if all_named { State::Missing } else { State::Unknown }
+            if all_named { MonitoringState::Missing } else { MonitoringState::Unknown }
         } else {
             let off = match row.when_off {
                 WhenOff::Gone => left_out.any(|unread| matches!(unread.why, Why::Closed(_))),
@@ -190,7 +197,7 @@ pub(crate) fn states(
                     !read.is_empty() && read.iter().all(|pvar| is_zero(pvar.end.as_ref()))
                 }
             };
-            if off { State::Off } else { State::On }
+            if off { MonitoringState::Off } else { MonitoringState::On }
         };
         (row, state)
     };
@@ -206,18 +213,20 @@ fn is_zero(values: Option<&Values>) -> bool {
 }
 
 /// A sentence of advice for a row.
-pub(crate) fn advice(row: &Row, state: State) -> Option<String> {
-    let Row { name, gives, needs, .. } = row;
+pub(crate) fn advice(row: &MonitoringRow, state: MonitoringState) -> Option<String> {
+    let MonitoringRow { name, gives, needs, .. } = row;
     match state {
-        State::Off => Some(format!("{gives}: gyan run --enable {name}")),
-        State::Missing => Some(format!("{gives}: {needs}, and then gyan run --enable {name}")),
-        State::On | State::Unknown => None,
+        MonitoringState::Off => Some(format!("{gives}: gyan run --enable {name}")),
+        MonitoringState::Missing => {
+            Some(format!("{gives}: {needs}, and then gyan run --enable {name}"))
+        }
+        MonitoringState::On | MonitoringState::Unknown => None,
     }
 }
 
 /// The entry of each row in a listing after `MPI_Init`.
 pub(crate) fn switches(library: &Library, cvars: &[Cvar], pvars: &[PvarInfo]) -> Vec<Switch> {
-    let switch = |row: &'static Row| {
+    let switch = |row: &'static MonitoringRow| {
         let cvar = cvars.iter().find(|cvar| cvar.name.as_deref() == Some(row.cvar));
         let built = pvars.iter().any(|pvar| pvar.name.as_ref().is_some_and(|name| row.owns(name)));
         let value = cvar.and_then(Cvar::value_text);

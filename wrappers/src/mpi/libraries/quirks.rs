@@ -116,11 +116,11 @@ const QUIRKS: &[Quirk] = &[
 
 /// The quirks of one variable of one library.
 #[derive(Clone)]
-pub(crate) struct Known(Vec<&'static Quirk>);
+pub(crate) struct Quirks(Vec<&'static Quirk>);
 
 /// The rows that apply to `variable`.
-pub(crate) fn known(library: &Library, variable: &Variable) -> Known {
-    Known(rows(library.implementation, library.version, &variable.name).collect())
+pub(crate) fn known(library: &Library, variable: &Variable) -> Quirks {
+    Quirks(rows(library.implementation, library.version, &variable.name).collect())
 }
 
 /// Whether an MPI session keeps the process at the thread level that MPI_T was initialised with. In Open MPI it
@@ -149,7 +149,7 @@ fn rows(
     })
 }
 
-impl Known {
+impl Quirks {
     pub(crate) fn says(&self, remedy: Remedy) -> bool {
         self.0.iter().any(|quirk| quirk.remedy == remedy)
     }
@@ -310,8 +310,8 @@ pub(crate) fn settings_before_mpit(
 mod tests {
     use super::*;
 
-    fn known(implementation: Implementation, version: Version, name: &str) -> Known {
-        Known(rows(implementation, version, name).collect())
+    fn known(implementation: Implementation, version: Version, name: &str) -> Quirks {
+        Quirks(rows(implementation, version, name).collect())
     }
 
     #[test]

@@ -1,13 +1,12 @@
 //! The functions of `MPI_T` as methods that cannot be called wrongly: raw pointers end here.
 
 use std::ffi::{c_char, c_int, c_void};
-use std::mem;
 use std::ptr;
 
 use super::event_info::EventApi;
 use crate::mpi::abi::{Abi, Library};
+use crate::sys::foreign::foreign;
 use crate::sys::guard::{self, About};
-use crate::sys::symbols::Address;
 
 /// `MPI_T_pvar_session`, `MPI_T_pvar_handle`, `MPI_T_enum`: pointers in every library.
 pub(super) type Raw = *mut c_void;
@@ -29,7 +28,7 @@ impl std::fmt::Display for Failure {
 ///
 /// # Safety
 /// As for `function` itself with these arguments.
-pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
     abi: &Abi,
     call: &'static str,
     about: About,
@@ -60,83 +59,63 @@ pub(super) fn number_of(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(0).min(NUMBER_AT_MOST)
 }
 
-macro_rules! functions {
-    ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
-        $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
-
-        /// The functions of the library.
-        pub(crate) struct Api {
-            abi: &'static Abi,
-            events: Option<EventApi>,
-            $(pub(super) $field: $type,)*
-        }
-
-        impl Api {
-            /// The interface of `library`; none when it lacks one of the functions.
-            pub(super) fn find(library: &Library) -> Option<Api> {
-                Some(Api {
-                    abi: library.abi,
-                    events: EventApi::find(library),
-                    $($field: {
-                        let address = library.function($name)?;
-                        // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3); handles of
-                        // MPI_T are pointers in every library.
-                        unsafe { mem::transmute::<Address, $type>(address) }
-                    },)*
-                })
-            }
-        }
-    };
+/// The functions of the library.
+pub(crate) struct Api {
+    abi: &'static Abi,
+    events: Option<EventApi>,
+    pub(super) functions: VariableFunctions,
 }
 
-functions! {
-    t_init_thread: InitThread = c"PMPI_T_init_thread"(c_int, *mut c_int);
-    t_finalize: Finalize = c"PMPI_T_finalize"();
-    t_pvar_get_num: PvarGetNum = c"PMPI_T_pvar_get_num"(*mut c_int);
-    t_pvar_get_info: PvarGetInfo = c"PMPI_T_pvar_get_info"(
-        c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int, *mut c_void, *mut Raw,
-        *mut c_char, *mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int
-    );
-    t_pvar_session_create: PvarSessionCreate = c"PMPI_T_pvar_session_create"(*mut Raw);
-    t_pvar_session_free: PvarSessionFree = c"PMPI_T_pvar_session_free"(*mut Raw);
-    t_pvar_handle_alloc: PvarHandleAlloc = c"PMPI_T_pvar_handle_alloc"(
-        Raw, c_int, *mut c_void, *mut Raw, *mut c_int
-    );
-    t_pvar_handle_free: PvarHandleFree = c"PMPI_T_pvar_handle_free"(Raw, *mut Raw);
-    t_pvar_start: PvarStart = c"PMPI_T_pvar_start"(Raw, Raw);
-    t_pvar_stop: PvarStop = c"PMPI_T_pvar_stop"(Raw, Raw);
-    t_pvar_read: PvarRead = c"PMPI_T_pvar_read"(Raw, Raw, *mut c_void);
-    t_cvar_get_num: CvarGetNum = c"PMPI_T_cvar_get_num"(*mut c_int);
-    t_cvar_get_info: CvarGetInfo = c"PMPI_T_cvar_get_info"(
-        c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_void, *mut Raw, *mut c_char,
-        *mut c_int, *mut c_int, *mut c_int
-    );
-    t_cvar_handle_alloc: CvarHandleAlloc = c"PMPI_T_cvar_handle_alloc"(
-        c_int, *mut c_void, *mut Raw, *mut c_int
-    );
-    t_cvar_handle_free: CvarHandleFree = c"PMPI_T_cvar_handle_free"(*mut Raw);
-    t_cvar_read: CvarRead = c"PMPI_T_cvar_read"(Raw, *mut c_void);
-    t_cvar_write: CvarWrite = c"PMPI_T_cvar_write"(Raw, *const c_void);
-    t_enum_get_info: EnumGetInfo = c"PMPI_T_enum_get_info"(
-        Raw, *mut c_int, *mut c_char, *mut c_int
-    );
-    t_enum_get_item: EnumGetItem = c"PMPI_T_enum_get_item"(
-        Raw, c_int, *mut c_int, *mut c_char, *mut c_int
-    );
-    t_category_get_num: CategoryGetNum = c"PMPI_T_category_get_num"(*mut c_int);
-    t_category_get_info: CategoryGetInfo = c"PMPI_T_category_get_info"(
-        c_int, *mut c_char, *mut c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int,
-        *mut c_int
-    );
-    t_category_get_cvars: CategoryGetCvars = c"PMPI_T_category_get_cvars"(
-        c_int, c_int, *mut c_int
-    );
-    t_category_get_pvars: CategoryGetPvars = c"PMPI_T_category_get_pvars"(
-        c_int, c_int, *mut c_int
-    );
-    t_category_get_categories: CategoryGetCategories = c"PMPI_T_category_get_categories"(
-        c_int, c_int, *mut c_int
-    );
+impl Api {
+    /// The interface of `library`; none when it lacks one of the functions.
+    pub(super) fn find(library: &Library) -> Option<Api> {
+        Some(Api {
+            abi: library.abi,
+            events: EventApi::find(library),
+            functions: VariableFunctions::find(|name| library.function(name))?,
+        })
+    }
+}
+
+foreign! {
+    /// As in MPI 4.1, 15.3; handles of `MPI_T` are pointers in every library.
+    pub(super) struct VariableFunctions: every [unsafe extern "C"] {
+        init_thread(c_int, *mut c_int) = c"PMPI_T_init_thread";
+        finalize() = c"PMPI_T_finalize";
+        pvar_get_num(*mut c_int) = c"PMPI_T_pvar_get_num";
+        pvar_get_info(
+            c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int, *mut c_void, *mut Raw,
+            *mut c_char, *mut c_int, *mut c_int, *mut c_int, *mut c_int, *mut c_int
+        ) = c"PMPI_T_pvar_get_info";
+        pvar_session_create(*mut Raw) = c"PMPI_T_pvar_session_create";
+        pvar_session_free(*mut Raw) = c"PMPI_T_pvar_session_free";
+        pvar_handle_alloc(
+            Raw, c_int, *mut c_void, *mut Raw, *mut c_int
+        ) = c"PMPI_T_pvar_handle_alloc";
+        pvar_handle_free(Raw, *mut Raw) = c"PMPI_T_pvar_handle_free";
+        pvar_start(Raw, Raw) = c"PMPI_T_pvar_start";
+        pvar_stop(Raw, Raw) = c"PMPI_T_pvar_stop";
+        pvar_read(Raw, Raw, *mut c_void) = c"PMPI_T_pvar_read";
+        cvar_get_num(*mut c_int) = c"PMPI_T_cvar_get_num";
+        cvar_get_info(
+            c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_void, *mut Raw, *mut c_char,
+            *mut c_int, *mut c_int, *mut c_int
+        ) = c"PMPI_T_cvar_get_info";
+        cvar_handle_alloc(c_int, *mut c_void, *mut Raw, *mut c_int) = c"PMPI_T_cvar_handle_alloc";
+        cvar_handle_free(*mut Raw) = c"PMPI_T_cvar_handle_free";
+        cvar_read(Raw, *mut c_void) = c"PMPI_T_cvar_read";
+        cvar_write(Raw, *const c_void) = c"PMPI_T_cvar_write";
+        enum_get_info(Raw, *mut c_int, *mut c_char, *mut c_int) = c"PMPI_T_enum_get_info";
+        enum_get_item(Raw, c_int, *mut c_int, *mut c_char, *mut c_int) = c"PMPI_T_enum_get_item";
+        category_get_num(*mut c_int) = c"PMPI_T_category_get_num";
+        category_get_info(
+            c_int, *mut c_char, *mut c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_int,
+            *mut c_int
+        ) = c"PMPI_T_category_get_info";
+        category_get_cvars(c_int, c_int, *mut c_int) = c"PMPI_T_category_get_cvars";
+        category_get_pvars(c_int, c_int, *mut c_int) = c"PMPI_T_category_get_pvars";
+        category_get_categories(c_int, c_int, *mut c_int) = c"PMPI_T_category_get_categories";
+    }
 }
 
 /// The answer of `MPI_T_pvar_get_info`, in the library's own constants.
@@ -210,7 +189,7 @@ impl Api {
     ///
     /// # Safety
     /// As for `function` itself with these arguments.
-    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+    pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
         &self,
         call: &'static str,
         about: About,
@@ -232,19 +211,19 @@ impl Api {
         let mut provided = level;
         let (call, about) = ("MPI_T_init_thread", About::Interface);
         // SAFETY: `provided` can be written.
-        unsafe { self.ask(call, about, self.t_init_thread, (level, &raw mut provided)) }
+        unsafe { self.ask(call, about, self.functions.init_thread, (level, &raw mut provided)) }
     }
 
     pub(super) fn finalize(&self) {
         // SAFETY: pairs with the one successful init_thread. Its result changes nothing.
-        _ = unsafe { self.ask("MPI_T_finalize", About::Interface, self.t_finalize, ()) };
+        _ = unsafe { self.ask("MPI_T_finalize", About::Interface, self.functions.finalize, ()) };
     }
 
     /// How many performance variables there are now; the number grows while the program runs.
     pub(crate) fn pvar_get_num(&self) -> Result<usize, Failure> {
         let (call, about) = ("MPI_T_pvar_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.t_pvar_get_num, (n,)) })
+        number(|n| unsafe { self.ask(call, about, self.functions.pvar_get_num, (n,)) })
     }
 
     /// What the library says about variable `index`, which must be below the current number: beyond it some
@@ -265,7 +244,7 @@ impl Api {
                 self.ask(
                     CALL,
                     about,
-                    self.t_pvar_get_info,
+                    self.functions.pvar_get_info,
                     (
                         index,
                         name,
@@ -295,7 +274,7 @@ impl Api {
         let mut session: Raw = ptr::null_mut();
         let (call, about) = ("MPI_T_pvar_session_create", About::Interface);
         // SAFETY: `session` can be written.
-        unsafe { self.ask(call, about, self.t_pvar_session_create, (&raw mut session,)) }?;
+        unsafe { self.ask(call, about, self.functions.pvar_session_create, (&raw mut session,)) }?;
         Ok(session)
     }
 
@@ -304,7 +283,7 @@ impl Api {
     pub(super) unsafe fn pvar_session_free(&self, mut session: Raw) {
         let (call, about) = ("MPI_T_pvar_session_free", About::Interface);
         // SAFETY: the caller's promise.
-        _ = unsafe { self.ask(call, about, self.t_pvar_session_free, (&raw mut session,)) };
+        _ = unsafe { self.ask(call, about, self.functions.pvar_session_free, (&raw mut session,)) };
     }
 
     /// A handle on variable `index` and its number of elements.
@@ -327,7 +306,7 @@ impl Api {
         let arguments = (session, index, object, &raw mut handle, &raw mut count);
         // After an error the handle must not be used, even if it was written. SAFETY: the caller's
         // promise; `handle` and `count` can be written.
-        unsafe { self.ask(call, about, self.t_pvar_handle_alloc, arguments) }?;
+        unsafe { self.ask(call, about, self.functions.pvar_handle_alloc, arguments) }?;
         Ok((handle, usize::try_from(count.clamp(0, COUNT_AT_MOST)).unwrap_or(0)))
     }
 
@@ -336,7 +315,7 @@ impl Api {
     pub(super) unsafe fn pvar_handle_free(&self, about: About, session: Raw, mut handle: Raw) {
         let (call, arguments) = ("MPI_T_pvar_handle_free", (session, &raw mut handle));
         // SAFETY: the caller's promise.
-        _ = unsafe { self.ask(call, about, self.t_pvar_handle_free, arguments) };
+        _ = unsafe { self.ask(call, about, self.functions.pvar_handle_free, arguments) };
     }
 
     /// # Safety
@@ -348,7 +327,7 @@ impl Api {
         handle: Raw,
     ) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
-        unsafe { self.ask("MPI_T_pvar_start", about, self.t_pvar_start, (session, handle)) }
+        unsafe { self.ask("MPI_T_pvar_start", about, self.functions.pvar_start, (session, handle)) }
     }
 
     /// # Safety
@@ -360,7 +339,7 @@ impl Api {
         handle: Raw,
     ) -> Result<(), Failure> {
         // SAFETY: the caller's promise.
-        unsafe { self.ask("MPI_T_pvar_stop", about, self.t_pvar_stop, (session, handle)) }
+        unsafe { self.ask("MPI_T_pvar_stop", about, self.functions.pvar_stop, (session, handle)) }
     }
 
     /// # Safety
@@ -375,7 +354,7 @@ impl Api {
     ) -> Result<(), Failure> {
         let (call, arguments) = ("MPI_T_pvar_read", (session, handle, buffer));
         // SAFETY: the caller's promise.
-        unsafe { self.ask(call, about, self.t_pvar_read, arguments) }
+        unsafe { self.ask(call, about, self.functions.pvar_read, arguments) }
     }
 }
 

@@ -51,14 +51,14 @@ impl Api {
     pub(crate) fn cvar_get_num(&self) -> Result<usize, Failure> {
         let (call, about) = ("MPI_T_cvar_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.t_cvar_get_num, (n,)) })
+        number(|n| unsafe { self.ask(call, about, self.functions.cvar_get_num, (n,)) })
     }
 
     /// How many categories there are now.
     pub(crate) fn category_get_num(&self) -> Result<usize, Failure> {
         let (call, about) = ("MPI_T_category_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.t_category_get_num, (n,)) })
+        number(|n| unsafe { self.ask(call, about, self.functions.category_get_num, (n,)) })
     }
 
     /// Only the name of control variable `index`, which is below the current number.
@@ -71,7 +71,7 @@ impl Api {
                 self.ask(
                     "MPI_T_cvar_get_info",
                     about,
-                    self.t_cvar_get_info,
+                    self.functions.cvar_get_info,
                     (
                         index_of(index),
                         name,
@@ -105,7 +105,7 @@ impl Api {
                 self.ask(
                     CALL,
                     about,
-                    self.t_cvar_get_info,
+                    self.functions.cvar_get_info,
                     (
                         index_of(index),
                         ptr::null_mut(),
@@ -143,7 +143,7 @@ impl Api {
                 self.ask(
                     "MPI_T_pvar_get_info",
                     about,
-                    self.t_pvar_get_info,
+                    self.functions.pvar_get_info,
                     (
                         index_of(index),
                         ptr::null_mut(),
@@ -173,7 +173,7 @@ impl Api {
                 self.ask(
                     "MPI_T_enum_get_info",
                     About::Interface,
-                    self.t_enum_get_info,
+                    self.functions.enum_get_info,
                     (of.0, n, ptr::null_mut(), ptr::null_mut()),
                 )
             }
@@ -186,7 +186,7 @@ impl Api {
                     self.ask(
                         "MPI_T_enum_get_item",
                         About::Interface,
-                        self.t_enum_get_item,
+                        self.functions.enum_get_item,
                         (of.0, index_of(index), &raw mut value, name, length),
                     )
                 }
@@ -213,7 +213,7 @@ impl Api {
             self.ask(
                 "MPI_T_cvar_handle_alloc",
                 about,
-                self.t_cvar_handle_alloc,
+                self.functions.cvar_handle_alloc,
                 (index_of(index), object.address(), &raw mut raw, &raw mut count),
             )
         }?;
@@ -237,7 +237,7 @@ impl Api {
         let about = About::Cvar(handle.index, None);
         let arguments = (handle.raw, words.as_mut_ptr().cast());
         // SAFETY: the handle is alive, and the buffer is larger than all elements.
-        unsafe { self.ask("MPI_T_cvar_read", about, self.t_cvar_read, arguments) }?;
+        unsafe { self.ask("MPI_T_cvar_read", about, self.functions.cvar_read, arguments) }?;
         if is_text {
             let bytes = words.iter().flat_map(|word| word.to_ne_bytes());
             return Ok(bytes.take_while(|&byte| byte != 0).collect());
@@ -259,14 +259,16 @@ impl Api {
         let about = About::Cvar(handle.index, None);
         let arguments = (handle.raw, words.as_ptr().cast::<c_void>());
         // SAFETY: the handle is alive, and the buffer holds all elements.
-        unsafe { self.ask("MPI_T_cvar_write", about, self.t_cvar_write, arguments) }
+        unsafe { self.ask("MPI_T_cvar_write", about, self.functions.cvar_write, arguments) }
     }
 
     /// Frees a handle.
     pub(crate) fn cvar_free(&self, mut handle: CvarHandle) {
         let (call, about) = ("MPI_T_cvar_handle_free", About::Cvar(handle.index, None));
         // SAFETY: the handle was allocated and is gone.
-        _ = unsafe { self.ask(call, about, self.t_cvar_handle_free, (&raw mut handle.raw,)) };
+        _ = unsafe {
+            self.ask(call, about, self.functions.cvar_handle_free, (&raw mut handle.raw,))
+        };
     }
 
     /// Category `index`, which is below the current number.
@@ -282,7 +284,7 @@ impl Api {
                 self.ask(
                     CALL,
                     about,
-                    self.t_category_get_info,
+                    self.functions.category_get_info,
                     (index, name, length, ptr::null_mut(), null, null, null, null),
                 )
             }
@@ -293,7 +295,7 @@ impl Api {
                 self.ask(
                     CALL,
                     about,
-                    self.t_category_get_info,
+                    self.functions.category_get_info,
                     (
                         index,
                         ptr::null_mut(),
@@ -320,11 +322,11 @@ impl Api {
         Ok(Category {
             name,
             description,
-            cvars: members("MPI_T_category_get_cvars", self.t_category_get_cvars, cvars)?,
-            pvars: members("MPI_T_category_get_pvars", self.t_category_get_pvars, pvars)?,
+            cvars: members("MPI_T_category_get_cvars", self.functions.category_get_cvars, cvars)?,
+            pvars: members("MPI_T_category_get_pvars", self.functions.category_get_pvars, pvars)?,
             categories: members(
                 "MPI_T_category_get_categories",
-                self.t_category_get_categories,
+                self.functions.category_get_categories,
                 categories,
             )?,
         })

@@ -1,24 +1,20 @@
 //! What `MPI_T` tells of event types and of their sources (MPI 4.1, 15.3.8).
 
 use std::ffi::{c_char, c_int, c_void};
-use std::mem;
 use std::ptr;
 
 use gyan_results::Datatype;
 
 use super::api::{Failure, Raw, ask, index_of, number, sized_text};
 use crate::mpi::abi::{Abi, Library};
+use crate::sys::foreign::foreign;
 use crate::sys::guard::{self, About};
 use crate::sys::peek::word;
-use crate::sys::symbols::Address;
 
 /// The functions of MPI 4.0 that list events.
 pub(crate) struct EventApi {
     abi: &'static Abi,
-    event_get_num: GetNum,
-    event_get_info: EventGetInfo,
-    source_get_num: GetNum,
-    source_get_info: SourceGetInfo,
+    functions: DescribingFunctions,
 }
 
 /// The answer of `MPI_T_event_get_info`, in the library's own constants.
@@ -41,62 +37,34 @@ pub(crate) struct SourceInfo {
     pub(crate) max_ticks: i64,
 }
 
-type GetNum = unsafe extern "C" fn(*mut c_int) -> c_int;
-
-type EventGetInfo = unsafe extern "C" fn(
-    c_int,
-    *mut c_char,
-    *mut c_int,
-    *mut c_int,
-    *mut c_void,
-    *mut isize,
-    *mut c_int,
-    *mut Raw,
-    *mut c_void,
-    *mut c_char,
-    *mut c_int,
-    *mut c_int,
-) -> c_int;
-
-type SourceGetInfo = unsafe extern "C" fn(
-    c_int,
-    *mut c_char,
-    *mut c_int,
-    *mut c_char,
-    *mut c_int,
-    *mut c_int,
-    *mut i64,
-    *mut i64,
-    *mut c_void,
-) -> c_int;
+foreign! {
+    /// As in MPI 4.1, 15.3.8.
+    struct DescribingFunctions: every [unsafe extern "C"] {
+        event_get_num(*mut c_int) = c"PMPI_T_event_get_num";
+        event_get_info(
+            c_int, *mut c_char, *mut c_int, *mut c_int, *mut c_void, *mut isize, *mut c_int,
+            *mut Raw, *mut c_void, *mut c_char, *mut c_int, *mut c_int
+        ) = c"PMPI_T_event_get_info";
+        source_get_num(*mut c_int) = c"PMPI_T_source_get_num";
+        source_get_info(
+            c_int, *mut c_char, *mut c_int, *mut c_char, *mut c_int, *mut c_int, *mut i64,
+            *mut i64, *mut c_void
+        ) = c"PMPI_T_source_get_info";
+    }
+}
 
 impl EventApi {
     /// Those of `library`; none when it lacks one.
     pub(super) fn find(library: &Library) -> Option<EventApi> {
-        let get_num = |name| {
-            // SAFETY: the prototype in MPI 4.1, 15.3.8.
-            library
-                .function(name)
-                .map(|address| unsafe { mem::transmute::<Address, GetNum>(address) })
-        };
-        let event = library.function(c"PMPI_T_event_get_info")?;
-        let source = library.function(c"PMPI_T_source_get_info")?;
-        Some(EventApi {
-            abi: library.abi,
-            event_get_num: get_num(c"PMPI_T_event_get_num")?,
-            // SAFETY: the prototype in MPI 4.1, 15.3.8.
-            event_get_info: unsafe { mem::transmute::<Address, EventGetInfo>(event) },
-            source_get_num: get_num(c"PMPI_T_source_get_num")?,
-            // SAFETY: the prototype in MPI 4.1, 15.3.8.
-            source_get_info: unsafe { mem::transmute::<Address, SourceGetInfo>(source) },
-        })
+        let functions = DescribingFunctions::find(|name| library.function(name))?;
+        Some(EventApi { abi: library.abi, functions })
     }
 
     /// Calls a function of the library, guarded.
     ///
     /// # Safety
     /// As for `function` itself with these arguments.
-    pub(super) unsafe fn ask<Arguments, F: guard::Function<Arguments>>(
+    pub(super) unsafe fn ask<Arguments, F: guard::GuardedFunction<Arguments>>(
         &self,
         call: &'static str,
         about: About,
@@ -111,14 +79,14 @@ impl EventApi {
     pub(crate) fn event_get_num(&self) -> Result<usize, Failure> {
         let (call, about) = ("MPI_T_event_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.event_get_num, (n,)) })
+        number(|n| unsafe { self.ask(call, about, self.functions.event_get_num, (n,)) })
     }
 
     /// How many sources there are now.
     pub(crate) fn source_get_num(&self) -> Result<usize, Failure> {
         let (call, about) = ("MPI_T_source_get_num", About::Interface);
         // SAFETY: the pointer is to an int.
-        number(|n| unsafe { self.ask(call, about, self.source_get_num, (n,)) })
+        number(|n| unsafe { self.ask(call, about, self.functions.source_get_num, (n,)) })
     }
 
     /// Event type `index`, which is below the current number.
@@ -137,7 +105,7 @@ impl EventApi {
                 self.ask(
                     "MPI_T_event_get_info",
                     About::Event(index),
-                    self.event_get_info,
+                    self.functions.event_get_info,
                     (
                         index_of(index),
                         name,
@@ -184,7 +152,7 @@ impl EventApi {
             self.ask(
                 "MPI_T_event_get_info",
                 About::Event(index),
-                self.event_get_info,
+                self.functions.event_get_info,
                 (
                     index_of(index),
                     name,
@@ -223,7 +191,7 @@ impl EventApi {
                 self.ask(
                     "MPI_T_source_get_info",
                     About::Source(index),
-                    self.source_get_info,
+                    self.functions.source_get_info,
                     (
                         index_of(index),
                         name,

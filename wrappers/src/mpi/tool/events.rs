@@ -5,7 +5,6 @@
 //! and from any thread, so nothing that a callback touches is ever freed.
 
 use std::ffi::{c_int, c_void};
-use std::mem;
 use std::ptr;
 
 use gyan_results::Datatype;
@@ -14,8 +13,8 @@ use super::api::{Failure, Raw, index_of};
 use super::event_info::{EventApi, EventInfo};
 use super::handle::Lent;
 use crate::mpi::abi::{Abi, Bind, CALLBACK_SAFETIES, Library};
+use crate::sys::foreign::foreign;
 use crate::sys::guard::{self, About};
-use crate::sys::symbols::Address;
 
 /// Receives the instances of an event. Called by the library from any thread and any context: it must not
 /// allocate, wait or panic, and may call only the MPI functions that [`Instance`] offers.
@@ -67,58 +66,46 @@ pub(crate) struct Registration {
 unsafe impl Send for Registration {}
 
 /// `MPI_T_event_cb_function`; the level is a C enum, which is an int.
-type Callback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
+type EventCallback = unsafe extern "C-unwind" fn(Raw, Raw, c_int, *mut c_void);
 /// `MPI_T_event_dropped_cb_function`.
 type DroppedCallback = unsafe extern "C" fn(i64, Raw, c_int, c_int, *mut c_void);
 /// `MPI_T_event_free_cb_function`.
 type FreeCallback = unsafe extern "C" fn(Raw, c_int, *mut c_void);
 
-macro_rules! functions {
-    ($($field:ident: $type:ident = $name:literal ( $($arg:ty),* );)*) => {
-        $(type $type = unsafe extern "C" fn($($arg),*) -> c_int;)*
-
-        /// The functions of MPI 4.0 for registrations, and those that describe events and sources.
-        pub(crate) struct EventFunctions {
-            abi: &'static Abi,
-            info_null: usize,
-            pub(crate) told: EventApi,
-            $($field: $type,)*
-        }
-
-        impl EventFunctions {
-            /// Those of `library`; none when it lacks one.
-            pub(crate) fn find(library: &Library) -> Option<EventFunctions> {
-                Some(EventFunctions {
-                    abi: library.abi,
-                    info_null: library.handle(library.abi.info_null)?,
-                    told: EventApi::find(library)?,
-                    $($field: {
-                        let address = library.function($name)?;
-                        // SAFETY: the standard fixes the prototype (MPI 4.1, 15.3.8); handles of MPI_T are
-                        // pointers in every library, and an MPI_Info travels as a word.
-                        unsafe { mem::transmute::<Address, $type>(address) }
-                    },)*
-                })
-            }
-        }
-    };
+/// The functions of MPI 4.0 for registrations, and those that describe events and sources.
+pub(crate) struct EventFunctions {
+    abi: &'static Abi,
+    info_null: usize,
+    pub(crate) told: EventApi,
+    functions: RegistrationFunctions,
 }
 
-functions! {
-    handle_alloc: HandleAlloc = c"PMPI_T_event_handle_alloc"(c_int, *mut c_void, usize, *mut Raw);
-    handle_free: HandleFree = c"PMPI_T_event_handle_free"(
-        Raw, *mut c_void, *const c_void
-    );
-    register_callback: RegisterCallback = c"PMPI_T_event_register_callback"(
-        Raw, c_int, usize, *mut c_void, *const c_void
-    );
-    set_dropped_handler: SetDroppedHandler = c"PMPI_T_event_set_dropped_handler"(
-        Raw, *const c_void
-    );
-    event_read: EventRead = c"PMPI_T_event_read"(Raw, c_int, *mut c_void);
-    event_get_timestamp: EventGetTimestamp = c"PMPI_T_event_get_timestamp"(Raw, *mut i64);
-    event_get_source: EventGetSource = c"PMPI_T_event_get_source"(Raw, *mut c_int);
-    source_get_timestamp: SourceGetTimestamp = c"PMPI_T_source_get_timestamp"(c_int, *mut i64);
+impl EventFunctions {
+    /// Those of `library`; none when it lacks one.
+    pub(crate) fn find(library: &Library) -> Option<EventFunctions> {
+        Some(EventFunctions {
+            abi: library.abi,
+            info_null: library.handle(library.abi.info_null)?,
+            told: EventApi::find(library)?,
+            functions: RegistrationFunctions::find(|name| library.function(name))?,
+        })
+    }
+}
+
+foreign! {
+    /// As in MPI 4.1, 15.3.8; handles of `MPI_T` are pointers in every library, and an `MPI_Info` travels as a word.
+    struct RegistrationFunctions: every [unsafe extern "C"] {
+        handle_alloc(c_int, *mut c_void, usize, *mut Raw) = c"PMPI_T_event_handle_alloc";
+        handle_free(Raw, *mut c_void, *const c_void) = c"PMPI_T_event_handle_free";
+        register_callback(
+            Raw, c_int, usize, *mut c_void, *const c_void
+        ) = c"PMPI_T_event_register_callback";
+        set_dropped_handler(Raw, *const c_void) = c"PMPI_T_event_set_dropped_handler";
+        event_read(Raw, c_int, *mut c_void) = c"PMPI_T_event_read";
+        event_get_timestamp(Raw, *mut i64) = c"PMPI_T_event_get_timestamp";
+        event_get_source(Raw, *mut c_int) = c"PMPI_T_event_get_source";
+        source_get_timestamp(c_int, *mut i64) = c"PMPI_T_source_get_timestamp";
+    }
 }
 
 /// The functions, in a static for callbacks, which get only their listener.
@@ -126,7 +113,7 @@ static FUNCTIONS: std::sync::OnceLock<EventFunctions> = std::sync::OnceLock::new
 
 impl EventFunctions {
     /// Those of `library`, for the rest of the process's life; none when it lacks one.
-    pub(crate) fn of(library: &Library) -> Option<&'static EventFunctions> {
+    pub(crate) fn once(library: &Library) -> Option<&'static EventFunctions> {
         if let Some(known) = FUNCTIONS.get() {
             return Some(known);
         }
@@ -148,7 +135,8 @@ impl EventFunctions {
         let (call, about) = ("MPI_T_source_get_timestamp", About::Source(index));
         let arguments = (index_of(index), &raw mut time);
         // SAFETY: `time` can be written.
-        let asked = unsafe { self.told.ask(call, about, self.source_get_timestamp, arguments) };
+        let asked =
+            unsafe { self.told.ask(call, about, self.functions.source_get_timestamp, arguments) };
         asked.ok().map(|()| time)
     }
 
@@ -166,7 +154,7 @@ impl EventFunctions {
         let arguments = (index_of(index), object.address(), self.info_null, &raw mut raw);
         // SAFETY: the event type was enumerated just before; the object goes into the registration, so it
         // stays where it is; `raw` can be written.
-        unsafe { self.told.ask(call, about, self.handle_alloc, arguments) }?;
+        unsafe { self.told.ask(call, about, self.functions.handle_alloc, arguments) }?;
         let user_data = ptr::from_ref(listener).cast_mut().cast::<c_void>();
         let mut registration = Registration { raw, _object: object, index, levels: [false; 4] };
         let mut refused = None;
@@ -175,11 +163,12 @@ impl EventFunctions {
         // highest level that the instance needs. Each calls exactly one.
         for (taken, level) in registration.levels.iter_mut().zip(self.abi.callback_safeties) {
             let call = "MPI_T_event_register_callback";
-            let callback = happened::<L> as Callback as *const c_void;
+            let callback = happened::<L> as EventCallback as *const c_void;
             let arguments = (raw, level, self.info_null, user_data, callback);
             // SAFETY: the registration is alive, the listener lives forever, and the callback casts it to its
             // real type.
-            match unsafe { self.told.ask(call, about, self.register_callback, arguments) } {
+            match unsafe { self.told.ask(call, about, self.functions.register_callback, arguments) }
+            {
                 Ok(()) => *taken = true,
                 Err(failure) => refused = Some(failure),
             }
@@ -194,7 +183,7 @@ impl EventFunctions {
         let call = "MPI_T_event_set_dropped_handler";
         let arguments = (raw, dropped::<L> as DroppedCallback as *const c_void);
         // SAFETY: the registration is alive.
-        _ = unsafe { self.told.ask(call, about, self.set_dropped_handler, arguments) };
+        _ = unsafe { self.told.ask(call, about, self.functions.set_dropped_handler, arguments) };
         Ok(registration)
     }
 
@@ -206,7 +195,7 @@ impl EventFunctions {
         let (call, about) = ("MPI_T_event_handle_free", About::Event(index));
         let arguments = (raw, user_data, is_free::<L> as FreeCallback as *const c_void);
         // SAFETY: the registration is alive and used for the last time; the listener lives forever.
-        _ = unsafe { self.told.ask(call, about, self.handle_free, arguments) };
+        _ = unsafe { self.told.ask(call, about, self.functions.handle_free, arguments) };
     }
 }
 
@@ -224,7 +213,7 @@ impl Instance<'_> {
         let mut time: i64 = 0;
         // SAFETY: the instance is alive during its callback; `time` can be written. The standard lets every
         // callback call this and the next two.
-        let code = unsafe { (self.events.event_get_timestamp)(self.raw, &raw mut time) };
+        let code = unsafe { (self.events.functions.event_get_timestamp)(self.raw, &raw mut time) };
         (code == 0).then_some(time)
     }
 
@@ -232,7 +221,7 @@ impl Instance<'_> {
     pub(crate) fn source(&self) -> Option<usize> {
         let mut source: c_int = -1;
         // SAFETY: as for the time.
-        let code = unsafe { (self.events.event_get_source)(self.raw, &raw mut source) };
+        let code = unsafe { (self.events.functions.event_get_source)(self.raw, &raw mut source) };
         if code == 0 { usize::try_from(source).ok() } else { None }
     }
 
@@ -241,8 +230,9 @@ impl Instance<'_> {
         // Larger than any datatype: the library decides the type of an element.
         let mut bytes = [0_u8; 32];
         // SAFETY: the instance is alive, and there is room for every datatype.
-        let code =
-            unsafe { (self.events.event_read)(self.raw, element.index, bytes.as_mut_ptr().cast()) };
+        let code = unsafe {
+            (self.events.functions.event_read)(self.raw, element.index, bytes.as_mut_ptr().cast())
+        };
         if code != 0 {
             return None;
         }

@@ -64,7 +64,7 @@ pub(crate) fn can_read(datatype: Datatype) -> bool {
 /// Publishes a handle for `object`; none for one that binds to nothing.
 pub(crate) fn publish(api: &Api, session: &Session, handle: &PvarHandle, object: Option<usize>) {
     SESSION.store(session.raw(), Ordering::Relaxed);
-    READ.store(api.t_pvar_read as *mut c_void, Ordering::Relaxed);
+    READ.store(api.functions.pvar_read as *mut c_void, Ordering::Relaxed);
     put(handle.raw(), handle.count, handle.datatype(), object.unwrap_or(ANY));
 }
 

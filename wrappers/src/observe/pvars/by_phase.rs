@@ -18,9 +18,9 @@ use super::series::Key;
 pub(crate) type Phase = usize;
 
 /// The current stretch, and the data of the phases so far.
-pub(super) struct Phases {
+pub(super) struct VariablePhases {
     pub(super) stretch: Stretch,
-    accounts: BTreeMap<(Key, Phase), Account>,
+    accounts: BTreeMap<(Key, Phase), VariableInPhase>,
     /// Ticks that reading the variables took at the last change.
     pub(super) cost: f64,
     /// The clock at the last change at which they were read.
@@ -40,7 +40,7 @@ pub(super) struct Stretch {
 
 /// One variable in one phase.
 #[derive(Default)]
-struct Account {
+struct VariableInPhase {
     samples: Accumulated,
     delta: Option<Vec<Number>>,
 }
@@ -55,11 +55,11 @@ pub(super) enum Mark {
     Unknown,
 }
 
-impl Phases {
+impl VariablePhases {
     /// Outside of all phases; each variable has its first reading.
-    pub(super) fn new(elements: usize) -> Phases {
+    pub(super) fn new(elements: usize) -> VariablePhases {
         let stretch = Stretch { phase: 0, counts: true, read: true };
-        Phases { stretch, accounts: BTreeMap::new(), cost: 0.0, last: 0, elements }
+        VariablePhases { stretch, accounts: BTreeMap::new(), cost: 0.0, last: 0, elements }
     }
 
     /// A stretch has ended with these readings of a variable.
@@ -84,13 +84,13 @@ impl Phases {
         self.accounts.retain(|(key, _), _| !keys.contains(key));
     }
 
-    fn account(&mut self, key: Key) -> &mut Account {
+    fn account(&mut self, key: Key) -> &mut VariableInPhase {
         self.accounts.entry((key, self.stretch.phase)).or_default()
     }
 
     /// The data of the variables that were sampled or changed.
     pub(super) fn pvars(&self, finished: &BTreeMap<Key, Finished>) -> Vec<(Phase, PhasePvar)> {
-        let of = |((key, phase), account): (&(Key, Phase), &Account)| {
+        let of = |((key, phase), account): (&(Key, Phase), &VariableInPhase)| {
             let Finished { pvar, states } = finished.get(key)?;
             let changed = |delta: &&Vec<Number>| delta.iter().any(|number| !number.is_zero());
             let delta = account.delta.as_ref().filter(changed);

@@ -23,18 +23,18 @@ use crate::config::selection::Wanted;
 use crate::config::{EventsFrom, WatchFor};
 use crate::mpi::abi::{Bind, Library, inquiry};
 use crate::mpi::handles::Kind;
-use crate::mpi::libraries::quirks::{self, Known, Remedy};
+use crate::mpi::libraries::quirks::{self, Quirks, Remedy};
 use crate::mpi::tool::{Failure, Mpit, PvarHandle, Session, Unread, Variable, Why, published};
-use crate::observe::objects::{Like, Object, Registry, set_matters};
-use crate::observe::queues::{Callbacks, Told};
+use crate::observe::objects::{Likeness, Object, Registry, set_matters};
+use crate::observe::queues::{CallbackResults, Callbacks};
 use crate::observe::receives;
 use crate::sys::clock;
 use crate::sys::guard;
 
 pub(crate) use by_phase::Phase;
-use by_phase::{Mark, Phases};
+use by_phase::{Mark, VariablePhases};
 use objects::OfKind;
-use readings::Watch;
+use readings::SampleState;
 use results::Results;
 use series::{Key, Series, key};
 
@@ -58,13 +58,13 @@ pub(crate) struct Sampler {
     known: BTreeSet<Key>,
     /// The objects in `finished`, by lot and order: of all that were read and freed, those with the lowest
     /// lots, so that each had the same chance.
-    kept: BTreeMap<(u64, usize), Like>,
+    kept: BTreeMap<(u64, usize), Likeness>,
     unread: BTreeMap<usize, Unread>,
     /// Elements of a variable that are kept one by one.
     elements: usize,
     /// How many objects are followed at a time; as many are kept after they are freed.
     limit: usize,
-    phases: Phases,
+    phases: VariablePhases,
     series: Option<Series>,
     /// The variable that is compared at receives, by index.
     watched: Option<usize>,
@@ -78,11 +78,11 @@ struct Sampled {
     /// None for a variable that binds to nothing.
     object: Option<Object>,
     handle: PvarHandle,
-    known: Known,
+    known: Quirks,
     start: Option<Vec<u8>>,
     notes: Vec<String>,
     /// None for a variable that is not sampled.
-    watch: Option<Watch>,
+    watch: Option<SampleState>,
     mark: Mark,
     /// How much it grew while the program had gyan switched off.
     excluded: Option<Vec<Number>>,
@@ -98,19 +98,19 @@ struct Finished {
 
 /// The results at an end.
 #[derive(Default)]
-pub(crate) struct Findings {
+pub(crate) struct Readings {
     pub(crate) pvars: Vec<Pvar>,
     pub(crate) coverage: Coverage,
     /// What variables did in the phases.
     pub(crate) phases: Vec<(Phase, PhasePvar)>,
     pub(crate) series: Option<gyan_results::Series>,
     /// What callbacks reported.
-    pub(crate) told: Told,
+    pub(crate) told: CallbackResults,
 }
 
 /// When a variable is first seen.
 #[derive(Clone, Copy, Eq, PartialEq)]
-enum Moment {
+enum Discovery {
     /// At the start, or when the object that it is bound to was created.
     Start,
     /// Later.
@@ -224,12 +224,12 @@ impl Sampler {
             unread: BTreeMap::new(),
             elements: limits.elements,
             limit: limits.objects,
-            phases: Phases::new(limits.elements),
+            phases: VariablePhases::new(limits.elements),
             begun: limits.begun,
             watched: None,
             series: limits.series.map(|(ticks, bytes)| Series::new(ticks, bytes, clock::now())),
         };
-        if let Err(failure) = sampler.discover(library, wanted, 0, Moment::Start) {
+        if let Err(failure) = sampler.discover(library, wanted, 0, Discovery::Start) {
             sampler.end(library, wanted);
             return Err(failure);
         }
@@ -250,7 +250,7 @@ impl Sampler {
         library: &Library,
         wanted: &mut Wanted,
         from: usize,
-        moment: Moment,
+        moment: Discovery,
     ) -> Result<(), Failure> {
         let number = self.mpit.api.pvar_get_num()?;
         self.exported = self.exported.max(number);
@@ -336,7 +336,7 @@ impl Sampler {
         wanted: &mut Wanted,
         index: usize,
         object: Option<&Object>,
-        moment: Moment,
+        moment: Discovery,
     ) {
         if wanted.exclusions.has_index(index) {
             return self.skip(index, None, denylist::REASON.into());
@@ -363,26 +363,27 @@ impl Sampler {
         if let Some(reason) = known.reason_to_skip(false) {
             return self.skip(index, name, reason.into());
         }
-        let objects: Vec<Option<Object>> = match (variable.bind, Kind::of(variable.bind), object) {
-            (Bind::NoObject, ..) => vec![None],
-            (_, Some(kind), object) => {
-                self.of_kind(library, kind).bound.insert(index);
-                set_matters(kind, true);
-                match object {
-                    Some(object) => vec![Some(object.clone())],
-                    None => self.objects.alive(kind).cloned().map(Some).collect(),
+        let objects: Vec<Option<Object>> =
+            match (variable.bind, Kind::from_bind(variable.bind), object) {
+                (Bind::NoObject, ..) => vec![None],
+                (_, Some(kind), object) => {
+                    self.of_kind(library, kind).bound.insert(index);
+                    set_matters(kind, true);
+                    match object {
+                        Some(object) => vec![Some(object.clone())],
+                        None => self.objects.alive(kind).cloned().map(Some).collect(),
+                    }
                 }
-            }
-            (bind, None, _) => {
-                let kind = bind.name().unwrap_or_default();
-                let reason = format!(
-                    "binds to an {kind}; variables of communicators, windows, files and of the \
+                (bind, None, _) => {
+                    let kind = bind.name().unwrap_or_default();
+                    let reason = format!(
+                        "binds to an {kind}; variables of communicators, windows, files and of the \
                      process are read"
-                );
-                return self.skip(index, name, reason);
-            }
-        };
-        let mut reason = match Kind::of(variable.bind) {
+                    );
+                    return self.skip(index, name, reason);
+                }
+            };
+        let mut reason = match Kind::from_bind(variable.bind) {
             Some(kind) if self.kinds.get(&kind).is_some_and(|of| of.came > 0) => {
                 let noun = kind.noun();
                 format!("binds to a {noun}, and no {noun} that it could be read from is kept")
@@ -426,11 +427,11 @@ impl Sampler {
     /// Allocates a handle on `variable` for `object`, or says why not.
     fn take(
         &self,
-        known: &Known,
+        known: &Quirks,
         wanted: &mut Wanted,
         variable: &Variable,
         object: Option<&Object>,
-        moment: Moment,
+        moment: Discovery,
     ) -> Result<Sampled, String> {
         if let Some(object) = object {
             if object.is_intercommunicator() && known.says(Remedy::NotOnIntercommunicators) {
@@ -451,7 +452,7 @@ impl Sampler {
         let mut notes = known.notes();
         let start = if known.says(Remedy::ReadAtEndOnly) {
             None
-        } else if moment == Moment::Later {
+        } else if moment == Discovery::Later {
             notes.push("appeared while the program ran: no reading at the start".into());
             None
         } else {
@@ -485,7 +486,12 @@ impl Sampler {
     }
 
     /// The sampling state of a variable, if its values in between matter or the user wants them.
-    fn watch(&self, wanted: &mut Wanted, variable: &Variable, known: &Known) -> Option<Watch> {
+    fn watch(
+        &self,
+        wanted: &mut Wanted,
+        variable: &Variable,
+        known: &Quirks,
+    ) -> Option<SampleState> {
         let class = known.effective(variable.class);
         let wanted = wanted.sampled.selects_or(&variable.name, variable.class, is_passing(class));
         if !wanted || variable.datatype == Datatype::Char || !known.may_be_read_in_between() {
@@ -497,6 +503,6 @@ impl Sampler {
             let enumeration = described.and_then(|(_, enumeration)| enumeration);
             enumeration.and_then(|of| api.enum_items(of).ok()).unwrap_or_default()
         });
-        Some(Watch::new(states))
+        Some(SampleState::new(states))
     }
 }

@@ -6,7 +6,7 @@
 use std::collections::BTreeSet;
 
 use super::series::Key;
-use super::{LastReading, Moment, Sampled, Sampler};
+use super::{Discovery, LastReading, Sampled, Sampler};
 use crate::calls::budget::objects::Cost;
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
@@ -43,7 +43,7 @@ impl Sampler {
     pub(crate) fn look_again(&mut self, library: &Library, wanted: &mut Wanted) {
         if alloc::is_enough_for(self.exported) {
             // When this fails, so does the look at the end, which says so.
-            let _ = self.discover(library, wanted, self.exported, Moment::Later);
+            let _ = self.discover(library, wanted, self.exported, Discovery::Later);
         }
     }
 
@@ -66,7 +66,7 @@ impl Sampler {
         let is_sure = is_asked_for || *came == 1;
         let cost = *cost;
         let may = |lot: u64| is_sure || cost.is_allowed(now, reserved, lot.leading_zeros());
-        self.objects.comes(inquiry()?, kind, handle, may)
+        self.objects.created(inquiry()?, kind, handle, may)
     }
 
     /// Reads an object that was added.
@@ -104,7 +104,7 @@ impl Sampler {
         let bound = self.kinds.get(&object.kind).map(|of| of.bound.iter().copied());
         let indices: Vec<usize> = bound.into_iter().flatten().collect();
         for index in indices {
-            self.look_at(library, wanted, index, Some(object), Moment::Start);
+            self.look_at(library, wanted, index, Some(object), Discovery::Start);
         }
         self.tell_callbacks(object);
     }
@@ -124,7 +124,7 @@ impl Sampler {
 
     /// An object is about to be freed: its variables are read for the last time, if they may be.
     pub(crate) fn object_goes(&mut self, kind: Kind, handle: usize, last: LastReading) {
-        let Some(object) = self.objects.goes(kind, handle) else { return };
+        let Some(object) = self.objects.freed(kind, handle) else { return };
         let mpi = inquiry().filter(|_| last == LastReading::Read);
         let mut name = None;
         let is_mentioned = || receives::is_on() && receives::mentions(handle);

@@ -18,7 +18,7 @@ const FIRST_AT_MOST_S: f64 = 5e-6;
 const FAILURES_AT_MOST: u8 = 3;
 
 /// A variable that is sampled.
-pub(super) struct Watch {
+pub(super) struct SampleState {
     /// The time at which it is read next.
     pub(super) due: u64,
     /// Ticks that a reading takes.
@@ -80,7 +80,7 @@ pub(super) struct Cell {
 
 impl Extent {
     /// A value that was read several times.
-    fn of(number: Number, times: u64) -> Extent {
+    fn from_number(number: Number, times: u64) -> Extent {
         Extent { min: number, max: number, sum: number.as_f64() * times as f64 }
     }
 
@@ -108,10 +108,10 @@ impl Cell {
     }
 }
 
-impl Watch {
+impl SampleState {
     /// `states`: the names of the states of a STATE variable.
-    pub(super) fn new(states: Option<Vec<Item>>) -> Watch {
-        Watch {
+    pub(super) fn new(states: Option<Vec<Item>>) -> SampleState {
+        SampleState {
             due: 0,
             cost: 0.0,
             failures: 0,
@@ -148,7 +148,7 @@ impl Watch {
         for index in 0..count {
             let Some(number) = element(datatype, &self.last.words, index) else { break };
             if each && self.last.repeats > 0 {
-                let extent = Extent::of(number, self.last.repeats);
+                let extent = Extent::from_number(number, self.last.repeats);
                 match elements.get_mut(index) {
                     Some(known) => known.add(&extent),
                     None => elements.push(extent),
@@ -169,7 +169,7 @@ impl Watch {
             return;
         }
         *n += repeats;
-        let extent = Extent::of(whole, repeats);
+        let extent = Extent::from_number(whole, repeats);
         match sum {
             Some(known) => known.add(&extent),
             None => *sum = Some(extent),
@@ -319,7 +319,7 @@ impl Accumulated {
 mod tests {
     use super::*;
 
-    impl Watch {
+    impl SampleState {
         fn ended(&mut self, counts: bool) -> Option<Accumulated> {
             self.settle(Datatype::UnsignedLong, self.words.len(), 64, self.seen());
             self.end_phase(counts)
@@ -331,8 +331,8 @@ mod tests {
         }
     }
 
-    fn watch(readings: &[(&[u64], u64)], states: Option<Vec<Item>>) -> Watch {
-        let mut watch = Watch::new(states);
+    fn watch(readings: &[(&[u64], u64)], states: Option<Vec<Item>>) -> SampleState {
+        let mut watch = SampleState::new(states);
         for (words, now) in readings {
             watch.words = words.to_vec();
             watch.take(Datatype::UnsignedLong, words.len(), 64, *now);
@@ -393,6 +393,10 @@ mod tests {
         watch.words.resize(9, 0);
         let words = watch.words.capacity() + watch.last.words.capacity();
         let heap = size_of::<[u32; BARS]>() + words * size_of::<u64>();
-        assert!(100 * (size_of::<Watch>() + heap) <= 64 * 1024, "{}", size_of::<Watch>() + heap);
+        assert!(
+            100 * (size_of::<SampleState>() + heap) <= 64 * 1024,
+            "{}",
+            size_of::<SampleState>() + heap
+        );
     }
 }

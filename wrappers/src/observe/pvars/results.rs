@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 
 use gyan_results::{Class, Coverage, Datatype, Pvar, SeriesColumn, Skipped, Values};
 
-use super::by_phase::Phases;
-use super::readings::{Cell, Watch};
+use super::by_phase::VariablePhases;
+use super::readings::{Cell, SampleState};
 use super::series::{Key, Series};
-use super::{Findings, Finished, LastReading, Look, Moment, Sampled, Sampler};
+use super::{Discovery, Finished, LastReading, Look, Readings, Sampled, Sampler};
 use crate::config::selection::Wanted;
 use crate::mpi::abi::{Library, inquiry};
 use crate::mpi::handles::Kind;
@@ -42,7 +42,7 @@ impl Results {
         sampled: &Sampled,
         end: Option<&[u8]>,
         object: Option<String>,
-        (elements, phases): (usize, &Phases),
+        (elements, phases): (usize, &VariablePhases),
     ) {
         let (key, name) = (sampled.key(), &sampled.variable.name);
         let zero = sampled.zero(end).filter(|_| Pvar::can_list(name) && !phases.know(key));
@@ -90,8 +90,8 @@ impl Sampler {
         mut self,
         library: &Library,
         wanted: &mut Wanted,
-    ) -> (Findings, Option<Mpit>) {
-        if let Err(failure) = self.discover(library, wanted, 0, Moment::Later)
+    ) -> (Readings, Option<Mpit>) {
+        if let Err(failure) = self.discover(library, wanted, 0, Discovery::Later)
             && !guard::is_off()
         {
             let reason = format!("variables that appeared later: {failure}");
@@ -113,9 +113,9 @@ impl Sampler {
             }
             callbacks.end(&self.mpit);
         }
-        let findings = self.findings(library, finished);
+        let readings = self.finished_readings(library, finished);
         self.session.free(&self.mpit.api);
-        (findings, self.mpit.drop_where_safe(library))
+        (readings, self.mpit.drop_where_safe(library))
     }
 
     /// What is known now, while the run goes on.
@@ -124,10 +124,10 @@ impl Sampler {
         look: Look,
         library: &Library,
         wanted: &mut Wanted,
-    ) -> Findings {
+    ) -> Readings {
         if matches!(look, Look::Whole | Look::Values) {
             // When this fails, so does the look at the end, which says so.
-            let _ = self.discover(library, wanted, self.exported, Moment::Later);
+            let _ = self.discover(library, wanted, self.exported, Discovery::Later);
         }
         if look == Look::Whole {
             let now = clock::now();
@@ -159,10 +159,10 @@ impl Sampler {
             };
             all.add(sampled, end.as_deref(), name, (self.elements, &self.phases));
         }
-        self.findings(library, all)
+        self.finished_readings(library, all)
     }
 
-    fn findings(&self, library: &Library, Results { entries, .. }: Results) -> Findings {
+    fn finished_readings(&self, library: &Library, Results { entries, .. }: Results) -> Readings {
         // By index: a variable may have been read from several objects.
         let mut indices: Vec<usize> = self.known.iter().map(|key| key.0).collect();
         indices.dedup();
@@ -184,7 +184,7 @@ impl Sampler {
         let mut told = self.callbacks.as_ref().map(Callbacks::told).unwrap_or_default();
         missing.append(&mut told.missing);
         let coverage = Coverage { exported, sampled, skipped, objects, events: missing, advice };
-        Findings { pvars, coverage, phases, series, told }
+        Readings { pvars, coverage, phases, series, told }
     }
 }
 
@@ -252,7 +252,7 @@ impl Sampled {
             start: self.start.as_deref().map(values),
             end: end.map(values),
             delta,
-            samples: self.watch.as_ref().and_then(Watch::samples),
+            samples: self.watch.as_ref().and_then(SampleState::samples),
             notes: self.notes.clone(),
             also: String::new(),
         };

@@ -3,7 +3,7 @@
 
 #![forbid(unsafe_code)]
 
-use super::by_phase::{Mark, Phase, Phases, Stretch};
+use super::by_phase::{Mark, Phase, Stretch, VariablePhases};
 use super::series::{Key, Series, key};
 use super::{Sampled, Sampler, is_passing};
 use crate::calls::budget::{self, budget};
@@ -78,7 +78,7 @@ impl Sampler {
         self.watches().map(|watch| watch.cost).sum()
     }
 
-    fn watches(&self) -> impl Iterator<Item = &super::Watch> {
+    fn watches(&self) -> impl Iterator<Item = &super::SampleState> {
         let [_, sampled] = self.ends;
         self.sampled.iter().take(sampled).filter_map(|sampled| sampled.watch.as_ref())
     }
@@ -172,7 +172,7 @@ impl Sampled {
     }
 
     /// Processes the sample.
-    pub(super) fn settle_samples(&mut self, phases: &mut Phases) {
+    pub(super) fn settle_samples(&mut self, phases: &mut VariablePhases) {
         let key = self.key();
         if let Some(watch) = &mut self.watch {
             // The time since then is not known.
@@ -187,7 +187,7 @@ impl Sampled {
     /// A stretch ends: processes the readings in it and the growth. `next`: whether to read in the next one.
     pub(super) fn settle(
         &mut self,
-        phases: &mut Phases,
+        phases: &mut VariablePhases,
         next: bool,
         read: impl FnOnce(&PvarHandle) -> Option<Vec<u8>>,
     ) {

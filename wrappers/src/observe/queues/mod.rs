@@ -15,8 +15,8 @@ use gyan_results::{MessageMetric, MessageSource, Messages, Metric, Traffic};
 
 use crate::sys::clock;
 pub(crate) use peers::Peer;
-use peers::Peers;
-pub(crate) use sources::{Callbacks, Told};
+use peers::PeerTallies;
+pub(crate) use sources::{CallbackResults, Callbacks};
 use tally::Tally;
 pub(crate) use waiting::Stream;
 use waiting::Waiting;
@@ -31,7 +31,7 @@ pub(crate) struct Queues {
     unexpected: [u64; TRAFFICS.len()],
     posted: [u64; TRAFFICS.len()],
     /// For the program's messages.
-    peers: Peers,
+    peers: PeerTallies,
     lost: u64,
 }
 
@@ -42,7 +42,7 @@ impl Queues {
             waiting: Waiting::new(),
             unexpected: [0; TRAFFICS.len()],
             posted: [0; TRAFFICS.len()],
-            peers: Peers::new(),
+            peers: PeerTallies::new(),
             lost: 0,
         }
     }

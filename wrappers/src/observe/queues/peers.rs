@@ -21,7 +21,7 @@ pub(crate) enum Peer {
     Unknown,
 }
 
-pub(super) struct Peers {
+pub(super) struct PeerTallies {
     rows: FixedMap<Peer, OfPeer>,
     /// Messages and receives that are in no row.
     others: u64,
@@ -61,12 +61,12 @@ impl Lengths {
     }
 }
 
-impl Peers {
-    pub(super) fn new() -> Peers {
-        Peers { rows: FixedMap::new(PEERS_AT_MOST), others: 0 }
+impl PeerTallies {
+    pub(super) fn new() -> PeerTallies {
+        PeerTallies { rows: FixedMap::new(PEERS_AT_MOST), others: 0 }
     }
 
-    fn of(&mut self, peer: Peer) -> Option<&mut OfPeer> {
+    fn row(&mut self, peer: Peer) -> Option<&mut OfPeer> {
         if peer == Peer::Unknown {
             self.others += 1;
             return None;
@@ -78,7 +78,7 @@ impl Peers {
     }
 
     pub(super) fn came(&mut self, peer: Peer) {
-        if let Some(row) = self.of(peer) {
+        if let Some(row) = self.row(peer) {
             row.unexpected.came();
         }
     }
@@ -93,7 +93,7 @@ impl Peers {
     }
 
     pub(super) fn posted(&mut self, peer: Peer) {
-        if let Some(row) = self.of(peer) {
+        if let Some(row) = self.row(peer) {
             row.posted.came();
         }
     }

@@ -18,8 +18,8 @@ use crate::calls::containment::contain;
 use crate::mpi::abi::Library;
 use crate::sys::clock;
 use crate::sys::fixed_map::FixedMap;
+use crate::sys::foreign::foreign;
 use crate::sys::locks::lock_soon;
-use crate::sys::symbols::Address;
 use crate::sys::weak_symbols;
 
 /// Requests that are followed at a time.
@@ -74,20 +74,25 @@ struct Spec {
     operation: c_int,
 }
 
-type Callback = unsafe extern "C-unwind" fn(Handle, isize, *const Spec, *mut c_void) -> c_int;
+type PeruseCallback =
+    unsafe extern "C-unwind" fn(EventHandle, isize, *const Spec, *mut c_void) -> c_int;
 /// `peruse_event_h`.
-type Handle = *mut c_void;
+type EventHandle = *mut c_void;
 
-type Init = unsafe extern "C" fn() -> c_int;
-type QueryEvent = unsafe extern "C" fn(*const c_char, *mut c_int) -> c_int;
-type Register = unsafe extern "C" fn(c_int, usize, Callback, *mut c_void, *mut Handle) -> c_int;
-type OfHandle = unsafe extern "C" fn(Handle) -> c_int;
+foreign! {
+    /// As in PERUSE 2.0, 5.2, with handles as words.
+    struct PeruseFunctions: every [unsafe extern "C"] {
+        init() = c"PERUSE_Init";
+        query_event(*const c_char, *mut c_int) = c"PERUSE_Query_event";
+        register(c_int, usize, PeruseCallback, *mut c_void, *mut EventHandle) = c"PERUSE_Event_comm_register";
+        activate(EventHandle) = c"PERUSE_Event_activate";
+        deactivate(EventHandle) = c"PERUSE_Event_deactivate";
+    }
+}
 
 /// The callbacks that are registered.
 pub(crate) struct Peruse {
-    register: Register,
-    activate: OfHandle,
-    deactivate: OfHandle,
+    functions: PeruseFunctions,
     /// The events that the library has, with its numbers for them.
     supported: Vec<(Event, c_int)>,
     comms: Vec<Registered>,
@@ -98,18 +103,18 @@ pub(crate) struct Peruse {
 struct Registered {
     comm: usize,
     slot: usize,
-    handles: Vec<Handle>,
+    handles: Vec<EventHandle>,
 }
 
 // SAFETY: handles are used by those who hold the run, one at a time; PERUSE knows no threads (5.3).
 unsafe impl Send for Peruse {}
 
 /// The results so far; none before anybody asked for them.
-static TOLD: Mutex<Option<Box<Told>>> = Mutex::new(None);
+static TOLD: Mutex<Option<Box<PeruseState>>> = Mutex::new(None);
 
-struct Told {
+struct PeruseState {
     queues: Queues,
-    requests: FixedMap<usize, Request>,
+    requests: FixedMap<usize, FollowedRequest>,
     comms: Vec<Comm>,
     any_source: c_int,
     any_tag: c_int,
@@ -131,7 +136,7 @@ struct Comm {
 }
 
 /// The times of the events of a request; 0 for not yet.
-struct Request {
+struct FollowedRequest {
     /// 0 for a probe that waited among the posted receives and may become a receive.
     activated: u64,
     /// The library reported that its message was found, or that it was posted.
@@ -146,18 +151,8 @@ struct Request {
 impl Peruse {
     /// Initialises PERUSE; none when the library lacks it.
     pub(crate) fn begin(library: &Library) -> Option<Peruse> {
-        let init = library.function(c"PERUSE_Init")?;
-        let query = library.function(c"PERUSE_Query_event")?;
-        let register = library.function(c"PERUSE_Event_comm_register")?;
-        let activate = library.function(c"PERUSE_Event_activate")?;
-        let deactivate = library.function(c"PERUSE_Event_deactivate")?;
         let mut peruse = Peruse {
-            // SAFETY: the prototype in PERUSE 2.0, 5.2.7, with handles as words.
-            register: unsafe { mem::transmute::<Address, Register>(register) },
-            // SAFETY: the prototype in 5.2.8.
-            activate: unsafe { mem::transmute::<Address, OfHandle>(activate) },
-            // SAFETY: the prototype in 5.2.9.
-            deactivate: unsafe { mem::transmute::<Address, OfHandle>(deactivate) },
+            functions: PeruseFunctions::find(|name| library.function(name))?,
             supported: Vec::new(),
             comms: Vec::new(),
             skipped: Vec::new(),
@@ -167,16 +162,13 @@ impl Peruse {
             peruse.skipped.push("PERUSE is not used: the program uses it itself".into());
             return Some(peruse);
         }
-        // SAFETY: the prototype in 5.2.1.
-        let init = unsafe { mem::transmute::<Address, Init>(init) };
         // SAFETY: between MPI_Init and MPI_Finalize.
-        let code = unsafe { init() };
+        let code = unsafe { (peruse.functions.init)() };
         if code != SUCCESS {
             peruse.skipped.push(format!("PERUSE_Init failed ({code})"));
             return Some(peruse);
         }
-        // SAFETY: the prototype in 5.2.3.
-        let query = unsafe { mem::transmute::<Address, QueryEvent>(query) };
+        let query = peruse.functions.query_event;
         for (event, names) in EVENTS {
             let number = names.iter().find_map(|name| {
                 let mut number: c_int = -1;
@@ -194,7 +186,7 @@ impl Peruse {
         }
         with_told(|told| {
             let (any_source, any_tag) = (library.abi.any_source, library.abi.any_tag);
-            _ = told.get_or_insert_with(|| Box::new(Told::new(any_source, any_tag)));
+            _ = told.get_or_insert_with(|| Box::new(PeruseState::new(any_source, any_tag)));
         });
         Some(peruse)
     }
@@ -208,11 +200,17 @@ impl Peruse {
         let Some(slot) = with_told(|told| Some(told.as_mut()?.comm_comes(ranks))) else { return };
         let mut handles = Vec::new();
         for (event, number) in &self.supported {
-            let mut handle: Handle = ptr::null_mut();
+            let mut handle: EventHandle = ptr::null_mut();
             // SAFETY: the communicator is alive and the event one of the library's; the callback needs
             // nothing but the number that it is given.
             let code = unsafe {
-                (self.register)(*number, comm, callback, parameter(slot, *event), &raw mut handle)
+                (self.functions.register)(
+                    *number,
+                    comm,
+                    callback,
+                    parameter(slot, *event),
+                    &raw mut handle,
+                )
             };
             if code != SUCCESS {
                 self.skipped.push(format!("PERUSE_Event_comm_register failed ({code})"));
@@ -222,7 +220,7 @@ impl Peruse {
         }
         for handle in &handles {
             // SAFETY: the handle was registered just now.
-            unsafe { (self.activate)(*handle) };
+            unsafe { (self.functions.activate)(*handle) };
         }
         self.comms.push(Registered { comm, slot, handles });
     }
@@ -245,7 +243,7 @@ impl Peruse {
     fn deactivate(&self, registered: &Registered) {
         for handle in &registered.handles {
             // SAFETY: the communicator that the handle was registered for is still alive.
-            unsafe { (self.deactivate)(*handle) };
+            unsafe { (self.functions.deactivate)(*handle) };
         }
         with_told(|told| {
             if let Some(comm) = told.as_mut().and_then(|told| told.comms.get_mut(registered.slot)) {
@@ -274,7 +272,7 @@ impl Peruse {
     }
 }
 
-fn with_told<T>(work: impl FnOnce(&mut Option<Box<Told>>) -> T) -> T {
+fn with_told<T>(work: impl FnOnce(&mut Option<Box<PeruseState>>) -> T) -> T {
     work(&mut TOLD.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -285,7 +283,7 @@ fn parameter(slot: usize, event: Event) -> *mut c_void {
 }
 
 unsafe extern "C-unwind" fn callback(
-    _event: Handle,
+    _event: EventHandle,
     id: isize,
     spec: *const Spec,
     parameter: *mut c_void,
@@ -298,7 +296,7 @@ unsafe extern "C-unwind" fn callback(
         contain("taking in an event of PERUSE", || {
             with_told(|told| {
                 if let Some(told) = told {
-                    told.take_in(*event, slot, id.cast_unsigned(), spec, now);
+                    told.add(*event, slot, id.cast_unsigned(), spec, now);
                 }
             });
         });
@@ -307,9 +305,9 @@ unsafe extern "C-unwind" fn callback(
     SUCCESS
 }
 
-impl Told {
-    fn new(any_source: c_int, any_tag: c_int) -> Told {
-        Told {
+impl PeruseState {
+    fn new(any_source: c_int, any_tag: c_int) -> PeruseState {
+        PeruseState {
             queues: Queues::new(),
             requests: FixedMap::new(REQUESTS_AT_MOST),
             comms: Vec::new(),
@@ -332,7 +330,7 @@ impl Told {
         self.comms.len() - 1
     }
 
-    fn take_in(&mut self, event: Event, slot: usize, id: usize, spec: &Spec, now: u64) {
+    fn add(&mut self, event: Event, slot: usize, id: usize, spec: &Spec, now: u64) {
         // Messages internal to the library have tags that no program can use.
         let is_of_program = spec.tag >= 0 || spec.tag == self.any_tag;
         let traffic = if is_of_program { Traffic::Program } else { Traffic::Collectives };
@@ -405,10 +403,12 @@ impl Told {
         let known = self.requests.get(&id);
         let request = match (event, known) {
             // A probe that waited became this: its message was never in the queue.
-            (Event::Activate, Some(Request { activated: 0, .. })) => Request::new(now, true),
-            (Event::Activate, _) => Request::new(now, false),
+            (Event::Activate, Some(FollowedRequest { activated: 0, .. })) => {
+                FollowedRequest::new(now, true)
+            }
+            (Event::Activate, _) => FollowedRequest::new(now, false),
             // The library reports neither the activation nor the posting of a probe.
-            (Event::Unposted, None) => Request::new(0, true),
+            (Event::Unposted, None) => FollowedRequest::new(0, true),
             (_, None) => return,
             (_, Some(request)) => {
                 request.goes_on(event, traffic, peer, now, queues);
@@ -431,9 +431,9 @@ impl Told {
     }
 }
 
-impl Request {
-    fn new(activated: u64, found: bool) -> Request {
-        Request {
+impl FollowedRequest {
+    fn new(activated: u64, found: bool) -> FollowedRequest {
+        FollowedRequest {
             activated,
             found,
             posted: 0,
@@ -514,7 +514,7 @@ mod tests {
 
     #[test]
     fn a_request_is_followed_from_its_activation_to_the_notice_of_its_end() {
-        let mut told = Told::new(-1, -1);
+        let mut told = PeruseState::new(-1, -1);
         // The ranks 0, 1 of this communicator are 4, 7.
         let slot = told.comm_comes(Some(vec![4, 7]));
         let receive = spec(1, -1);
@@ -532,9 +532,9 @@ mod tests {
             (31, Event::Complete),
             (32, Event::SearchUnexpectedEnds),
         ] {
-            told.take_in(event, slot, 0x100, &receive, now);
+            told.add(event, slot, 0x100, &receive, now);
         }
-        told.take_in(Event::Came, slot, 0, &spec(0, -20), 40);
+        told.add(Event::Came, slot, 0, &spec(0, -20), 40);
         let messages = told.queues.described(MessageSource::Peruse);
         let of_program = |metric| n(&messages, metric, Traffic::Program);
         for metric in [
@@ -557,29 +557,29 @@ mod tests {
 
     #[test]
     fn messages_that_probes_take_leave_the_queue_when_they_are_received() {
-        let mut told = Told::new(-1, -1);
+        let mut told = PeruseState::new(-1, -1);
         let slot = told.comm_comes(Some(Vec::new()));
         let message = spec(1, 5);
         for now in [10, 11, 12] {
-            told.take_in(Event::Came, slot, 0, &message, now);
+            told.add(Event::Came, slot, 0, &message, now);
         }
         // Found by a matched probe: nothing reports that it left.
-        told.take_in(Event::Activate, slot, 0x100, &message, 20);
-        told.take_in(Event::TransferBegins, slot, 0x100, &message, 21);
-        told.take_in(Event::Complete, slot, 0x100, &message, 22);
+        told.add(Event::Activate, slot, 0x100, &message, 20);
+        told.add(Event::TransferBegins, slot, 0x100, &message, 21);
+        told.add(Event::Complete, slot, 0x100, &message, 22);
         // The probe waited, and got the message at once.
-        told.take_in(Event::Unposted, slot, 0x200, &message, 30);
-        told.take_in(Event::Activate, slot, 0x200, &message, 31);
-        told.take_in(Event::Complete, slot, 0x200, &message, 32);
+        told.add(Event::Unposted, slot, 0x200, &message, 30);
+        told.add(Event::Activate, slot, 0x200, &message, 31);
+        told.add(Event::Complete, slot, 0x200, &message, 32);
         // A send is not a receive.
         let send = Spec { operation: 0, ..spec(1, 5) };
-        told.take_in(Event::Activate, slot, 0x300, &send, 40);
-        told.take_in(Event::TransferBegins, slot, 0x300, &send, 41);
+        told.add(Event::Activate, slot, 0x300, &send, 40);
+        told.add(Event::TransferBegins, slot, 0x300, &send, 41);
         // Freed before it has its message.
-        told.take_in(Event::Activate, slot, 0x400, &message, 50);
-        told.take_in(Event::Posted, slot, 0x400, &message, 51);
-        told.take_in(Event::Notify, slot, 0x400, &message, 52);
-        told.take_in(Event::Unposted, slot, 0x400, &message, 53);
+        told.add(Event::Activate, slot, 0x400, &message, 50);
+        told.add(Event::Posted, slot, 0x400, &message, 51);
+        told.add(Event::Notify, slot, 0x400, &message, 52);
+        told.add(Event::Unposted, slot, 0x400, &message, 53);
         let messages = told.queues.described(MessageSource::Peruse);
         assert_eq!(n(&messages, Metric::TInUnexQ, Traffic::Program), 1);
         assert_eq!(n(&messages, Metric::TInPostedQ, Traffic::Program), 1);
@@ -588,7 +588,7 @@ mod tests {
 
     #[test]
     fn a_slot_is_used_again_when_its_communicator_is_gone() {
-        let mut told = Told::new(-1, -1);
+        let mut told = PeruseState::new(-1, -1);
         assert_eq!((told.comm_comes(Some(Vec::new())), told.comm_comes(None)), (0, 1));
         assert_eq!((told.peer(0, 9), told.peer(1, 9)), (Peer::Rank(9), Peer::Unknown));
         told.comms[0].in_use = false;

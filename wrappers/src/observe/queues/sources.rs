@@ -20,7 +20,7 @@ pub(crate) struct Callbacks {
 
 /// The results so far.
 #[derive(Default)]
-pub(crate) struct Told {
+pub(crate) struct CallbackResults {
     pub(crate) messages: Vec<Messages>,
     pub(crate) events: Vec<EventCount>,
     /// What else is missing, in sentences.
@@ -111,8 +111,8 @@ impl Callbacks {
         }
     }
 
-    pub(crate) fn told(&self) -> Told {
-        let mut told = Told::default();
+    pub(crate) fn told(&self) -> CallbackResults {
+        let mut told = CallbackResults::default();
         if let Some(peruse) = &self.peruse {
             told.messages.extend(peruse.messages());
             told.missing.extend_from_slice(peruse.skipped());

@@ -23,14 +23,14 @@ pub(crate) struct Stream {
 }
 
 pub(super) struct Waiting {
-    streams: FixedMap<Stream, Line>,
+    streams: FixedMap<Stream, WaitingLine>,
     messages: Vec<Message>,
     /// The first unused message.
     free: Option<u32>,
 }
 
 /// A stream with waiting messages.
-struct Line {
+struct WaitingLine {
     first: u32,
     last: u32,
 }
@@ -63,7 +63,7 @@ impl Waiting {
             if let Some(last) = self.message(last) {
                 last.next = Some(at);
             }
-        } else if !self.streams.put(stream, Line { first: at, last: at }) {
+        } else if !self.streams.put(stream, WaitingLine { first: at, last: at }) {
             return false;
         }
         self.free = next;

@@ -26,15 +26,15 @@ pub(super) enum Then {
     /// The status says what was received.
     Status(u8),
     /// The request at an argument position stands for a receive.
-    Prepared(u8, Receive),
+    PreparedReceives(u8, Receive),
 }
 
 /// The bits of a word that are a handle: of one that is an `int` the upper half is undefined.
 static COMM_BITS: AtomicUsize = AtomicUsize::new(usize::MAX);
 
 /// The persistent receives, by their requests.
-type Prepared = FixedMap<(Language, usize), Receive>;
-static PREPARED: Mutex<Option<Prepared>> = Mutex::new(None);
+type PreparedReceives = FixedMap<(Language, usize), Receive>;
+static PREPARED: Mutex<Option<PreparedReceives>> = Mutex::new(None);
 
 pub(super) fn prepare() {
     let is_int = inquiry().is_some_and(|mpi| mpi.abi.handle_bytes == size_of::<u32>());
@@ -42,7 +42,7 @@ pub(super) fn prepare() {
     with_prepared(|prepared| _ = prepared.get_or_insert_with(|| FixedMap::new(PREPARED_AT_MOST)));
 }
 
-fn with_prepared<T>(work: impl FnOnce(&mut Option<Prepared>) -> T) -> T {
+fn with_prepared<T>(work: impl FnOnce(&mut Option<PreparedReceives>) -> T) -> T {
     work(&mut PREPARED.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
@@ -60,7 +60,7 @@ pub(super) fn other(
         Receives::Prepares { posted, request } => {
             let comm = comm(arguments.at(posted.comm));
             let (source, tag) = source_and_tag(arguments, posted);
-            return Some(Then::Prepared(request, Receive { comm, source, tag }));
+            return Some(Then::PreparedReceives(request, Receive { comm, source, tag }));
         }
         Receives::Starts { request } => started(arguments.at(request), 1, show),
         Receives::StartsAll { count, requests } => {
@@ -83,7 +83,7 @@ impl Then {
         match self {
             Then::Nothing => None,
             Then::Status(at) => arguments.at(at).source_and_tag(),
-            Then::Prepared(at, receive) => {
+            Then::PreparedReceives(at, receive) => {
                 let at = arguments.at(at);
                 let (language, request) = (at.language, at.request(0)?);
                 with_prepared(|prepared| {

@@ -23,11 +23,11 @@ use crate::config::WatchFor;
 use crate::mpi::functions::{Function, Posted, Receives};
 use crate::mpi::handles::Arguments;
 use crate::mpi::tool::published;
-use crate::sys::cells::{Real, Whole};
+use crate::sys::cells::{Counter, Gauge};
 use crate::sys::clock;
 use crate::sys::locks::lock_soon;
 use arguments::{Receive, Then};
-use sites::{Call, Noted, Sites, Worst};
+use sites::{Call, WatchedHit, WatchedSites, Worst};
 
 /// The name of the queue of unexpected messages whatever the library calls it.
 pub(crate) const UNEXPECTED_QUEUE: &str = "umq";
@@ -49,17 +49,17 @@ const MEASURED_EVERY: u64 = 64;
 /// Entry points read it directly.
 pub(crate) use crate::calls::gate::WATCHES_RECEIVES as ON;
 
-static THRESHOLD: Whole = Whole::new(0);
-static RECEIVES: Whole = Whole::new(0);
-static NOT_COMPARED: Whole = Whole::new(0);
-static MAX: Whole = Whole::new(0);
+static THRESHOLD: Counter = Counter::new(0);
+static RECEIVES: Counter = Counter::new(0);
+static NOT_COMPARED: Counter = Counter::new(0);
+static MAX: Counter = Counter::new(0);
 /// Ticks taken by a comparison that is not a hit, and by recording a stack.
-static LOOK: Real = Real::new(0.0);
-static STACK: Real = Real::new(0.0);
+static LOOK: Gauge = Gauge::new(0.0);
+static STACK: Gauge = Gauge::new(0.0);
 /// When a stack was last recorded.
-static LAST_STACK: Whole = Whole::new(0);
+static LAST_STACK: Counter = Counter::new(0);
 /// Held while a hit is recorded, but never while MPI is called.
-static SITES: Mutex<Option<Sites>> = Mutex::new(None);
+static SITES: Mutex<Option<WatchedSites>> = Mutex::new(None);
 
 /// The names of the variables that the user may mean.
 pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
@@ -72,7 +72,7 @@ pub(crate) fn candidates(wanted: &WatchFor) -> Vec<WildMatch> {
 /// Starts watching the variable that the library calls `variable`.
 pub(crate) fn begin(variable: &str, wanted: &WatchFor) {
     addresses::prepare();
-    with_sites(|sites| _ = sites.get_or_insert_with(|| Sites::new(variable)));
+    with_sites(|sites| _ = sites.get_or_insert_with(|| WatchedSites::new(variable)));
     arguments::prepare();
     THRESHOLD.set(wanted.threshold);
     ON.store(true, Ordering::Relaxed);
@@ -88,13 +88,13 @@ pub(crate) fn is_on() -> bool {
     ON.load(Ordering::Relaxed)
 }
 
-fn with_sites<T>(work: impl FnOnce(&mut Option<Sites>) -> T) -> T {
+fn with_sites<T>(work: impl FnOnce(&mut Option<WatchedSites>) -> T) -> T {
     work(&mut SITES.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A hit: what remains to be recorded after the receive has returned.
 pub(crate) struct Watched {
-    noted: Option<Noted>,
+    noted: Option<WatchedHit>,
     then: Then,
 }
 
@@ -222,7 +222,7 @@ fn happened(Watched { noted, then }: Watched, arguments: Arguments) {
 
 #[cold]
 #[inline(never)]
-fn hit(function: Function, receive: Receive, value: u64) -> Option<Noted> {
+fn hit(function: Function, receive: Receive, value: u64) -> Option<WatchedHit> {
     let begun = clock::now();
     // The return address recorded by its entry point.
     let address = stacks::place_of(thread::here().caller.get());
@@ -257,7 +257,7 @@ pub(crate) fn mentions(comm: usize) -> bool {
 pub(crate) fn comm_goes(comm: usize, name: &str) {
     with_sites(|sites| {
         if let Some(sites) = sites {
-            sites.goes(comm, name);
+            sites.freed(comm, name);
         }
     });
 }

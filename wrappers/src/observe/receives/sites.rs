@@ -13,11 +13,11 @@ use crate::sys::fixed_map::FixedMap;
 
 const SITES_AT_MOST: usize = 256;
 
-pub(super) struct Sites {
+pub(super) struct WatchedSites {
     variable: String,
     /// The index of a call's site in `known`.
     places: FixedMap<Call, usize>,
-    known: Vec<Site>,
+    known: Vec<WatchedSite>,
     elsewhere: u64,
 }
 
@@ -28,7 +28,7 @@ pub(super) struct Call {
     pub(super) address: usize,
 }
 
-struct Site {
+struct WatchedSite {
     call: Call,
     hits: u64,
     sum: u64,
@@ -51,15 +51,15 @@ pub(super) struct Worst {
 
 /// The hit that was the worst of its site when it was recorded.
 #[derive(Clone, Copy)]
-pub(super) struct Noted {
+pub(super) struct WatchedHit {
     site: usize,
     hits: u64,
 }
 
-impl Sites {
+impl WatchedSites {
     /// For hits of the variable with this name.
-    pub(super) fn new(variable: &str) -> Sites {
-        Sites {
+    pub(super) fn new(variable: &str) -> WatchedSites {
+        WatchedSites {
             variable: variable.into(),
             places: FixedMap::new(SITES_AT_MOST),
             known: Vec::with_capacity(SITES_AT_MOST),
@@ -75,14 +75,14 @@ impl Sites {
         call: Call,
         value: u64,
         may_look: impl FnOnce() -> bool,
-    ) -> Option<Noted> {
+    ) -> Option<WatchedHit> {
         let known = self.places.get(&call).copied();
         let index = match known {
             Some(index) => index,
             None if self.known.len() < SITES_AT_MOST => {
                 let site = self.known.len();
                 self.places.put(call, site);
-                self.known.push(Site::new(call));
+                self.known.push(WatchedSite::new(call));
                 site
             }
             None => {
@@ -98,12 +98,12 @@ impl Sites {
         }
         (value > site.worst.value).then(|| {
             site.worst = Worst { value, ..Worst::default() };
-            Noted { site: index, hits: site.hits }
+            WatchedHit { site: index, hits: site.hits }
         })
     }
 
     /// Adds details to the recorded hit, unless another thread's was larger in the meantime.
-    pub(super) fn is_worst(&mut self, noted: Noted, worst: Worst) {
+    pub(super) fn is_worst(&mut self, noted: WatchedHit, worst: Worst) {
         if let Some(site) = self.known.get_mut(noted.site)
             && site.worst.value == worst.value
         {
@@ -112,7 +112,7 @@ impl Sites {
     }
 
     /// Adds what the recorded receive actually received.
-    pub(super) fn received(&mut self, noted: Noted, source: i32, tag: i32) {
+    pub(super) fn received(&mut self, noted: WatchedHit, source: i32, tag: i32) {
         if let Some(site) = self.known.get_mut(noted.site) {
             // Not if another thread's hit replaced it in the meantime.
             if site.hits == noted.hits {
@@ -128,7 +128,7 @@ impl Sites {
     }
 
     /// A communicator of this name is about to be freed.
-    pub(super) fn goes(&mut self, comm: usize, name: &str) {
+    pub(super) fn freed(&mut self, comm: usize, name: &str) {
         for site in &mut self.known {
             if site.worst.is_on(comm) {
                 site.worst.name = Some(name.into());
@@ -185,9 +185,9 @@ impl Worst {
     }
 }
 
-impl Site {
-    fn new(call: Call) -> Site {
-        Site { call, hits: 0, sum: 0, worst: Worst::default(), stacks: Stacks::new() }
+impl WatchedSite {
+    fn new(call: Call) -> WatchedSite {
+        WatchedSite { call, hits: 0, sum: 0, worst: Worst::default(), stacks: Stacks::new() }
     }
 }
 
@@ -200,13 +200,13 @@ mod tests {
         Call { function: MPI_Recv, address }
     }
 
-    fn described(sites: &Sites) -> Watch {
+    fn described(sites: &WatchedSites) -> Watch {
         sites.described(Watch::default(), &|comm| Some(format!("comm {comm}")))
     }
 
     #[test]
     fn hits_are_counted_by_function_and_place_and_the_largest_is_kept() {
-        let mut sites = Sites::new("queue");
+        let mut sites = WatchedSites::new("queue");
         let mut hit = |call, value, tag| {
             if let Some(noted) = sites.hit(call, value, || false) {
                 let worst = Worst { value, tag: Some(tag), comm: Some(7), ..Worst::default() };
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_a_receive_got_belongs_to_the_hit_that_was_noted_last() {
-        let mut sites = Sites::new("queue");
+        let mut sites = WatchedSites::new("queue");
         let first = sites.hit(call(10), 5, || false).unwrap();
         assert!(sites.hit(call(10), 5, || false).is_none());
         sites.received(first, 1, 2);
@@ -241,7 +241,7 @@ mod tests {
 
     #[test]
     fn hits_of_too_many_places_are_still_counted() {
-        let mut sites = Sites::new("queue");
+        let mut sites = WatchedSites::new("queue");
         for address in 0..SITES_AT_MOST + 5 {
             sites.hit(call(address), 1, || false);
         }
@@ -252,11 +252,11 @@ mod tests {
 
     #[test]
     fn the_name_of_a_freed_communicator_stays() {
-        let mut sites = Sites::new("queue");
+        let mut sites = WatchedSites::new("queue");
         let noted = sites.hit(call(1), 1, || false).unwrap();
         sites.is_worst(noted, Worst { value: 1, comm: Some(7), ..Worst::default() });
         assert!(sites.mention(7) && !sites.mention(8));
-        sites.goes(7, "halo");
+        sites.freed(7, "halo");
         assert!(!sites.mention(7));
         assert_eq!(described(&sites).sites[0].worst.communicator.as_deref(), Some("halo"));
     }

@@ -20,7 +20,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::profile::output::Place;
+use crate::profile::output::RunPlace;
 
 /// No message is longer; longer texts take several messages.
 const MESSAGE: usize = 32 << 10;
@@ -28,20 +28,20 @@ const BETWEEN_TRIES: Duration = Duration::from_millis(1);
 
 /// What a rank says.
 #[derive(Deserialize, Serialize)]
-pub(super) enum Request {
+pub(super) enum ToKeeper {
     /// Who it is: the first message.
     Hello(Hello),
     /// Its records come with it, replacing earlier ones.
     Records,
     /// Write the profile whose text follows; `ends`: it is the last one. There is an answer.
-    Profile { place: Place, ends: bool },
+    Profile { place: RunPlace, ends: bool },
     /// Write the summary whose text follows beside a profile. There is an answer.
-    Summary { place: Place, directory: Bytes },
+    Summary { place: RunPlace, directory: PathAsBytes },
     /// No profile will come: the ranks reduced them themselves.
     Done,
     /// The rank no longer waits, and has written its profile to this file, which can be removed once the
     /// profile is in its place.
-    Elsewhere(Bytes),
+    Elsewhere(PathAsBytes),
 }
 
 /// Who a rank is.
@@ -50,21 +50,21 @@ pub(super) struct Hello {
     pub(super) rank: u32,
     pub(super) job: String,
     /// Where the live file of the host is; none for nowhere.
-    pub(super) live: Option<Place>,
+    pub(super) live: Option<RunPlace>,
 }
 
 /// What the keeper answers.
 #[derive(Deserialize, Serialize)]
-pub(super) enum Answer {
+pub(super) enum FromKeeper {
     /// It is in this directory; and a remark, if any.
-    Written { directory: Bytes, why: Option<String> },
+    Written { directory: PathAsBytes, why: Option<String> },
     /// It cannot be written: the system's error number, if any, and the error in words.
     Failed { errno: Option<i32>, text: String },
 }
 
 /// A path, whatever its bytes are.
 #[derive(Clone, Deserialize, Serialize)]
-pub(super) struct Bytes(#[serde(with = "crate::profile::path_bytes")] pub(super) PathBuf);
+pub(super) struct PathAsBytes(#[serde(with = "crate::profile::path_bytes")] pub(super) PathBuf);
 
 /// One end of the socket.
 pub(super) struct Socket(pub(super) OwnedFd);
@@ -252,9 +252,9 @@ mod tests {
         let mut file = tempfile::tempfile().unwrap();
         io::Write::write_all(&mut file, b"known").unwrap();
         io::Seek::rewind(&mut file).unwrap();
-        one.send(&Request::Records, Some(file.as_fd()), soon()).unwrap();
-        let (request, file) = other.receive::<Request>(None, None).unwrap().unwrap();
-        assert!(matches!(request, Request::Records));
+        one.send(&ToKeeper::Records, Some(file.as_fd()), soon()).unwrap();
+        let (request, file) = other.receive::<ToKeeper>(None, None).unwrap().unwrap();
+        assert!(matches!(request, ToKeeper::Records));
         let mut text = String::new();
         file.unwrap().read_to_string(&mut text).unwrap();
         assert_eq!(text, "known");
@@ -267,12 +267,12 @@ mod tests {
         let error = one.send_text(&vec![0; 64 << 20], until).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         let until = Some(Instant::now() + Duration::from_millis(20));
-        let error = one.receive::<Request>(None, until).map(drop).unwrap_err();
+        let error = one.receive::<ToKeeper>(None, until).map(drop).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(!one.is_closed());
         drop(other);
         assert!(one.is_closed());
         assert!(one.send_text(b"x", soon()).is_err());
-        assert!(one.receive::<Request>(None, None).unwrap().is_none());
+        assert!(one.receive::<ToKeeper>(None, None).unwrap().is_none());
     }
 }

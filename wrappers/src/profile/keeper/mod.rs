@@ -18,9 +18,9 @@ use std::time::{Duration, Instant};
 use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
 use crate::profile::job::Job;
-use crate::profile::output::{self, Place, Written};
+use crate::profile::output::{self, RunPlace, Written};
 use crate::sys::sigmask;
-use messages::{Answer, Bytes, Hello, Request, Socket};
+use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
 use records::Records;
 
 /// The time limit for telling the keeper something that it need not answer.
@@ -43,7 +43,7 @@ pub(crate) struct Keeper {
 
 /// A place on this machine.
 struct Elsewhere {
-    place: Place,
+    place: RunPlace,
     /// It is on a different device from the run directory.
     is_apart: bool,
 }
@@ -93,7 +93,7 @@ impl Keeper {
         }
         let Ok(socket) = spawn::reach(&self.hello.job, &self.directory) else { return };
         let records = self.records.as_ref().map(Records::file);
-        let request = Request::Hello(self.hello.clone());
+        let request = ToKeeper::Hello(self.hello.clone());
         if socket.send(&request, records, Instant::now() + TELLING).is_ok() {
             self.socket = Some(socket);
         }
@@ -118,7 +118,7 @@ impl Keeper {
         // A limit on the size of files applies to memory files, too.
         let records = sigmask::without_signals(|| Records::begin(&text))?;
         if let Some(socket) = &self.socket {
-            socket.send(&Request::Records, Some(records.file()), Instant::now() + TELLING)?;
+            socket.send(&ToKeeper::Records, Some(records.file()), Instant::now() + TELLING)?;
         }
         self.records = Some(records);
         Ok(())
@@ -128,7 +128,7 @@ impl Keeper {
     /// comes after it.
     pub(crate) fn write(
         &mut self,
-        place: &Place,
+        place: &RunPlace,
         profile: &mut RankProfile,
         ends: bool,
         measure: impl FnOnce(&mut Overhead),
@@ -136,7 +136,7 @@ impl Keeper {
         let nowhere = |error| NotWritten { error, elsewhere: None };
         let mut text = Vec::new();
         write_rank(&mut text, profile, measure).map_err(nowhere)?;
-        let request = Request::Profile { place: place.clone(), ends };
+        let request = ToKeeper::Profile { place: place.clone(), ends };
         let written = match self.ask(&request, &text) {
             None => output::write(place, &(&*profile).into(), &text),
             Some(answer) => answer,
@@ -150,14 +150,16 @@ impl Keeper {
     /// Writes the summary next to the profile in `directory`.
     pub(crate) fn write_summary(
         &mut self,
-        place: &Place,
+        place: &RunPlace,
         directory: &Path,
         summary: &Summary,
     ) -> io::Result<()> {
         let mut text = Vec::new();
         gyan_results::write_summary(&mut text, summary)?;
-        let request =
-            Request::Summary { place: place.clone(), directory: Bytes(directory.to_owned()) };
+        let request = ToKeeper::Summary {
+            place: place.clone(),
+            directory: PathAsBytes(directory.to_owned()),
+        };
         match self.ask(&request, &text) {
             None => output::write_summary(place, directory, &text),
             Some(answer) => answer.map(drop),
@@ -167,13 +169,13 @@ impl Keeper {
     /// The rank no longer needs the keeper: its profile is written, or will not be.
     pub(crate) fn end(&mut self) {
         if let Some(socket) = self.socket.take() {
-            let _ = socket.send(&Request::Done, None, Instant::now() + TELLING);
+            let _ = socket.send(&ToKeeper::Done, None, Instant::now() + TELLING);
         }
         self.records = None;
     }
 
     /// The keeper's answer to a request with a text; none when there is no keeper.
-    fn ask(&mut self, request: &Request, text: &[u8]) -> Option<io::Result<Written>> {
+    fn ask(&mut self, request: &ToKeeper, text: &[u8]) -> Option<io::Result<Written>> {
         let until = Instant::now() + self.timeout;
         for _ in 0..2 {
             let socket = self.socket.as_ref()?;
@@ -182,10 +184,10 @@ impl Keeper {
                 .and_then(|()| socket.send_text(text, until))
                 .and_then(|()| socket.receive(None, Some(until)));
             match asked {
-                Ok(Some((Answer::Written { directory, why }, _))) => {
+                Ok(Some((FromKeeper::Written { directory, why }, _))) => {
                     return Some(Ok(Written { directory: directory.0, why }));
                 }
-                Ok(Some((Answer::Failed { errno, text }, _))) => {
+                Ok(Some((FromKeeper::Failed { errno, text }, _))) => {
                     let error =
                         errno.map_or_else(|| io::Error::other(text), io::Error::from_raw_os_error);
                     return Some(Err(error));
@@ -216,7 +218,7 @@ impl Keeper {
         match &self.socket {
             // The keeper may still write it to its place.
             Some(socket) if hangs => {
-                let request = Request::Elsewhere(Bytes(file.clone()));
+                let request = ToKeeper::Elsewhere(PathAsBytes(file.clone()));
                 let _ = socket.send(&request, None, Instant::now() + TELLING);
                 self.socket = None;
             }

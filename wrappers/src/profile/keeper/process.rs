@@ -23,11 +23,11 @@ use rustix::event::PollFlags;
 use rustix::net::SocketFlags;
 use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 
-use super::messages::{Answer, Bytes, Hello, Request, Socket, is_ready};
+use super::messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::records;
 use super::spawn::peer_of;
 use crate::profile::job;
-use crate::profile::output::{self, Place, Written};
+use crate::profile::output::{self, RunPlace, Written};
 use crate::sys::file_system;
 use crate::sys::sigmask;
 
@@ -148,7 +148,7 @@ fn leave_the_rank(listening: RawFd) {
 
 /// The state of a rank.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Stage {
+enum RankStage {
     /// It is running.
     Here,
     /// Its process ended without a profile.
@@ -161,22 +161,22 @@ enum Stage {
 struct Rank {
     hello: Hello,
     records: Mutex<Option<File>>,
-    stage: Mutex<Stage>,
+    stage: Mutex<RankStage>,
 }
 
 /// Everything that the threads share.
 #[derive(Default)]
-struct Keeper {
+struct KeeperProcess {
     /// The name of this host.
     host: String,
-    state: Mutex<State>,
+    state: Mutex<KeeperState>,
     changed: Condvar,
     /// Locked while a live file is written, which may take forever.
-    files: Mutex<BTreeMap<Place, Live>>,
+    files: Mutex<BTreeMap<RunPlace, LiveFileHere>>,
 }
 
 #[derive(Default)]
-struct State {
+struct KeeperState {
     ranks: Vec<Arc<Rank>>,
     /// Ranks that may still send messages, or whose profiles are being written.
     connections: usize,
@@ -186,16 +186,16 @@ struct State {
     news: bool,
 }
 
-impl State {
+impl KeeperState {
     /// Where live files are, and of which job.
-    fn places(&self) -> BTreeMap<Place, String> {
+    fn places(&self) -> BTreeMap<RunPlace, String> {
         let hellos = self.ranks.iter().map(|rank| &rank.hello);
         collected(hellos.filter_map(|hello| Some((hello.live.clone()?, hello.job.clone()))))
     }
 }
 
 /// The live file of this host in one place.
-struct Live {
+struct LiveFileHere {
     name: String,
     /// Its directory, once it exists.
     path: Option<PathBuf>,
@@ -211,7 +211,7 @@ fn held<T>(lock: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Accepts ranks, until there are none left.
 fn serve_all(listening: &OwnedFd) {
-    let keeper = Arc::new(Keeper { host: job::host(), ..Keeper::default() });
+    let keeper = Arc::new(KeeperProcess { host: job::host(), ..KeeperProcess::default() });
     let began = Instant::now();
     let (writer, listener) = (Arc::clone(&keeper), rustix::io::dup(listening));
     let Ok(listener) = listener else { return };
@@ -246,7 +246,7 @@ fn start(work: impl FnOnce() + Send + 'static) -> bool {
     thread::Builder::new().stack_size(STACK).spawn(work).is_ok()
 }
 
-impl Keeper {
+impl KeeperProcess {
     /// Serves one rank until its end.
     /// `pid`: none for a process that is not visible from here, in a namespace of its own.
     fn serve(&self, socket: &Socket, pid: Option<Pid>) {
@@ -254,19 +254,22 @@ impl Keeper {
         let process =
             pid.and_then(|pid| rustix::process::pidfd_open(pid, PidfdFlags::empty()).ok());
         let other = process.as_ref().map(AsFd::as_fd);
-        if let Ok(Some((Request::Hello(hello), file))) = socket.receive::<Request>(other, None) {
-            let rank =
-                Arc::new(Rank { hello, records: Mutex::new(file), stage: Mutex::new(Stage::Here) });
+        if let Ok(Some((ToKeeper::Hello(hello), file))) = socket.receive::<ToKeeper>(other, None) {
+            let rank = Arc::new(Rank {
+                hello,
+                records: Mutex::new(file),
+                stage: Mutex::new(RankStage::Here),
+            });
             held(&self.state).ranks.push(Arc::clone(&rank));
             self.changed.notify_all();
-            while let Ok(Some((request, file))) = socket.receive::<Request>(other, None) {
+            while let Ok(Some((request, file))) = socket.receive::<ToKeeper>(other, None) {
                 if self.answer(socket, other, &rank, request, file).is_none() {
                     break;
                 }
             }
             let mut stage = held(&rank.stage);
-            if *stage == Stage::Here {
-                *stage = Stage::Gone;
+            if *stage == RankStage::Here {
+                *stage = RankStage::Gone;
             }
         }
         self.lets_go();
@@ -286,28 +289,28 @@ impl Keeper {
         socket: &Socket,
         other: Option<std::os::fd::BorrowedFd>,
         rank: &Rank,
-        request: Request,
+        request: ToKeeper,
         file: Option<File>,
     ) -> Option<()> {
         let answer = match request {
-            Request::Hello(_) => return None,
-            Request::Records => {
+            ToKeeper::Hello(_) => return None,
+            ToKeeper::Records => {
                 *held(&rank.records) = file;
                 return Some(());
             }
-            Request::Done => {
+            ToKeeper::Done => {
                 self.is_done(rank);
                 return Some(());
             }
-            Request::Elsewhere(file) => {
+            ToKeeper::Elsewhere(file) => {
                 // It has been written to its place by now.
-                if *held(&rank.stage) == Stage::Done {
+                if *held(&rank.stage) == RankStage::Done {
                     let _ = fs::remove_file(&file.0);
                     let _ = file.0.parent().map(fs::remove_dir);
                 }
                 return Some(());
             }
-            Request::Profile { place, ends } => {
+            ToKeeper::Profile { place, ends } => {
                 let text = socket.receive_text(other).ok()??;
                 let written = write_profile(&place, &text);
                 if written.is_ok() {
@@ -318,7 +321,7 @@ impl Keeper {
                 }
                 answer_of(written)
             }
-            Request::Summary { place, directory } => {
+            ToKeeper::Summary { place, directory } => {
                 let text = socket.receive_text(other).ok()??;
                 let directory = directory.0;
                 let written = output::write_summary(&place, &directory, &text);
@@ -333,7 +336,7 @@ impl Keeper {
     /// The live file has nothing about a rank with a profile. After the last one it is removed, before that
     /// rank is told that everything is written.
     fn is_done(&self, rank: &Rank) {
-        *held(&rank.stage) = Stage::Done;
+        *held(&rank.stage) = RankStage::Done;
         *held(&rank.records) = None;
         if let Some(place) = &rank.hello.live
             && self.ranks_in(place).is_empty()
@@ -343,14 +346,14 @@ impl Keeper {
     }
 
     /// The ranks without a profile whose live file is in a place.
-    fn ranks_in(&self, place: &Place) -> Vec<Arc<Rank>> {
+    fn ranks_in(&self, place: &RunPlace) -> Vec<Arc<Rank>> {
         let state = held(&self.state);
         let here = state.ranks.iter().filter(|rank| rank.hello.live.as_ref() == Some(place));
-        here.filter(|rank| *held(&rank.stage) != Stage::Done).map(Arc::clone).collect()
+        here.filter(|rank| *held(&rank.stage) != RankStage::Done).map(Arc::clone).collect()
     }
 
     /// Writes the live file in a place, or removes it when it would be empty. Returns its length.
-    fn write_live(&self, place: &Place) -> usize {
+    fn write_live(&self, place: &RunPlace) -> usize {
         let mut files = held(&self.files);
         let ranks = self.ranks_in(place);
         let Some(job) = ranks.first().map(|rank| rank.hello.job.clone()) else {
@@ -363,7 +366,7 @@ impl Keeper {
         let texts = ranks.iter().filter_map(|rank| {
             let records = held(&rank.records);
             let text = records::latest(records.as_ref()?).ok()??;
-            Some((rank.hello.rank, *held(&rank.stage) == Stage::Gone, text))
+            Some((rank.hello.rank, *held(&rank.stage) == RankStage::Gone, text))
         });
         let mut texts: Vec<(u32, bool, Vec<u8>)> = texts.collect();
         sort_by(&mut texts, |(one, ..), (other, ..)| one.cmp(other));
@@ -390,18 +393,18 @@ impl Keeper {
     }
 
     /// Files that earlier jobs left are removed once a profile of this job is there.
-    fn forget_earlier(&self, place: &Place, job: &str) {
+    fn forget_earlier(&self, place: &RunPlace, job: &str) {
         self.live_in(&mut held(&self.files), place, job).forget_earlier();
     }
 
     /// The live file in a place, for the ranks of a job. The first time, lists what earlier jobs left there.
     fn live_in<'a>(
         &self,
-        files: &'a mut BTreeMap<Place, Live>,
-        place: &Place,
+        files: &'a mut BTreeMap<RunPlace, LiveFileHere>,
+        place: &RunPlace,
         job: &str,
-    ) -> &'a mut Live {
-        files.entry(place.clone()).or_insert_with(|| Live::in_(place, job, &self.host))
+    ) -> &'a mut LiveFileHere {
+        files.entry(place.clone()).or_insert_with(|| LiveFileHere::in_(place, job, &self.host))
     }
 
     /// Writes the live files, until nothing more needs writing.
@@ -459,9 +462,9 @@ impl Keeper {
     }
 }
 
-impl Live {
+impl LiveFileHere {
     /// In a place, for the ranks of a job on a host.
-    fn in_(place: &Place, job: &str, host: &str) -> Live {
+    fn in_(place: &RunPlace, job: &str, host: &str) -> LiveFileHere {
         let entries = fs::read_dir(&place.directory).into_iter().flatten().flatten();
         let lives =
             entries.filter(|entry| entry.file_name().to_str().is_some_and(is_live_file_name));
@@ -469,7 +472,7 @@ impl Live {
         let earlier = lives.map(|entry| entry.path()).filter(is_earlier).collect();
         // What tells it from those of other hosts with the same name.
         let number = u32::try_from(output::random() >> 32).unwrap_or_default();
-        Live { name: live_file_name(host, number), path: None, earlier, written: None }
+        LiveFileHere { name: live_file_name(host, number), path: None, earlier, written: None }
     }
 
     fn forget_earlier(&mut self) {
@@ -488,18 +491,20 @@ impl Live {
 }
 
 /// How often a live file is written in a place, and how many bytes per second.
-fn rate_in(place: &Place) -> (Duration, f64) {
+fn rate_in(place: &RunPlace) -> (Duration, f64) {
     if file_system::is_local(&place.directory) { LOCALLY } else { REMOTELY }
 }
 
-fn write_profile(place: &Place, text: &[u8]) -> io::Result<Written> {
+fn write_profile(place: &RunPlace, text: &[u8]) -> io::Result<Written> {
     let profile = Whose::parse(text).map_err(io::Error::other)?;
     output::write(place, &profile, text)
 }
 
-fn answer_of(written: io::Result<Written>) -> Answer {
+fn answer_of(written: io::Result<Written>) -> FromKeeper {
     match written {
-        Ok(Written { directory, why }) => Answer::Written { directory: Bytes(directory), why },
-        Err(error) => Answer::Failed { errno: error.raw_os_error(), text: error.to_string() },
+        Ok(Written { directory, why }) => {
+            FromKeeper::Written { directory: PathAsBytes(directory), why }
+        }
+        Err(error) => FromKeeper::Failed { errno: error.raw_os_error(), text: error.to_string() },
     }
 }

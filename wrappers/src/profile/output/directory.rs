@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Where the profiles of a run go.
 #[derive(Clone, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
-pub(crate) struct Place {
+pub(crate) struct RunPlace {
     #[serde(with = "crate::profile::path_bytes")]
     pub(crate) directory: PathBuf,
     /// The permissions of what is created, before the process's umask.
@@ -35,15 +35,15 @@ struct Family {
     id: String,
 }
 
-impl Place {
+impl RunPlace {
     /// Where the user says.
-    pub(crate) fn chosen(directory: &Path, mode: u32) -> Place {
-        Place { directory: directory.into(), mode, family: None }
+    pub(crate) fn chosen(directory: &Path, mode: u32) -> RunPlace {
+        RunPlace { directory: directory.into(), mode, family: None }
     }
 
     /// `<kind>-<program>-<id>` in `parent`, or with the name of another program of the same job.
-    pub(crate) fn named(parent: &Path, mode: u32, kind: &str, program: &str, id: &str) -> Place {
-        Place {
+    pub(crate) fn named(parent: &Path, mode: u32, kind: &str, program: &str, id: &str) -> RunPlace {
+        RunPlace {
             directory: parent.join(format!("{kind}-{program}-{id}")),
             mode,
             family: Some(Family { kind: kind.to_owned(), id: id.to_owned() }),

@@ -4,7 +4,7 @@
 
 mod directory;
 
-pub(crate) use directory::{Place, shown};
+pub(crate) use directory::{RunPlace, shown};
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::hash::{BuildHasher, RandomState};
@@ -33,7 +33,7 @@ pub(crate) struct Written {
 }
 
 /// Writes the profile, of which `text` is the JSON, under a temporary name, then gives it its own.
-pub(crate) fn write(place: &Place, profile: &Whose, text: &[u8]) -> io::Result<Written> {
+pub(crate) fn write(place: &RunPlace, profile: &Whose, text: &[u8]) -> io::Result<Written> {
     make(place, &profile.job.id, &rank_file_name(profile.rank), text, |temporary, directory| {
         let owner = temporary.symlink_metadata()?.uid();
         Publication { temporary, directory, profile, owner }.publish(place.mode)
@@ -41,7 +41,7 @@ pub(crate) fn write(place: &Place, profile: &Whose, text: &[u8]) -> io::Result<W
 }
 
 /// Writes the summary into `directory`, which holds the profile of rank 0, replacing that of an earlier run.
-pub(crate) fn write_summary(place: &Place, directory: &Path, text: &[u8]) -> io::Result<()> {
+pub(crate) fn write_summary(place: &RunPlace, directory: &Path, text: &[u8]) -> io::Result<()> {
     let temporary = filled(directory, SUMMARY_FILE, place.mode, text)?;
     let renamed = fs::rename(&temporary, directory.join(SUMMARY_FILE));
     if renamed.is_err() {
@@ -51,7 +51,12 @@ pub(crate) fn write_summary(place: &Place, directory: &Path, text: &[u8]) -> io:
 }
 
 /// Writes the live file of a host of a job, replacing the earlier one. Returns its directory.
-pub(crate) fn write_live(place: &Place, job: &str, name: &str, text: &[u8]) -> io::Result<PathBuf> {
+pub(crate) fn write_live(
+    place: &RunPlace,
+    job: &str,
+    name: &str,
+    text: &[u8],
+) -> io::Result<PathBuf> {
     make(place, job, name, text, |temporary, directory| {
         fs::rename(temporary, directory.join(name)).map(|()| directory.to_owned())
     })
@@ -60,7 +65,7 @@ pub(crate) fn write_live(place: &Place, job: &str, name: &str, text: &[u8]) -> i
 /// Creates a complete file under a temporary name in the directory of the place, and has `publish` give it its
 /// final name there.
 fn make<T>(
-    place: &Place,
+    place: &RunPlace,
     job: &str,
     name: &str,
     text: &[u8],
@@ -265,13 +270,13 @@ mod tests {
         profile
     }
 
-    fn put(place: &Place, profile: &RankProfile) -> io::Result<Written> {
+    fn put(place: &RunPlace, profile: &RankProfile) -> io::Result<Written> {
         write(place, &profile.into(), &serde_json::to_vec(profile).unwrap())
     }
 
     /// The place of a profile of `program` below `parent`.
     fn written(parent: &Path, program: &str, profile: &RankProfile) -> String {
-        let place = Place::named(parent, 0o700, "gyan", program, &profile.job.id);
+        let place = RunPlace::named(parent, 0o700, "gyan", program, &profile.job.id);
         let directory = put(&place, profile).unwrap().directory;
         let read = read_rank(&directory.join(rank_file_name(profile.rank))).unwrap();
         assert_eq!(read.pid, profile.pid);
@@ -281,7 +286,7 @@ mod tests {
     #[test]
     fn no_profile_of_the_same_job_is_overwritten_and_an_earlier_jobs_is() {
         let here = tempfile::tempdir().unwrap();
-        let place = Place::chosen(here.path(), 0o700);
+        let place = RunPlace::chosen(here.path(), 0o700);
         let write = |job, pid| {
             let mut profile = profile(job, 0, pid);
             // Each job is on a different day.
@@ -303,7 +308,7 @@ mod tests {
     #[test]
     fn an_earlier_job_on_another_host_is_told_by_the_clock_of_the_file_system() {
         let here = tempfile::tempdir().unwrap();
-        let place = Place::chosen(here.path(), 0o700);
+        let place = RunPlace::chosen(here.path(), 0o700);
         let mut earlier = profile("1", 0, 10);
         earlier.job.started = "2099-01-01T00:00:00Z".into();
         put(&place, &earlier).unwrap();
@@ -343,7 +348,7 @@ mod tests {
             let before = taken.symlink_metadata().unwrap().ino();
             // In the way of the next name, too.
             std::os::unix::fs::symlink(here.path(), here.path().join("again-2")).unwrap();
-            let place = Place::chosen(here.path(), 0o700);
+            let place = RunPlace::chosen(here.path(), 0o700);
             let mut profile = profile("1", 0, 10);
             profile.job.started = "2099-01-01T00:00:00Z".into();
             let directory = put(&place, &profile).unwrap().directory;
@@ -356,7 +361,7 @@ mod tests {
     #[test]
     fn a_directory_that_somebody_else_prepared_is_not_written_to() {
         let here = tempfile::tempdir().unwrap();
-        let place = |job: &str| Place::named(here.path(), 0o700, "gyan", "a", job);
+        let place = |job: &str| RunPlace::named(here.path(), 0o700, "gyan", "a", job);
         let elsewhere = here.path().join("elsewhere");
         fs::create_dir(&elsewhere).unwrap();
         std::os::unix::fs::symlink(&elsewhere, here.path().join("gyan-a-1")).unwrap();
@@ -386,7 +391,7 @@ mod tests {
         use std::os::unix::fs::PermissionsExt;
         let here = tempfile::tempdir().unwrap();
         let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
-        let place = Place::chosen(&here.path().join("a/b"), 0o700);
+        let place = RunPlace::chosen(&here.path().join("a/b"), 0o700);
         put(&place, &profile("1", 0, 1)).unwrap();
         put(&place, &profile("1", 0, 2)).unwrap();
         for directory in ["a/b", "a/b/again-2"] {

@@ -15,18 +15,33 @@ use std::mem;
 use std::ptr::{self, NonNull};
 use std::time::Duration;
 
-use super::tree::{Merging, Wait, Why};
+use super::tree::{Merging, NotReduced, Wait};
 use crate::mpi::abi::Library;
-use crate::sys::symbols::Address;
+use crate::sys::foreign::foreign;
 use gyan_results::Datatype;
 
-type OfCommunicator = extern "C" fn(usize, *mut usize) -> c_int;
 type Transfer = extern "C" fn(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) -> c_int;
 type Test = extern "C" fn(*mut usize, *mut c_int, *mut c_void) -> c_int;
 type OfRequest = extern "C" fn(*mut usize) -> c_int;
-type Handler = extern "C" fn(*mut usize, *mut c_int);
-type CreateHandler = extern "C" fn(Handler, *mut usize) -> c_int;
-type SetHandler = extern "C" fn(usize, usize) -> c_int;
+type ErrorHandler = extern "C" fn(*mut usize, *mut c_int);
+
+foreign! {
+    /// As in MPI 4.1, chapters 3, 6 and 9, with handles as machine words. The error handler takes no arguments beyond
+    /// the first two, which C's convention allows where the caller passes more.
+    struct MessageFunctions: every [extern "C"] {
+        barrier(usize, *mut usize) = c"PMPI_Ibarrier";
+        isend(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) = c"PMPI_Isend";
+        issend(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) = c"PMPI_Issend";
+        irecv(*mut c_void, c_int, usize, c_int, c_int, usize, *mut usize) = c"PMPI_Irecv";
+        test(*mut usize, *mut c_int, *mut c_void) = c"PMPI_Test";
+        cancel(*mut usize) = c"PMPI_Cancel";
+        free(*mut usize) = c"PMPI_Request_free";
+        create_handler(ErrorHandler, *mut usize) = c"PMPI_Comm_create_errhandler";
+        get_handler(usize, *mut usize) = c"PMPI_Comm_get_errhandler";
+        set_handler(usize, usize) = c"PMPI_Comm_set_errhandler";
+        free_handler(*mut usize) = c"PMPI_Errhandler_free";
+    }
+}
 
 /// The last of the tags that every MPI has (MPI 4.1, 9.1.2), which programs hardly use.
 const LAST_TAG: c_int = 32767;
@@ -50,7 +65,7 @@ pub(super) enum Tag {
 
 /// An MPI error, or what is missing.
 #[derive(Debug)]
-pub(super) struct Failure;
+pub(super) struct MessageFailure;
 
 /// Room for a handle that MPI writes to, even after the wait was given up.
 fn room() -> NonNull<usize> {
@@ -58,7 +73,7 @@ fn room() -> NonNull<usize> {
 }
 
 /// A pending operation: a message, or the barrier.
-pub(super) struct Pending {
+pub(super) struct Operation {
     request: NonNull<usize>,
     /// The memory that is written or read until it ends.
     buffer: Vec<u8>,
@@ -70,20 +85,13 @@ pub(super) struct Pending {
 }
 
 /// `MPI_COMM_WORLD`, on which errors are returned to gyan while this lives.
-pub(super) struct Communicator {
+pub(super) struct WorldMessages {
     world: usize,
     rank: u32,
     /// The datatype of a byte.
     byte: usize,
     ignore: *mut c_void,
-    barrier: OfCommunicator,
-    isend: Transfer,
-    issend: Transfer,
-    irecv: Transfer,
-    test: Test,
-    cancel: OfRequest,
-    free: OfRequest,
-    set_handler: SetHandler,
+    functions: MessageFunctions,
     /// The program's.
     handler: usize,
 }
@@ -91,54 +99,37 @@ pub(super) struct Communicator {
 /// Errors are returned to gyan, whatever error handler the program has set.
 extern "C" fn goes_on(_communicator: *mut usize, _code: *mut c_int) {}
 
-impl Communicator {
+impl WorldMessages {
     /// Errors on `MPI_COMM_WORLD` are returned to gyan from now on.
-    pub(super) fn take(library: &Library, rank: u32) -> Result<Communicator, Failure> {
-        macro_rules! function {
-            ($name:literal as $type:ty) => {{
-                // SAFETY: the prototype that the standard gives this function (MPI 4.1, chapters 3,
-                // 6 and 9), with handles as machine words. The error handler takes no arguments beyond the
-                // first two, which C's convention allows where the caller passes more.
-                unsafe { mem::transmute::<Address, $type>(library.function($name).ok_or(Failure)?) }
-            }};
-        }
-        let create_handler = function!(c"PMPI_Comm_create_errhandler" as CreateHandler);
-        let get_handler = function!(c"PMPI_Comm_get_errhandler" as OfCommunicator);
-        let free_handler = function!(c"PMPI_Errhandler_free" as OfRequest);
-        let mut communicator = Communicator {
-            world: library.handle(library.abi.comm_world).ok_or(Failure)?,
+    pub(super) fn take(library: &Library, rank: u32) -> Result<WorldMessages, MessageFailure> {
+        let mut communicator = WorldMessages {
+            world: library.handle(library.abi.comm_world).ok_or(MessageFailure)?,
             rank,
-            byte: library.datatype_handle(Datatype::Char).ok_or(Failure)?,
+            byte: library.datatype_handle(Datatype::Char).ok_or(MessageFailure)?,
             ignore: ptr::without_provenance_mut(library.abi.status_ignore),
-            barrier: function!(c"PMPI_Ibarrier" as OfCommunicator),
-            isend: function!(c"PMPI_Isend" as Transfer),
-            issend: function!(c"PMPI_Issend" as Transfer),
-            irecv: function!(c"PMPI_Irecv" as Transfer),
-            test: function!(c"PMPI_Test" as Test),
-            cancel: function!(c"PMPI_Cancel" as OfRequest),
-            free: function!(c"PMPI_Request_free" as OfRequest),
-            set_handler: function!(c"PMPI_Comm_set_errhandler" as SetHandler),
+            functions: MessageFunctions::find(|name| library.function(name))
+                .ok_or(MessageFailure)?,
             handler: 0,
         };
-        let world = communicator.world;
+        let (world, functions) = (communicator.world, &communicator.functions);
         let mut own: usize = 0;
-        if get_handler(world, &raw mut communicator.handler) != 0
-            || create_handler(goes_on, &raw mut own) != 0
+        if (functions.get_handler)(world, &raw mut communicator.handler) != 0
+            || (functions.create_handler)(goes_on, &raw mut own) != 0
         {
-            return Err(Failure);
+            return Err(MessageFailure);
         }
-        let is_set = (communicator.set_handler)(world, own) == 0;
-        free_handler(&raw mut own);
-        if is_set { Ok(communicator) } else { Err(Failure) }
+        let is_set = (functions.set_handler)(world, own) == 0;
+        (functions.free_handler)(&raw mut own);
+        if is_set { Ok(communicator) } else { Err(MessageFailure) }
     }
 
     /// Begins a barrier. Nothing may be sent to other ranks before it is done: until then the program may still
     /// receive messages there.
-    pub(super) fn barrier(&self) -> Result<Pending, Failure> {
+    pub(super) fn barrier(&self) -> Result<Operation, MessageFailure> {
         let mut pending = self.pending(Vec::new(), Vec::new());
-        let code = (self.barrier)(self.world, pending.request.as_ptr());
+        let code = (self.functions.barrier)(self.world, pending.request.as_ptr());
         pending.is_done = code != 0;
-        if code == 0 { Ok(pending) } else { Err(Failure) }
+        if code == 0 { Ok(pending) } else { Err(MessageFailure) }
     }
 
     /// Has receives of any rank and tag that the program left behind take empty messages of this rank, before
@@ -147,19 +138,19 @@ impl Communicator {
         &self,
         timeout: Duration,
         merging: &mut impl Merging,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotReduced> {
         let patience = Wait::for_no_longer_than(timeout);
         let mut received = self.receive(self.rank, Tag::Greeting, 0)?;
         for _ in 0..LEFT_AT_MOST {
-            let sent = self.pending(Vec::new(), vec![self.free]);
+            let sent = self.pending(Vec::new(), vec![self.functions.free]);
             // Done once it is received, here or by the program's receive.
-            let mut sent = self.transfer(self.issend, self.rank, Tag::Greeting, sent)?;
-            patience.until_done(&mut sent, Why::Late(self.rank), merging)?;
+            let mut sent = self.transfer(self.functions.issend, self.rank, Tag::Greeting, sent)?;
+            patience.until_done(&mut sent, NotReduced::Late(self.rank), merging)?;
             if received.is_done()? {
                 return Ok(());
             }
         }
-        Err(Why::Mpi)
+        Err(NotReduced::Mpi)
     }
 
     /// Has each of these ranks greet this one twice, with empty messages. Once that is done no receive that the
@@ -170,7 +161,7 @@ impl Communicator {
         ranks: &[u32],
         timeout: Duration,
         merging: &mut impl Merging,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotReduced> {
         let patience = Wait::for_no_longer_than(timeout);
         for _ in 0..2 {
             let mut all = Vec::new();
@@ -179,29 +170,39 @@ impl Communicator {
                 all.push((rank, self.send(rank, Tag::Greeting, Vec::new())?));
             }
             for (rank, pending) in &mut all {
-                patience.until_done(pending, Why::Late(*rank), merging)?;
+                patience.until_done(pending, NotReduced::Late(*rank), merging)?;
             }
         }
         Ok(())
     }
 
-    fn pending(&self, buffer: Vec<u8>, ends: Vec<OfRequest>) -> Pending {
-        let (test, ignore) = (self.test, self.ignore);
-        Pending { request: room(), buffer, test, ignore, ends, is_done: false }
+    fn pending(&self, buffer: Vec<u8>, ends: Vec<OfRequest>) -> Operation {
+        let (test, ignore) = (self.functions.test, self.ignore);
+        Operation { request: room(), buffer, test, ignore, ends, is_done: false }
     }
 
     /// Begins to send bytes to a rank.
-    pub(super) fn send(&self, to: u32, tag: Tag, bytes: Vec<u8>) -> Result<Pending, Failure> {
-        self.transfer(self.isend, to, tag, self.pending(bytes, vec![self.free]))
+    pub(super) fn send(
+        &self,
+        to: u32,
+        tag: Tag,
+        bytes: Vec<u8>,
+    ) -> Result<Operation, MessageFailure> {
+        self.transfer(self.functions.isend, to, tag, self.pending(bytes, vec![self.functions.free]))
     }
 
     /// Begins to receive up to this many bytes from a rank.
-    pub(super) fn receive(&self, from: u32, tag: Tag, bytes: usize) -> Result<Pending, Failure> {
+    pub(super) fn receive(
+        &self,
+        from: u32,
+        tag: Tag,
+        bytes: usize,
+    ) -> Result<Operation, MessageFailure> {
         self.transfer(
-            self.irecv,
+            self.functions.irecv,
             from,
             tag,
-            self.pending(vec![0; bytes], vec![self.cancel, self.free]),
+            self.pending(vec![0; bytes], vec![self.functions.cancel, self.functions.free]),
         )
     }
 
@@ -210,10 +211,10 @@ impl Communicator {
         transfer: Transfer,
         peer: u32,
         tag: Tag,
-        mut pending: Pending,
-    ) -> Result<Pending, Failure> {
-        let count = c_int::try_from(pending.buffer.len()).map_err(|_| Failure)?;
-        let peer = c_int::try_from(peer).map_err(|_| Failure)?;
+        mut pending: Operation,
+    ) -> Result<Operation, MessageFailure> {
+        let count = c_int::try_from(pending.buffer.len()).map_err(|_| MessageFailure)?;
+        let peer = c_int::try_from(peer).map_err(|_| MessageFailure)?;
         let code = transfer(
             pending.buffer.as_mut_ptr().cast(),
             count,
@@ -224,24 +225,24 @@ impl Communicator {
             pending.request.as_ptr(),
         );
         pending.is_done = code != 0;
-        if code == 0 { Ok(pending) } else { Err(Failure) }
+        if code == 0 { Ok(pending) } else { Err(MessageFailure) }
     }
 }
 
-impl Drop for Communicator {
+impl Drop for WorldMessages {
     fn drop(&mut self) {
-        (self.set_handler)(self.world, self.handler);
+        (self.functions.set_handler)(self.world, self.handler);
     }
 }
 
-impl Pending {
+impl Operation {
     /// Whether it is done by now.
-    pub(super) fn is_done(&mut self) -> Result<bool, Failure> {
+    pub(super) fn is_done(&mut self) -> Result<bool, MessageFailure> {
         if !self.is_done {
             let mut flag: c_int = 0;
             if (self.test)(self.request.as_ptr(), &raw mut flag, self.ignore) != 0 {
                 self.is_done = true;
-                return Err(Failure);
+                return Err(MessageFailure);
             }
             self.is_done = flag != 0;
         }
@@ -267,7 +268,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for Operation {
     fn drop(&mut self) {
         self.let_go();
     }

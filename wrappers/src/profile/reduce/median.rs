@@ -23,7 +23,7 @@ struct Value {
 pub(super) struct Middle(Vec<Value>);
 
 impl Middle {
-    pub(super) fn of(value: f64, rank: u32) -> Middle {
+    pub(super) fn from_time(value: f64, rank: u32) -> Middle {
         Middle(vec![Value { of: value, rank, weight: 1 }])
     }
 
@@ -83,7 +83,7 @@ mod tests {
     fn it_is_exact_for_few_ranks() {
         for ranks in 1..=64 {
             let value = |rank: u32| f64::from(rank * 37 % 101);
-            let all = (0..ranks).map(|rank| Middle::of(value(rank), rank)).collect();
+            let all = (0..ranks).map(|rank| Middle::from_time(value(rank), rank)).collect();
             let mut sorted: Vec<f64> = (0..ranks).map(value).collect();
             sorted.sort_by(f64::total_cmp);
             let middle = value(merged(all).rank().unwrap());
@@ -99,7 +99,7 @@ mod tests {
             |rank: u32| -f64::from(rank),
             |rank: u32| f64::from(rank.wrapping_mul(2_654_435_761) >> 8),
         ] {
-            let all = (0..ranks).map(|rank| Middle::of(value(rank), rank)).collect();
+            let all = (0..ranks).map(|rank| Middle::from_time(value(rank), rank)).collect();
             let middle = merged(all);
             assert!(middle.0.len() <= KEPT);
             let of_it = value(middle.rank().unwrap());

@@ -18,9 +18,9 @@ use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name
 use crate::config::{Config, Reduce};
 use crate::mpi::abi::Library;
 use crate::profile::job;
-use communicator::Communicator;
+use communicator::WorldMessages;
 use median::Middle;
-use tree::{Merging, Tree, Wait, Why};
+use tree::{Merging, NotReduced, Tree, Wait};
 
 /// From more ranks on, `auto` reduces inside MPI.
 const FILES_AT_MOST: u32 = 1024;
@@ -54,14 +54,14 @@ pub(crate) fn reduce(
     mut profile: RankProfile,
     wanted: &[String],
     timeout: Duration,
-    home: &mut impl Home,
+    target: &mut impl ReductionTarget,
 ) -> Outcome {
     let (rank, size) = (profile.rank, profile.size);
     let begun = Instant::now();
     // Not every launcher sets an id that the nodes share, but here all ranks belong to one job.
     let job = mem::take(&mut profile.job.id);
     let time_s = profile.in_mpi.as_ref().map(|in_mpi| in_mpi.time_s);
-    let middle = time_s.map(|time_s| Middle::of(time_s, rank)).unwrap_or_default();
+    let middle = time_s.map(|time_s| Middle::from_time(time_s, rank)).unwrap_or_default();
     // Rows are merged fastest in order.
     sort_by(&mut profile.pvars, |one, other| one.identity().cmp(&other.identity()));
     for phase in &mut profile.phases {
@@ -69,7 +69,8 @@ pub(crate) fn reduce(
     }
     let mut reduction = Reduction::default();
     reduction.add(&rank_file_name(rank), &profile);
-    let mut run = Run { middle, reduction, begun, job, wanted, home, waited_s: 0.0, waited: false };
+    let mut run =
+        Reducing { middle, reduction, begun, job, wanted, target, waited_s: 0.0, waited: false };
     let reduced = meet(library, rank, timeout, &mut run).and_then(|communicator| {
         let mut tree = Tree::over_ranks(&communicator, (rank, size), timeout);
         communicator.greet(&tree.peers(), timeout, &mut run)?;
@@ -86,35 +87,35 @@ fn meet(
     library: &Library,
     rank: u32,
     timeout: Duration,
-    run: &mut Run<'_, impl Home>,
-) -> Result<Communicator, Why> {
-    let communicator = Communicator::take(library, rank)?;
+    run: &mut Reducing<'_, impl ReductionTarget>,
+) -> Result<WorldMessages, NotReduced> {
+    let communicator = WorldMessages::take(library, rank)?;
     communicator.fill_receives_left(timeout, run)?;
     let mut all_here = communicator.barrier()?;
-    Wait::for_no_longer_than(timeout).until_done(&mut all_here, Why::NotAllHere, run)?;
+    Wait::for_no_longer_than(timeout).until_done(&mut all_here, NotReduced::NotAllHere, run)?;
     run.waited_s = run.begun.elapsed().as_secs_f64();
     Ok(communicator)
 }
 
-fn said(why: Why, timeout: Duration) -> String {
+fn said(why: NotReduced, timeout: Duration) -> String {
     let timeout = humantime::format_duration(timeout);
     match why {
-        Why::NotAllHere => format!(
+        NotReduced::NotAllHere => format!(
             "not all ranks reached their end within {timeout} (GYAN_REDUCE_TIMEOUT), or not all of \
              them with gyan"
         ),
-        Why::Late(rank) => {
+        NotReduced::Late(rank) => {
             format!("no word from rank {rank} within {timeout} (GYAN_REDUCE_TIMEOUT)")
         }
-        Why::GivenUp => "another rank gave up, and says why in its profile".into(),
-        Why::Mpi => "MPI failed".into(),
-        Why::NotUnderstood => "another gyan is in other ranks".into(),
-        Why::NotWritten => "the summary cannot be written".into(),
+        NotReduced::GivenUp => "another rank gave up, and says why in its profile".into(),
+        NotReduced::Mpi => "MPI failed".into(),
+        NotReduced::NotUnderstood => "another gyan is in other ranks".into(),
+        NotReduced::NotWritten => "the summary cannot be written".into(),
     }
 }
 
 /// What the reduction needs of the run.
-pub(crate) trait Home {
+pub(crate) trait ReductionTarget {
     /// Writes the summary, on rank 0. Whether that could be done.
     fn write(&mut self, summary: &Summary) -> bool;
     /// Called while the reduction takes long.
@@ -122,7 +123,7 @@ pub(crate) trait Home {
 }
 
 /// The reduction on this rank.
-struct Run<'a, H> {
+struct Reducing<'a, H> {
     /// Of the ranks merged so far: the median, and what they know.
     middle: Middle,
     reduction: Reduction,
@@ -131,7 +132,7 @@ struct Run<'a, H> {
     job: String,
     /// The variables in which a rank can be extreme.
     wanted: &'a [String],
-    home: &'a mut H,
+    target: &'a mut H,
     /// Seconds until all ranks had come.
     waited_s: f64,
     /// Whether the run was told that it takes long.
@@ -141,24 +142,26 @@ struct Run<'a, H> {
 /// What ranks must have in common to understand each other.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-impl<H: Home> Merging for Run<'_, H> {
-    fn add(&mut self, bytes: &[u8]) -> Result<(), Why> {
+impl<H: ReductionTarget> Merging for Reducing<'_, H> {
+    fn add(&mut self, bytes: &[u8]) -> Result<(), NotReduced> {
         let version = postcard::take_from_bytes::<&str>(bytes);
         let (_, known) =
-            version.ok().filter(|(one, _)| *one == VERSION).ok_or(Why::NotUnderstood)?;
-        let (middle, reduction) = postcard::from_bytes(known).map_err(|_| Why::NotUnderstood)?;
+            version.ok().filter(|(one, _)| *one == VERSION).ok_or(NotReduced::NotUnderstood)?;
+        let (middle, reduction) =
+            postcard::from_bytes(known).map_err(|_| NotReduced::NotUnderstood)?;
         self.middle.merge(middle);
         self.reduction.merge(reduction);
         Ok(())
     }
 
-    fn bytes(&self) -> Result<Vec<u8>, Why> {
+    fn bytes(&self) -> Result<Vec<u8>, NotReduced> {
         let known = (VERSION, &self.middle, &self.reduction);
-        postcard::to_allocvec(&known).map_err(|_| Why::NotUnderstood)
+        postcard::to_allocvec(&known).map_err(|_| NotReduced::NotUnderstood)
     }
 
-    fn finish(&mut self) -> Result<Vec<u32>, Why> {
-        let mut summary = mem::take(&mut self.reduction).finish().ok_or(Why::NotUnderstood)?;
+    fn finish(&mut self) -> Result<Vec<u32>, NotReduced> {
+        let mut summary =
+            mem::take(&mut self.reduction).finish().ok_or(NotReduced::NotUnderstood)?;
         summary.job.id.clone_from(&self.job);
         let ranks = choice::ranks(&summary, self.wanted, self.middle.rank());
         summary.reduced_in_mpi = Some(ReducedInMpi {
@@ -166,12 +169,12 @@ impl<H: Home> Merging for Run<'_, H> {
             wait_s: self.waited_s,
             profiles: ranks.clone(),
         });
-        if self.home.write(&summary) { Ok(ranks) } else { Err(Why::NotWritten) }
+        if self.target.write(&summary) { Ok(ranks) } else { Err(NotReduced::NotWritten) }
     }
 
     fn wait(&mut self) {
         if !mem::replace(&mut self.waited, true) {
-            self.home.wait();
+            self.target.wait();
         }
     }
 }

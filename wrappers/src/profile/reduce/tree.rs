@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::communicator::{Communicator, Failure, Pending, Tag};
+use super::communicator::{MessageFailure, Operation, Tag, WorldMessages};
 
 /// A rank that waits longer than this saves what it knows.
 const PATIENCE: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ const NOTHING: u8 = 0;
 
 /// Why there is no reduction.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Why {
+pub(super) enum NotReduced {
     /// Not all ranks came in time.
     NotAllHere,
     /// No word from this rank in time.
@@ -48,35 +48,35 @@ pub(super) enum Why {
     NotWritten,
 }
 
-impl From<Failure> for Why {
-    fn from(_: Failure) -> Why {
-        Why::Mpi
+impl From<MessageFailure> for NotReduced {
+    fn from(_: MessageFailure) -> NotReduced {
+        NotReduced::Mpi
     }
 }
 
 /// What is merged on the way up the tree.
 pub(super) trait Merging {
     /// Merges what a child sent.
-    fn add(&mut self, bytes: &[u8]) -> Result<(), Why>;
+    fn add(&mut self, bytes: &[u8]) -> Result<(), NotReduced>;
     /// The data for the parent; its first byte is not 0.
-    fn bytes(&self) -> Result<Vec<u8>, Why>;
+    fn bytes(&self) -> Result<Vec<u8>, NotReduced>;
     /// Called on the root once it has everything: writes the summary and names the ranks that must write their
     /// profiles.
-    fn finish(&mut self) -> Result<Vec<u32>, Why>;
+    fn finish(&mut self) -> Result<Vec<u32>, NotReduced>;
     /// Called repeatedly while it takes long.
     fn wait(&mut self);
 }
 
 /// One rank in the tree.
 pub(super) struct Tree<'a> {
-    communicator: &'a Communicator,
+    communicator: &'a WorldMessages,
     /// The rank that it sends to; none for the root.
     parent: Option<u32>,
     /// The ranks that send to it, in the order in which their data is merged.
     children: Vec<u32>,
     timeout: Duration,
     /// The message from the parent about the outcome.
-    end: Option<Pending>,
+    end: Option<Operation>,
     /// What the parent is still waiting for from this rank.
     owed: Option<Tag>,
 }
@@ -85,7 +85,7 @@ pub(super) struct Tree<'a> {
 struct Coming {
     child: u32,
     /// The length, and then the bytes; none once they are here.
-    pending: Option<Pending>,
+    pending: Option<Operation>,
     is_length: bool,
     bytes: Vec<u8>,
 }
@@ -101,7 +101,7 @@ fn children(rank: u32, size: u32) -> Vec<u32> {
 
 impl<'a> Tree<'a> {
     pub(super) fn over_ranks(
-        communicator: &'a Communicator,
+        communicator: &'a WorldMessages,
         (rank, size): (u32, u32),
         timeout: Duration,
     ) -> Tree<'a> {
@@ -115,7 +115,7 @@ impl<'a> Tree<'a> {
     }
 
     /// Merges what all ranks know, and returns the ranks that must write their profiles.
-    pub(super) fn reduce(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
+    pub(super) fn reduce(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, NotReduced> {
         let named = self.up_and_down(merging);
         let end = end_bytes(named.as_deref().ok());
         if named.is_err()
@@ -129,7 +129,7 @@ impl<'a> Tree<'a> {
         named
     }
 
-    fn up_and_down(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, Why> {
+    fn up_and_down(&mut self, merging: &mut impl Merging) -> Result<Vec<u32>, NotReduced> {
         let communicator = self.communicator;
         let Some(parent) = self.parent else {
             self.merge_children(merging)?;
@@ -144,17 +144,17 @@ impl<'a> Tree<'a> {
         self.wait_for(&mut go, parent, merging)?;
         self.owed = None;
         let mut bytes = communicator.send(parent, Tag::Bytes, bytes)?;
-        let Some(mut end) = self.end.take() else { return Err(Why::Mpi) };
+        let Some(mut end) = self.end.take() else { return Err(NotReduced::Mpi) };
         // Do not wait until MPI says that the bytes were sent: the parent may already have them and report the
         // outcome.
         self.wait_for(&mut end, parent, merging)?;
-        let named = named(&end.bytes()).ok_or(Why::GivenUp)?;
+        let named = named(&end.bytes()).ok_or(NotReduced::GivenUp)?;
         self.wait_for(&mut bytes, parent, merging)?;
         Ok(named)
     }
 
     /// Merges the children's data in their order, as it arrives.
-    fn merge_children(&mut self, merging: &mut impl Merging) -> Result<(), Why> {
+    fn merge_children(&mut self, merging: &mut impl Merging) -> Result<(), NotReduced> {
         let communicator = self.communicator;
         let mut coming = VecDeque::new();
         for &child in &self.children {
@@ -174,7 +174,7 @@ impl<'a> Tree<'a> {
                     *pending = Some(communicator.receive(*child, Tag::Bytes, length(bytes)?)?);
                     self.say(*child, Tag::Go, Vec::new());
                 } else if bytes.first() == Some(&NOTHING) {
-                    return Err(Why::GivenUp);
+                    return Err(NotReduced::GivenUp);
                 } else {
                     *pending = None;
                 }
@@ -202,10 +202,10 @@ impl<'a> Tree<'a> {
     /// Waits until it is done, up to the timeout, and no longer once the parent has given up.
     fn wait_for(
         &mut self,
-        pending: &mut Pending,
+        pending: &mut Operation,
         whom: u32,
         merging: &mut impl Merging,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotReduced> {
         let wait = Wait::for_no_longer_than(self.timeout);
         while !pending.is_done()? {
             self.wait_a_little(&wait, whom, merging)?;
@@ -218,13 +218,13 @@ impl<'a> Tree<'a> {
         wait: &Wait,
         whom: u32,
         merging: &mut impl Merging,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotReduced> {
         if let Some(end) = &mut self.end
             && end.is_done()?
         {
-            return Err(Why::GivenUp);
+            return Err(NotReduced::GivenUp);
         }
-        wait.a_little(merging).map_err(|_| Why::Late(whom))
+        wait.a_little(merging).map_err(|_| NotReduced::Late(whom))
     }
 }
 
@@ -245,10 +245,10 @@ impl Wait {
     /// Waits until it is done; `otherwise`: the reason if that takes too long.
     pub(super) fn until_done(
         &self,
-        pending: &mut Pending,
-        otherwise: Why,
+        pending: &mut Operation,
+        otherwise: NotReduced,
         merging: &mut impl Merging,
-    ) -> Result<(), Why> {
+    ) -> Result<(), NotReduced> {
         while !pending.is_done()? {
             self.a_little(merging).map_err(|_| otherwise)?;
         }
@@ -274,12 +274,12 @@ impl Wait {
 }
 
 /// Decodes a length.
-fn length(bytes: &[u8]) -> Result<usize, Why> {
+fn length(bytes: &[u8]) -> Result<usize, NotReduced> {
     let length = bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
     match length.map(usize::try_from) {
-        Some(Ok(0)) => Err(Why::GivenUp),
+        Some(Ok(0)) => Err(NotReduced::GivenUp),
         Some(Ok(length)) => Ok(length),
-        _ => Err(Why::NotUnderstood),
+        _ => Err(NotReduced::NotUnderstood),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::sys::fork::{Mode, Progress, survive};
 
 /// What an item is.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(crate) enum Kind {
+pub(crate) enum ItemKind {
     Cvar,
     Pvar,
     Category,
@@ -26,7 +26,7 @@ pub(crate) enum Kind {
 
 /// The data on an item.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) enum Record {
+pub(crate) enum ItemRecord {
     Cvar(Cvar),
     Pvar(PvarInfo),
     Category(Category),
@@ -58,7 +58,7 @@ impl Step {
     ];
 
     /// The function of `MPI_T`.
-    fn call(self, kind: Kind) -> String {
+    fn call(self, kind: ItemKind) -> String {
         let what = match self {
             Step::GetInfo => "get_info",
             Step::EnumItem => return "MPI_T_enum_get_item".into(),
@@ -73,7 +73,7 @@ impl Step {
 }
 
 /// The data on each item.
-pub(crate) struct Items(BTreeMap<(Kind, usize), Record>);
+pub(crate) struct Items(BTreeMap<(ItemKind, usize), ItemRecord>);
 
 impl Items {
     /// Fills in data from before `MPI_Init` that the library no longer tells, because it closes components that
@@ -93,11 +93,11 @@ impl Items {
     pub(super) fn into_variables(self, variables: &mut Variables) {
         for record in self.0.into_values() {
             match record {
-                Record::Cvar(cvar) => variables.cvars.push(cvar),
-                Record::Pvar(pvar) => variables.pvars.push(pvar),
-                Record::Category(category) => variables.categories.push(category),
-                Record::Event(event) => variables.events.push(event),
-                Record::Source(source) => variables.sources.push(source),
+                ItemRecord::Cvar(cvar) => variables.cvars.push(cvar),
+                ItemRecord::Pvar(pvar) => variables.pvars.push(pvar),
+                ItemRecord::Category(category) => variables.categories.push(category),
+                ItemRecord::Event(event) => variables.events.push(event),
+                ItemRecord::Source(source) => variables.sources.push(source),
             }
         }
     }
@@ -113,13 +113,13 @@ pub(super) fn list(
 ) -> io::Result<Items> {
     let api = &mpit.api;
     let numbers = [
-        (Kind::Cvar, api.cvar_get_num().unwrap_or(0)),
-        (Kind::Pvar, api.pvar_get_num().unwrap_or(0)),
-        (Kind::Category, api.category_get_num().unwrap_or(0)),
-        (Kind::Event, api.events().and_then(EventApi::event_get_num).unwrap_or(0)),
-        (Kind::Source, api.events().and_then(EventApi::source_get_num).unwrap_or(0)),
+        (ItemKind::Cvar, api.cvar_get_num().unwrap_or(0)),
+        (ItemKind::Pvar, api.pvar_get_num().unwrap_or(0)),
+        (ItemKind::Category, api.category_get_num().unwrap_or(0)),
+        (ItemKind::Event, api.events().and_then(EventApi::event_get_num).unwrap_or(0)),
+        (ItemKind::Source, api.events().and_then(EventApi::source_get_num).unwrap_or(0)),
     ];
-    let items: Vec<(Kind, usize)> = numbers
+    let items: Vec<(ItemKind, usize)> = numbers
         .into_iter()
         .flat_map(|(kind, number)| (0..number).map(move |index| (kind, index)))
         .collect();
@@ -130,72 +130,75 @@ pub(super) fn list(
         Some((kind, index)) => asker.ask(*kind, *index, mode, progress, out),
         None => Ok(()),
     })?;
-    let mut records: BTreeMap<(Kind, usize), Record> = BTreeMap::new();
+    let mut records: BTreeMap<(ItemKind, usize), ItemRecord> = BTreeMap::new();
     for line in survived.lines.lines() {
-        if let Ok(record) = serde_json::from_str::<Record>(line) {
+        if let Ok(record) = serde_json::from_str::<ItemRecord>(line) {
             records.insert(record.key(), record);
         }
     }
     for casualty in survived.casualties {
         if let Some((kind, index)) = items.get(casualty.item) {
             let step = Step::ALL.get(casualty.step).copied().unwrap_or(Step::GetInfo);
-            let record =
-                records.entry((*kind, *index)).or_insert_with(|| Record::unknown(*kind, *index));
+            let record = records
+                .entry((*kind, *index))
+                .or_insert_with(|| ItemRecord::unknown(*kind, *index));
             *record.problem() = Some(format!("{} in {}", casualty.how, step.call(*kind)));
         }
     }
     Ok(Items(records))
 }
 
-impl Kind {
+impl ItemKind {
     /// As in the names of functions.
     fn in_calls(self) -> &'static str {
         match self {
-            Kind::Cvar => "cvar",
-            Kind::Pvar => "pvar",
-            Kind::Category => "category",
-            Kind::Event => "event",
-            Kind::Source => "source",
+            ItemKind::Cvar => "cvar",
+            ItemKind::Pvar => "pvar",
+            ItemKind::Category => "category",
+            ItemKind::Event => "event",
+            ItemKind::Source => "source",
         }
     }
 }
 
-impl Record {
+impl ItemRecord {
     /// An item about which nothing could be learnt.
-    fn unknown(kind: Kind, index: usize) -> Record {
+    fn unknown(kind: ItemKind, index: usize) -> ItemRecord {
         match kind {
-            Kind::Cvar => Record::Cvar(Cvar { index, ..Cvar::default() }),
-            Kind::Pvar => Record::Pvar(PvarInfo { index, ..PvarInfo::default() }),
-            Kind::Category => Record::Category(Category { index, ..Category::default() }),
-            Kind::Event => Record::Event(Event { index, ..Event::default() }),
-            Kind::Source => Record::Source(Source { index, ..Source::default() }),
+            ItemKind::Cvar => ItemRecord::Cvar(Cvar { index, ..Cvar::default() }),
+            ItemKind::Pvar => ItemRecord::Pvar(PvarInfo { index, ..PvarInfo::default() }),
+            ItemKind::Category => ItemRecord::Category(Category { index, ..Category::default() }),
+            ItemKind::Event => ItemRecord::Event(Event { index, ..Event::default() }),
+            ItemKind::Source => ItemRecord::Source(Source { index, ..Source::default() }),
         }
     }
 
-    fn key(&self) -> (Kind, usize) {
+    fn key(&self) -> (ItemKind, usize) {
         match self {
-            Record::Cvar(cvar) => (Kind::Cvar, cvar.index),
-            Record::Pvar(pvar) => (Kind::Pvar, pvar.index),
-            Record::Category(category) => (Kind::Category, category.index),
-            Record::Event(event) => (Kind::Event, event.index),
-            Record::Source(source) => (Kind::Source, source.index),
+            ItemRecord::Cvar(cvar) => (ItemKind::Cvar, cvar.index),
+            ItemRecord::Pvar(pvar) => (ItemKind::Pvar, pvar.index),
+            ItemRecord::Category(category) => (ItemKind::Category, category.index),
+            ItemRecord::Event(event) => (ItemKind::Event, event.index),
+            ItemRecord::Source(source) => (ItemKind::Source, source.index),
         }
     }
 
     /// Copies what `earlier` knows and this does not.
-    fn complete(&mut self, earlier: Record) {
+    fn complete(&mut self, earlier: ItemRecord) {
         match (self, earlier) {
-            (Record::Cvar(cvar), Record::Cvar(earlier)) if cvar.value.is_none() => {
+            (ItemRecord::Cvar(cvar), ItemRecord::Cvar(earlier)) if cvar.value.is_none() => {
                 let (index, problem) = (cvar.index, cvar.problem.take().or(earlier.problem));
                 let before_init = earlier.name.is_some();
                 *cvar = Cvar { index, problem, before_init, ..earlier };
             }
-            (Record::Pvar(pvar), Record::Pvar(earlier)) if pvar.name.is_none() => {
+            (ItemRecord::Pvar(pvar), ItemRecord::Pvar(earlier)) if pvar.name.is_none() => {
                 let (index, problem) = (pvar.index, pvar.problem.take().or(earlier.problem));
                 let before_init = earlier.name.is_some();
                 *pvar = PvarInfo { index, problem, before_init, ..earlier };
             }
-            (Record::Category(category), Record::Category(earlier)) if category.name.is_none() => {
+            (ItemRecord::Category(category), ItemRecord::Category(earlier))
+                if category.name.is_none() =>
+            {
                 *category = earlier;
             }
             _ => {}
@@ -204,11 +207,11 @@ impl Record {
 
     fn problem(&mut self) -> &mut Option<String> {
         match self {
-            Record::Cvar(cvar) => &mut cvar.problem,
-            Record::Pvar(pvar) => &mut pvar.problem,
-            Record::Category(category) => &mut category.problem,
-            Record::Event(event) => &mut event.problem,
-            Record::Source(source) => &mut source.problem,
+            ItemRecord::Cvar(cvar) => &mut cvar.problem,
+            ItemRecord::Pvar(pvar) => &mut pvar.problem,
+            ItemRecord::Category(category) => &mut category.problem,
+            ItemRecord::Event(event) => &mut event.problem,
+            ItemRecord::Source(source) => &mut source.problem,
         }
     }
 }
@@ -227,18 +230,18 @@ struct Asker<'a> {
 impl Asker<'_> {
     fn ask(
         &self,
-        kind: Kind,
+        kind: ItemKind,
         index: usize,
         mode: Mode,
         progress: &Progress,
         out: &mut dyn Write,
     ) -> io::Result<()> {
         let record = match kind {
-            Kind::Cvar => Record::Cvar(self.cvar(index, mode, progress)),
-            Kind::Pvar => Record::Pvar(self.pvar(index, mode, progress)),
-            Kind::Category => Record::Category(self.category(index)),
-            Kind::Event => Record::Event(self.event(index)),
-            Kind::Source => Record::Source(self.source(index)),
+            ItemKind::Cvar => ItemRecord::Cvar(self.cvar(index, mode, progress)),
+            ItemKind::Pvar => ItemRecord::Pvar(self.pvar(index, mode, progress)),
+            ItemKind::Category => ItemRecord::Category(self.category(index)),
+            ItemKind::Event => ItemRecord::Event(self.event(index)),
+            ItemKind::Source => ItemRecord::Source(self.source(index)),
         };
         let mut line = serde_json::to_vec(&record)?;
         line.push(b'\n');

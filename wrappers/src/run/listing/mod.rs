@@ -12,7 +12,6 @@ pub(crate) use items::Items;
 use std::ffi::{CStr, c_char, c_int};
 use std::fs;
 use std::io;
-use std::mem;
 use std::path::{Path, PathBuf};
 use std::ptr;
 
@@ -26,8 +25,8 @@ use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
 use crate::profile::job;
 use crate::run::in_front;
+use crate::sys::foreign::foreign;
 use crate::sys::notice;
-use crate::sys::symbols::Address;
 
 /// The listing was written.
 const DONE: c_int = 0;
@@ -64,7 +63,6 @@ fn code_of(listed: Option<Result<(), String>>) -> c_int {
 }
 
 fn list_library(path: &Path, before_init: bool) -> Result<(), String> {
-    type Init = extern "C-unwind" fn(*mut c_int, *mut *mut *mut c_char) -> c_int;
     let library = Library::find()
         .map_err(|what| format!("{what}; it is not an MPI library, or not one that gyan knows"))?;
     let mpit = init_mpit(&library)?;
@@ -72,8 +70,8 @@ fn list_library(path: &Path, before_init: bool) -> Result<(), String> {
     if !before_init {
         earlier = early(&library, &mpit);
         let init = library.function(c"PMPI_Init").ok_or("the library has no MPI_Init")?;
-        // SAFETY: the prototype in MPI 4.1, 11.2.1; both arguments may be null.
-        let init = unsafe { mem::transmute::<Address, Init>(init) };
+        // MPI 4.1, 11.2.1; both arguments may be null.
+        let init = foreign!(init, extern "C-unwind" fn(*mut c_int, *mut *mut *mut c_char) -> c_int);
         let code = init(ptr::null_mut(), ptr::null_mut());
         if code != 0 {
             return Err(format!("MPI_Init failed ({})", library.abi.error(code)));
@@ -125,7 +123,6 @@ fn write_and_end(
     earlier: Option<Items>,
     path: &Path,
 ) -> Result<(), String> {
-    type Finalize = extern "C-unwind" fn() -> c_int;
     let rank = match moment {
         Moment::BeforeInit => 0,
         Moment::AfterInit => library.world().map_or(0, |(rank, _)| rank),
@@ -142,9 +139,8 @@ fn write_and_end(
             mpit.finalize();
         }
         if let Some(finalize) = library.function(c"PMPI_Finalize") {
-            // SAFETY: the prototype in MPI 4.1, 11.2.2; MPI was initialised in this process.
-            let finalize = unsafe { mem::transmute::<Address, Finalize>(finalize) };
-            finalize();
+            // MPI 4.1, 11.2.2; MPI was initialised in this process.
+            foreign!(finalize, extern "C-unwind" fn() -> c_int)();
         }
     }
     written

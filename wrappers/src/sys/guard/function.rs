@@ -9,7 +9,7 @@ pub(super) const ARGUMENTS: usize = 14;
 pub(super) type Words = [usize; ARGUMENTS];
 
 /// A C function that returns an `int` and takes only integers and pointers.
-pub(crate) trait Function<Arguments>: Copy {
+pub(crate) trait GuardedFunction<Arguments>: Copy {
     fn address(self) -> *const c_void;
     fn words(arguments: Arguments) -> [usize; ARGUMENTS];
     /// Calls it without a guard.
@@ -20,30 +20,30 @@ pub(crate) trait Function<Arguments>: Copy {
 }
 
 /// A type that fits into an integer register.
-pub(crate) trait Word: Copy {
+pub(crate) trait GuardWord: Copy {
     fn word(self) -> usize;
 }
 
-impl Word for c_int {
+impl GuardWord for c_int {
     fn word(self) -> usize {
         // The callee reads only the lower half of an int.
         self.cast_unsigned() as usize
     }
 }
 
-impl Word for usize {
+impl GuardWord for usize {
     fn word(self) -> usize {
         self
     }
 }
 
-impl<T> Word for *mut T {
+impl<T> GuardWord for *mut T {
     fn word(self) -> usize {
         self as usize
     }
 }
 
-impl<T> Word for *const T {
+impl<T> GuardWord for *const T {
     fn word(self) -> usize {
         self as usize
     }
@@ -51,7 +51,7 @@ impl<T> Word for *const T {
 
 macro_rules! functions {
     ($(($($type:ident $argument:ident),*);)*) => {$(
-        impl<$($type: Word),*> Function<($($type,)*)> for unsafe extern "C" fn($($type),*) -> c_int {
+        impl<$($type: GuardWord),*> GuardedFunction<($($type,)*)> for unsafe extern "C" fn($($type),*) -> c_int {
             fn address(self) -> *const c_void {
                 self as *const c_void
             }

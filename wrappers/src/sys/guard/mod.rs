@@ -1,7 +1,7 @@
 //! What if the MPI library crashes while gyan asks it something? Then gyan says in which call and at
 //! which variable, never calls `MPI_T` again in this process, and the program goes on.
 //!
-//! Only library calls that gyan itself makes inside a [`Scope`] are guarded, and its writes to mapped files:
+//! Only library calls that gyan itself makes inside a [`GuardScope`] are guarded, and its writes to mapped files:
 //! signal handlers are installed from the first such call in a scope to its end. Nothing that the program does
 //! is affected, nor are signals with another cause ([`signals`]). The guard does not protect against a call
 //! that hangs, or a library that corrupts memory.
@@ -15,7 +15,7 @@ mod signals;
 #[cfg(all(target_os = "linux", any(target_arch = "x86_64", target_arch = "aarch64")))]
 mod trampoline;
 
-pub(crate) use function::Function;
+pub(crate) use function::GuardedFunction;
 use signals::Record;
 pub(crate) use signals::uncovered;
 
@@ -62,7 +62,7 @@ pub(crate) fn crash() -> Option<String> {
 }
 
 /// While this lives, library calls that this thread makes with [`call`] are guarded.
-pub(crate) struct Scope {
+pub(crate) struct GuardScope {
     is_outermost: bool,
     /// It belongs to this thread.
     _here: PhantomData<*const ()>,
@@ -80,18 +80,18 @@ pub(crate) enum Stage {
     Guarded,
 }
 
-impl Scope {
-    fn enter() -> Scope {
+impl GuardScope {
+    fn enter() -> GuardScope {
         let stage = &here().stage;
         let is_outermost = stage.get() == Stage::None;
         if is_outermost {
             stage.set(Stage::Wanted);
         }
-        Scope { is_outermost, _here: PhantomData }
+        GuardScope { is_outermost, _here: PhantomData }
     }
 }
 
-impl Drop for Scope {
+impl Drop for GuardScope {
     fn drop(&mut self) {
         if self.is_outermost && here().stage.replace(Stage::None) == Stage::Guarded {
             signals::restore();
@@ -112,13 +112,13 @@ thread_cells! {
 
 /// Does `work`, in which calls of the library are guarded.
 pub(crate) fn inside<T>(work: impl FnOnce() -> T) -> T {
-    let _scope = Scope::enter();
+    let _scope = GuardScope::enter();
     work()
 }
 
 /// Does `work`, in which calls of the library are guarded when `guards`.
 pub(crate) fn inside_if<T>(guards: bool, work: impl FnOnce() -> T) -> T {
-    let _scope = guards.then(Scope::enter);
+    let _scope = guards.then(GuardScope::enter);
     work()
 }
 
@@ -147,7 +147,7 @@ impl std::fmt::Display for Lost {
 ///
 /// # Safety
 /// As for `function` itself with these arguments.
-pub(crate) unsafe fn call<Arguments, F: Function<Arguments>>(
+pub(crate) unsafe fn call<Arguments, F: GuardedFunction<Arguments>>(
     name: &'static str,
     about: About,
     function: F,
@@ -171,7 +171,7 @@ pub(crate) unsafe fn call<Arguments, F: Function<Arguments>>(
 ///
 /// # Safety
 /// As for `function` itself with these arguments; after a crash its frames are gone.
-pub(crate) unsafe fn attempt<Arguments, F: Function<Arguments>>(
+pub(crate) unsafe fn attempt<Arguments, F: GuardedFunction<Arguments>>(
     function: F,
     arguments: Arguments,
 ) -> Result<c_int, &'static str> {

@@ -2,7 +2,7 @@
 
 use std::ffi::c_int;
 
-use super::Function;
+use super::GuardedFunction;
 
 /// There is nothing to record.
 pub(crate) struct Record;
@@ -15,7 +15,7 @@ pub(super) fn restore() {}
 
 /// # Safety
 /// As for `function` itself.
-pub(super) unsafe fn guarded<Arguments, F: Function<Arguments>>(
+pub(super) unsafe fn guarded<Arguments, F: GuardedFunction<Arguments>>(
     function: F,
     arguments: Arguments,
 ) -> Result<c_int, &'static str> {

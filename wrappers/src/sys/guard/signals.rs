@@ -10,7 +10,7 @@ use std::ptr;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::function::Function;
+use super::function::GuardedFunction;
 use super::trampoline::{gyan_guarded, gyan_guarded_crashed};
 use super::{Here, Stage, here};
 
@@ -59,10 +59,10 @@ impl Former {
 }
 
 /// Memory for one thread at a time.
-struct Stack(UnsafeCell<[u128; 4096]>);
+struct SignalStack(UnsafeCell<[u128; 4096]>);
 
 // SAFETY: used by the one thread that has `OWNED`.
-unsafe impl Sync for Stack {}
+unsafe impl Sync for SignalStack {}
 
 /// A thread has its handlers installed.
 static OWNED: AtomicBool = AtomicBool::new(false);
@@ -76,7 +76,7 @@ static SPOILED: [AtomicBool; CRASHES.len()] = [const { AtomicBool::new(false) };
 static MASK: AtomicU64 = AtomicU64::new(0);
 /// A crash can be a stack overflow, so handlers need their own stack, large enough for all registers of any
 /// processor.
-static STACK: Stack = Stack(UnsafeCell::new([0; 4096]));
+static STACK: SignalStack = SignalStack(UnsafeCell::new([0; 4096]));
 /// It is in use: the thread did not have its own.
 static STACK_USED: AtomicBool = AtomicBool::new(false);
 
@@ -169,7 +169,7 @@ impl Drop for Covered {
 ///
 /// # Safety
 /// As for `function` itself.
-pub(super) unsafe fn guarded<Arguments, F: Function<Arguments>>(
+pub(super) unsafe fn guarded<Arguments, F: GuardedFunction<Arguments>>(
     function: F,
     arguments: Arguments,
 ) -> Result<c_int, &'static str> {

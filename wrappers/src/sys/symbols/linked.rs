@@ -31,16 +31,16 @@ pub(crate) fn default(_name: &CStr) -> Option<Address> {
 
 /// The program, which is the only object that matters.
 #[derive(Clone)]
-pub(crate) struct Object {
+pub(crate) struct LoadedObject {
     /// Its file.
     pub(crate) path: CString,
 }
 
-impl Object {
+impl LoadedObject {
     /// The object that holds `address`.
-    pub(crate) fn holding(_address: Address) -> Option<Object> {
+    pub(crate) fn holding(_address: Address) -> Option<LoadedObject> {
         let path = std::fs::read_link("/proc/self/exe").unwrap_or_default();
-        Some(Object { path: CString::new(path.into_os_string().into_encoded_bytes()).ok()? })
+        Some(LoadedObject { path: CString::new(path.into_os_string().into_encoded_bytes()).ok()? })
     }
 
     /// The definition of `name` in it.

@@ -12,10 +12,11 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use super::Address;
+use crate::sys::foreign::foreign;
 
 /// The object with definitions that `RTLD_NEXT` does not see. Never set while the loader is called: it holds
 /// locks of its own.
-static HIDDEN: OnceLock<Object> = OnceLock::new();
+static HIDDEN: OnceLock<LoadedObject> = OnceLock::new();
 
 /// The next definitions that were found. The answer for a name never changes, whatever is loaded later: a tool that
 /// got gyan's entry point for the function behind it would be called by that in turn. Never locked while the loader
@@ -48,10 +49,8 @@ pub(crate) fn real_dlsym() -> *mut c_void {
 /// `dlsym` as without gyan, asked by gyan.
 #[inline(never)]
 pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<Address> {
-    type Dlsym = unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void;
     let real = NonNull::new(real_dlsym())?;
-    // SAFETY: the prototype of dlsym.
-    let real = unsafe { std::mem::transmute::<Address, Dlsym>(real) };
+    let real = foreign!(real, unsafe extern "C" fn(*mut c_void, *const c_char) -> *mut c_void);
     // SAFETY: `name` is a C string. RTLD_NEXT takes the calling object from the return address, which is in
     // this one. A handle that is none is an error that the C library reports.
     NonNull::new(unsafe { real(handle, name.as_ptr()) })
@@ -59,7 +58,6 @@ pub(crate) fn dlsym(handle: *mut c_void, name: &CStr) -> Option<Address> {
 
 /// `dlclose` as without gyan.
 pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
-    type Dlclose = extern "C" fn(*mut c_void) -> c_int;
     static REAL: AtomicPtr<c_void> = AtomicPtr::new(ptr::null_mut());
     if REAL.load(Ordering::Relaxed).is_null()
         && let Some(found) = dlsym(libc::RTLD_NEXT, c"dlclose")
@@ -67,9 +65,8 @@ pub(crate) fn dlclose(handle: *mut c_void) -> c_int {
         REAL.store(found.as_ptr(), Ordering::Relaxed);
     }
     let Some(real) = NonNull::new(REAL.load(Ordering::Relaxed)) else { return -1 };
-    // SAFETY: the prototype of dlclose. A handle that is none is an error that the C library reports.
-    let real = unsafe { std::mem::transmute::<Address, Dlclose>(real) };
-    real(handle)
+    // A handle that is none is an error that the C library reports.
+    foreign!(real, extern "C" fn(*mut c_void) -> c_int)(handle)
 }
 
 /// The next definition of `name` after this object, or the one in any other loaded object.
@@ -99,31 +96,31 @@ pub(crate) fn default(name: &CStr) -> Option<Address> {
 /// The program found a definition at this address, in an object that `RTLD_NEXT` may not see.
 pub(crate) fn is_hidden_with(address: Address) {
     if HIDDEN.get().is_none()
-        && let Some(object) = Object::holding(address)
+        && let Some(object) = LoadedObject::holding(address)
     {
         _ = HIDDEN.set(object);
     }
 }
 
 /// The object that this code is in.
-pub(crate) fn own() -> Option<&'static Object> {
-    static OWN: OnceLock<Object> = OnceLock::new();
+pub(crate) fn own() -> Option<&'static LoadedObject> {
+    static OWN: OnceLock<LoadedObject> = OnceLock::new();
     if OWN.get().is_none() {
-        _ = OWN.set(NonNull::new(next as *mut c_void).and_then(Object::holding)?);
+        _ = OWN.set(NonNull::new(next as *mut c_void).and_then(LoadedObject::holding)?);
     }
     OWN.get()
 }
 
 /// A loaded object.
 #[derive(Clone)]
-pub(crate) struct Object {
+pub(crate) struct LoadedObject {
     /// The file that it was loaded from.
     pub(crate) path: CString,
 }
 
-impl Object {
+impl LoadedObject {
     /// The object that holds `address`.
-    pub(crate) fn holding(address: Address) -> Option<Object> {
+    pub(crate) fn holding(address: Address) -> Option<LoadedObject> {
         let mut info = MaybeUninit::<libc::Dl_info>::zeroed();
         // SAFETY: dladdr accepts any address and fills `info` when it returns other than 0.
         let found = unsafe { libc::dladdr(address.as_ptr(), info.as_mut_ptr()) };
@@ -134,7 +131,7 @@ impl Object {
         }
         // SAFETY: dladdr gave a C string that lives as long as the object is loaded.
         let path = unsafe { CStr::from_ptr(info.dli_fname) };
-        Some(Object { path: path.to_owned() })
+        Some(LoadedObject { path: path.to_owned() })
     }
 
     /// The definition of `name` in this object or in its dependencies.
@@ -167,10 +164,10 @@ fn in_any_object(name: &CStr) -> Option<Address> {
     // SAFETY: `collect_path` gets back the pointer to `paths`, which outlives the iteration.
     unsafe { libc::dl_iterate_phdr(Some(collect_path), (&raw mut paths).cast()) };
     paths.into_iter().filter(|path| *path != here.path).find_map(|path| {
-        let object = Object { path };
+        let object = LoadedObject { path };
         let address = object.look_for(name)?;
         // A handle also searches the object's dependencies; their turn comes later.
-        let is_there = Object::holding(address)?.path == object.path;
+        let is_there = LoadedObject::holding(address)?.path == object.path;
         let found = if is_there { object.find(name) } else { None };
         if found.is_some() {
             _ = HIDDEN.set(object);
@@ -205,7 +202,7 @@ mod tests {
     #[test]
     fn a_symbol_of_the_c_library_is_found_with_its_object() {
         let address = next(c"getpid").unwrap();
-        let object = Object::holding(address).unwrap();
+        let object = LoadedObject::holding(address).unwrap();
         assert!(object.path.to_string_lossy().contains("libc"));
         assert!(object.find(c"getpid").is_some());
         assert_eq!(in_any_object(c"getpid"), Some(address));

@@ -9,9 +9,11 @@ mod linked;
 mod loaded;
 
 #[cfg(feature = "static")]
-pub(crate) use linked::{Object, default, next};
+pub(crate) use linked::{LoadedObject, default, next};
 #[cfg(not(feature = "static"))]
-pub(crate) use loaded::{Object, default, dlclose, dlsym, is_hidden_with, next, own, real_dlsym};
+pub(crate) use loaded::{
+    LoadedObject, default, dlclose, dlsym, is_hidden_with, next, own, real_dlsym,
+};
 
 use std::ffi::{CStr, c_void};
 #[cfg(target_arch = "x86_64")]

@@ -5,7 +5,7 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use crate::mpi::tool::{EventFunctions, SourceInfo};
-use crate::sys::cells::Real;
+use crate::sys::cells::Gauge;
 use crate::sys::clock;
 
 /// The clock of each source that has one; further sources use gyan's.
@@ -20,7 +20,7 @@ pub(super) struct SourceClock {
     /// The time after which it starts again.
     max: AtomicI64,
     /// Seconds in one of its ticks.
-    tick_s: Real,
+    tick_s: Gauge,
 }
 
 impl SourceClock {
@@ -30,7 +30,7 @@ impl SourceClock {
             time: AtomicI64::new(0),
             ticks: AtomicU64::new(0),
             max: AtomicI64::new(0),
-            tick_s: Real::new(0.0),
+            tick_s: Gauge::new(0.0),
         }
     }
 

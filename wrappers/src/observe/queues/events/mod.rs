@@ -54,7 +54,7 @@ impl Events {
     /// Starts counting every event that binds to nothing. The run began at `begun` on gyan's clock. None when
     /// the library has no events.
     pub(crate) fn begin(_: &Mpit, library: &Library, begun: u64) -> Option<Events> {
-        let functions = EventFunctions::of(library)?;
+        let functions = EventFunctions::once(library)?;
         let number = functions.told.event_get_num().unwrap_or(0);
         if number == 0 {
             return None;

@@ -1,5 +1,5 @@
 //! Which room imports which? Two tables of ARCHITECTURE.md say what is allowed in two crates, and these tests hold
-//! them. `cargo test -p gyan-wrappers wings -- --nocapture` prints the rooms, their imports, and what imports each other in a
+//! them. `cargo test --test house -- --nocapture` prints the rooms, their imports, and what imports each other in a
 //! circle within a room.
 
 // What it prints is for whoever asks for it.
@@ -8,10 +8,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::iter::Peekable;
-use std::path::Path;
 
 use proc_macro2::token_stream::IntoIter;
 use proc_macro2::{TokenStream, TokenTree};
+
+use crate::{root, sources};
 
 /// A crate: its sources, and what the first column of its table is called.
 struct Crate {
@@ -22,7 +23,7 @@ struct Crate {
 }
 
 const CRATES: [Crate; 2] = [
-    Crate { folder: "wrappers/src", column: "wing", without_row: &["lib", "fuzzed", "wings"] },
+    Crate { folder: "wrappers/src", column: "wing", without_row: &["lib", "fuzzed"] },
     Crate { folder: "src", column: "room", without_row: &["lib", "main"] },
 ];
 
@@ -44,34 +45,17 @@ impl Crate {
         table.lines().skip(2).map(cells).collect()
     }
 
-    /// The sources, each with its path below the folder as a path of modules, without its tests, which may look at anything.
-    fn sources(&self) -> Vec<(String, String)> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(self.folder);
-        let mut folders = vec![root.clone()];
-        let mut sources = Vec::new();
-        while let Some(folder) = folders.pop() {
-            for entry in fs::read_dir(folder).unwrap() {
-                let path = entry.unwrap().path();
-                if path.is_dir() {
-                    folders.push(path);
-                } else if path.extension().is_some_and(|extension| extension == "rs") {
-                    let module = path.strip_prefix(&root).unwrap().with_extension("");
-                    let module = module.to_str().unwrap().replace('/', "::");
-                    let module = module.strip_suffix("::mod").unwrap_or(&module).to_owned();
-                    if module.rsplit("::").next() != Some("tests") {
-                        sources.push((module, code(&fs::read_to_string(&path).unwrap())));
-                    }
-                }
-            }
-        }
-        sources.sort();
-        sources
+    /// The sources without their unit tests, which may look at anything.
+    fn sources(&self) -> impl Iterator<Item = (String, String)> {
+        let is_test = |path: &String| path.rsplit("::").next() == Some("tests");
+        let sources = sources(self.folder).into_iter().filter(move |(path, _)| !is_test(path));
+        sources.map(|(path, source)| (path, code(&source)))
     }
 
     /// The modules that the root makes public under other paths: `pub use module::Name`.
     fn re_exports(&self) -> BTreeMap<String, String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().join(self.folder);
-        let root = code(&fs::read_to_string(root.join("lib.rs")).unwrap());
+        let root = root().join(self.folder).join("lib.rs");
+        let root = fs::read_to_string(root).unwrap();
         let mut owners = BTreeMap::new();
         for statement in root.split("pub use ").skip(1) {
             let (module, rest) = statement.split_once("::").expect("a path");
