@@ -2,12 +2,34 @@
 
 use gyan_results::{CvarSetting, Summary};
 
-use crate::document::data::{Data, TakeRow};
+use super::{Part, PartOption, ReportInput, SummaryTable, headings};
 use crate::document::value::{cells, line, row};
-use crate::document::{Column, Kind, Section, View, column, required, texts};
-use crate::parts::headings;
+use crate::document::{
+    Column, Data, Document, Kind, Section, Shown, TakeRow, View, column, required, texts,
+};
 
-pub(crate) fn environment(summary: &Summary) -> View<'_> {
+/// Control variables.
+pub(super) const ENVIRONMENT: Part = Part {
+    option: Some(PartOption {
+        conflicts_with: Some("all"),
+        ..PartOption::new(
+            "environment",
+            "The control variables that the run recorded, instead of the report",
+            |of| Ok(show(of)),
+        )
+    }),
+    table: Some(SummaryTable::new("summary_environment", "control variable", |of| {
+        Some(rows(&of.summary.cvars))
+    })),
+    block: None,
+};
+
+fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+    let cvars = &of.summary.cvars;
+    Shown { view: view(of.summary), rows: rows(cvars), document: Document::new(cvars) }
+}
+
+pub(super) fn view(summary: &Summary) -> View<'_> {
     let rows = summary.cvars.iter().map(|cvar| {
         row![&cvar.name, cvar.value.as_ref(), cvar.requested.as_ref(), cvar.set_by.as_ref()]
     });
@@ -31,7 +53,7 @@ pub(crate) fn environment(summary: &Summary) -> View<'_> {
 }
 
 /// The control variables of a run.
-pub(crate) fn rows(cvars: &[CvarSetting]) -> Data<'_> {
+fn rows(cvars: &[CvarSetting]) -> Data<'_> {
     const COLUMNS: [Column; 4] = [
         required("name", Kind::Text),
         column("value", Kind::Text),

@@ -12,15 +12,15 @@ use gyan_results::{
     Resources, Sites, Waiting,
 };
 
-use crate::document::data::{TakeRow, classes, element, word};
-use crate::document::value::{Value, cells};
-use crate::document::{Column, Kind, column, required};
-use crate::parts::headings::name_of_phase;
-use crate::parts::histogram::bars;
-use crate::parts::series::rows::each_interval;
+use super::headings::name_of_phase;
+use super::histogram::bars;
+use super::series::each_interval;
+use crate::document::data::{classes, element, word};
+use crate::document::value::cells;
+use crate::document::{Column, Kind, TakeRow, Value, column, required};
 
 /// A table of what ranks did.
-pub(crate) struct Table {
+pub(crate) struct RankTable {
     pub(crate) name: &'static str,
     /// What there is a row for.
     pub(crate) about: &'static str,
@@ -59,8 +59,8 @@ const PHASE: Column = required("phase", Kind::Text)
     .about("name of the phase of the program; (outside) for what is in no phase");
 
 /// Every table, in the order of the manual.
-pub(crate) const TABLES: &[Table] = &[
-    Table {
+pub(crate) const TABLES: &[RankTable] = &[
+    RankTable {
         name: "ranks",
         about: "rank",
         columns: &[
@@ -117,13 +117,13 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: ranks,
     },
-    Table {
+    RankTable {
         name: CALLS,
         about: "rank and function that it called",
         columns: &[FUNCTION, COUNT, BYTES, TIME, TIME_ERROR, TIMED, TIME_MAX],
         rows: |profile, take| profile.calls.iter().try_for_each(|one| take(&call(one))),
     },
-    Table {
+    RankTable {
         name: "times",
         about: "rank, function and bar of the histogram of how long its calls took",
         columns: &[
@@ -134,7 +134,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: times,
     },
-    Table {
+    RankTable {
         name: "sizes",
         about: "rank, function and bar of the histogram of how many bytes its calls moved",
         columns: &[
@@ -146,7 +146,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: sizes,
     },
-    Table {
+    RankTable {
         name: "peers",
         about: "rank, peer and way in which data gets there",
         columns: &[
@@ -157,7 +157,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: peers,
     },
-    Table {
+    RankTable {
         name: "sites",
         about: "rank, function and place in the program that called it",
         columns: &[
@@ -181,7 +181,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: sites,
     },
-    Table {
+    RankTable {
         name: "waiting",
         about: "rank and call of a synchronising collective that was timed on every rank of its communicator",
         columns: &[
@@ -197,7 +197,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: waiting,
     },
-    Table {
+    RankTable {
         name: VARIABLES,
         about: "rank, performance variable, object and element",
         columns: &[
@@ -218,7 +218,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: variables,
     },
-    Table {
+    RankTable {
         name: "series",
         about: "rank, sampled variable and interval in which it was read (GYAN_SERIES)",
         columns: &[
@@ -233,7 +233,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: |profile, take| each_interval(profile, |_| true, &mut |interval| take(&interval)),
     },
-    Table {
+    RankTable {
         name: "phases",
         about: "rank and phase of the program",
         columns: &[
@@ -246,7 +246,7 @@ pub(crate) const TABLES: &[Table] = &[
         ],
         rows: phases,
     },
-    Table {
+    RankTable {
         name: "phase_calls",
         about: "rank, phase of the program and function that was called in it",
         columns: &[PHASE, FUNCTION, COUNT, BYTES, TIME, TIME_ERROR, TIMED, TIME_MAX],
@@ -254,7 +254,7 @@ pub(crate) const TABLES: &[Table] = &[
     },
 ];
 
-impl Table {
+impl RankTable {
     /// With the keys.
     pub(crate) fn columns(&self) -> Vec<Column> {
         [&[JOB, RANK], self.columns, &[HOST]].concat()

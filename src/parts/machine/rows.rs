@@ -5,12 +5,11 @@ use std::io;
 use gyan_results::{MachineSummary, PlacementSummary, ResourcesSummary, Statistic, Summary};
 use serde::Serialize;
 
-use crate::document::data::{Data, TakeRow};
-use crate::document::value::{Value, cells};
-use crate::document::{Column, Kind, column, required};
+use crate::document::value::cells;
+use crate::document::{Column, Data, Kind, TakeRow, Value, column, required};
 
 /// The data of the machine tables, in the form of the JSON.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[allow(clippy::struct_field_names)] // those of a summary
 pub(crate) struct Machines<'a> {
     pub(crate) machines: &'a [MachineSummary],
@@ -19,7 +18,7 @@ pub(crate) struct Machines<'a> {
 }
 
 impl Machines<'_> {
-    pub(crate) fn of(summary: &Summary) -> Option<Machines<'_>> {
+    pub(super) fn new(summary: &Summary) -> Option<Machines<'_>> {
         let Summary { machines, placements, resources, .. } = summary;
         let resources = resources.as_ref();
         let is_known = !machines.is_empty() || !placements.is_empty() || resources.is_some();
@@ -43,7 +42,7 @@ const COLUMNS: [Column; 11] = [
     column("stddev", Kind::Double),
 ];
 
-pub(crate) fn machine<'a>(machines: &'a Machines<'a>) -> Data<'a> {
+pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
     let rows = move |take: &mut TakeRow| {
         for of in machines.machines {
             of.hosts.iter().try_for_each(|host| facts("machine", host, &of.machine, take))?;

@@ -2,21 +2,33 @@
 
 use std::io;
 
-use gyan_results::{EventSummary, MessagesSummary, PairSummary, QueueRow, Statistic};
+use gyan_results::{EventSummary, MessagesSummary, PairSummary, QueueRow, Statistic, Summary};
 use serde::Serialize;
 
-use crate::document::data::{Data, TakeRow, word};
-use crate::document::value::{Value, cells};
-use crate::document::{Column, Kind, column, required};
+use crate::document::data::word;
+use crate::document::value::cells;
+use crate::document::{Column, Data, Kind, TakeRow, Value, column, required};
+use crate::parts::ReportInput;
 use crate::symbols::stacks::{Site, Watched};
 
 /// The data of the queue tables, in the form of the JSON.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 pub(crate) struct Queues<'a> {
     pub(crate) metrics: &'a [QueueRow],
     pub(crate) messages: &'a [MessagesSummary],
     pub(crate) events: &'a [EventSummary],
     pub(crate) watches: &'a [Watched<'a>],
+}
+
+impl<'r> Queues<'r> {
+    pub(super) fn new(of: &'r ReportInput) -> Queues<'r> {
+        let Summary { messages, events, .. } = of.summary;
+        Queues { metrics: of.queues(), messages, events, watches: of.watched().0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.metrics.is_empty() && self.watches.is_empty() && self.events.is_empty()
+    }
 }
 
 const COLUMNS: [Column; 11] = [
@@ -50,7 +62,7 @@ struct About<'a> {
     unit: Option<&'a str>,
 }
 
-pub(crate) fn queues<'a>(queues: &'a Queues<'a>) -> Data<'a> {
+pub(super) fn rows(queues: Queues<'_>) -> Data<'_> {
     let rows = move |take: &mut TakeRow| {
         for row in queues.metrics {
             metric(row, take)?;

@@ -4,12 +4,13 @@ use std::io;
 
 use gyan_results::{
     CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, PhaseSummary,
-    PvarSummary, SamplesSummary, Statistic, Summary, Traffic, WaitingSummary,
+    PvarSummary, SamplesSummary, Statistic, Traffic, WaitingSummary,
 };
 
-use crate::document::data::{Data, TakeRow, classes, element, word};
-use crate::document::value::{Value, row};
-use crate::document::{Column, Kind, column, required};
+use crate::document::data::{classes, element, word};
+use crate::document::value::row;
+use crate::document::{Column, Data, Kind, TakeRow, Value, column, required};
+use crate::parts::ReportInput;
 use crate::parts::headings::phase_name;
 use crate::parts::machine::rows as machine;
 use crate::symbols::stacks::Watched;
@@ -48,7 +49,8 @@ struct About<'a> {
     datatype: Option<&'a str>,
 }
 
-pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<'a> {
+pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
+    let (summary, (watched, _)) = (of.summary, of.watched());
     let rows = move |take: &mut TakeRow| {
         let mut table = Table { take, phase: None };
         table.hosts(&summary.by_host)?;
@@ -99,7 +101,7 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
 }
 
 /// The same rows, only of phases.
-pub(crate) fn phases(phases: &[PhaseSummary]) -> Data<'_> {
+pub(in crate::parts) fn phase_rows(phases: Vec<&PhaseSummary>) -> Data<'_> {
     let rows = move |take: &mut TakeRow| Table { take, phase: None }.phases(phases);
     Data { columns: &COLUMNS, rows: Box::new(rows) }
 }
@@ -111,7 +113,7 @@ struct Table<'a, 't> {
 }
 
 impl<'a> Table<'a, '_> {
-    fn phases(&mut self, phases: &'a [PhaseSummary]) -> io::Result<()> {
+    fn phases(&mut self, phases: impl IntoIterator<Item = &'a PhaseSummary>) -> io::Result<()> {
         for phase in phases {
             self.phase = Some(phase_name(phase));
             let PhaseSummary {

@@ -1,15 +1,47 @@
 //! How much of the time in synchronising collectives is waiting, and for whom?
 
-pub(crate) mod rows;
-
 use gyan_results::{
     CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary,
 };
 
+use super::headings::{library_and_job, title};
+use super::{Part, PartOption, ReportInput, SummaryTable};
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Amount, Bound, Value, line, row, seconds, share};
-use crate::document::{Section, View, cut, numbers, texts};
-use crate::parts::headings::{library_and_job, title};
+use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
+use crate::document::page::{BARS_AT_MOST, Block};
+use crate::document::value::{Amount, Bound, line, row, seconds, share};
+use crate::document::{
+    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, cut, numbers,
+    required, texts,
+};
+use crate::error::Error;
+
+/// Collectives.
+pub(super) const WAITING: Part = Part {
+    option: Some(PartOption::new(
+        "waiting",
+        "How much of the time in barriers, reductions to all and their kin is waiting, and \
+         for whom",
+        show,
+    )),
+    table: Some(SummaryTable::new("summary_waiting", "collective and communicator", |of| {
+        Some(rows(&of.summary.waiting))
+    })),
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let waiting = &of.summary.waiting;
+    if waiting.is_empty() {
+        return Err(of.lacks(
+            "no collective was compared between ranks",
+            "waiting is known of calls such as MPI_Allreduce and MPI_Barrier, in which each rank waits for all \
+             others, on communicators of at least two ranks, and not with GYAN_WAITING=off",
+        ));
+    }
+    let view = view(of.summary, of.all);
+    Ok(Shown { view, rows: rows(waiting), document: Document::new(waiting) })
+}
 
 /// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
 const SHARE_AT_LEAST: f64 = 0.01;
@@ -24,7 +56,7 @@ const RANKS_AT_MOST: usize = 16;
 /// A function on a communicator.
 type Row<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
 
-pub(crate) fn waiting(summary: &Summary, all: bool) -> View<'_> {
+fn view(summary: &Summary, all: bool) -> View<'_> {
     let mut subtitle = vec![library_and_job(summary)];
     subtitle.extend(summary.waiting.iter().map(sentence));
     let functions = &summary.waiting;
@@ -151,4 +183,101 @@ fn by_rank<'a>(rows: &[Row<'a>]) -> Option<Section<'a>> {
     columns.extend(numbers(["MIN (RANK)", "AVERAGE", "MAX (RANK)"]));
     let title = "Waiting by rank".into();
     (!rows.is_empty()).then(|| Section { title, columns, rows, notes: Vec::new() })
+}
+
+const COLUMNS: [Column; 19] = [
+    required("function", Kind::Text),
+    // Empty for all of them.
+    column("communicator", Kind::Text),
+    column("members", Kind::Text),
+    column("ordinal", Kind::Integer),
+    column("size", Kind::Integer),
+    column("ranks", Kind::Text),
+    required("calls", Kind::Integer),
+    // How many of the calls were timed on every rank.
+    column("compared", Kind::Integer),
+    required("time_s", Kind::Double),
+    required("waiting_s", Kind::Double),
+    column("waiting_error_s", Kind::Double),
+    required("transfer_s", Kind::Double),
+    // The rank for which others waited longest, and its share of the waiting.
+    column("last_rank", Kind::Integer),
+    column("last_waiting_share", Kind::Double),
+    // The ranks of a communicator, when all timed the same calls.
+    column("waiting_min_s", Kind::Double),
+    column("waiting_min_rank", Kind::Integer),
+    column("waiting_avg_s", Kind::Double),
+    column("waiting_max_s", Kind::Double),
+    column("waiting_max_rank", Kind::Integer),
+];
+
+fn rows(functions: &[WaitingSummary]) -> Data<'_> {
+    let rows = move |take: &mut TakeRow| {
+        for of in functions {
+            let mut cells = row![&of.function];
+            cells.extend([const { Value::Nothing }; 5]);
+            cells.extend(row![of.calls, Value::Nothing]);
+            cells.extend(times(of.time_s, of.waiting_s, of.waiting_error_s, &of.last));
+            cells.extend([const { Value::Nothing }; 5]);
+            take(&cells)?;
+            for on in &of.communicators {
+                let mut cells = row![&of.function, &on.communicator, &on.members];
+                cells.extend(row![u64::from(on.ordinal), u64::from(on.size), &on.ranks]);
+                cells.extend(row![on.calls, on.compared]);
+                cells.extend(times(on.time_s, on.waiting_s, on.waiting_error_s, &on.last));
+                cells.extend(of_ranks(on.of_ranks.as_ref()));
+                take(&cells)?;
+            }
+        }
+        Ok(())
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+fn times(
+    time_s: f64,
+    waiting_s: f64,
+    error_s: Option<f64>,
+    last: &[LastRank],
+) -> Vec<Value<'static>> {
+    let last = last.first().filter(|last| last.waiting_share > 0.0);
+    row![
+        time_s,
+        waiting_s,
+        error_s,
+        time_s - waiting_s,
+        last.map_or(Value::Nothing, |last| Value::Rank(last.rank)),
+        last.map(|last| last.waiting_share),
+    ]
+}
+
+fn of_ranks(of: Option<&WaitingOfRanks>) -> Vec<Value<'static>> {
+    row![
+        of.map(|of| of.min_s),
+        of.map(|of| Value::Rank(of.min_rank)),
+        of.map(|of| of.avg_s),
+        of.map(|of| of.max_s),
+        of.map(|of| Value::Rank(of.max_rank)),
+    ]
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let summary = of.summary;
+    if summary.waiting.is_empty() {
+        return Err("waiting in collectives: none that all ranks enter together was called, or GYAN_WAITING was off".into());
+    }
+    let mut block = Block::new("waiting", "Waiting in collectives");
+    let view = view(summary, true);
+    block.says.extend(view.subtitle.iter().skip(1).take(BARS_AT_MOST).cloned());
+    let bar = |of: &'_ gyan_results::WaitingSummary| Bar {
+        name: of.function.clone().into(),
+        parts: vec![seconds(of.waiting_s), seconds((of.time_s - of.waiting_s).max(0.0))],
+    };
+    let bars = summary.waiting.iter().take(BARS_AT_MOST).map(bar).collect();
+    block.charts.push(Chart::new(
+        "How much of the collectives is waiting for others?",
+        "time of all ranks together",
+        Picture::Bars(Bars { keys: Key::pair("waiting", "transfer"), bars }),
+    ));
+    Ok(block.of_view(false, view))
 }

@@ -1,13 +1,48 @@
 //! The findings of a run: the first ones in short, or all with their evidence.
 
-pub(crate) mod rows;
+use gyan_results::{
+    Actor, Efficiencies, Evidence, Fidelity, Finding, Knowledge, Summary, collected,
+};
+use serde::Serialize;
 
-use gyan_results::{Actor, Efficiencies, Evidence, Finding, Knowledge, Summary};
+use super::headings::{library_and_job, name_of_phase, title};
+use super::{Part, PartOption, ReportInput, SummaryTable};
+use crate::document::data::word;
+use crate::document::page::{Block, Card};
+use crate::document::value::{Amount, Unit, cells, line, row, seconds, share};
+use crate::document::{
+    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, numbers, required,
+    texts,
+};
+use crate::findings::Answers;
 
-use crate::document::value::{Amount, Unit, Value, line, row, seconds, share};
-use crate::document::{Section, View, numbers, texts};
-use crate::parts::headings::{library_and_job, name_of_phase, title};
-use gyan_results::Fidelity;
+/// What costs time.
+pub(super) const FINDINGS: Part = Part {
+    option: Some(PartOption::new(
+        "findings",
+        "What costs time, why, and what to do about it: all findings with the numbers that \
+         they rest on",
+        |of| Ok(show(of)),
+    )),
+    table: Some(SummaryTable::new("summary_findings", "finding", |of| {
+        Some(rows(&of.answers().findings))
+    })),
+    block: Some(|of| Ok(block(of))),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+    let Answers { efficiencies, findings, .. } = of.answers();
+    let view = view(of.summary, efficiencies.as_ref(), findings, &of.directory);
+    let document = Document::new(Findings { efficiencies, findings });
+    Shown { view, rows: rows(findings), document }
+}
+
+/// The summary also contains both.
+#[derive(Serialize)]
+struct Findings<'a> {
+    efficiencies: &'a Option<Efficiencies>,
+    findings: &'a [Finding],
+}
 
 /// Of no use unless asked for.
 const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
@@ -83,7 +118,7 @@ fn at_stake(finding: &Finding) -> Value<'_> {
 }
 
 /// Efficiencies, and each finding with its evidence.
-pub(crate) fn findings<'a>(
+fn view<'a>(
     summary: &'a Summary,
     efficiencies: Option<&'a Efficiencies>,
     findings: &'a [Finding],
@@ -201,4 +236,55 @@ pub(crate) fn actor(acts: Actor) -> &'static str {
         Actor::System => "whoever runs the machine",
         Actor::Measurement => "nobody: it is about the numbers",
     }
+}
+
+fn rows(findings: &[Finding]) -> Data<'_> {
+    const COLUMNS: [Column; 8] = [
+        required("id", Kind::Text),
+        required("title", Kind::Text),
+        column("at_stake_s", Kind::Double),
+        column("at_stake_share", Kind::Double),
+        required("acts", Kind::Text),
+        column("functions", Kind::Text),
+        column("ranks", Kind::Text),
+        column("advice", Kind::Text),
+    ];
+    let rows = move |take: &mut TakeRow| {
+        findings.iter().try_for_each(|finding| {
+            let some = |list: Vec<String>| (!list.is_empty()).then(|| list.join(", "));
+            let ranks: Vec<String> = collected(finding.ranks.iter().map(u32::to_string));
+            let advice = finding.advice.iter().map(|of| match &of.command {
+                Some(command) => format!("{}: {command}", of.text),
+                None => of.text.clone(),
+            });
+            let advice = advice.collect::<Vec<_>>().join("; ");
+            let row: [Value; 8] = cells![
+                &finding.id,
+                &finding.title,
+                finding.at_stake_s,
+                finding.at_stake_share,
+                word(finding.acts)?,
+                some(finding.functions.clone()),
+                some(ranks),
+                advice
+            ];
+            take(&row)
+        })
+    };
+    Data { columns: &COLUMNS, rows: Box::new(rows) }
+}
+
+fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+    let Answers { efficiencies, findings, .. } = of.answers();
+    let mut block = Block::new("findings", "What costs time, and what to do about it");
+    if findings.is_empty() {
+        block.says.push("Nothing stands out.".into());
+    }
+    let shown = view(of.summary, None, findings, &of.directory);
+    let shares = findings.iter().map(|finding| finding.at_stake_share);
+    let cards = shares.zip(shown.sections).map(|(share, section)| Card { share, section });
+    block.cards = cards.collect();
+    block.details = "Efficiencies";
+    let efficiencies = view(of.summary, efficiencies.as_ref(), &[], &of.directory);
+    block.of_view(false, efficiencies)
 }
