@@ -20,6 +20,73 @@ pub(crate) struct Data<'a> {
     pub(crate) rows: Box<dyn FnOnce(&mut TakeRow) -> io::Result<()> + 'a>,
 }
 
+impl<'a> Data<'a> {
+    /// The table of these rows.
+    pub(crate) fn new<R: Row>(rows: impl IntoIterator<Item = R> + 'a) -> Data<'a> {
+        Data::from_each(R::COLUMNS, |take| rows.into_iter().try_for_each(|row| row.write(take)))
+    }
+
+    /// The table of the rows that `rows` hands on.
+    pub(crate) fn from_each(
+        columns: &'static [Column],
+        rows: impl FnOnce(&mut TakeRow) -> io::Result<()> + 'a,
+    ) -> Data<'a> {
+        Data { columns, rows: Box::new(rows) }
+    }
+}
+
+/// A row of a long table.
+pub(crate) trait Row {
+    const COLUMNS: &'static [Column];
+
+    /// Hands its cells on.
+    fn write(&self, take: &mut TakeRow) -> io::Result<()>;
+}
+
+impl<R: Row> Row for &R {
+    const COLUMNS: &'static [Column] = R::COLUMNS;
+
+    fn write(&self, take: &mut TakeRow) -> io::Result<()> {
+        (*self).write(take)
+    }
+}
+
+/// Makes a [`Row`] of a type: each of its columns, and what stands there in a row. A column that several tables have is a
+/// constant. What a column is, is said to readers of a file, and in docs/tables.md.
+///
+/// ```text
+/// columns! { (call, bar) in (&Call, HistogramBar);
+///     FUNCTION => &call.name,
+///     /// seconds that the calls took at least
+///     required(from_s: Double) => bar.from,
+///     /// bytes that they moved; null where they are not counted
+///     column(bytes: Integer) => bar.bytes,
+/// }
+/// ```
+macro_rules! columns {
+    (@ $column:ident;) => { $column };
+    (@ $column:ident ($name:ident: $kind:ident); $($about:literal)*) => {
+        $crate::document::$column(stringify!($name), $crate::document::Kind::$kind)
+            .about(concat!($($about),*).trim_ascii_start())
+    };
+    ($row:pat_param in $type:ty; $(
+        $(#[doc = $about:literal])* $column:ident $(($name:ident: $kind:ident))? => $cell:expr
+    ),+ $(,)?) => {
+        impl $crate::document::data::Row for $type {
+            const COLUMNS: &'static [$crate::document::Column] = &[$(
+                $crate::document::data::columns!(@ $column $(($name: $kind))?; $($about)*)
+            ),+];
+
+            fn write(&self, take: &mut $crate::document::TakeRow) -> std::io::Result<()> {
+                let $row = self;
+                take(&$crate::document::value::cells![$($cell),+])
+            }
+        }
+    };
+}
+
+pub(crate) use columns;
+
 /// A result in the forms of which every format is made.
 pub(crate) struct Shown<'a> {
     /// For people.

@@ -1,19 +1,15 @@
 //! The findings of a run: the first ones in short, or all with their evidence.
 
-use gyan_results::{
-    Actor, Efficiencies, Evidence, Fidelity, Finding, Knowledge, Summary, collected,
-};
+use gyan_results::{Actor, Efficiencies, Evidence, Fidelity, Finding, Knowledge, Summary};
 use serde::Serialize;
 
 use super::headings::{library_and_job, name_of_phase, title};
 use super::{Part, PartOption, ReportInput, SummaryTable};
+use crate::document::data::columns;
 use crate::document::data::word;
 use crate::document::page::{Block, Card};
-use crate::document::value::{Amount, Unit, cells, line, row, seconds, share};
-use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, numbers, required,
-    texts,
-};
+use crate::document::value::{Amount, Unit, line, row, seconds, share};
+use crate::document::{Data, Document, Section, Shown, Value, View, numbers, texts};
 use crate::findings::Answers;
 
 /// What costs time.
@@ -25,7 +21,7 @@ pub(super) const FINDINGS: Part = Part {
         |of| Ok(show(of)),
     )),
     table: Some(SummaryTable::new("summary_findings", "finding", |of| {
-        Some(rows(&of.answers().findings))
+        Some(Data::new(&of.answers().findings))
     })),
     block: Some(|of| Ok(block(of))),
 };
@@ -34,7 +30,7 @@ fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
     let Answers { efficiencies, findings, .. } = of.answers();
     let view = view(of.summary, efficiencies.as_ref(), findings, &of.directory);
     let document = Document::new(Findings { efficiencies, findings });
-    Shown { view, rows: rows(findings), document }
+    Shown { view, rows: Data::new(findings), document }
 }
 
 /// The summary also contains both.
@@ -238,40 +234,28 @@ pub(crate) fn actor(acts: Actor) -> &'static str {
     }
 }
 
-fn rows(findings: &[Finding]) -> Data<'_> {
-    const COLUMNS: [Column; 8] = [
-        required("id", Kind::Text),
-        required("title", Kind::Text),
-        column("at_stake_s", Kind::Double),
-        column("at_stake_share", Kind::Double),
-        required("acts", Kind::Text),
-        column("functions", Kind::Text),
-        column("ranks", Kind::Text),
-        column("advice", Kind::Text),
-    ];
-    let rows = move |take: &mut TakeRow| {
-        findings.iter().try_for_each(|finding| {
-            let some = |list: Vec<String>| (!list.is_empty()).then(|| list.join(", "));
-            let ranks: Vec<String> = collected(finding.ranks.iter().map(u32::to_string));
-            let advice = finding.advice.iter().map(|of| match &of.command {
-                Some(command) => format!("{}: {command}", of.text),
-                None => of.text.clone(),
-            });
-            let advice = advice.collect::<Vec<_>>().join("; ");
-            let row: [Value; 8] = cells![
-                &finding.id,
-                &finding.title,
-                finding.at_stake_s,
-                finding.at_stake_share,
-                word(finding.acts)?,
-                some(finding.functions.clone()),
-                some(ranks),
-                advice
-            ];
-            take(&row)
-        })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+fn advice_in_a_row(finding: &Finding) -> String {
+    let advice = finding.advice.iter().map(|of| match &of.command {
+        Some(command) => format!("{}: {command}", of.text),
+        None => of.text.clone(),
+    });
+    advice.collect::<Vec<_>>().join("; ")
+}
+
+fn listed(names: &[impl ToString]) -> Option<String> {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+columns! { finding in Finding;
+    required(id: Text) => &finding.id,
+    required(title: Text) => &finding.title,
+    column(at_stake_s: Double) => finding.at_stake_s,
+    column(at_stake_share: Double) => finding.at_stake_share,
+    required(acts: Text) => word(finding.acts)?,
+    column(functions: Text) => listed(&finding.functions),
+    column(ranks: Text) => listed(&finding.ranks),
+    column(advice: Text) => advice_in_a_row(finding),
 }
 
 fn block<'r>(of: &'r ReportInput) -> Block<'r> {

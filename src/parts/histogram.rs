@@ -7,10 +7,9 @@ use wildmatch::WildMatch;
 
 use super::queues::source_name;
 use super::{Part, PartOption, ReportInput, SummaryTable, Takes, headings};
-use crate::document::value::{Plot, Unit, cells, line, row, share};
-use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, numbers, required,
-};
+use crate::document::data::{Row, columns};
+use crate::document::value::{Plot, Unit, line, row, share};
+use crate::document::{Data, Document, Kind, Section, Shown, Value, View, column, numbers};
 use crate::error::Error;
 
 /// Histograms of what matches.
@@ -62,12 +61,12 @@ pub(crate) struct Histogram {
     #[serde(skip)]
     unit: Unit,
     /// From the first non-empty bar to the last.
-    pub(crate) bars: Vec<Bar>,
+    pub(crate) bars: Vec<HistogramBar>,
 }
 
 /// How many numbers were at least `from` and below `below`.
 #[derive(Clone, Serialize)]
-pub(crate) struct Bar {
+pub(crate) struct HistogramBar {
     pub(crate) from: f64,
     pub(crate) below: f64,
     pub(crate) count: u64,
@@ -141,9 +140,9 @@ fn of_metric(source: MessageSource, metric: &MetricSummary) -> Histogram {
     }
 }
 
-pub(super) fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
+pub(super) fn bars(counts: &[u64], unit: f64) -> Vec<HistogramBar> {
     let first = counts.iter().position(|&count| count > 0).unwrap_or(counts.len());
-    let bars = (0..).zip(counts).skip(first).map(|(at, &count)| Bar {
+    let bars = (0..).zip(counts).skip(first).map(|(at, &count)| HistogramBar {
         from: if at == 0 { 0.0 } else { unit * 2_f64.powi(at - 1) },
         below: unit * 2_f64.powi(at),
         count,
@@ -196,28 +195,21 @@ fn section(histogram: &Histogram) -> Section<'static> {
     Section { title, columns, rows: rows.collect(), notes: Vec::new() }
 }
 
-const COLUMNS: [Column; 7] = [
-    required("kind", Kind::Text),
-    required("name", Kind::Text),
-    column("object", Kind::Text),
-    required("from", Kind::Double),
-    required("below", Kind::Double),
-    required("count", Kind::Integer),
-    column("bytes", Kind::Integer),
-];
-
 fn rows(histograms: Vec<Histogram>) -> Data<'static> {
-    let rows = move |take: &mut TakeRow| {
-        histograms.iter().try_for_each(|histogram| {
-            let (name, object) = (&histogram.name, histogram.object.as_ref());
-            let mut bars = histogram.bars.iter();
-            bars.try_for_each(|bar| {
-                let (from, below) = (bar.from, bar.below);
-                take(&cells![histogram.kind, name, object, from, below, bar.count, bar.bytes])
-            })
-        })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    Data::from_each(<(&Histogram, &HistogramBar)>::COLUMNS, move |take| {
+        let mut bars = histograms.iter().flat_map(|of| of.bars.iter().map(move |bar| (of, bar)));
+        bars.try_for_each(|row| row.write(take))
+    })
+}
+
+columns! { (of, bar) in (&Histogram, &HistogramBar);
+    required(kind: Text) => of.kind,
+    required(name: Text) => &of.name,
+    column(object: Text) => of.object.as_ref(),
+    required(from: Double) => bar.from,
+    required(below: Double) => bar.below,
+    required(count: Integer) => bar.count,
+    column(bytes: Integer) => bar.bytes,
 }
 
 #[cfg(test)]

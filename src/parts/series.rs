@@ -2,18 +2,16 @@
 
 use std::io::{self, IsTerminal};
 
-use gyan_results::{RankProfile, Series, SeriesColumn, Summary};
+use gyan_results::{Pvar, RankProfile, Series, SeriesColumn, Summary};
 use wildmatch::WildMatch;
 
 use super::{Part, PartOption, ReportInput, Takes, headings};
 use crate::document::data::classes;
+use crate::document::data::{Row, columns};
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::page::{Block, pictures};
-use crate::document::value::{Plot, Unit, cells, integer, line, row};
-use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, numbers, required,
-    texts,
-};
+use crate::document::value::{Plot, Unit, integer, line, row};
+use crate::document::{Data, Document, Kind, Section, Shown, Value, View, column, numbers, texts};
 use crate::error::Error;
 
 /// Variables over time.
@@ -225,67 +223,58 @@ fn section(
     Section { title: title.into(), columns, rows, notes }
 }
 
-const COLUMNS: [Column; 9] = [
-    required("rank", Kind::Integer),
-    required("variable", Kind::Text),
-    required("class", Kind::Text),
-    required("behaves_as", Kind::Text),
-    column("object", Kind::Text),
-    required("end_s", Kind::Double),
-    required("min", Kind::Double),
-    required("mean", Kind::Double),
-    required("max", Kind::Double),
-];
-
 /// For the variables whose name matches; an interval ends at `end_s`.
+/// For the variables whose name matches.
 fn rows<'a>(mut profiles: impl Iterator<Item = RankProfile> + 'a, pattern: WildMatch) -> Data<'a> {
-    let rows = move |take: &mut TakeRow| {
+    Data::from_each(<(u32, Interval)>::COLUMNS, move |take| {
         profiles.try_for_each(|profile| {
-            each_interval(&profile, |name| pattern.matches(name), &mut |interval| {
-                let mut row = vec![Value::Rank(profile.rank)];
-                row.extend(interval);
-                take(&row)
-            })
+            let mut intervals = intervals(&profile).filter(|of| pattern.matches(of.variable));
+            intervals.try_for_each(|interval| (profile.rank, interval).write(take))
         })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
-}
-
-/// The columns of an interval in which a variable was read, without the rank.
-type Interval<'p> = [Value<'p>; 8];
-
-/// Each interval of the selected variables of a rank.
-pub(super) fn each_interval<'p>(
-    profile: &'p RankProfile,
-    is_wanted: impl Fn(&str) -> bool,
-    take: &mut dyn FnMut(Interval<'p>) -> io::Result<()>,
-) -> io::Result<()> {
-    profile.series.iter().try_for_each(|series| {
-        let mut columns = series.columns.iter().filter(|one| is_wanted(&one.name));
-        columns.try_for_each(|one| course(profile, series, one, take))
     })
 }
 
-/// One variable on one rank.
-fn course<'p>(
-    profile: &RankProfile,
-    series: &Series,
-    column: &'p SeriesColumn,
-    take: &mut dyn FnMut(Interval<'p>) -> io::Result<()>,
-) -> io::Result<()> {
-    let SeriesColumn { name, class, object, min, mean, max } = column;
-    let known = profile.pvars.iter();
-    let mut known =
-        known.filter(|pvar| (&pvar.name, &pvar.class, &pvar.object) == (name, class, object));
-    let corrected = known.next().and_then(|pvar| pvar.behaves_as);
-    for (at, &end_s) in series.end_s.iter().enumerate() {
-        let readings = [min, mean, max].map(|readings| readings.get(at).copied().flatten());
-        if let [Some(min), Some(mean), Some(max)] = readings {
-            let [class, behaves_as] = classes(*class, corrected);
-            take(cells![name, class, behaves_as, object.as_ref(), end_s, min, mean, max])?;
-        }
-    }
-    Ok(())
+/// A stretch of time in which a variable was read.
+pub(super) struct Interval<'p> {
+    pub(super) variable: &'p str,
+    /// That of the library, and the one that it behaves as.
+    pub(super) classes: [Value<'static>; 2],
+    pub(super) object: Option<&'p String>,
+    pub(super) end_s: f64,
+    pub(super) min: f64,
+    pub(super) mean: f64,
+    pub(super) max: f64,
+}
+
+/// Each interval of the variables of a rank.
+pub(super) fn intervals(profile: &RankProfile) -> impl Iterator<Item = Interval<'_>> {
+    let columns = profile
+        .series
+        .iter()
+        .flat_map(|series| series.columns.iter().map(move |column| (column, &series.end_s)));
+    columns.flat_map(|(column, end_s)| {
+        let SeriesColumn { name, class, object, min, mean, max } = column;
+        let same = |pvar: &&Pvar| (&pvar.name, &pvar.class, &pvar.object) == (name, class, object);
+        let corrected = profile.pvars.iter().find(same).and_then(|pvar| pvar.behaves_as);
+        end_s.iter().enumerate().filter_map(move |(at, &end_s)| {
+            let reading = |readings: &[Option<f64>]| readings.get(at).copied().flatten();
+            let (min, mean, max) = (reading(min)?, reading(mean)?, reading(max)?);
+            let (classes, object) = (classes(*class, corrected), object.as_ref());
+            Some(Interval { variable: name, classes, object, end_s, min, mean, max })
+        })
+    })
+}
+
+columns! { (rank, of) in (u32, Interval<'_>);
+    required(rank: Integer) => Value::Rank(*rank),
+    required(variable: Text) => of.variable,
+    required(class: Text) => of.classes[0].clone(),
+    required(behaves_as: Text) => of.classes[1].clone(),
+    column(object: Text) => of.object,
+    required(end_s: Double) => of.end_s,
+    required(min: Double) => of.min,
+    required(mean: Double) => of.mean,
+    required(max: Double) => of.max,
 }
 
 /// Number of parts of a line when there is no terminal width to fill.

@@ -6,14 +6,12 @@ use gyan_results::{
 
 use super::headings::{library_and_job, title};
 use super::{Part, PartOption, ReportInput, SummaryTable};
+use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
 use crate::document::page::{BARS_AT_MOST, Block};
 use crate::document::value::{Amount, Bound, line, row, seconds, share};
-use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, cut, numbers,
-    required, texts,
-};
+use crate::document::{Data, Document, Section, Shown, Value, View, cut, numbers, texts};
 use crate::error::Error;
 
 /// Collectives.
@@ -185,80 +183,50 @@ fn by_rank<'a>(rows: &[Row<'a>]) -> Option<Section<'a>> {
     (!rows.is_empty()).then(|| Section { title, columns, rows, notes: Vec::new() })
 }
 
-const COLUMNS: [Column; 19] = [
-    required("function", Kind::Text),
-    // Empty for all of them.
-    column("communicator", Kind::Text),
-    column("members", Kind::Text),
-    column("ordinal", Kind::Integer),
-    column("size", Kind::Integer),
-    column("ranks", Kind::Text),
-    required("calls", Kind::Integer),
-    // How many of the calls were timed on every rank.
-    column("compared", Kind::Integer),
-    required("time_s", Kind::Double),
-    required("waiting_s", Kind::Double),
-    column("waiting_error_s", Kind::Double),
-    required("transfer_s", Kind::Double),
-    // The rank for which others waited longest, and its share of the waiting.
-    column("last_rank", Kind::Integer),
-    column("last_waiting_share", Kind::Double),
-    // The ranks of a communicator, when all timed the same calls.
-    column("waiting_min_s", Kind::Double),
-    column("waiting_min_rank", Kind::Integer),
-    column("waiting_avg_s", Kind::Double),
-    column("waiting_max_s", Kind::Double),
-    column("waiting_max_rank", Kind::Integer),
-];
-
 fn rows(functions: &[WaitingSummary]) -> Data<'_> {
-    let rows = move |take: &mut TakeRow| {
-        for of in functions {
-            let mut cells = row![&of.function];
-            cells.extend([const { Value::Nothing }; 5]);
-            cells.extend(row![of.calls, Value::Nothing]);
-            cells.extend(times(of.time_s, of.waiting_s, of.waiting_error_s, &of.last));
-            cells.extend([const { Value::Nothing }; 5]);
-            take(&cells)?;
-            for on in &of.communicators {
-                let mut cells = row![&of.function, &on.communicator, &on.members];
-                cells.extend(row![u64::from(on.ordinal), u64::from(on.size), &on.ranks]);
-                cells.extend(row![on.calls, on.compared]);
-                cells.extend(times(on.time_s, on.waiting_s, on.waiting_error_s, &on.last));
-                cells.extend(of_ranks(on.of_ranks.as_ref()));
-                take(&cells)?;
-            }
-        }
-        Ok(())
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    Data::new(functions.iter().flat_map(|of| {
+        let each = of.communicators.iter().map(move |on| (of, Some(on)));
+        std::iter::once((of, None)).chain(each)
+    }))
 }
 
-fn times(
-    time_s: f64,
-    waiting_s: f64,
-    error_s: Option<f64>,
-    last: &[LastRank],
-) -> Vec<Value<'static>> {
-    let last = last.first().filter(|last| last.waiting_share > 0.0);
-    row![
-        time_s,
-        waiting_s,
-        error_s,
-        time_s - waiting_s,
-        last.map_or(Value::Nothing, |last| Value::Rank(last.rank)),
-        last.map(|last| last.waiting_share),
-    ]
+/// The rank for which others waited longest, if any did.
+fn last(last: &[LastRank]) -> Option<&LastRank> {
+    last.first().filter(|last| last.waiting_share > 0.0)
 }
 
-fn of_ranks(of: Option<&WaitingOfRanks>) -> Vec<Value<'static>> {
-    row![
-        of.map(|of| of.min_s),
-        of.map(|of| Value::Rank(of.min_rank)),
-        of.map(|of| of.avg_s),
-        of.map(|of| of.max_s),
-        of.map(|of| Value::Rank(of.max_rank)),
-    ]
+/// A function on a communicator, or on all of them.
+type WaitingRow<'a> = (&'a WaitingSummary, Option<&'a CommunicatorWaiting>);
+
+columns! { &(of, on) in WaitingRow<'_>;
+    required(function: Text) => &of.function,
+    // Empty for all of them.
+    column(communicator: Text) => on.map(|on| &on.communicator),
+    column(members: Text) => on.map(|on| &on.members),
+    column(ordinal: Integer) => on.map(|on| u64::from(on.ordinal)),
+    column(size: Integer) => on.map(|on| u64::from(on.size)),
+    column(ranks: Text) => on.map(|on| &on.ranks),
+    required(calls: Integer) => on.map_or(of.calls, |on| on.calls),
+    // How many of the calls were timed on every rank.
+    column(compared: Integer) => on.map(|on| on.compared),
+    required(time_s: Double) => on.map_or(of.time_s, |on| on.time_s),
+    required(waiting_s: Double) => on.map_or(of.waiting_s, |on| on.waiting_s),
+    column(waiting_error_s: Double) => on.map_or(of.waiting_error_s, |on| on.waiting_error_s),
+    required(transfer_s: Double) =>
+        on.map_or(of.time_s - of.waiting_s, |on| on.time_s - on.waiting_s),
+    // The rank for which others waited longest, and its share of the waiting.
+    column(last_rank: Integer) =>
+        last(on.map_or(&of.last, |on| &on.last)).map(|last| Value::Rank(last.rank)),
+    column(last_waiting_share: Double) =>
+        last(on.map_or(&of.last, |on| &on.last)).map(|last| last.waiting_share),
+    // The ranks of a communicator, when all timed the same calls.
+    column(waiting_min_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.min_s),
+    column(waiting_min_rank: Integer) =>
+        on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.min_rank)),
+    column(waiting_avg_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.avg_s),
+    column(waiting_max_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.max_s),
+    column(waiting_max_rank: Integer) =>
+        on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.max_rank)),
 }
 
 fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {

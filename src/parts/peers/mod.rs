@@ -6,13 +6,13 @@ use std::cmp::Reverse;
 
 use gyan_results::{DistanceTraffic, Summary, TrafficKind, TrafficSummary};
 
+use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::Block;
 use crate::document::page::pictures::{Chart, Picture};
-use crate::document::value::{Unit, bytes, cells, integer, line, row, share};
+use crate::document::value::{Unit, bytes, integer, line, row, share};
 use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, TakeRow, Value, View, column, numbers, plural,
-    required, texts,
+    Data, Document, Section, Shown, Value, View, column, numbers, plural, texts,
 };
 use crate::error::Error;
 use crate::parts::{Part, PartOption, ReportInput, SummaryTable, headings};
@@ -151,29 +151,23 @@ fn between_hosts(traffic: &TrafficSummary, all: bool) -> Section<'_> {
     }
 }
 
-const COLUMNS: [Column; 5] = [
-    required("kind", Kind::Text),
-    required("from", Kind::Integer),
-    // Nothing for all others.
-    column("to", Kind::Integer),
-    required("number", Kind::Integer),
-    required("bytes", Kind::Integer),
-];
-
 fn rows(summary: &Summary) -> Data<'_> {
-    let rows = move |take: &mut TakeRow| {
-        for traffic in &summary.peers {
-            let kind = match traffic.kind {
-                TrafficKind::Messages => "messages",
-                TrafficKind::Accesses => "accesses",
-            };
-            for (from, to, number, bytes) in traffic.pairs() {
-                take(&cells![kind, Value::Rank(from), to.map(Value::Rank), number, bytes])?;
-            }
-        }
-        Ok(())
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    Data::new(summary.peers.iter().flat_map(|traffic| {
+        let kind = match traffic.kind {
+            TrafficKind::Messages => "messages",
+            TrafficKind::Accesses => "accesses",
+        };
+        traffic.pairs().map(move |(from, to, number, bytes)| (kind, from, to, number, bytes))
+    }))
+}
+
+columns! { (kind, from, to, number, bytes) in (&str, u32, Option<u32>, u64, u64);
+    required(kind: Text) => *kind,
+    required(from: Integer) => Value::Rank(*from),
+    // Nothing for all others.
+    column(to: Integer) => to.map(Value::Rank),
+    required(number: Integer) => *number,
+    required(bytes: Integer) => *bytes,
 }
 
 fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {

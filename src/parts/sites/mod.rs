@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use gyan_results::{Number, Summary};
 
+use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
 use crate::document::page::pictures::{Chart, Picture};
 use crate::document::page::{BARS_AT_MOST, Block, ROWS_IF_OPEN};
-use crate::document::value::{Amount, Unit, bytes, cells, row, seconds, share};
+use crate::document::value::{Amount, Unit, bytes, row, seconds, share};
 use crate::document::{
-    Column, Data, Document, Kind, Section, Shown, Value, View, column, cut, numbers, required,
-    texts,
+    Column, Data, Document, Kind, Section, Shown, Value, View, column, cut, numbers, texts,
 };
 use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
@@ -32,7 +32,7 @@ pub(super) const SITES: Part = Part {
         )
     }),
     table: Some(SummaryTable::new("summary_sites", "place in the program", |of| {
-        of.called().map(rows)
+        of.called().map(|found| Data::new(&found.sites))
     })),
     block: Some(block),
 };
@@ -45,7 +45,7 @@ fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
         )
     })?;
     let view = view(of.summary, found, of.all);
-    Ok(Shown { view, rows: rows(found), document: Document::new(found) })
+    Ok(Shown { view, rows: Data::new(&found.sites), document: Document::new(found) })
 }
 
 /// A place with this share of a function's time stands for the function.
@@ -212,66 +212,37 @@ fn whole(number: f64) -> i128 {
     number.round() as i128
 }
 
-const COLUMNS: [Column; 20] = [
-    required("function", Kind::Text),
+/// The places of functions, the innermost first.
+fn joined<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<String> {
+    let places: Vec<String> = frames.map(Frame::place).collect();
+    (!places.is_empty()).then(|| places.join(" < "))
+}
+
+columns! { site in CallSite<'_>;
+    required(function: Text) => site.function,
     // The function that makes the call, and where it is.
-    column("caller", Kind::Text),
-    column("file", Kind::Text),
-    column("line", Kind::Integer),
+    column(caller: Text) => site.caller.as_ref().map(|caller| &caller.function),
+    column(file: Text) => site.caller.as_ref().and_then(|caller| caller.file.as_ref()),
+    column(line: Integer) => site.caller.as_ref().and_then(|caller| caller.line).map(u64::from),
     // The functions that it was inlined into, those between it and MPI, and those that led to it, the innermost
     // first.
-    column("inlined_into", Kind::Text),
-    column("via", Kind::Text),
-    required("calls", Kind::Double),
-    column("calls_error", Kind::Double),
-    required("timed", Kind::Integer),
-    required("time_s", Kind::Double),
-    column("time_error_s", Kind::Double),
-    column("share", Kind::Double),
-    required("mean_s", Kind::Double),
-    required("time_max_s", Kind::Double),
-    column("bytes", Kind::Double),
-    required("worst_rank", Kind::Integer),
-    required("worst_time_s", Kind::Double),
-    required("stacks_taken", Kind::Integer),
+    column(inlined_into: Text) => joined(site.inlined_into.iter()),
+    column(via: Text) => joined(site.via.iter().map(|on| &on.frame)),
+    required(calls: Double) => site.calls,
+    column(calls_error: Double) => site.calls_error,
+    required(timed: Integer) => site.timed,
+    required(time_s: Double) => site.time_s,
+    column(time_error_s: Double) => site.time_error_s,
+    column(share: Double) => site.share,
+    required(mean_s: Double) => site.mean_s,
+    required(time_max_s: Double) => site.time_max_s,
+    column(bytes: Double) => site.bytes,
+    required(worst_rank: Integer) => Value::Rank(site.worst_rank),
+    required(worst_time_s: Double) => site.worst_time_s,
+    required(stacks_taken: Integer) => site.stacks_taken,
     // The library that the caller is in, and how the program got there.
-    column("object", Kind::Text),
-    column("from", Kind::Text),
-];
-
-fn rows<'a>(found: &'a CallSites<'a>) -> Data<'a> {
-    let rows = move |take: &mut crate::document::data::TakeRow| {
-        found.sites.iter().try_for_each(|site| {
-            let caller = site.caller.as_ref();
-            let line = caller.and_then(|caller| caller.line).map(u64::from);
-            let inlined: Vec<String> = site.inlined_into.iter().map(Frame::place).collect();
-            let names = |path: &[Library]| path.iter().map(|on| on.frame.place()).collect();
-            let joined = |names: Vec<String>| (!names.is_empty()).then(|| names.join(" < "));
-            take(&cells![
-                site.function,
-                caller.map(|caller| &caller.function),
-                caller.and_then(|caller| caller.file.as_ref()),
-                line,
-                joined(inlined),
-                joined(names(&site.via)),
-                site.calls,
-                site.calls_error,
-                site.timed,
-                site.time_s,
-                site.time_error_s,
-                site.share,
-                site.mean_s,
-                site.time_max_s,
-                site.bytes,
-                Value::Rank(site.worst_rank),
-                site.worst_time_s,
-                site.stacks_taken,
-                site.object,
-                joined(names(&site.from)),
-            ])
-        })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    column(object: Text) => site.object,
+    column(from: Text) => joined(site.from.iter().map(|on| &on.frame)),
 }
 
 fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
