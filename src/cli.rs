@@ -6,9 +6,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{
+    Arg, ArgAction, ArgGroup, ArgMatches, Args, Command, FromArgMatches, Id, Parser, Subcommand,
+};
 
 use crate::format::{Asked, CheckFormat, ExportFormat, ListFormat, OneOf, ReportFormat};
+use crate::parts::{self, PartOption, Takes};
 
 /// See inside the MPI library that a program runs on.
 #[derive(Parser)]
@@ -16,7 +20,7 @@ use crate::format::{Asked, CheckFormat, ExportFormat, ListFormat, OneOf, ReportF
           after_help = EXAMPLES)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: SubCommand,
 }
 
 const EXAMPLES: &str = "\
@@ -41,7 +45,7 @@ check: a rule failed); 2 usage or I/O error;
 `gyan run` passes on the code of the program (128 + signal).";
 
 #[derive(Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum SubCommand {
     /// Run an MPI program under the profiler and print the report
     Run(RunOptions),
     /// Find the settings of the MPI library that make a program faster, and prove it
@@ -275,56 +279,63 @@ pub(crate) struct ReportOptions {
     #[arg(long, value_name = "GLOB")]
     pub(crate) vars: Option<String>,
     #[command(flatten)]
-    pub(crate) part: Option<PartOptions>,
+    pub(crate) part: Option<AskedPart>,
 }
 
-/// One part of the report instead of the whole.
-#[derive(Args, Clone, Default)]
-#[group(id = "part", multiple = false)]
-#[allow(clippy::struct_excessive_bools)] // options of a command line
-pub(crate) struct PartOptions {
-    /// What costs time, why, and what to do about it: all findings with the numbers that they rest on
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) findings: bool,
-    /// The performance variables of the MPI library, and what their classes mean
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) variables: bool,
-    /// Which variables were read and which were not, and what gyan cost
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) coverage: bool,
-    /// The control variables that the run recorded, instead of the report
-    #[arg(long, conflicts_with = "all")]
-    pub(crate) environment: bool,
-    /// The phases of the program in a table, or the calls and variables of those whose name matches
-    #[arg(long, value_name = "GLOB", num_args = 0..=1, default_missing_value = "")]
-    pub(crate) phase: Option<String>,
-    /// Sampled variables whose name matches over time, on every rank
-    #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
-    pub(crate) series: Option<String>,
-    /// Histograms of what matches: how long calls took and how much they moved, the values of sampled
-    /// variables, and what callbacks measured of messages
-    #[arg(long, value_name = "GLOB", conflicts_with = "vars")]
-    pub(crate) histogram: Option<String>,
-    /// The places in the program that call MPI: how often, and how long the calls take
-    #[arg(long)]
-    pub(crate) sites: bool,
-    /// The queues of messages: how long they get, how long messages wait in them, who is late, and where
-    /// receives were called while a queue was long
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) queues: bool,
-    /// How many bytes calls moved: a histogram of each function, exact
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) sizes: bool,
-    /// Who sends how much to whom: the pairs of ranks with the most bytes; with --all each pair
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) peers: bool,
-    /// What the ranks ran on: hosts, processors that ranks may use and share, networks, and the time and memory
-    /// that the ranks used
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) machine: bool,
-    /// How much of the time in barriers, reductions to all and their kin is waiting, and for whom
-    #[arg(long, conflicts_with = "vars")]
-    pub(crate) waiting: bool,
+/// The part of the report that is asked for: an option of [`parts::PARTS`].
+#[derive(Clone)]
+pub(crate) struct AskedPart {
+    pub(crate) option: &'static PartOption,
+    /// What it takes.
+    pub(crate) glob: Option<String>,
+}
+
+impl Args for AskedPart {
+    fn group_id() -> Option<Id> {
+        Some("part".into())
+    }
+
+    fn augment_args(command: Command) -> Command {
+        let argument = |option: &PartOption| {
+            let argument = Arg::new(option.name).long(option.name).help(option.help);
+            let argument = argument.conflicts_with_all(option.conflicts_with);
+            match option.takes {
+                Takes::Nothing => argument.action(ArgAction::SetTrue),
+                Takes::Glob => argument.value_name("GLOB"),
+                Takes::MaybeGlob => {
+                    argument.value_name("GLOB").num_args(0..=1).default_missing_value("")
+                }
+            }
+        };
+        let names = parts::options().map(|option| option.name);
+        command
+            .group(ArgGroup::new("part").multiple(false).args(names))
+            .args(parts::options().map(argument))
+    }
+
+    fn augment_args_for_update(command: Command) -> Command {
+        AskedPart::augment_args(command)
+    }
+}
+
+impl FromArgMatches for AskedPart {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<AskedPart, clap::Error> {
+        let is_asked = |option: &&PartOption| match option.takes {
+            Takes::Nothing => matches.get_flag(option.name),
+            Takes::Glob | Takes::MaybeGlob => matches.contains_id(option.name),
+        };
+        let option = parts::options()
+            .find(is_asked)
+            .ok_or_else(|| clap::Error::new(ErrorKind::MissingRequiredArgument))?;
+        let takes_one = option.takes != Takes::Nothing;
+        let glob = takes_one.then(|| matches.get_one(option.name).cloned()).flatten();
+        Ok(AskedPart { option, glob })
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        *self = AskedPart::from_arg_matches(matches)?;
+        Ok(())
+    }
 }
 
 #[derive(Args)]

@@ -57,7 +57,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, SubCommand};
 use crate::commands::{
     check, diff, doctor, explain, export, help, open, pack, reduce, report, run, scale, tune,
     varlist,
@@ -83,28 +83,30 @@ pub fn main() -> ExitCode {
         anstream::ColorChoice::Never.write_global();
     }
     let result = match Cli::parse().command {
-        Command::Run(options) => run::run(&options),
-        Command::Tune(options) => tune::tune(&options),
-        Command::Report(options) => report::report(&options),
-        Command::Open(options) => open::open(&options),
-        Command::Explain(options) => explain::explain(&options),
-        Command::Check(options) => check::check(&options),
-        Command::Diff(options) => diff::diff(&options),
-        Command::Reduce(options) => reduce::reduce(&options),
-        Command::Scale(options) => scale::scale(&options),
-        Command::Export(options) => export::export(&options),
-        Command::Pack(options) => pack::pack(&options),
-        Command::Unpack(options) => pack::unpack(&options),
-        Command::Varlist(options) => varlist::varlist(&options),
-        Command::Doctor(options) => doctor::doctor(&options),
-        Command::Help(options) => help::help(&options),
-        Command::ListLibrary(options) => varlist::list_library(&options),
-        Command::Completions { shell } => {
+        SubCommand::Run(options) => run::run(&options),
+        SubCommand::Tune(options) => tune::tune(&options),
+        SubCommand::Report(options) => report::report(&options),
+        SubCommand::Open(options) => open::open(&options),
+        SubCommand::Explain(options) => explain::explain(&options),
+        SubCommand::Check(options) => check::check(&options),
+        SubCommand::Diff(options) => diff::diff(&options),
+        SubCommand::Reduce(options) => reduce::reduce(&options),
+        SubCommand::Scale(options) => scale::scale(&options),
+        SubCommand::Export(options) => export::export(&options),
+        SubCommand::Pack(options) => pack::pack(&options),
+        SubCommand::Unpack(options) => pack::unpack(&options),
+        SubCommand::Varlist(options) => varlist::varlist(&options),
+        SubCommand::Doctor(options) => doctor::doctor(&options),
+        SubCommand::Help(options) => help::help(&options),
+        SubCommand::ListLibrary(options) => varlist::list_library(&options),
+        SubCommand::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "gyan", &mut text);
             output::print(|out| out.write_all(&text)).map(|()| DONE)
         }
-        Command::Man { directory } => manual::man::write(Cli::command(), &directory).map(|()| DONE),
+        SubCommand::Man { directory } => {
+            manual::man::write(Cli::command(), &directory).map(|()| DONE)
+        }
     };
     match result {
         Ok(code) => ExitCode::from(code),

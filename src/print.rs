@@ -4,25 +4,25 @@
 use gyan_results::write_json;
 use serde::Serialize;
 
-use crate::document::View;
-use crate::document::data::Data;
+use crate::document::{Document, Shown, View};
 use crate::error::Error;
 use crate::format::{ListFormat, ReportFormat};
 use crate::output::print;
 use crate::render;
 
 /// In any format but a page, which has a function of its own: `output::write_page`.
-pub(crate) fn report(
-    format: ReportFormat,
-    view: &View,
-    rows: Data,
-    document: &impl Serialize,
-) -> Result<(), Error> {
+pub(crate) fn report(format: ReportFormat, shown: Shown) -> Result<(), Error> {
+    let Shown { view, rows, document } = shown;
     print(|out| match format {
-        ReportFormat::Table => render::table(out, view),
-        ReportFormat::Markdown => render::markdown(out, view),
+        ReportFormat::Table => render::table(out, &view),
+        ReportFormat::Markdown => render::markdown(out, &view),
         ReportFormat::Csv => render::all_rows(rows, |columns| render::Csv::new(out, columns)),
-        ReportFormat::Json => write_json(out, document),
+        ReportFormat::Json => match document {
+            Document::Json(write) => write(out),
+            Document::Rows => {
+                render::all_rows(rows, |columns| Ok(render::Json::array(out, columns)))
+            }
+        },
         ReportFormat::Html => Ok(()),
     })
 }

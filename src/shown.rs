@@ -5,12 +5,13 @@ use std::path::Path;
 
 use gyan_results::{Difference, Efficiencies, Finding, Judgement, RankProfile, Summary, Tool};
 
-use crate::commands::report::Concluded;
 use crate::comparison::check::{Checked, Rules, judge};
 use crate::comparison::difference::{self, difference};
+use crate::document::Document;
+use crate::findings::Answers;
 use crate::findings::rules::RULES;
 use crate::input::page::element;
-use crate::parts::{self, More, OfRanks, Part, page_of_run};
+use crate::parts::{self, OfRanks, ReportInput, page_of_run};
 use crate::render;
 
 /// The name of every run here.
@@ -28,50 +29,41 @@ pub struct Shown {
 
 /// Shows a run. `summary` is that of `profiles`. `is_page`: also as a page, which takes longer.
 pub fn shown(summary: &Summary, profiles: &[RankProfile], is_page: bool) -> Shown {
-    let concluded = Concluded::of(summary, Path::new(NAME), true);
-    let answers = &concluded.answers;
-    let findings = &answers.findings;
+    let mut ranks = OfRanks::default();
+    for profile in profiles {
+        ranks.take(profile, summary.job.elapsed_s);
+    }
+    let mut input = ReportInput::new(summary, Path::new(NAME)).with_ranks(ranks);
+    input.all = true;
     let mut texts = Vec::new();
     let mut text = |name, write: &dyn Fn(&mut Vec<u8>) -> io::Result<()>| {
         let mut out = Vec::new();
         let written = write(&mut out).map(|()| String::from_utf8_lossy(&out).into_owned());
         texts.push((name, written.unwrap_or_else(|error| format!("failed: {error}"))));
     };
-    let first = || parts::report(summary, concluded.known(), Part::First, false);
-    let whole = || parts::report(summary, concluded.known(), Part::Whole, true);
-    text("first", &|out| render::table(out, &first()));
-    text("whole", &|out| render::table(out, &whole()));
-    text("markdown", &|out| render::markdown(out, &whole()));
-    let efficiencies = answers.efficiencies.as_ref();
-    text("findings", &|out| {
-        render::table(out, &parts::findings(summary, efficiencies, findings, NAME))
-    });
-    text("waiting", &|out| render::table(out, &parts::waiting(summary, true)));
-    text("phases", &|out| render::table(out, &parts::phases(summary, false, true)));
+    text("first", &|out| render::table(out, &parts::first_screen(&input)));
+    text("whole", &|out| render::table(out, &parts::whole(&input)));
+    text("markdown", &|out| render::markdown(out, &parts::whole(&input)));
+    for option in parts::options() {
+        if let Ok(shown) = (option.show)(&input) {
+            text(option.name, &|out| render::table(out, &shown.view));
+        }
+    }
     text("csv", &|out| {
-        render::all_rows(parts::report::rows::summary(summary, &concluded.watched), |columns| {
-            render::Csv::new(out, columns)
-        })
+        render::all_rows(parts::report(&input).rows, |columns| render::Csv::new(out, columns))
     });
-    text("json", &|out| {
-        let mut summary = summary.clone();
-        summary.efficiencies.clone_from(&answers.efficiencies);
-        summary.findings.clone_from(findings);
-        gyan_results::write_summary(out, &summary)
+    text("json", &|out| match parts::report(&input).document {
+        Document::Json(write) => write(out),
+        Document::Rows => Ok(()),
     });
     if is_page {
         text("html", &|out| {
-            let mut ranks = OfRanks::default();
-            for profile in profiles {
-                ranks.take(profile, summary.job.elapsed_s);
-            }
-            let sizes = parts::sizes(summary);
             let (element, left_out) = element(summary)?;
-            let more = More { sizes: &sizes, ranks: &ranks, left_out: &left_out };
-            render::html(out, &page_of_run(summary, concluded.known(), &more), &element)
+            render::html(out, &page_of_run(&input, &left_out), &element)
         });
     }
-    Shown { efficiencies: answers.efficiencies.clone(), findings: findings.clone(), texts }
+    let Answers { efficiencies, findings, .. } = input.answers();
+    Shown { efficiencies: efficiencies.clone(), findings: findings.clone(), texts }
 }
 
 /// What `gyan check` says of `new` runs, with its own rules.
@@ -102,5 +94,5 @@ pub fn compared(before: &[Summary], after: &[Summary]) -> Difference {
 }
 
 fn found(summary: &Summary) -> Vec<Finding> {
-    Concluded::of(summary, Path::new(NAME), true).answers.findings
+    ReportInput::new(summary, Path::new(NAME)).answers().findings.clone()
 }

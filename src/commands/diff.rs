@@ -8,6 +8,7 @@ use gyan_results::Difference;
 use crate::answers;
 use crate::cli::DiffOptions;
 use crate::comparison::difference::{self, difference};
+use crate::document::{Document, Shown};
 use crate::error::Error;
 use crate::findings;
 use crate::format::ReportFormat as Format;
@@ -62,5 +63,6 @@ fn show(difference: &Difference, options: &DiffOptions, format: Format) -> Resul
         return write_page(&options.page, |out| render::html(out, &page, ""));
     }
     let view = answers::comparison(difference, options.all);
-    print::report(format, &view, answers::comparison_rows(difference), difference)
+    let (rows, document) = (answers::comparison_rows(difference), Document::new(difference));
+    print::report(format, Shown { view, rows, document })
 }

@@ -6,6 +6,7 @@ use wildmatch::WildMatch;
 use crate::answers;
 use crate::cli::ScaleOptions;
 use crate::comparison::scaling::{Question, scaling};
+use crate::document::{Document, Shown};
 use crate::error::Error;
 use crate::format::ReportFormat as Format;
 use crate::input::runs;
@@ -48,7 +49,8 @@ fn show(scaling: &Scaling, options: &ScaleOptions, format: Format) -> Result<(),
         return write_page(&options.page, |out| render::html(out, &page, ""));
     }
     let view = answers::scaling(scaling, has_names, options.all);
-    print::report(format, &view, answers::scaling_rows(scaling), scaling)
+    let (rows, document) = (answers::scaling_rows(scaling), Document::new(scaling));
+    print::report(format, Shown { view, rows, document })
 }
 
 /// Keeps what matches; it is an error when nothing does, since that is a spelling mistake.

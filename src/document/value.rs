@@ -6,9 +6,10 @@ use std::borrow::Cow;
 use gyan_results::{Fidelity, Number, Statistic};
 
 /// Something to show.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) enum Value<'a> {
     /// Not known, or does not apply.
+    #[default]
     Nothing,
     Text(Cow<'a, str>),
     Amount(Amount),

@@ -2,8 +2,13 @@
 
 use gyan_results::{OverheadSummary, Statistic, Summary};
 
-use crate::document::value::{Amount, Unit, Value, line, seconds, share};
-use crate::document::{Section, plural};
+use super::{Part, ReportInput};
+use crate::document::page::Block;
+use crate::document::value::{Amount, Unit, line, seconds, share};
+use crate::document::{Section, Value, plural};
+
+/// What gyan itself cost.
+pub(super) const COST: Part = Part { option: None, table: None, block: Some(|of| Ok(block(of))) };
 
 /// `all`: also work that the library does because of gyan, although it is not gyan's cost.
 pub(crate) fn cost(summary: &Summary, all: bool) -> Section<'_> {
@@ -137,6 +142,15 @@ fn why<'a>(
     } else {
         "no part does by itself, all of them do together".into()
     }
+}
+
+fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+    let summary = of.summary;
+    let Section { title, notes, .. } = cost(summary, true);
+    let mut block = Block::new("cost", "What gyan itself cost");
+    block.says.push(title);
+    block.says.extend(notes);
+    block
 }
 
 #[cfg(test)]

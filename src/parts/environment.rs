@@ -2,12 +2,33 @@
 
 use gyan_results::{CvarSetting, Summary};
 
-use crate::document::data::{Data, TakeRow};
-use crate::document::value::{cells, line, row};
-use crate::document::{Column, Kind, Section, View, column, required, texts};
-use crate::parts::headings;
+use super::{Part, PartOption, ReportInput, SummaryTable, headings};
+use crate::document::data::columns;
+use crate::document::value::{line, row};
+use crate::document::{Data, Document, Section, Shown, View, texts};
 
-pub(crate) fn environment(summary: &Summary) -> View<'_> {
+/// Control variables.
+pub(super) const ENVIRONMENT: Part = Part {
+    option: Some(PartOption {
+        conflicts_with: Some("all"),
+        ..PartOption::new(
+            "environment",
+            "The control variables that the run recorded, instead of the report",
+            |of| Ok(show(of)),
+        )
+    }),
+    table: Some(SummaryTable::new("summary_environment", "control variable", |of| {
+        Some(Data::new(&of.summary.cvars))
+    })),
+    block: None,
+};
+
+fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+    let cvars = &of.summary.cvars;
+    Shown { view: view(of.summary), rows: Data::new(cvars), document: Document::new(cvars) }
+}
+
+pub(super) fn view(summary: &Summary) -> View<'_> {
     let rows = summary.cvars.iter().map(|cvar| {
         row![&cvar.name, cvar.value.as_ref(), cvar.requested.as_ref(), cvar.set_by.as_ref()]
     });
@@ -30,20 +51,9 @@ pub(crate) fn environment(summary: &Summary) -> View<'_> {
     }
 }
 
-/// The control variables of a run.
-pub(crate) fn rows(cvars: &[CvarSetting]) -> Data<'_> {
-    const COLUMNS: [Column; 4] = [
-        required("name", Kind::Text),
-        column("value", Kind::Text),
-        column("requested", Kind::Text),
-        column("set_by", Kind::Text),
-    ];
-    let rows = move |take: &mut TakeRow| {
-        cvars.iter().try_for_each(|cvar| {
-            let texts = [&cvar.value, &cvar.requested, &cvar.set_by].map(Option::as_ref);
-            let [value, requested, set_by] = texts;
-            take(&cells![&cvar.name, value, requested, set_by])
-        })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+columns! { cvar in CvarSetting;
+    required(name: Text) => &cvar.name,
+    column(value: Text) => cvar.value.as_ref(),
+    column(requested: Text) => cvar.requested.as_ref(),
+    column(set_by: Text) => cvar.set_by.as_ref(),
 }

@@ -1,11 +1,18 @@
 //! The tables of calls: by time if that is known, and by number.
 
+use std::collections::BTreeMap;
+
 use gyan_results::{CallSummary, Fidelity, Number, Summary};
 
+use super::{Part, ReportInput};
 use crate::document::limits::{first_rows, more_rows};
+use crate::document::page::Block;
 use crate::document::statistic::{columns, statistic_cells};
-use crate::document::value::{Amount, Bound, Unit, Value, bytes, line, row, seconds, share};
-use crate::document::{Section, numbers, texts};
+use crate::document::value::{Amount, Bound, Plot, Unit, bytes, line, row, seconds, share};
+use crate::document::{Kind, Section, Value, column, numbers, texts};
+
+/// Functions of MPI.
+pub(super) const FUNCTIONS: Part = Part { option: None, table: None, block: Some(block) };
 
 /// The whole that the time of calls is a share of.
 pub(crate) struct Whole {
@@ -120,4 +127,54 @@ fn by_count(calls: &[CallSummary], all: bool) -> Section<'_> {
         rows: rows.collect(),
         notes: more_rows(cut_off),
     }
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let summary = of.summary;
+    if summary.calls.is_empty() {
+        return Err("functions of MPI: no rank called one that is counted".into());
+    }
+    let mut sections = calls(&summary.calls, &Whole::run(summary), true);
+    let by_name: BTreeMap<&str, &CallSummary> =
+        summary.calls.iter().map(|call| (call.name.as_str(), call)).collect();
+    if let Some(by_time) = sections.first_mut().filter(|_| summary.in_mpi.is_some()) {
+        add_durations(by_time, &by_name);
+    }
+    let mut block = Block::new("functions", "Functions of MPI");
+    block.details = "The same by rank";
+    let mut sections = sections.into_iter();
+    block.extend(true, sections.next());
+    Ok(block.with(false, sections))
+}
+
+/// A column that shows how long the calls took, on one scale for all functions.
+fn add_durations<'a>(section: &mut Section<'a>, calls: &BTreeMap<&str, &'a CallSummary>) {
+    let histograms = || calls.values().map(|call| &call.time_histogram);
+    let first = histograms().filter_map(|of| of.iter().position(|&count| count > 0)).min();
+    let last = histograms().filter_map(|of| of.iter().rposition(|&count| count > 0)).max();
+    let (Some(first), Some(last)) = (first, last) else { return };
+    for row in &mut section.rows {
+        let call = match row.first() {
+            Some(Value::Text(name)) => calls.get(name.as_ref()),
+            _ => None,
+        };
+        let count = |at: usize| call.and_then(|call| call.time_histogram.get(at)).copied();
+        let peaks: Vec<Option<f64>> =
+            (first..=last).map(|at| count(at).filter(|&n| n > 0).map(|n| n as f64)).collect();
+        let highest = peaks.iter().flatten().fold(0.0_f64, |most, &n| most.max(n));
+        row.push(match highest {
+            0.0 => Value::Nothing,
+            _ => Value::Plot(Plot::Course { peaks: peaks.into(), highest }),
+        });
+    }
+    section.columns.push(column("HOW LONG", Kind::Text));
+    let below = |at: usize| seconds(1e-9 * 2_f64.powi(i32::try_from(at).unwrap_or(i32::MAX)));
+    let from = if first == 0 { seconds(0.0) } else { below(first - 1) };
+    section.notes.push(line![
+        "HOW LONG shows how many of the timed calls took how long, from ",
+        from,
+        " at the left to ",
+        below(last),
+        " at the right, each bar twice as long as the one before"
+    ]);
 }

@@ -2,9 +2,9 @@
 
 use gyan_results::{Job, Mpi, PhaseSummary, Summary};
 
-use crate::document::value::{Value, integer, line, seconds};
-use crate::document::{cut, plural};
-use crate::parts::machine::oversubscribed;
+use super::machine::oversubscribed;
+use crate::document::value::{integer, line, seconds};
+use crate::document::{Value, cut, plural};
 
 /// A longer command line loses the directories of its program, and then characters at its end.
 const COMMAND_AT_MOST: usize = 60;

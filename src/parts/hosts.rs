@@ -3,8 +3,8 @@
 use gyan_results::{Differing, HostDifference, HostMeasure, HostStatistic, HostSummary, Summary};
 
 use crate::document::limits::{first_rows, more_rows, some_of};
-use crate::document::value::{Unit, Value, line, row, share};
-use crate::document::{Column, Kind, Section, column, numbers, plural};
+use crate::document::value::{Unit, line, row, share};
+use crate::document::{Column, Kind, Section, Value, column, numbers, plural};
 
 /// How many ranges of ranks are shown of a host.
 const RANGES_AT_MOST: usize = 4;

@@ -1,39 +1,128 @@
-//! The parts of a report.
+//! The parts of the report of a run. A part is a row of [`PARTS`], and its file has all of it: the option that asks for
+//! it, what is said where it is missing, its tables and charts for people, its rows and its document for programs.
+//! Text, Markdown, CSV, JSON, the page and `gyan export` walk this list, so its order is that of the help, of the page
+//! and of the tables: that in which one would explain a run.
 
-pub(crate) mod cost;
-pub(crate) mod environment;
-pub(crate) mod findings;
-pub(crate) mod functions;
+mod cost;
+mod coverage;
+mod environment;
+mod findings;
+mod functions;
 pub(crate) mod headings;
-pub(crate) mod histogram;
-pub(crate) mod hosts;
-pub(crate) mod machine;
-pub(crate) mod page;
-pub(crate) mod peers;
-pub(crate) mod phases;
-pub(crate) mod queues;
-pub(crate) mod ranks;
-pub(crate) mod report;
-pub(crate) mod series;
-pub(crate) mod sites;
-pub(crate) mod tables;
-pub(crate) mod variables;
-pub(crate) mod waiting;
-pub(crate) mod watch;
+mod histogram;
+mod hosts;
+mod input;
+mod machine;
+mod page;
+mod peers;
+mod phases;
+mod queues;
+mod ranks;
+mod report;
+mod run;
+mod series;
+mod sites;
+mod sizes;
+mod tables;
+mod time;
+mod variables;
+mod waiting;
+mod watch;
 
-pub(crate) use environment::environment;
-pub(crate) use findings::findings;
+use crate::document::page::Block;
+use crate::document::{Data, Shown, Value};
+use crate::error::Error;
+
 #[cfg(test)]
 pub(crate) use findings::{actor, in_short};
-pub(crate) use headings::{phase_name, short_library};
-pub(crate) use histogram::{histogram, histograms, sizes};
-pub(crate) use machine::machine;
-pub(crate) use page::{More, OfRanks, page_of_run};
-pub(crate) use peers::peers;
-pub(crate) use phases::phases;
-pub(crate) use queues::queues;
-pub(crate) use report::{Known, Part, explained, report};
-pub(crate) use series::{Course, series};
-pub(crate) use sites::{places_in_words, sites};
-pub(crate) use tables::{CALLS, TABLES, Table, VARIABLES};
-pub(crate) use waiting::waiting;
+pub(crate) use headings::short_library;
+pub(crate) use input::ReportInput;
+pub(crate) use page::page_of_run;
+pub(crate) use ranks::OfRanks;
+pub(crate) use report::{first_screen, show as report, whole};
+pub(crate) use sites::places_in_words;
+pub(crate) use tables::{CALLS, RankTable, TABLES, VARIABLES};
+pub(crate) use variables::explained;
+
+/// Every part.
+pub(crate) const PARTS: &[Part] = &[
+    report::REPORT,
+    run::RUN,
+    findings::FINDINGS,
+    time::TIME,
+    functions::FUNCTIONS,
+    histogram::HISTOGRAM,
+    sites::SITES,
+    phases::PHASES,
+    waiting::WAITING,
+    sizes::SIZES,
+    peers::PEERS,
+    queues::QUEUES,
+    series::SERIES,
+    variables::VARIABLES,
+    coverage::COVERAGE,
+    cost::COST,
+    machine::MACHINE,
+    environment::ENVIRONMENT,
+];
+
+/// Makes a part in every format, or says why there is nothing to show.
+type MakeShown = for<'r> fn(&'r ReportInput<'_>) -> Result<Shown<'r>, Error>;
+/// Makes a block of the page, or says why it is not there.
+type MakeBlock = for<'r> fn(&'r ReportInput<'_>) -> Result<Block<'r>, Value<'r>>;
+/// Makes the rows of a table, if there is anything to know.
+type MakeRows = for<'r> fn(&'r ReportInput<'_>) -> Option<Data<'r>>;
+
+/// A part of the report. Whatever it lacks is none.
+pub(crate) struct Part {
+    pub(crate) option: Option<PartOption>,
+    pub(crate) table: Option<SummaryTable>,
+    /// Its block on the page.
+    pub(crate) block: Option<MakeBlock>,
+}
+
+/// The option of `gyan report` that shows a part instead of the whole.
+pub(crate) struct PartOption {
+    pub(crate) name: &'static str,
+    pub(crate) help: &'static str,
+    pub(crate) takes: Takes,
+    /// An option that it cannot stand beside.
+    pub(crate) conflicts_with: Option<&'static str>,
+    pub(crate) show: MakeShown,
+}
+
+impl PartOption {
+    /// One that takes nothing, and is not about some variables and functions only.
+    const fn new(name: &'static str, help: &'static str, show: MakeShown) -> PartOption {
+        PartOption { name, help, takes: Takes::Nothing, conflicts_with: Some("vars"), show }
+    }
+}
+
+/// What an option takes.
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(crate) enum Takes {
+    Nothing,
+    /// A pattern of names.
+    Glob,
+    /// The same; without one, all of them.
+    MaybeGlob,
+}
+
+/// A table of `gyan export` where there are no profiles, only a summary.
+pub(crate) struct SummaryTable {
+    pub(crate) name: &'static str,
+    /// What there is a row for.
+    pub(crate) about: &'static str,
+    pub(crate) rows: MakeRows,
+}
+
+impl SummaryTable {
+    const fn new(name: &'static str, about: &'static str, rows: MakeRows) -> SummaryTable {
+        SummaryTable { name, about, rows }
+    }
+}
+
+/// The options of all parts.
+pub(crate) fn options() -> impl Iterator<Item = &'static PartOption> {
+    PARTS.iter().filter_map(|part| part.option.as_ref())
+}

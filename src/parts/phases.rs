@@ -1,26 +1,86 @@
 //! The report by phase: a table of all phases, or the calls and variables of one.
 
 use gyan_results::{CallSummary, Number, PhaseSummary, Statistic, Summary};
+use wildmatch::WildMatch;
 
+use super::functions::{Whole, time};
+use super::headings::{phase_name, title};
+use super::report::{on_rank, tables};
+use super::{Part, PartOption, ReportInput, Takes, report};
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Amount, Unit, Value, line, row, seconds, share};
-use crate::document::{Kind, Section, View, column, numbers, plural, texts};
-use crate::parts::functions::{Whole, time};
-use crate::parts::headings::{phase_name, title};
-use crate::parts::report::{Part, on_rank, subtitle, tables};
+use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
+use crate::document::page::{BARS_AT_MOST, Block};
+use crate::document::value::{Amount, Unit, line, row, seconds, share};
+use crate::document::{
+    Document, Kind, Section, Shown, Value, View, column, numbers, plural, texts,
+};
+use crate::error::Error;
 
-/// `one_by_one`: the calls and variables of each phase of `summary`, instead of a table of phases.
-pub(crate) fn phases(summary: &Summary, one_by_one: bool, all: bool) -> View<'_> {
-    let sections = if one_by_one {
-        summary.phases.iter().flat_map(|phase| one(phase, summary, all)).collect()
-    } else {
-        vec![table(summary, all)]
-    };
-    View { title: title(summary), subtitle: subtitle(summary, Part::Named, all), sections }
+/// Phases of the program.
+pub(super) const PHASES: Part = Part {
+    option: Some(PartOption {
+        takes: Takes::MaybeGlob,
+        conflicts_with: None,
+        ..PartOption::new(
+            "phase",
+            "The phases of the program in a table, or the calls and variables of those whose name \
+             matches",
+            show,
+        )
+    }),
+    table: None,
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let (phases, one_by_one) = asked(of)?;
+    let view = view(of.summary, &phases, one_by_one, of.all);
+    Ok(Shown { view, rows: report::phase_rows(phases.clone()), document: Document::new(phases) })
 }
 
-fn table(summary: &Summary, all: bool) -> Section<'_> {
-    let (phases, cut_off) = first_rows(summary.phases.iter().collect::<Vec<_>>(), all);
+/// The phases whose name matches, or all of them; and whether some are named.
+fn asked<'r>(of: &'r ReportInput) -> Result<(Vec<&'r PhaseSummary>, bool), Error> {
+    let phases = of.summary.phases.iter();
+    if phases.len() == 0 {
+        return Err(of.lacks(
+            "the program has no phases",
+            "mark them with gyan_phase_begin(\"name\") and gyan_phase_end() of gyan.h, or with \
+             MPI_Pcontrol(3), MPI_Pcontrol(4), ...",
+        ));
+    }
+    let Some(glob) = of.glob.filter(|glob| !glob.is_empty()) else {
+        return Ok((phases.collect(), false));
+    };
+    let pattern = WildMatch::new(glob);
+    let names: Vec<&str> = phases.clone().map(phase_name).collect();
+    let matching: Vec<_> = phases.filter(|phase| pattern.matches(phase_name(phase))).collect();
+    if matching.is_empty() {
+        return Err(Error::new(
+            format!("--phase {glob}"),
+            "no phase matches",
+            format!("the run has {}", names.join(", ")),
+        ));
+    }
+    Ok((matching, true))
+}
+
+/// `one_by_one`: the calls and variables of each phase, instead of a table of phases.
+fn view<'r>(
+    summary: &'r Summary,
+    phases: &[&'r PhaseSummary],
+    one_by_one: bool,
+    all: bool,
+) -> View<'r> {
+    let sections = if one_by_one {
+        phases.iter().flat_map(|phase| one(phase, summary, all)).collect()
+    } else {
+        vec![table(summary, phases, all)]
+    };
+    View { title: title(summary), subtitle: report::subtitle(summary, phases, true, all), sections }
+}
+
+fn table<'r>(summary: &Summary, phases: &[&'r PhaseSummary], all: bool) -> Section<'r> {
+    let (phases, cut_off) = first_rows(phases.to_vec(), all);
     let mut notes = more_rows(cut_off);
     notes.push(
         "TIME is the average of the ranks; each number is without the phases inside a phase".into(),
@@ -125,4 +185,32 @@ fn unread(phase: &PhaseSummary) -> Option<Value<'_>> {
     let of = line![unread, " of ", phase.stretches, " stretch", plural, " without a reading"];
     let but = "; changes of variables do not include those";
     (unread > 0).then(|| line![phase_name(phase), ": the budget left ", of, but])
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let summary = of.summary;
+    if summary.phases.is_empty() {
+        return Err(
+            "phases: the program marks none (gyan_phase_begin of gyan.h, or MPI_Pcontrol)".into()
+        );
+    }
+    let phases: Vec<&PhaseSummary> = summary.phases.iter().collect();
+    let mut block = Block::new("phases", "Phases of the program");
+    let bar = |phase: &&'r PhaseSummary| {
+        let part = in_mpi(phase, summary)?.number.as_f64().clamp(0.0, 1.0);
+        let time_s = phase.time_s.avg;
+        let parts = [part, 1.0 - part].map(|part| seconds(time_s * part));
+        Some(Bar { name: phase_name(phase).into(), parts: parts.into() })
+    };
+    let mut bars: Vec<Bar> = phases.iter().filter_map(bar).collect();
+    bars.truncate(BARS_AT_MOST);
+    if !bars.is_empty() {
+        let keys = Key::pair("in MPI", "own code");
+        block.charts.push(Chart::new(
+            "How long are the phases, and how much of them is MPI?",
+            "time of an average rank, without the phases inside a phase",
+            Picture::Bars(Bars { keys, bars }),
+        ));
+    }
+    Ok(block.of_view(false, view(summary, &phases, false, true)))
 }

@@ -2,10 +2,11 @@
 
 use gyan_results::{Fidelity, HostMeasure, HostSummary, RankProfile, Series, Summary};
 
+use super::hosts;
+use super::series::parts;
+use crate::document::Value;
 use crate::document::page::pictures::{Band, Bands, Bin, Chart, FEW, Picture, Ranks};
-use crate::document::value::{Amount, Unit, Value, line, share};
-use crate::parts::hosts;
-use crate::parts::series::parts;
+use crate::document::value::{Amount, Unit, line, share};
 
 /// Most bins of ranks or hosts.
 const BINS_AT_MOST: usize = 256;

@@ -4,23 +4,22 @@
 //! A table is an element of [`TABLES`]: its name, what a row is, its columns, and the function that makes the rows of a
 //! profile. docs/tables.md is made of these.
 
-use std::collections::BTreeMap;
 use std::io;
 
 use gyan_results::{
-    Call, Element, End, Number, Overhead, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
-    Resources, Sites, Waiting,
+    Call, CodeAddress, Element, Number, PeerTraffic, Peers, Phase, Pvar, RankProfile, Readings,
+    Resources, Site, Sites, Waiting,
 };
 
-use crate::document::data::{TakeRow, classes, element, word};
-use crate::document::value::{Value, cells};
-use crate::document::{Column, Kind, column, required};
-use crate::parts::headings::name_of_phase;
-use crate::parts::histogram::bars;
-use crate::parts::series::rows::each_interval;
+use super::headings::name_of_phase;
+use super::histogram::{HistogramBar, bars};
+use super::series::{Interval, intervals};
+use crate::document::data::{Row, classes, columns, element, word};
+use crate::document::value::cells;
+use crate::document::{Column, Kind, TakeRow, Value, column, required};
 
 /// A table of what ranks did.
-pub(crate) struct Table {
+pub(crate) struct RankTable {
     pub(crate) name: &'static str,
     /// What there is a row for.
     pub(crate) about: &'static str,
@@ -59,202 +58,76 @@ const PHASE: Column = required("phase", Kind::Text)
     .about("name of the phase of the program; (outside) for what is in no phase");
 
 /// Every table, in the order of the manual.
-pub(crate) const TABLES: &[Table] = &[
-    Table {
+pub(crate) const TABLES: &[RankTable] = &[
+    RankTable {
         name: "ranks",
         about: "rank",
-        columns: &[
-            required("size", Kind::Integer).about("size of MPI_COMM_WORLD"),
-            required("pid", Kind::Integer).about("process id"),
-            required("end", Kind::Text)
-                .about("how the rank ended: finalize, abort, exit, running, killed or unknown"),
-            required("code", Kind::Integer).about("code that came with the end"),
-            required("started", Kind::Text).about("when MPI_Init was called: UTC, RFC 3339"),
-            required("elapsed_s", Kind::Double).about("seconds from MPI_Init to the end; exact"),
-            column("in_mpi_s", Kind::Double)
-                .about("seconds in MPI functions, of all threads: an estimate"),
-            column("in_mpi_error_s", Kind::Double).about("standard error of in_mpi_s in seconds"),
-            column("in_mpi_share", Kind::Double).about("in_mpi_s / elapsed_s"),
-            required("mpit_init_s", Kind::Double)
-                .about("seconds in MPI_T_init_thread of the library, before MPI_Init"),
-            required("init_s", Kind::Double).about("seconds that gyan took at the start; measured"),
-            required("sampling_s", Kind::Double)
-                .about("seconds that gyan took to read variables and to keep the live file; measured"),
-            required("wrappers_s", Kind::Double)
-                .about("seconds that gyan took to count and time calls: an estimate"),
-            required("events_s", Kind::Double)
-                .about("seconds that gyan took in callbacks: an estimate"),
-            required("finalize_s", Kind::Double).about("seconds that gyan took at the end; measured"),
-            required("overhead_share", Kind::Double)
-                .about("share of elapsed_s that gyan took, mpit_init_s excluded"),
-            required("overhead_running_share", Kind::Double)
-                .about("share of elapsed_s that gyan took between start and end"),
-            required("library", Kind::Text).about("MPI library and its version"),
-            required("thread_level", Kind::Text).about("what MPI_Query_thread gave"),
-            column("processors", Kind::Text)
-                .about("logical processors that the rank may run on, such as 0-3,8"),
-            column("processor_limit", Kind::Double)
-                .about("processor time that the control group allows all of its processes; null \
-                    without a limit"),
-            column("memory_limit_bytes", Kind::Integer)
-                .about("bytes of memory that the control group allows all of its processes; null \
-                    without a limit"),
-            column("user_s", Kind::Double)
-                .about("seconds of processor time in the program since MPI_Init, by the kernel"),
-            column("system_s", Kind::Double)
-                .about("seconds of processor time in the kernel since MPI_Init, by the kernel"),
-            column("voluntary_switches", Kind::Integer)
-                .about("how often a thread gave up its processor since MPI_Init; exact"),
-            column("involuntary_switches", Kind::Integer)
-                .about("how often a thread lost or yielded its processor since MPI_Init; exact"),
-            column("processor_wait_s", Kind::Double)
-                .about("seconds for which the first thread was ready to run and had no processor, by the kernel"),
-            column("minor_faults", Kind::Integer)
-                .about("page faults since MPI_Init that did not read; exact"),
-            column("major_faults", Kind::Integer).about("page faults since MPI_Init that read; exact"),
-            column("peak_memory_bytes", Kind::Integer)
-                .about("most bytes that were resident since the program began; exact"),
-        ],
-        rows: ranks,
+        columns: RankProfile::COLUMNS,
+        rows: |profile, take| profile.write(take),
     },
-    Table {
+    RankTable {
         name: CALLS,
         about: "rank and function that it called",
-        columns: &[FUNCTION, COUNT, BYTES, TIME, TIME_ERROR, TIMED, TIME_MAX],
-        rows: |profile, take| profile.calls.iter().try_for_each(|one| take(&call(one))),
+        columns: Call::COLUMNS,
+        rows: |profile, take| each(&profile.calls, take),
     },
-    Table {
+    RankTable {
         name: "times",
         about: "rank, function and bar of the histogram of how long its calls took",
-        columns: &[
-            FUNCTION,
-            required("from_s", Kind::Double).about("seconds that the calls took at least"),
-            required("below_s", Kind::Double).about("seconds that none of them took; twice from_s"),
-            required("count", Kind::Integer).about("calls: an estimate like the time"),
-        ],
-        rows: times,
+        columns: <(&Call, HistogramBar)>::COLUMNS,
+        rows: |profile, take| each(profile.calls.iter().flat_map(times), take),
     },
-    Table {
+    RankTable {
         name: "sizes",
         about: "rank, function and bar of the histogram of how many bytes its calls moved",
-        columns: &[
-            FUNCTION,
-            required("from_bytes", Kind::Integer).about("bytes that the calls moved at least"),
-            required("below_bytes", Kind::Integer).about("bytes that none of them moved"),
-            required("count", Kind::Integer).about("calls that succeeded; exact"),
-            required("bytes", Kind::Integer).about("bytes that they moved; exact"),
-        ],
-        rows: sizes,
+        columns: SizeBar::COLUMNS,
+        rows: |profile, take| each(profile.calls.iter().flat_map(sizes), take),
     },
-    Table {
+    RankTable {
         name: "peers",
         about: "rank, peer and way in which data gets there",
-        columns: &[
-            required("kind", Kind::Text).about("messages, or accesses to memory (one-sided)"),
-            column("peer", Kind::Integer).about("its rank in MPI_COMM_WORLD; null for all others"),
-            required("number", Kind::Integer).about("messages or accesses; exact"),
-            required("bytes", Kind::Integer).about("their bytes; exact"),
-        ],
-        rows: peers,
+        columns: <(&str, &PeerTraffic)>::COLUMNS,
+        rows: |profile, take| each(profile.peers.iter().flat_map(peers), take),
     },
-    Table {
+    RankTable {
         name: "sites",
         about: "rank, function and place in the program that called it",
-        columns: &[
-            FUNCTION,
-            column("object", Kind::Text)
-                .about("file of the place; null for code in no file and for places that are not known"),
-            column("address", Kind::Integer).about(
-                "where the call returns to, as in the symbol table of the object; null when that is not known",
-            ),
-            column("name", Kind::Text).about("name of code that is in no file, where its maker tells"),
-            required("count", Kind::Integer).about("calls: an estimate, unless count_error is 0"),
-            column("count_error", Kind::Double)
-                .about("standard error of count; null when it is not known"),
-            TIMED,
-            required("time_s", Kind::Double)
-                .about("seconds in the calls: an estimate, unless time_error_s is 0"),
-            TIME_ERROR,
-            required("time_max_s", Kind::Double).about("seconds of the longest call that was timed"),
-            column("bytes", Kind::Integer)
-                .about("bytes handed to MPI: an estimate like the time; null where they are not counted"),
-        ],
-        rows: sites,
+        columns: <(&Site, &Sites)>::COLUMNS,
+        rows: |profile, take| each(profile.sites.iter().flat_map(sites), take),
     },
-    Table {
+    RankTable {
         name: "waiting",
         about: "rank and call of a synchronising collective that was timed on every rank of its communicator",
-        columns: &[
-            FUNCTION,
-            required("communicator", Kind::Text).about("its name in MPI, or its size in words"),
-            required("members", Kind::Text)
-                .about("hash of its ranks in MPI_COMM_WORLD: the same on all of them"),
-            required("ordinal", Kind::Integer)
-                .about("which of the communicators with these members, from 0"),
-            required("call", Kind::Integer)
-                .about("number of the call on the communicator, from 0: the same on all of its ranks"),
-            required("time_ns", Kind::Integer).about("how long it took in ns; within 0.8 %"),
-        ],
-        rows: waiting,
+        columns: <(&Waiting, u64, u64)>::COLUMNS,
+        rows: |profile, take| each(profile.waiting.iter().flat_map(waiting), take),
     },
-    Table {
+    RankTable {
         name: VARIABLES,
         about: "rank, performance variable, object and element",
-        columns: &[
-            VARIABLE,
-            CLASS,
-            BEHAVES_AS,
-            OBJECT,
-            required("element", Kind::Text).about(
-                "scalar, the index in a vector, or sum, min or max of one that was too long to keep",
-            ),
-            column("start", Kind::Number).about("reading after MPI_Init, in the library's unit; exact"),
-            column("end", Kind::Number).about("reading before MPI_Finalize; exact"),
-            column("delta", Kind::Number).about("end - start of what only grows; exact"),
-            column("samples", Kind::Integer).about("readings in between; exact"),
-            column("sampled_min", Kind::Number).about("smallest of them"),
-            column("sampled_mean", Kind::Double).about("mean of them"),
-            column("sampled_max", Kind::Number).about("largest of them"),
-        ],
-        rows: variables,
+        columns: <(&Pvar, Element, Readings)>::COLUMNS,
+        rows: |profile, take| each(profile.pvars.iter().flat_map(elements), take),
     },
-    Table {
+    RankTable {
         name: "series",
         about: "rank, sampled variable and interval in which it was read (GYAN_SERIES)",
-        columns: &[
-            VARIABLE,
-            CLASS,
-            BEHAVES_AS,
-            OBJECT,
-            required("end_s", Kind::Double).about("seconds from MPI_Init to the end of the interval"),
-            required("min", Kind::Double).about("smallest reading, of a vector the sum over its elements"),
-            required("mean", Kind::Double).about("mean of the readings"),
-            required("max", Kind::Double).about("largest reading"),
-        ],
-        rows: |profile, take| each_interval(profile, |_| true, &mut |interval| take(&interval)),
+        columns: Interval::COLUMNS,
+        rows: |profile, take| each(intervals(profile), take),
     },
-    Table {
+    RankTable {
         name: "phases",
         about: "rank and phase of the program",
-        columns: &[
-            PHASE,
-            required("entries", Kind::Integer).about("how often it began; exact"),
-            required("time_s", Kind::Double).about("seconds in it, phases inside it excluded; exact"),
-            required("stretches", Kind::Integer).about("stretches of time in it; exact"),
-            required("stretches_read", Kind::Integer)
-                .about("stretches of which variables were read; exact"),
-        ],
-        rows: phases,
+        columns: Phase::COLUMNS,
+        rows: |profile, take| each(&profile.phases, take),
     },
-    Table {
+    RankTable {
         name: "phase_calls",
         about: "rank, phase of the program and function that was called in it",
-        columns: &[PHASE, FUNCTION, COUNT, BYTES, TIME, TIME_ERROR, TIMED, TIME_MAX],
-        rows: phase_calls,
+        columns: <(&Phase, &Call)>::COLUMNS,
+        rows: |profile, take| each(profile.phases.iter().flat_map(phase_calls), take),
     },
 ];
 
-impl Table {
+impl RankTable {
     /// With the keys.
     pub(crate) fn columns(&self) -> Vec<Column> {
         [&[JOB, RANK], self.columns, &[HOST]].concat()
@@ -272,204 +145,275 @@ impl Table {
     }
 }
 
-fn ranks(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    let RankProfile { job, size, pid, mpi, end: End { how, code }, in_mpi, overhead, .. } = profile;
-    let in_mpi = in_mpi.as_ref();
-    let Overhead {
-        mpit_init_s,
-        init_s,
-        sampling_s,
-        wrappers_s,
-        events_s,
-        finalize_s,
-        share,
-        running_share,
-        budget: _,
-    } = *overhead;
-    let mut row = Vec::from(cells![
-        u64::from(*size),
-        u64::from(*pid),
-        word(how)?,
-        Value::from(Number::Integer((*code).into())),
-        &job.started,
-        job.elapsed_s,
-        in_mpi.map(|in_mpi| in_mpi.time_s),
-        in_mpi.and_then(|in_mpi| in_mpi.time_error_s),
-        in_mpi.map(|in_mpi| in_mpi.share),
-        mpit_init_s,
-        init_s,
-        sampling_s,
-        wrappers_s,
-        events_s,
-        finalize_s,
-        share,
-        running_share,
-        &mpi.library,
-        &mpi.thread_level,
-    ]);
-    row.extend(used(profile.resources.as_ref()));
-    take(&row)
+columns! { of in RankProfile;
+    /// size of MPI_COMM_WORLD
+    required(size: Integer) => u64::from(of.size),
+    /// process id
+    required(pid: Integer) => u64::from(of.pid),
+    /// how the rank ended: finalize, abort, exit, running, killed or unknown
+    required(end: Text) => word(of.end.how)?,
+    /// code that came with the end
+    required(code: Integer) => Number::Integer(of.end.code.into()),
+    /// when MPI_Init was called: UTC, RFC 3339
+    required(started: Text) => &of.job.started,
+    /// seconds from MPI_Init to the end; exact
+    required(elapsed_s: Double) => of.job.elapsed_s,
+    /// seconds in MPI functions, of all threads: an estimate
+    column(in_mpi_s: Double) => of.in_mpi.as_ref().map(|of| of.time_s),
+    /// standard error of in_mpi_s in seconds
+    column(in_mpi_error_s: Double) => of.in_mpi.as_ref().and_then(|of| of.time_error_s),
+    /// in_mpi_s / elapsed_s
+    column(in_mpi_share: Double) => of.in_mpi.as_ref().map(|of| of.share),
+    /// seconds in MPI_T_init_thread of the library, before MPI_Init
+    required(mpit_init_s: Double) => of.overhead.mpit_init_s,
+    /// seconds that gyan took at the start; measured
+    required(init_s: Double) => of.overhead.init_s,
+    /// seconds that gyan took to read variables and to keep the live file; measured
+    required(sampling_s: Double) => of.overhead.sampling_s,
+    /// seconds that gyan took to count and time calls: an estimate
+    required(wrappers_s: Double) => of.overhead.wrappers_s,
+    /// seconds that gyan took in callbacks: an estimate
+    required(events_s: Double) => of.overhead.events_s,
+    /// seconds that gyan took at the end; measured
+    required(finalize_s: Double) => of.overhead.finalize_s,
+    /// share of elapsed_s that gyan took, mpit_init_s excluded
+    required(overhead_share: Double) => of.overhead.share,
+    /// share of elapsed_s that gyan took between start and end
+    required(overhead_running_share: Double) => of.overhead.running_share,
+    /// MPI library and its version
+    required(library: Text) => &of.mpi.library,
+    /// what MPI_Query_thread gave
+    required(thread_level: Text) => &of.mpi.thread_level,
+    /// logical processors that the rank may run on, such as 0-3,8
+    column(processors: Text) =>
+        used(of).map(|of| &of.processors).filter(|processors| !processors.is_empty()),
+    /// processor time that the control group allows all of its processes; null without a limit
+    column(processor_limit: Double) => used(of).and_then(|of| of.cgroup.as_ref()?.processor_limit),
+    /// bytes of memory that the control group allows all of its processes; null without a limit
+    column(memory_limit_bytes: Integer) =>
+        used(of).and_then(|of| of.cgroup.as_ref()?.memory_limit_bytes),
+    /// seconds of processor time in the program since MPI_Init, by the kernel
+    column(user_s: Double) => used(of).map(|of| of.user_s),
+    /// seconds of processor time in the kernel since MPI_Init, by the kernel
+    column(system_s: Double) => used(of).map(|of| of.system_s),
+    /// how often a thread gave up its processor since MPI_Init; exact
+    column(voluntary_switches: Integer) => used(of).map(|of| of.voluntary_switches),
+    /// how often a thread lost or yielded its processor since MPI_Init; exact
+    column(involuntary_switches: Integer) => used(of).map(|of| of.involuntary_switches),
+    /// seconds for which the first thread was ready to run and had no processor, by the kernel
+    column(processor_wait_s: Double) => used(of).and_then(|of| of.processor_wait_s),
+    /// page faults since MPI_Init that did not read; exact
+    column(minor_faults: Integer) => used(of).map(|of| of.minor_faults),
+    /// page faults since MPI_Init that read; exact
+    column(major_faults: Integer) => used(of).map(|of| of.major_faults),
+    /// most bytes that were resident since the program began; exact
+    column(peak_memory_bytes: Integer) => used(of).map(|of| of.peak_memory_bytes),
 }
 
-/// What a rank may use and what it used; empty in profiles of an older gyan that did not record it.
-fn used(resources: Option<&Resources>) -> [Value<'_>; 11] {
-    let Some(resources) = resources else { return [const { Value::Nothing }; 11] };
-    let Resources {
-        processors,
-        cgroup,
-        user_s,
-        system_s,
-        voluntary_switches,
-        involuntary_switches,
-        processor_wait_s,
-        minor_faults,
-        major_faults,
-        peak_memory_bytes,
-        start_peak_memory_bytes: _,
-    } = resources;
-    let cgroup = cgroup.as_ref();
-    cells![
-        Some(processors).filter(|processors| !processors.is_empty()),
-        cgroup.and_then(|cgroup| cgroup.processor_limit),
-        cgroup.and_then(|cgroup| cgroup.memory_limit_bytes),
-        *user_s,
-        *system_s,
-        *voluntary_switches,
-        *involuntary_switches,
-        *processor_wait_s,
-        *minor_faults,
-        *major_faults,
-        *peak_memory_bytes,
-    ]
+columns! { call in Call;
+    FUNCTION => &call.name,
+    COUNT => call.count,
+    BYTES => call.bytes,
+    TIME => call.time_s,
+    TIME_ERROR => call.time_error_s,
+    TIMED => call.timed,
+    TIME_MAX => call.time_max_s,
 }
 
-fn call(call: &Call) -> [Value<'_>; 7] {
-    let Call {
-        name,
-        count,
-        bytes,
-        timed,
-        time_s,
-        time_error_s,
-        time_max_s,
-        time_histogram: _,
-        size_histogram: _,
-        size_histogram_bytes: _,
-    } = call;
-    cells![name, *count, *bytes, *time_s, *time_error_s, *timed, *time_max_s]
+columns! { (call, bar) in (&Call, HistogramBar);
+    FUNCTION => &call.name,
+    /// seconds that the calls took at least
+    required(from_s: Double) => bar.from,
+    /// seconds that none of them took; twice from_s
+    required(below_s: Double) => bar.below,
+    /// calls: an estimate like the time
+    required(count: Integer) => bar.count,
 }
 
-fn times(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    profile.calls.iter().try_for_each(|call| {
-        bars(&call.time_histogram, 1e-9)
-            .iter()
-            .try_for_each(|bar| take(&cells![&call.name, bar.from, bar.below, bar.count]))
+columns! { bar in SizeBar<'_>;
+    FUNCTION => bar.function,
+    /// bytes that the calls moved at least
+    required(from_bytes: Integer) => bar.from,
+    /// bytes that none of them moved
+    required(below_bytes: Integer) => bar.below,
+    /// calls that succeeded; exact
+    required(count: Integer) => bar.count,
+    /// bytes that they moved; exact
+    required(bytes: Integer) => bar.bytes,
+}
+
+columns! { (kind, of) in (&str, &PeerTraffic);
+    /// messages, or accesses to memory (one-sided)
+    required(kind: Text) => *kind,
+    /// its rank in MPI_COMM_WORLD; null for all others
+    column(peer: Integer) => of.rank.map(Value::Rank),
+    /// messages or accesses; exact
+    required(number: Integer) => of.number,
+    /// their bytes; exact
+    required(bytes: Integer) => of.bytes,
+}
+
+columns! { (site, all) in (&Site, &Sites);
+    FUNCTION => &site.function,
+    /// file of the place; null for code in no file and for places that are not known
+    column(object: Text) =>
+        code(site, all).and_then(|code| all.load_map.get(code.object?)).map(|of| &of.path),
+    /// where the call returns to, as in the symbol table of the object; null when that is not known
+    column(address: Integer) => code(site, all).map(|code| code.address),
+    /// name of code that is in no file, where its maker tells
+    column(name: Text) => code(site, all).and_then(|code| code.name.as_ref()),
+    /// calls: an estimate, unless count_error is 0
+    required(count: Integer) => site.calls,
+    /// standard error of count; null when it is not known
+    column(count_error: Double) => site.calls_error,
+    TIMED => site.timed,
+    /// seconds in the calls: an estimate, unless time_error_s is 0
+    required(time_s: Double) => site.time_s,
+    TIME_ERROR => site.time_error_s,
+    /// seconds of the longest call that was timed
+    required(time_max_s: Double) => site.time_max_s,
+    /// bytes handed to MPI: an estimate like the time; null where they are not counted
+    column(bytes: Integer) => site.bytes,
+}
+
+columns! { (of, call, ns) in (&Waiting, u64, u64);
+    FUNCTION => &of.function,
+    /// its name in MPI, or its size in words
+    required(communicator: Text) => &of.communicator,
+    /// hash of its ranks in MPI_COMM_WORLD: the same on all of them
+    required(members: Text) => &of.members,
+    /// which of the communicators with these members, from 0
+    required(ordinal: Integer) => u64::from(of.ordinal),
+    /// number of the call on the communicator, from 0: the same on all of its ranks
+    required(call: Integer) => *call,
+    /// how long it took in ns; within 0.8 %
+    required(time_ns: Integer) => *ns,
+}
+
+columns! { (pvar, of, readings) in (&Pvar, Element, Readings);
+    VARIABLE => &pvar.name,
+    CLASS => classes(pvar.class, pvar.behaves_as)[0].clone(),
+    BEHAVES_AS => classes(pvar.class, pvar.behaves_as)[1].clone(),
+    OBJECT => pvar.object.as_ref(),
+    /// scalar, the index in a vector, or sum, min or max of one that was too long to keep
+    required(element: Text) => element(*of),
+    /// reading after MPI_Init, in the library's unit; exact
+    column(start: Number) => readings.start,
+    /// reading before MPI_Finalize; exact
+    column(end: Number) => readings.end,
+    /// end - start of what only grows; exact
+    column(delta: Number) => readings.delta,
+    /// readings in between; exact
+    column(samples: Integer) => pvar.samples.as_ref().map(|samples| samples.n),
+    /// smallest of them
+    column(sampled_min: Number) => readings.sampled_min,
+    /// mean of them
+    column(sampled_mean: Double) => readings.sampled_mean,
+    /// largest of them
+    column(sampled_max: Number) => readings.sampled_max,
+}
+
+columns! { of in Interval<'_>;
+    VARIABLE => of.variable,
+    CLASS => of.classes[0].clone(),
+    BEHAVES_AS => of.classes[1].clone(),
+    OBJECT => of.object,
+    /// seconds from MPI_Init to the end of the interval
+    required(end_s: Double) => of.end_s,
+    /// smallest reading, of a vector the sum over its elements
+    required(min: Double) => of.min,
+    /// mean of the readings
+    required(mean: Double) => of.mean,
+    /// largest reading
+    required(max: Double) => of.max,
+}
+
+columns! { phase in Phase;
+    PHASE => name_of_phase(&phase.name),
+    /// how often it began; exact
+    required(entries: Integer) => phase.entries,
+    /// seconds in it, phases inside it excluded; exact
+    required(time_s: Double) => phase.time_s,
+    /// stretches of time in it; exact
+    required(stretches: Integer) => phase.stretches,
+    /// stretches of which variables were read; exact
+    required(stretches_read: Integer) => phase.stretches_read,
+}
+
+columns! { (phase, call) in (&Phase, &Call);
+    PHASE => name_of_phase(&phase.name),
+    FUNCTION => &call.name,
+    COUNT => call.count,
+    BYTES => call.bytes,
+    TIME => call.time_s,
+    TIME_ERROR => call.time_error_s,
+    TIMED => call.timed,
+    TIME_MAX => call.time_max_s,
+}
+
+/// What a rank may use and what it used; none in profiles of an older gyan that did not record it.
+fn used(of: &RankProfile) -> Option<&Resources> {
+    of.resources.as_ref()
+}
+
+/// Each of the rows.
+fn each<R: Row>(rows: impl IntoIterator<Item = R>, take: &mut TakeRow) -> io::Result<()> {
+    rows.into_iter().try_for_each(|row| row.write(take))
+}
+
+fn times(call: &Call) -> impl Iterator<Item = (&Call, HistogramBar)> {
+    bars(&call.time_histogram, 1e-9).into_iter().map(move |bar| (call, bar))
+}
+
+struct SizeBar<'a> {
+    function: &'a str,
+    from: u64,
+    below: u64,
+    count: u64,
+    bytes: u64,
+}
+
+fn sizes(call: &Call) -> impl Iterator<Item = SizeBar<'_>> {
+    let bars = (0..).zip(&call.size_histogram).zip(&call.size_histogram_bytes);
+    bars.filter(|((_, count), _)| **count > 0).map(|((bar, &count), &bytes)| {
+        let below = 1_u64 << bar;
+        let from = if bar == 0 { 0 } else { below / 2 };
+        SizeBar { function: &call.name, from, below, count, bytes }
     })
 }
 
-fn sizes(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    profile.calls.iter().try_for_each(|call| {
-        let bars = (0..).zip(&call.size_histogram).zip(&call.size_histogram_bytes);
-        let mut bars = bars.filter(|((_, count), _)| **count > 0);
-        bars.try_for_each(|((bar, count), bytes)| {
-            let below = 1_u64 << bar;
-            let from = if bar == 0 { 0 } else { below / 2 };
-            take(&cells![&call.name, from, below, *count, *bytes])
-        })
-    })
+fn peers(of: &Peers) -> impl Iterator<Item = (&'static str, &PeerTraffic)> {
+    let messages = of.messages.iter().map(|of| ("messages", of));
+    messages.chain(of.accesses.iter().map(|of| ("accesses", of)))
 }
 
-fn peers(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    let Some(Peers { messages, accesses }) = &profile.peers else { return Ok(()) };
-    for (kind, rows) in [("messages", messages), ("accesses", accesses)] {
-        for &PeerTraffic { rank, number, bytes } in rows {
-            take(&cells![kind, rank.map(Value::Rank), number, bytes])?;
-        }
-    }
-    Ok(())
+fn sites(all: &Sites) -> impl Iterator<Item = (&Site, &Sites)> {
+    all.sites.iter().map(move |site| (site, all))
 }
 
-fn sites(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    let Some(Sites { sites, addresses, load_map }) = &profile.sites else { return Ok(()) };
-    sites.iter().try_for_each(|site| {
-        let code = site.call.and_then(|at| addresses.get(at));
-        let object = code.and_then(|code| load_map.get(code.object?));
-        take(&cells![
-            &site.function,
-            object.map(|object| &object.path),
-            code.map(|code| code.address),
-            code.and_then(|code| code.name.as_ref()),
-            site.calls,
-            site.calls_error,
-            site.timed,
-            site.time_s,
-            site.time_error_s,
-            site.time_max_s,
-            site.bytes,
-        ])
-    })
+/// The place of a call, if it is known.
+fn code<'a>(site: &Site, all: &'a Sites) -> Option<&'a CodeAddress> {
+    all.addresses.get(site.call?)
 }
 
-fn waiting(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    profile.waiting.iter().try_for_each(|of| {
-        let Waiting { function, communicator, members, ordinal, level, .. } = of;
-        let known = (0..).zip(of.durations()).filter_map(|(block, ns)| Some((block, ns?)));
-        known.into_iter().try_for_each(|(block, ns)| {
-            let call = Waiting::timed_call(*level, block);
-            take(&cells![function, communicator, members, u64::from(*ordinal), call, ns])
-        })
-    })
+fn waiting(of: &Waiting) -> impl Iterator<Item = (&Waiting, u64, u64)> {
+    let durations = (0..).zip(of.durations());
+    let known = durations.filter_map(|(block, ns)| Some((block, ns?)));
+    let known: Vec<(u64, u64)> = known.collect();
+    known.into_iter().map(move |(block, ns)| (of, Waiting::timed_call(of.level, block), ns))
 }
 
-fn phases(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    profile.phases.iter().try_for_each(|phase| {
-        let &Phase { entries, time_s, stretches, stretches_read, .. } = phase;
-        take(&cells![name_of_phase(&phase.name), entries, time_s, stretches, stretches_read])
-    })
-}
-
-fn phase_calls(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    profile.phases.iter().try_for_each(|phase| {
-        phase.calls.iter().try_for_each(|one| {
-            let [name] = cells![name_of_phase(&phase.name)];
-            let mut row = vec![name];
-            row.extend(call(one));
-            take(&row)
-        })
-    })
-}
-fn variables(profile: &RankProfile, take: &mut TakeRow) -> io::Result<()> {
-    for pvar in &profile.pvars {
-        let samples = pvar.samples.as_ref().map(|samples| samples.n);
-        for (of, readings) in elements(pvar) {
-            let Readings { delta, start, end, sampled_min, sampled_mean, sampled_max } = readings;
-            let [class, behaves_as] = classes(pvar.class, pvar.behaves_as);
-            take(&cells![
-                &pvar.name,
-                class,
-                behaves_as,
-                pvar.object.as_ref(),
-                element(of),
-                start,
-                end,
-                delta,
-                samples,
-                sampled_min,
-                sampled_mean,
-                sampled_max,
-            ])?;
-        }
-    }
-    Ok(())
+fn phase_calls(phase: &Phase) -> impl Iterator<Item = (&Phase, &Call)> {
+    phase.calls.iter().map(move |call| (phase, call))
 }
 
 /// The numbers of each element; a variable without any number still gets one row.
-fn elements(pvar: &Pvar) -> BTreeMap<Element, Readings> {
+fn elements(pvar: &Pvar) -> impl Iterator<Item = (&Pvar, Element, Readings)> {
     let mut elements = pvar.elements();
     if elements.is_empty() {
         elements.insert(Element::Scalar, Readings::default());
     }
-    elements
+    elements.into_iter().map(move |(element, readings)| (pvar, element, readings))
 }
 
 #[cfg(test)]

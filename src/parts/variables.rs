@@ -2,12 +2,36 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use gyan_results::{Class, Element, Fidelity, Measure, PvarSummary, SamplesSummary, Statistic};
+use gyan_results::{
+    CallSummary, Class, Element, Fidelity, Measure, PvarSummary, SamplesSummary, Statistic, Summary,
+};
 
+use super::functions::Whole;
+use super::report::tables;
+use super::{Part, PartOption, ReportInput, report};
 use crate::document::limits::{first_rows, more_rows, some_of};
+use crate::document::page::{Block, ROWS_IF_OPEN};
 use crate::document::statistic::{columns, statistic_cells, unit};
-use crate::document::value::{Unit, Value, line, row};
-use crate::document::{Section, plural};
+use crate::document::value::{Unit, line, row};
+use crate::document::{Section, Shown, Value, plural};
+
+/// Performance variables.
+pub(super) const VARIABLES: Part = Part {
+    option: Some(PartOption::new(
+        "variables",
+        "The performance variables of the MPI library, and what their classes mean",
+        |of| Ok(show(of)),
+    )),
+    table: None,
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+    let summary = of.summary;
+    let variables = (!summary.pvars.is_empty()).then(|| pvars(&summary.pvars, of.all));
+    let sections = variables.into_iter().chain(states(&summary.samples, of.all));
+    report::shown(of, sections.chain(classes(summary)).collect())
+}
 
 pub(crate) fn pvars(pvars: &[PvarSummary], all: bool) -> Section<'_> {
     let shown: Vec<&PvarSummary> =
@@ -240,6 +264,72 @@ fn measure(measure: Measure) -> (Fidelity, &'static str) {
         Measure::SampledMin => (Fidelity::Sampled, "sampled min"),
         Measure::SampledMean => (Fidelity::Sampled, "sampled mean"),
         Measure::SampledMax => (Fidelity::Sampled, "sampled max"),
+    }
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let summary = of.summary;
+    if summary.pvars.is_empty() {
+        return Err("performance variables: the library exports none that was read".into());
+    }
+    let mut block = Block::new("variables", "What the MPI library counted");
+    block.says.push(
+        "What a variable is, in the words of the library, is in no profile: gyan varlist --pvars --long lists it."
+            .into(),
+    );
+    let of_functions: &[CallSummary] = &[];
+    let sections =
+        tables(&summary.pvars, of_functions, &summary.samples, &Whole::run(summary), true);
+    for section in sections {
+        let is_open = section.rows.len() <= ROWS_IF_OPEN;
+        block.push(is_open, section);
+    }
+    Ok(block.with(true, classes(summary)))
+}
+
+/// The meaning of the classes of the variables shown (MPI 4.1, 15.3.7).
+pub(crate) fn classes(summary: &Summary) -> Option<Section<'_>> {
+    let mut classes: Vec<Class> = summary.pvars.iter().map(PvarSummary::effective_class).collect();
+    classes.sort_by_key(|class| class.name());
+    classes.dedup();
+    let notes = classes.into_iter().map(|class| line![class.name(), ": ", explained(class)]);
+    let notes: Vec<Value> = notes.collect();
+    (!notes.is_empty()).then(|| Section::of_notes("What the classes mean", notes))
+}
+
+/// What a class of variables is, and what gyan shows of it.
+pub(crate) fn explained(class: Class) -> &'static str {
+    match class {
+        Class::State => {
+            "which of several states the library is in; the shares of time in each are shown, from \
+             samples"
+        }
+        Class::Level => {
+            "how much of something is in use at a time, such as the length of a queue; it rises and falls, so its value at \
+             the end says little and it is sampled while the program runs"
+        }
+        Class::Size => {
+            "how large something is; the standard means what does not change, but libraries use it for lengths of queues, too"
+        }
+        Class::Percentage => {
+            "how much of something is in use, from 0 to 1; it rises and falls, so it is sampled"
+        }
+        Class::HighWatermark => "the largest value that a level has had since the start",
+        Class::LowWatermark => "the smallest value that a level has had since the start",
+        Class::Counter => {
+            "how often something has happened; what is shown is how much it grew between start and \
+             end"
+        }
+        Class::Aggregate => {
+            "a sum, such as of bytes; what is shown is how much it grew between start and end"
+        }
+        Class::Timer => {
+            "time that was spent on something; what is shown is how much it grew between start and \
+             end"
+        }
+        Class::Generic => {
+            "none of the other classes; the description of the library says what it is (gyan varlist -l)"
+        }
     }
 }
 

@@ -1,8 +1,8 @@
 //! Receives that were called while a queue was long: where in the program, and how it got there.
 
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Value, integer, line, row, share};
-use crate::document::{Section, cut, numbers, plural, texts};
+use crate::document::value::{integer, line, row, share};
+use crate::document::{Section, Value, cut, numbers, plural, texts};
 use crate::symbols::Frame;
 use crate::symbols::stacks::{Site, Watched, Way};
 

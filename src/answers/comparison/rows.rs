@@ -1,92 +1,74 @@
 //! What changed between runs as rows: the run time, its parts, phases and their parts, then all other numbers.
 
+use std::borrow::Cow;
+
 use gyan_results::{Change, Difference, PartDifference, PartKind, Split};
 
-use crate::document::data::{Data, TakeRow, word};
-use crate::document::value::{Value, row};
-use crate::document::{Column, Kind, column, required};
-
-const COLUMNS: [Column; 18] = [
-    // run, part, phase, part_of_phase, or the group of a number.
-    required("what", Kind::Text),
-    column("phase", Kind::Text),
-    column("name", Kind::Text),
-    column("from_bytes", Kind::Integer),
-    column("unit", Kind::Text),
-    column("a", Kind::Double),
-    column("b", Kind::Double),
-    required("change", Kind::Double),
-    column("error", Kind::Double),
-    column("by_number", Kind::Double),
-    column("by_each", Kind::Double),
-    column("shift", Kind::Double),
-    column("low", Kind::Double),
-    column("high", Kind::Double),
-    column("confidence", Kind::Double),
-    column("p", Kind::Double),
-    column("p_adjusted", Kind::Double),
-    required("verdict", Kind::Text),
-];
+use crate::document::data::{Data, columns, word};
 
 pub(crate) fn comparison(of: &Difference) -> Data<'_> {
-    let rows = move |take: &mut TakeRow| {
-        if let Some(run) = &of.run_time {
-            take(&cells(
-                row!["run", Value::Nothing, Value::Nothing, Value::Nothing, "s"],
-                run,
-                None,
-            )?)?;
-        }
-        of.parts.iter().try_for_each(|of| take(&part("part", Value::Nothing, of)?))?;
-        for phase in &of.phases {
-            let name = || Value::from(&phase.name);
-            let first = row!["phase", name(), Value::Nothing, Value::Nothing, "s"];
-            take(&cells(first, &phase.time, Some(phase.split))?)?;
-            let mut parts = phase.parts.iter();
-            parts.try_for_each(|of| take(&part("part_of_phase", name(), of)?))?;
-        }
-        of.numbers.iter().try_for_each(|of| {
-            let unit = Some(&of.unit).filter(|unit| !unit.is_empty());
-            let first = row![word(of.group)?, Value::Nothing, &of.name, of.from_bytes, unit];
-            take(&cells(first, &of.number, None)?)
-        })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    let run = of.run_time.iter().map(|run| ChangeRow::of_time("run", run));
+    let parts = of.parts.iter().map(|of| part("part", None, of));
+    let phases = of.phases.iter().flat_map(|phase| {
+        let (name, split) = (Some(phase.name.as_str()), Some(phase.split));
+        let whole = ChangeRow { phase: name, split, ..ChangeRow::of_time("phase", &phase.time) };
+        let parts = phase.parts.iter().map(move |of| part("part_of_phase", name, of));
+        std::iter::once(whole).chain(parts)
+    });
+    let numbers = of.numbers.iter().map(|of| ChangeRow {
+        what: word(of.group).unwrap_or_default().into(),
+        name: Some(&of.name),
+        from_bytes: of.from_bytes,
+        unit: Some(of.unit.as_str()).filter(|unit| !unit.is_empty()),
+        ..ChangeRow::of_time("", &of.number)
+    });
+    Data::new(run.chain(parts).chain(phases).chain(numbers))
 }
 
-fn part<'a>(
-    what: &'static str,
-    phase: Value<'a>,
-    of: &'a PartDifference,
-) -> std::io::Result<Vec<Value<'a>>> {
+fn part<'a>(what: &'static str, phase: Option<&'a str>, of: &'a PartDifference) -> ChangeRow<'a> {
     let name = match of.kind {
         PartKind::Function => of.name.as_str(),
         PartKind::Outside => "(outside)",
     };
-    cells(row![what, phase, name, Value::Nothing, "s"], &of.time, of.split)
+    ChangeRow { phase, name: Some(name), split: of.split, ..ChangeRow::of_time(what, &of.time) }
 }
 
-fn cells<'a>(
-    mut first: Vec<Value<'a>>,
-    change: &Change,
+/// What changed, and how.
+struct ChangeRow<'a> {
+    what: Cow<'static, str>,
+    phase: Option<&'a str>,
+    name: Option<&'a str>,
+    from_bytes: Option<u64>,
+    unit: Option<&'a str>,
+    change: &'a Change,
     split: Option<Split>,
-) -> std::io::Result<Vec<Value<'a>>> {
-    let [a, b] = [&change.a, &change.b].map(|side| side.as_ref().map(|of| of.mean));
-    let shift = change.shift;
-    first.extend(row![
-        a,
-        b,
-        change.change,
-        change.error,
-        split.map(|of| of.by_number_s),
-        split.map(|of| of.by_each_s),
-        shift.map(|of| of.estimate),
-        shift.map(|of| of.low),
-        shift.map(|of| of.high),
-        shift.map(|of| of.confidence),
-        change.p,
-        change.p_adjusted,
-        word(change.verdict)?,
-    ]);
-    Ok(first)
+}
+
+impl<'a> ChangeRow<'a> {
+    fn of_time(what: &'static str, change: &'a Change) -> ChangeRow<'a> {
+        let (phase, name, from_bytes, split) = (None, None, None, None);
+        ChangeRow { what: what.into(), phase, name, from_bytes, unit: Some("s"), change, split }
+    }
+}
+
+columns! { of in ChangeRow<'_>;
+    // run, part, phase, part_of_phase, or the group of a number.
+    required(what: Text) => of.what.as_ref(),
+    column(phase: Text) => of.phase,
+    column(name: Text) => of.name,
+    column(from_bytes: Integer) => of.from_bytes,
+    column(unit: Text) => of.unit,
+    column(a: Double) => of.change.a.as_ref().map(|side| side.mean),
+    column(b: Double) => of.change.b.as_ref().map(|side| side.mean),
+    required(change: Double) => of.change.change,
+    column(error: Double) => of.change.error,
+    column(by_number: Double) => of.split.map(|of| of.by_number_s),
+    column(by_each: Double) => of.split.map(|of| of.by_each_s),
+    column(shift: Double) => of.change.shift.map(|of| of.estimate),
+    column(low: Double) => of.change.shift.map(|of| of.low),
+    column(high: Double) => of.change.shift.map(|of| of.high),
+    column(confidence: Double) => of.change.shift.map(|of| of.confidence),
+    column(p: Double) => of.change.p,
+    column(p_adjusted: Double) => of.change.p_adjusted,
+    required(verdict: Text) => word(of.change.verdict)?,
 }

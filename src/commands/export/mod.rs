@@ -15,7 +15,7 @@ use crate::error::Error;
 use crate::format::ExportFormat as Format;
 use crate::input::source::Source;
 use crate::output::{may_write, put, readable_beside};
-use crate::parts::{CALLS, TABLES, Table, VARIABLES};
+use crate::parts::{CALLS, RankTable, TABLES, VARIABLES};
 use crate::render::{Csv, Json, Parquet, Rows};
 use crate::{DONE, INCOMPLETE, output, say};
 
@@ -44,7 +44,7 @@ struct Head {
 }
 
 impl Head {
-    fn of(table: &Table) -> Head {
+    fn of(table: &RankTable) -> Head {
         Head { name: table.name, about: table.about, columns: table.columns() }
     }
 }
@@ -66,8 +66,8 @@ fn is_directory(output: &Path) -> bool {
 }
 
 /// The requested tables. When none is named: all of them for a directory, otherwise the variables.
-fn tables(options: &ExportOptions) -> Result<Vec<&'static Table>, Error> {
-    let all: Vec<&Table> = TABLES.iter().collect();
+fn tables(options: &ExportOptions) -> Result<Vec<&'static RankTable>, Error> {
+    let all: Vec<&RankTable> = TABLES.iter().collect();
     let calls = [CALLS.to_owned()];
     let names = if options.calls { &calls } else { options.table.as_slice() };
     chosen(
@@ -164,7 +164,7 @@ fn to_standard_output<T>(
     }
 }
 
-type Writers<'w> = Vec<(&'static Table, Box<dyn Rows + 'w>)>;
+type Writers<'w> = Vec<(&'static RankTable, Box<dyn Rows + 'w>)>;
 
 fn writer<'w>(
     Head { name, about, columns }: &Head,

@@ -1,70 +1,24 @@
 //! What can be exported from a page or a summary, without the profiles of the ranks: the tables of `gyan report
 //! --format csv`, under names that tables of profiles do not use.
 
-use wildmatch::WildMatch;
-
 use super::{Head, chosen, said, to_place};
 use crate::cli::ExportOptions;
-use crate::commands::report::Concluded;
-use crate::document::data::Data;
+use crate::document::Data;
 use crate::error::Error;
 use crate::input::source::Source;
-use crate::parts::machine::rows::Machines;
-use crate::parts::queues::rows::Queues;
-use crate::{DONE, INCOMPLETE, parts, say};
+use crate::parts::{PARTS, ReportInput, SummaryTable};
+use crate::{DONE, INCOMPLETE, say};
 
 /// The one that is exported when none is named.
 const SUMMARY: &str = "summary";
 
 pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Error> {
     let summary = source.summarize()?;
-    let concluded = Concluded::of(&summary, source.path(), true);
-    let histograms = parts::histograms(&summary, &WildMatch::new("*"));
-    let queues = Queues {
-        metrics: &concluded.queues,
-        messages: &summary.messages,
-        events: &summary.events,
-        watches: &concluded.watched,
-    };
-    let machines = Machines::of(&summary);
-    let all = [
-        (
-            SUMMARY,
-            "measure over the ranks",
-            Some(parts::report::rows::summary(&summary, &concluded.watched)),
-        ),
-        (
-            "summary_findings",
-            "finding",
-            Some(parts::findings::rows::findings(&concluded.answers.findings)),
-        ),
-        (
-            "summary_histograms",
-            "bar of a histogram over the ranks",
-            Some(parts::histogram::rows::histograms(&histograms)),
-        ),
-        (
-            "summary_sites",
-            "place in the program",
-            concluded.called.as_ref().map(parts::sites::rows::sites),
-        ),
-        (
-            "summary_waiting",
-            "collective and communicator",
-            Some(parts::waiting::rows::waiting(&summary.waiting)),
-        ),
-        ("summary_peers", "pair of ranks", Some(parts::peers::rows::peers(&summary))),
-        ("summary_queues", "measure of a queue", Some(parts::queues::rows::queues(&queues))),
-        (
-            "summary_machine",
-            "host, processor or network",
-            machines.as_ref().map(parts::machine::rows::machine),
-        ),
-        ("summary_environment", "control variable", Some(parts::environment::rows(&summary.cvars))),
-    ];
-    let all: Vec<(&str, &str, Data)> =
-        all.into_iter().filter_map(|(name, about, data)| Some((name, about, data?))).collect();
-    let there: Vec<&str> = all.iter().map(|table| table.0).collect();
+    let input = ReportInput::new(&summary, source.path());
+    let tables = PARTS.iter().filter_map(|part| part.table.as_ref());
+    let all: Vec<(&SummaryTable, Data)> =
+        tables.filter_map(|table| Some((table, (table.rows)(&input)?))).collect();
+    let there: Vec<&str> = all.iter().map(|table| table.0.name).collect();
     let remedy = format!("choose one of {}", there.join(", "));
     let calls = ["calls".to_owned()];
     let names = if options.calls { &calls } else { options.table.as_slice() };
@@ -73,7 +27,7 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
         names,
         SUMMARY,
         options,
-        |table| table.0,
+        |table| table.0.name,
         |name| {
             let what = "is not in a summary, which has no single ranks";
             Error::new(format!("--table {name}"), what, &remedy)
@@ -85,15 +39,15 @@ pub(super) fn export(source: &Source, options: &ExportOptions) -> Result<u8, Err
          profiles",
         source.path().display()
     ));
-    let head = |(name, about, data): &(&'static str, &'static str, Data)| Head {
-        name,
-        about,
+    let head = |(table, data): &(&SummaryTable, Data)| Head {
+        name: table.name,
+        about: table.about,
         columns: data.columns.to_vec(),
     };
     let heads: Vec<Head> = tables.iter().map(head).collect();
     let number = tables.len();
     to_place(options, &heads, |writers| {
-        for ((_, _, data), mut writer) in tables.into_iter().zip(writers) {
+        for ((_, data), mut writer) in tables.into_iter().zip(writers) {
             (data.rows)(&mut |row| writer.row(row))?;
             writer.finish()?;
         }

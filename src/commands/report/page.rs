@@ -5,13 +5,12 @@ use std::path::Path;
 
 use gyan_results::Summary;
 
-use super::Concluded;
 use crate::cli::ReportOptions;
 use crate::error::Error;
 use crate::input::page::element;
 use crate::input::source::Source;
 use crate::output::{self, may_be_page, write_page};
-use crate::parts::{self, More, OfRanks, page_of_run};
+use crate::parts::{ReportInput, page_of_run};
 use crate::render;
 
 /// Refuses options that do not fit together, before any work is done.
@@ -51,15 +50,7 @@ pub(crate) fn to_file(
 }
 
 fn made(out: &mut (impl Write + ?Sized), source: &Source, summary: &Summary) -> io::Result<()> {
-    let concluded = Concluded::of(summary, source.path(), true);
-    let elapsed_s = summary.job.elapsed_s;
-    let ranks = source.fold(
-        &summary.job.id,
-        |of: &mut OfRanks, profile| of.take(&profile, elapsed_s),
-        OfRanks::merge,
-    );
-    let sizes = parts::sizes(summary);
+    let input = ReportInput::new(summary, source.path()).with_source(source);
     let (element, left_out) = element(summary)?;
-    let more = More { sizes: &sizes, ranks: &ranks, left_out: &left_out };
-    render::html(out, &page_of_run(summary, concluded.known(), &more), &element)
+    render::html(out, &page_of_run(&input, &left_out), &element)
 }

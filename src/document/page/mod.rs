@@ -10,6 +10,11 @@ use crate::document::{Section, View};
 /// Rows of a table: a page must be small enough to mail.
 pub(crate) const ROWS_AT_MOST: usize = 250;
 
+/// How many bars a chart has, and how many tables of one kind a block.
+pub(crate) const BARS_AT_MOST: usize = 12;
+/// A table with up to this many rows is always open.
+pub(crate) const ROWS_IF_OPEN: usize = 40;
+
 /// The content of one page.
 pub(crate) struct Page<'a> {
     pub(crate) title: Value<'a>,

@@ -51,6 +51,14 @@ pub(crate) struct Key<'a> {
     pub(crate) is_background: bool,
 }
 
+impl Key<'static> {
+    /// The topic of a chart, and all else.
+    pub(crate) fn pair(topic: &'static str, background: &'static str) -> Vec<Key<'static>> {
+        let key = |name: &'static str, is_background| Key { name: name.into(), is_background };
+        vec![key(topic, false), key(background, true)]
+    }
+}
+
 pub(crate) struct Bar<'a> {
     /// Empty if there is only one bar.
     pub(crate) name: Value<'a>,

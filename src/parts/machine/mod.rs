@@ -1,6 +1,6 @@
 //! What the ranks ran on: the hosts, how ranks share them, and what the ranks used.
 
-pub(crate) mod rows;
+pub(super) mod rows;
 
 use gyan_results::{
     Machine, MachineSummary, Network, PlacementSummary, ResourcesSummary, Statistic, Summary,
@@ -8,11 +8,36 @@ use gyan_results::{
 
 use crate::document::limits::{first_rows, more_rows, some_of};
 use crate::document::statistic::{columns, statistic_cells};
-use crate::document::value::{Unit, Value, bytes, line, row};
-use crate::document::{Section, View, numbers, plural, texts};
+use crate::document::value::{Unit, bytes, line, row};
+use crate::document::{Document, Section, Shown, Value, View, numbers, plural, texts};
+use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
+use crate::parts::{Part, PartOption, ReportInput, SummaryTable};
+use rows::{Machines, rows};
 
-pub(crate) fn machine(summary: &Summary, all: bool) -> View<'_> {
+/// What the ranks ran on.
+pub(super) const MACHINE: Part = Part {
+    option: Some(PartOption::new(
+        "machine",
+        "What the ranks ran on: hosts, processors that ranks may use and share, networks, and \
+         the time and memory that the ranks used",
+        show,
+    )),
+    table: Some(SummaryTable::new("summary_machine", "host, processor or network", |of| {
+        Machines::new(of.summary).map(rows)
+    })),
+    block: None,
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let machines = Machines::new(of.summary).ok_or_else(|| {
+        of.lacks("nothing is known of what the ranks ran on", "run it again with this gyan")
+    })?;
+    let view = view(of.summary, of.all);
+    Ok(Shown { view, rows: rows(machines), document: Document::new(machines) })
+}
+
+pub(super) fn view(summary: &Summary, all: bool) -> View<'_> {
     let mut sections = Vec::new();
     if !summary.placements.is_empty() {
         sections.push(placements(&summary.placements, all));

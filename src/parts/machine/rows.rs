@@ -1,16 +1,15 @@
 //! Facts about the hosts and what the ranks used, one row each.
 
-use std::io;
-
-use gyan_results::{MachineSummary, PlacementSummary, ResourcesSummary, Statistic, Summary};
+use gyan_results::{
+    MachineSummary, Number, PlacementSummary, ResourcesSummary, Statistic, Summary,
+};
 use serde::Serialize;
 
-use crate::document::data::{Data, TakeRow};
-use crate::document::value::{Value, cells};
-use crate::document::{Column, Kind, column, required};
+use crate::document::data::columns;
+use crate::document::{Data, Value};
 
 /// The data of the machine tables, in the form of the JSON.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 #[allow(clippy::struct_field_names)] // those of a summary
 pub(crate) struct Machines<'a> {
     pub(crate) machines: &'a [MachineSummary],
@@ -19,7 +18,7 @@ pub(crate) struct Machines<'a> {
 }
 
 impl Machines<'_> {
-    pub(crate) fn of(summary: &Summary) -> Option<Machines<'_>> {
+    pub(super) fn new(summary: &Summary) -> Option<Machines<'_>> {
         let Summary { machines, placements, resources, .. } = summary;
         let resources = resources.as_ref();
         let is_known = !machines.is_empty() || !placements.is_empty() || resources.is_some();
@@ -27,58 +26,57 @@ impl Machines<'_> {
     }
 }
 
-const COLUMNS: [Column; 11] = [
-    // `machine`, `placement` of ranks, or `resources` of a rank.
-    required("kind", Kind::Text),
-    // Empty for all of them; hosts that are alike have a row each.
-    column("host", Kind::Text),
-    required("measure", Kind::Text),
-    column("text", Kind::Text),
-    column("value", Kind::Number),
-    column("min", Kind::Number),
-    column("min_rank", Kind::Integer),
-    column("avg", Kind::Double),
-    column("max", Kind::Number),
-    column("max_rank", Kind::Integer),
-    column("stddev", Kind::Double),
-];
+pub(super) fn rows(machines: Machines<'_>) -> Data<'_> {
+    let hosts = machines
+        .machines
+        .iter()
+        .flat_map(|of| of.hosts.iter().flat_map(|host| facts("machine", host, &of.machine)));
+    let placements = machines.placements.iter().flat_map(|of| {
+        let about = PlacementSummary { hosts: Vec::new(), ..of.clone() };
+        of.hosts.iter().flat_map(move |host| facts("placement", host, &about))
+    });
+    let resources = machines.resources.into_iter().flat_map(measures);
+    let resources = resources.map(|(measure, of)| Fact {
+        kind: "resources",
+        measure: measure.to_owned(),
+        statistic: Some(of),
+        ..Fact::default()
+    });
+    Data::new(hosts.chain(placements).chain(resources))
+}
 
-pub(crate) fn machine<'a>(machines: &'a Machines<'a>) -> Data<'a> {
-    let rows = move |take: &mut TakeRow| {
-        for of in machines.machines {
-            of.hosts.iter().try_for_each(|host| facts("machine", host, &of.machine, take))?;
-        }
-        for of in machines.placements {
-            let about = PlacementSummary { hosts: Vec::new(), ..of.clone() };
-            of.hosts.iter().try_for_each(|host| facts("placement", host, &about, take))?;
-        }
-        machines.resources.into_iter().flat_map(measures).try_for_each(|(measure, of)| {
-            let Statistic { min, min_rank, avg, max, max_rank, stddev, .. } = *of;
-            let ranks = [min_rank, max_rank].map(Value::Rank);
-            let [min_rank, max_rank] = ranks;
-            let none = || Value::Nothing;
-            take(&cells![
-                "resources",
-                none(),
-                measure,
-                none(),
-                none(),
-                min,
-                min_rank,
-                avg,
-                max,
-                max_rank,
-                stddev
-            ])
-        })
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+/// A fact about a host, or a number over the ranks.
+#[derive(Default)]
+struct Fact<'a> {
+    kind: &'static str,
+    host: Option<&'a str>,
+    measure: String,
+    text: Option<String>,
+    number: Option<Number>,
+    statistic: Option<&'a Statistic>,
+}
+
+columns! { of in Fact<'_>;
+    // `machine`, `placement` of ranks, or `resources` of a rank.
+    required(kind: Text) => of.kind,
+    // Empty for all of them; hosts that are alike have a row each.
+    column(host: Text) => of.host,
+    required(measure: Text) => &of.measure,
+    column(text: Text) => of.text.as_ref(),
+    column(value: Number) => of.number,
+    column(min: Number) => of.statistic.map(|of| of.min),
+    column(min_rank: Integer) => of.statistic.map(|of| Value::Rank(of.min_rank)),
+    column(avg: Double) => of.statistic.map(|of| of.avg),
+    column(max: Number) => of.statistic.map(|of| of.max),
+    column(max_rank: Integer) => of.statistic.map(|of| Value::Rank(of.max_rank)),
+    column(stddev: Double) => of.statistic.map(|of| of.stddev),
 }
 
 /// Each field of a struct in a row; the elements of a list in one each.
-fn facts(kind: &str, host: &str, of: &impl Serialize, take: &mut TakeRow) -> io::Result<()> {
-    let value = serde_json::to_value(of)?;
-    for (measure, value) in value.as_object().into_iter().flatten() {
+fn facts<'a>(kind: &'static str, host: &'a str, of: &impl Serialize) -> Vec<Fact<'a>> {
+    let mut facts = Vec::new();
+    let fields = serde_json::to_value(of).unwrap_or_default();
+    for (measure, value) in fields.as_object().into_iter().flatten() {
         let elements = match value {
             serde_json::Value::Array(elements) => elements.as_slice(),
             one => std::slice::from_ref(one),
@@ -91,19 +89,17 @@ fn facts(kind: &str, host: &str, of: &impl Serialize, take: &mut TakeRow) -> io:
                 // A nested struct, or a boolean.
                 other => (Some(other.to_string()), None),
             };
-            let mut row = [const { Value::Nothing }; COLUMNS.len()];
-            let cells = cells![kind, host, measure, text, number];
-            row.iter_mut().zip(cells).for_each(|(place, cell)| *place = cell);
-            take(&row)?;
+            let (host, measure) = (Some(host), measure.clone());
+            facts.push(Fact { kind, host, measure, text, number, statistic: None });
         }
     }
-    Ok(())
+    facts
 }
 
-fn number_of(number: &serde_json::Number) -> Option<gyan_results::Number> {
+fn number_of(number: &serde_json::Number) -> Option<Number> {
     match number.as_i128() {
-        Some(integer) => Some(gyan_results::Number::Integer(integer)),
-        None => number.as_f64().map(gyan_results::Number::Double),
+        Some(integer) => Some(Number::Integer(integer)),
+        None => number.as_f64().map(Number::Double),
     }
 }
 

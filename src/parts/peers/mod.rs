@@ -1,21 +1,53 @@
 //! Who sends how much to whom.
 
-pub(crate) mod matrix;
-pub(crate) mod rows;
+mod matrix;
 
 use std::cmp::Reverse;
 
 use gyan_results::{DistanceTraffic, Summary, TrafficKind, TrafficSummary};
 
+use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Unit, Value, bytes, integer, line, row, share};
-use crate::document::{Section, View, column, numbers, plural, texts};
-use crate::parts::headings;
+use crate::document::page::Block;
+use crate::document::page::pictures::{Chart, Picture};
+use crate::document::value::{Unit, bytes, integer, line, row, share};
+use crate::document::{
+    Data, Document, Section, Shown, Value, View, column, numbers, plural, texts,
+};
+use crate::error::Error;
+use crate::parts::{Part, PartOption, ReportInput, SummaryTable, headings};
+use matrix::{by_host, by_rank, each, hosts as hosts_of};
+
+/// Who sends to whom.
+pub(super) const PEERS: Part = Part {
+    option: Some(PartOption::new(
+        "peers",
+        "Who sends how much to whom: the pairs of ranks with the most bytes; with --all each \
+         pair",
+        show,
+    )),
+    table: Some(SummaryTable::new("summary_peers", "pair of ranks", |of| Some(rows(of.summary)))),
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let summary = of.summary;
+    if summary.peers.is_empty() {
+        return Err(of.lacks(
+            "nothing is known of peers",
+            "no message was sent from rank to rank, or GYAN_PEERS was off",
+        ));
+    }
+    let view = view(summary, of.all);
+    Ok(Shown { view, rows: rows(summary), document: Document::new(&summary.peers) })
+}
 
 /// How many distances fit into a sentence.
 const DISTANCES_AT_MOST: usize = 4;
+/// Most pairs of ranks in the table of a page.
+const PAIRS_AT_MOST: usize = 256;
 
-pub(crate) fn peers(summary: &Summary, all: bool) -> View<'_> {
+fn view(summary: &Summary, all: bool) -> View<'_> {
     let sections = summary.peers.iter().flat_map(|traffic| {
         let hosts = (!traffic.by_host.is_empty()).then(|| between_hosts(traffic, all));
         std::iter::once(pairs(traffic, all)).chain(hosts)
@@ -117,4 +149,64 @@ fn between_hosts(traffic: &TrafficSummary, all: bool) -> Section<'_> {
         rows: rows.collect(),
         notes: more_rows(cut_off),
     }
+}
+
+fn rows(summary: &Summary) -> Data<'_> {
+    Data::new(summary.peers.iter().flat_map(|traffic| {
+        let kind = match traffic.kind {
+            TrafficKind::Messages => "messages",
+            TrafficKind::Accesses => "accesses",
+        };
+        traffic.pairs().map(move |(from, to, number, bytes)| (kind, from, to, number, bytes))
+    }))
+}
+
+columns! { (kind, from, to, number, bytes) in (&str, u32, Option<u32>, u64, u64);
+    required(kind: Text) => *kind,
+    required(from: Integer) => Value::Rank(*from),
+    // Nothing for all others.
+    column(to: Integer) => to.map(Value::Rank),
+    required(number: Integer) => *number,
+    required(bytes: Integer) => *bytes,
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let summary = of.summary;
+    if summary.peers.is_empty() {
+        return Err(
+            "who sends to whom: no message was sent from rank to rank, or GYAN_PEERS was off"
+                .into(),
+        );
+    }
+    let mut block = Block::new("peers", "Who sends to whom");
+    for traffic in &summary.peers {
+        let (bytes, number) = match traffic.kind {
+            TrafficKind::Messages => {
+                ("Who sends how many bytes to whom?", "Who sends how many messages?")
+            }
+            TrafficKind::Accesses => {
+                ("Who puts and gets how many bytes?", "Who puts and gets how often?")
+            }
+        };
+        let (size, of_ranks) = (summary.ranks.expected as usize, !traffic.matrix.is_empty());
+        let by: Value = match (of_ranks, each(size), each(hosts_of(traffic).len())) {
+            (true, 1, _) => "by rank".into(),
+            (true, each, _) => line!["by bins of ", each, " ranks"],
+            (false, _, 1) => "by host".into(),
+            (false, _, each) => line!["by bins of ", each, " hosts"],
+        };
+        for (unit, question, total) in
+            [(Unit::Bytes, bytes, traffic.bytes), (Unit::Count, number, traffic.number)]
+        {
+            let matrix =
+                if of_ranks { by_rank(traffic, unit, size) } else { by_host(traffic, unit) };
+            let total = Unit::double(unit, total as f64);
+            let says = line![total, " in all, ", by.clone()];
+            let chart = |matrix| Chart::new(question, says, Picture::Matrix(matrix));
+            block.charts.extend(matrix.map(chart));
+        }
+    }
+    let pairs = summary.peers.iter().map(|traffic| traffic.pairs().take(PAIRS_AT_MOST + 1).count());
+    let all = pairs.max().unwrap_or(0) <= PAIRS_AT_MOST;
+    Ok(block.of_view(false, view(summary, all)))
 }

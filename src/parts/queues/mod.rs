@@ -1,7 +1,7 @@
 //! The queues of a run: the same named numbers, each from the best source available, the peers with the longest
 //! queues, events, and the call sites of watched receives with their stacks.
 
-pub(crate) mod rows;
+mod rows;
 
 use std::cmp::Reverse;
 
@@ -11,24 +11,47 @@ use gyan_results::{
 };
 
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Unit, Value, line, row, seconds};
-use crate::document::{Section, View, cut, numbers, texts};
+use crate::document::page::Block;
+use crate::document::value::{Unit, line, row, seconds};
+use crate::document::{Document, Section, Shown, Value, View, cut, numbers, texts};
+use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
-use crate::parts::watch;
-use crate::symbols::stacks::Watched;
+use crate::parts::{Part, PartOption, ReportInput, SummaryTable, watch};
+use rows::{Queues, rows};
+
+/// Queues of messages.
+pub(super) const QUEUES: Part = Part {
+    option: Some(PartOption::new(
+        "queues",
+        "The queues of messages: how long they get, how long messages wait in them, who is \
+         late, and where receives were called while a queue was long",
+        show,
+    )),
+    table: Some(SummaryTable::new("summary_queues", "measure of a queue", |of| {
+        Some(rows(Queues::new(of)))
+    })),
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let queues = Queues::new(of);
+    if queues.is_empty() {
+        return Err(
+            of.lacks("nothing is known of queues", "run with: gyan run --watch umq --events")
+        );
+    }
+    let view = view(of, of.all);
+    Ok(Shown { view, rows: rows(queues), document: Document::new(queues) })
+}
 
 /// The length at which a list of functions is cut.
 const SOURCE_AT_MOST: usize = 48;
 
-pub(crate) fn queues<'a>(
-    summary: &'a Summary,
-    rows: &'a [QueueRow],
-    (watched, remarks): (&'a [Watched], &'a [String]),
-    all: bool,
-) -> View<'a> {
+fn view<'r>(of: &'r ReportInput, all: bool) -> View<'r> {
+    let (summary, metrics, (watched, remarks)) = (of.summary, of.queues(), of.watched());
     let mut sections = Vec::new();
-    if !rows.is_empty() {
-        sections.push(portable(summary, rows, all));
+    if !metrics.is_empty() {
+        sections.push(portable(summary, metrics, all));
     }
     for messages in &summary.messages {
         sections.extend(requests(messages, all));
@@ -42,7 +65,7 @@ pub(crate) fn queues<'a>(
     View { title: title(summary), subtitle: vec![library_and_job(summary)], sections }
 }
 
-pub(crate) const EVENTS: &str = "MPI_T events";
+pub(super) const EVENTS: &str = "MPI_T events";
 
 pub(crate) fn source_name(source: MessageSource) -> &'static str {
     match source {
@@ -294,4 +317,14 @@ fn events<'a>(summary: &'a Summary, all: bool) -> Section<'a> {
         rows: events.iter().map(cells).collect(),
         notes,
     }
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    if Queues::new(of).is_empty() {
+        return Err(
+            "queues: the library tells nothing of them; run with gyan run --watch umq --events"
+                .into(),
+        );
+    }
+    Ok(Block::new("queues", "Queues of messages").of_view(true, view(of, false)))
 }

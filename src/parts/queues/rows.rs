@@ -2,16 +2,17 @@
 
 use std::io;
 
-use gyan_results::{EventSummary, MessagesSummary, PairSummary, QueueRow, Statistic};
+use gyan_results::{EventSummary, MessagesSummary, PairSummary, QueueRow, Statistic, Summary};
 use serde::Serialize;
 
-use crate::document::data::{Data, TakeRow, word};
-use crate::document::value::{Value, cells};
-use crate::document::{Column, Kind, column, required};
+use crate::document::data::word;
+use crate::document::data::{Row, columns};
+use crate::document::{Data, TakeRow, Value};
+use crate::parts::ReportInput;
 use crate::symbols::stacks::{Site, Watched};
 
 /// The data of the queue tables, in the form of the JSON.
-#[derive(Serialize)]
+#[derive(Clone, Copy, Serialize)]
 pub(crate) struct Queues<'a> {
     pub(crate) metrics: &'a [QueueRow],
     pub(crate) messages: &'a [MessagesSummary],
@@ -19,22 +20,16 @@ pub(crate) struct Queues<'a> {
     pub(crate) watches: &'a [Watched<'a>],
 }
 
-const COLUMNS: [Column; 11] = [
-    // `metric`, `pair` of ranks, `event`, `watch`, or `call site` of watched receives.
-    required("kind", Kind::Text),
-    column("name", Kind::Text),
-    column("source", Kind::Text),
-    column("fidelity", Kind::Text),
-    column("traffic", Kind::Text),
-    column("object", Kind::Text),
-    // The rank that has the number; empty for all of them.
-    column("rank", Kind::Integer),
-    // The rank that sends; empty for any.
-    column("peer", Kind::Integer),
-    required("measure", Kind::Text),
-    column("unit", Kind::Text),
-    required("value", Kind::Number),
-];
+impl<'r> Queues<'r> {
+    pub(super) fn new(of: &'r ReportInput) -> Queues<'r> {
+        let Summary { messages, events, .. } = of.summary;
+        Queues { metrics: of.queues(), messages, events, watches: of.watched().0 }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.metrics.is_empty() && self.watches.is_empty() && self.events.is_empty()
+    }
+}
 
 /// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
@@ -50,8 +45,8 @@ struct About<'a> {
     unit: Option<&'a str>,
 }
 
-pub(crate) fn queues<'a>(queues: &'a Queues<'a>) -> Data<'a> {
-    let rows = move |take: &mut TakeRow| {
+pub(super) fn rows(queues: Queues<'_>) -> Data<'_> {
+    Data::from_each(<(About, &str, Value)>::COLUMNS, move |take| {
         for row in queues.metrics {
             metric(row, take)?;
         }
@@ -78,8 +73,7 @@ pub(crate) fn queues<'a>(queues: &'a Queues<'a>) -> Data<'a> {
             watched.sites.iter().try_for_each(|one| site(one, take))?;
         }
         Ok(())
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    })
 }
 
 fn number<'a>(
@@ -88,21 +82,24 @@ fn number<'a>(
     value: impl Into<Value<'a>>,
     take: &mut TakeRow,
 ) -> io::Result<()> {
-    let About { kind, name, source, fidelity, traffic, object, rank, peer, unit } = about;
-    let (rank, peer) = (rank.map(Value::Rank), peer.map(Value::Rank));
-    take(&cells![
-        kind,
-        name,
-        source,
-        fidelity,
-        traffic,
-        object,
-        rank,
-        peer,
-        measure,
-        unit,
-        value.into()
-    ])
+    (about, measure, value.into()).write(take)
+}
+
+columns! { (of, measure, value) in (About<'_>, &str, Value<'_>);
+    // `metric`, `pair` of ranks, `event`, `watch`, or `call site` of watched receives.
+    required(kind: Text) => of.kind,
+    column(name: Text) => of.name,
+    column(source: Text) => of.source,
+    column(fidelity: Text) => of.fidelity,
+    column(traffic: Text) => of.traffic,
+    column(object: Text) => of.object,
+    // The rank that has the number; empty for all of them.
+    column(rank: Integer) => of.rank.map(Value::Rank),
+    // The rank that sends; empty for any.
+    column(peer: Integer) => of.peer.map(Value::Rank),
+    required(measure: Text) => *measure,
+    column(unit: Text) => of.unit,
+    required(value: Number) => value.clone(),
 }
 
 /// The sum over the ranks, and the largest.

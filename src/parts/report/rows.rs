@@ -3,37 +3,17 @@
 use std::io;
 
 use gyan_results::{
-    CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, PhaseSummary,
-    PvarSummary, SamplesSummary, Statistic, Summary, Traffic, WaitingSummary,
+    CallSummary, Class, HostStatistic, HostSummary, MessageSource, MessagesSummary, Number,
+    PhaseSummary, PvarSummary, SamplesSummary, Statistic, Traffic, WaitingSummary,
 };
 
-use crate::document::data::{Data, TakeRow, classes, element, word};
-use crate::document::value::{Value, row};
-use crate::document::{Column, Kind, column, required};
+use crate::document::data::{Row, columns};
+use crate::document::data::{element, word};
+use crate::document::{Data, TakeRow, Value};
+use crate::parts::ReportInput;
 use crate::parts::headings::phase_name;
 use crate::parts::machine::rows as machine;
 use crate::symbols::stacks::Watched;
-
-const COLUMNS: [Column; 17] = [
-    required("kind", Kind::Text),
-    column("name", Kind::Text),
-    column("class", Kind::Text),
-    column("behaves_as", Kind::Text),
-    column("object", Kind::Text),
-    column("element", Kind::Text),
-    required("measure", Kind::Text),
-    column("datatype", Kind::Text),
-    column("ranks", Kind::Integer),
-    column("min", Kind::Number),
-    column("min_rank", Kind::Integer),
-    column("avg", Kind::Double),
-    column("max", Kind::Number),
-    column("max_rank", Kind::Integer),
-    column("sum", Kind::Number),
-    column("stddev", Kind::Double),
-    // Empty for the whole run.
-    column("phase", Kind::Text),
-];
 
 /// What a row is about. Fields that do not apply are empty.
 #[derive(Clone, Copy, Default)]
@@ -48,8 +28,9 @@ struct About<'a> {
     datatype: Option<&'a str>,
 }
 
-pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<'a> {
-    let rows = move |take: &mut TakeRow| {
+pub(in crate::parts) fn summary_rows<'r>(of: &'r ReportInput) -> Data<'r> {
+    let (summary, (watched, _)) = (of.summary, of.watched());
+    Data::from_each(<(About, Numbers, Option<&str>)>::COLUMNS, move |take| {
         let mut table = Table { take, phase: None };
         table.hosts(&summary.by_host)?;
         table.pvars(&summary.pvars)?;
@@ -94,14 +75,14 @@ pub(crate) fn summary<'a>(summary: &'a Summary, watched: &'a [Watched]) -> Data<
             table.statistic(About { kind: "resources", measure, ..About::default() }, Some(of))?;
         }
         table.phases(&summary.phases)
-    };
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+    })
 }
 
 /// The same rows, only of phases.
-pub(crate) fn phases(phases: &[PhaseSummary]) -> Data<'_> {
-    let rows = move |take: &mut TakeRow| Table { take, phase: None }.phases(phases);
-    Data { columns: &COLUMNS, rows: Box::new(rows) }
+pub(in crate::parts) fn phase_rows(phases: Vec<&PhaseSummary>) -> Data<'_> {
+    Data::from_each(<(About, Numbers, Option<&str>)>::COLUMNS, move |take| {
+        Table { take, phase: None }.phases(phases)
+    })
 }
 
 /// The rows of a summary, of the whole run or of a phase.
@@ -111,7 +92,7 @@ struct Table<'a, 't> {
 }
 
 impl<'a> Table<'a, '_> {
-    fn phases(&mut self, phases: &'a [PhaseSummary]) -> io::Result<()> {
+    fn phases(&mut self, phases: impl IntoIterator<Item = &'a PhaseSummary>) -> io::Result<()> {
         for phase in phases {
             self.phase = Some(phase_name(phase));
             let PhaseSummary {
@@ -151,18 +132,9 @@ impl<'a> Table<'a, '_> {
             ] {
                 let Some(HostStatistic { ranks, min, avg, max, stddev }) = *of else { continue };
                 let about = About { kind: "host", name: Some(name), measure, ..About::default() };
-                let none = Value::Nothing;
-                let min_rank = none.clone();
-                let numbers = [
-                    ranks.into(),
-                    min.into(),
-                    min_rank,
-                    avg.into(),
-                    max.into(),
-                    none.clone(),
-                    none,
-                    stddev.into(),
-                ];
+                let [min, max] = [min, max].map(|of| Some(Number::Double(of)));
+                let (ranks, avg, stddev) = (Some(ranks), Some(avg), Some(stddev));
+                let numbers = Numbers { ranks, min, avg, max, stddev, ..Numbers::default() };
                 self.row(about, numbers)?;
             }
         }
@@ -319,37 +291,60 @@ impl<'a> Table<'a, '_> {
 
     fn statistic(&mut self, about: About, statistic: Option<&Statistic>) -> io::Result<()> {
         let Some(statistic) = statistic else { return Ok(()) };
-        self.row(
-            about,
-            [
-                statistic.ranks.into(),
-                statistic.min.into(),
-                Value::Rank(statistic.min_rank),
-                statistic.avg.into(),
-                statistic.max.into(),
-                Value::Rank(statistic.max_rank),
-                statistic.sum.into(),
-                statistic.stddev.into(),
-            ],
-        )
+        let &Statistic { ranks, min, min_rank, avg, max, max_rank, sum, stddev, .. } = statistic;
+        let numbers = Numbers {
+            ranks: Some(ranks),
+            min: Some(min),
+            min_rank: Some(min_rank),
+            avg: Some(avg),
+            max: Some(max),
+            max_rank: Some(max_rank),
+            sum: sum.into(),
+            stddev: Some(stddev),
+        };
+        self.row(about, numbers)
     }
 
     /// A number of all ranks together.
     fn sum(&mut self, about: About, sum: impl Into<Value<'static>>) -> io::Result<()> {
-        let mut numbers = [const { Value::Nothing }; 8];
-        numbers[6] = sum.into();
-        self.row(about, numbers)
+        self.row(about, Numbers { sum: sum.into(), ..Numbers::default() })
     }
 
-    fn row(&mut self, about: About, numbers: [Value; 8]) -> io::Result<()> {
-        let About { kind, name, class, object, element, measure, datatype } = about;
-        let (class, behaves_as) = match class.map(|(class, real)| classes(class, real)) {
-            Some([class, behaves_as]) => (class, behaves_as),
-            None => (Value::Nothing, Value::Nothing),
-        };
-        let mut cells = row![kind, name, class, behaves_as, object, element, measure, datatype];
-        cells.extend(numbers);
-        cells.push(self.phase.into());
-        (self.take)(&cells)
+    fn row(&mut self, about: About, numbers: Numbers) -> io::Result<()> {
+        (about, numbers, self.phase).write(self.take)
     }
+}
+
+/// What a row has of a number over the ranks.
+#[derive(Default)]
+struct Numbers {
+    ranks: Option<u64>,
+    min: Option<Number>,
+    min_rank: Option<u32>,
+    avg: Option<f64>,
+    max: Option<Number>,
+    max_rank: Option<u32>,
+    sum: Value<'static>,
+    stddev: Option<f64>,
+}
+
+columns! { (of, number, phase) in (About<'_>, Numbers, Option<&str>);
+    required(kind: Text) => of.kind,
+    column(name: Text) => of.name,
+    column(class: Text) => of.class.map(|(class, _)| class.name()),
+    column(behaves_as: Text) => of.class.map(|(class, real)| real.unwrap_or(class).name()),
+    column(object: Text) => of.object,
+    column(element: Text) => of.element,
+    required(measure: Text) => of.measure,
+    column(datatype: Text) => of.datatype,
+    column(ranks: Integer) => number.ranks,
+    column(min: Number) => number.min,
+    column(min_rank: Integer) => number.min_rank.map(Value::Rank),
+    column(avg: Double) => number.avg,
+    column(max: Number) => number.max,
+    column(max_rank: Integer) => number.max_rank.map(Value::Rank),
+    column(sum: Number) => number.sum.clone(),
+    column(stddev: Double) => number.stddev,
+    // Empty for the whole run.
+    column(phase: Text) => *phase,
 }

@@ -1,19 +1,52 @@
 //! Where in the program the time in MPI is spent: the call sites of its functions.
 
-pub(crate) mod rows;
-pub(crate) mod tree;
+mod tree;
 
 use std::collections::BTreeMap;
 
 use gyan_results::{Number, Summary};
 
+use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Amount, Unit, Value, bytes, row, seconds, share};
-use crate::document::{Column, Kind, Section, View, column, cut, numbers, texts};
+use crate::document::page::pictures::{Chart, Picture};
+use crate::document::page::{BARS_AT_MOST, Block, ROWS_IF_OPEN};
+use crate::document::value::{Amount, Unit, bytes, row, seconds, share};
+use crate::document::{
+    Column, Data, Document, Kind, Section, Shown, Value, View, column, cut, numbers, texts,
+};
+use crate::error::Error;
 use crate::parts::headings::{library_and_job, title};
-use crate::parts::watch;
+use crate::parts::{Part, PartOption, ReportInput, SummaryTable, watch};
 use crate::symbols::Frame;
 use crate::symbols::sites::{CallSite, CallSites, Library};
+use tree::tree;
+
+/// Places in the program.
+pub(super) const SITES: Part = Part {
+    option: Some(PartOption {
+        conflicts_with: None,
+        ..PartOption::new(
+            "sites",
+            "The places in the program that call MPI: how often, and how long the calls take",
+            show,
+        )
+    }),
+    table: Some(SummaryTable::new("summary_sites", "place in the program", |of| {
+        of.called().map(|found| Data::new(&found.sites))
+    })),
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let found = of.called().ok_or_else(|| {
+        of.lacks(
+            "no call sites are known",
+            "run it again with timed calls, and without GYAN_SITES=off",
+        )
+    })?;
+    let view = view(of.summary, found, of.all);
+    Ok(Shown { view, rows: Data::new(&found.sites), document: Document::new(found) })
+}
 
 /// A place with this share of a function's time stands for the function.
 const NEARLY_ALL: f64 = 0.9;
@@ -96,7 +129,7 @@ fn columns() -> Vec<Column> {
     columns
 }
 
-pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -> View<'a> {
+fn view<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -> View<'a> {
     let (shown, cut_off) = first_rows(found.sites.iter().collect::<Vec<&CallSite>>(), all);
     let mut notes = more_rows(cut_off);
     notes.push(
@@ -112,7 +145,7 @@ pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -
     }
     notes.extend(found.remarks.iter().map(Value::from));
     let columns = columns();
-    let rows = shown.iter().flat_map(|site| rows(site, all)).collect();
+    let rows = shown.iter().flat_map(|site| site_rows(site, all)).collect();
     let table = Section { title: "Call sites of MPI functions".into(), columns, rows, notes };
     let mut sections = vec![table];
     if all {
@@ -126,7 +159,7 @@ pub(crate) fn sites<'a>(summary: &'a Summary, found: &'a CallSites, all: bool) -
 }
 
 /// A site, and below it the path to it unless the program calls it directly.
-fn rows<'a>(site: &'a CallSite, all: bool) -> Vec<Vec<Value<'a>>> {
+fn site_rows<'a>(site: &'a CallSite, all: bool) -> Vec<Vec<Value<'a>>> {
     let place: Value = match &site.caller {
         Some(caller) => in_object(watch::place(caller, all), site.object).into(),
         None => "elsewhere".into(),
@@ -177,6 +210,63 @@ fn is_vague(amount: &Amount) -> bool {
 #[allow(clippy::cast_possible_truncation)]
 fn whole(number: f64) -> i128 {
     number.round() as i128
+}
+
+/// The places of functions, the innermost first.
+fn joined<'f>(frames: impl Iterator<Item = &'f Frame>) -> Option<String> {
+    let places: Vec<String> = frames.map(Frame::place).collect();
+    (!places.is_empty()).then(|| places.join(" < "))
+}
+
+columns! { site in CallSite<'_>;
+    required(function: Text) => site.function,
+    // The function that makes the call, and where it is.
+    column(caller: Text) => site.caller.as_ref().map(|caller| &caller.function),
+    column(file: Text) => site.caller.as_ref().and_then(|caller| caller.file.as_ref()),
+    column(line: Integer) => site.caller.as_ref().and_then(|caller| caller.line).map(u64::from),
+    // The functions that it was inlined into, those between it and MPI, and those that led to it, the innermost
+    // first.
+    column(inlined_into: Text) => joined(site.inlined_into.iter()),
+    column(via: Text) => joined(site.via.iter().map(|on| &on.frame)),
+    required(calls: Double) => site.calls,
+    column(calls_error: Double) => site.calls_error,
+    required(timed: Integer) => site.timed,
+    required(time_s: Double) => site.time_s,
+    column(time_error_s: Double) => site.time_error_s,
+    column(share: Double) => site.share,
+    required(mean_s: Double) => site.mean_s,
+    required(time_max_s: Double) => site.time_max_s,
+    column(bytes: Double) => site.bytes,
+    required(worst_rank: Integer) => Value::Rank(site.worst_rank),
+    required(worst_time_s: Double) => site.worst_time_s,
+    required(stacks_taken: Integer) => site.stacks_taken,
+    // The library that the caller is in, and how the program got there.
+    column(object: Text) => site.object,
+    column(from: Text) => joined(site.from.iter().map(|on| &on.frame)),
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let found = of
+        .called()
+        .ok_or("call sites: none were recorded; GYAN_SITES was off, or nothing was timed")?;
+    let mut block = Block::new("sites", "Which lines of the program");
+    let nodes = tree(found);
+    if !nodes.is_empty() {
+        let says = "time in MPI on all ranks together; each box is a function, below it what it called, as wide as the \
+                    time that was spent there";
+        block.charts.push(Chart::new(
+            "How does the program come to MPI, and where is its time spent?",
+            says,
+            Picture::Tree(nodes),
+        ));
+    }
+    let mut sections = view(of.summary, found, true).sections.into_iter();
+    let is_short = |section: &Section| section.rows.len() <= ROWS_IF_OPEN;
+    if let Some(section) = sections.next() {
+        block.push(is_short(&section), section);
+    }
+    let ways = sections.take(BARS_AT_MOST);
+    Ok(block.with(false, ways))
 }
 
 #[cfg(test)]

@@ -1,13 +1,44 @@
 //! The findings of a run: the first ones in short, or all with their evidence.
 
-pub(crate) mod rows;
+use gyan_results::{Actor, Efficiencies, Evidence, Fidelity, Finding, Knowledge, Summary};
+use serde::Serialize;
 
-use gyan_results::{Actor, Efficiencies, Evidence, Finding, Knowledge, Summary};
+use super::headings::{library_and_job, name_of_phase, title};
+use super::{Part, PartOption, ReportInput, SummaryTable};
+use crate::document::data::columns;
+use crate::document::data::word;
+use crate::document::page::{Block, Card};
+use crate::document::value::{Amount, Unit, line, row, seconds, share};
+use crate::document::{Data, Document, Section, Shown, Value, View, numbers, texts};
+use crate::findings::Answers;
 
-use crate::document::value::{Amount, Unit, Value, line, row, seconds, share};
-use crate::document::{Section, View, numbers, texts};
-use crate::parts::headings::{library_and_job, name_of_phase, title};
-use gyan_results::Fidelity;
+/// What costs time.
+pub(super) const FINDINGS: Part = Part {
+    option: Some(PartOption::new(
+        "findings",
+        "What costs time, why, and what to do about it: all findings with the numbers that \
+         they rest on",
+        |of| Ok(show(of)),
+    )),
+    table: Some(SummaryTable::new("summary_findings", "finding", |of| {
+        Some(Data::new(&of.answers().findings))
+    })),
+    block: Some(|of| Ok(block(of))),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Shown<'r> {
+    let Answers { efficiencies, findings, .. } = of.answers();
+    let view = view(of.summary, efficiencies.as_ref(), findings, &of.directory);
+    let document = Document::new(Findings { efficiencies, findings });
+    Shown { view, rows: Data::new(findings), document }
+}
+
+/// The summary also contains both.
+#[derive(Serialize)]
+struct Findings<'a> {
+    efficiencies: &'a Option<Efficiencies>,
+    findings: &'a [Finding],
+}
 
 /// Of no use unless asked for.
 const ONLY_WHEN_ASKED: [&str; 1] = ["no-variables"];
@@ -83,7 +114,7 @@ fn at_stake(finding: &Finding) -> Value<'_> {
 }
 
 /// Efficiencies, and each finding with its evidence.
-pub(crate) fn findings<'a>(
+fn view<'a>(
     summary: &'a Summary,
     efficiencies: Option<&'a Efficiencies>,
     findings: &'a [Finding],
@@ -201,4 +232,43 @@ pub(crate) fn actor(acts: Actor) -> &'static str {
         Actor::System => "whoever runs the machine",
         Actor::Measurement => "nobody: it is about the numbers",
     }
+}
+
+fn advice_in_a_row(finding: &Finding) -> String {
+    let advice = finding.advice.iter().map(|of| match &of.command {
+        Some(command) => format!("{}: {command}", of.text),
+        None => of.text.clone(),
+    });
+    advice.collect::<Vec<_>>().join("; ")
+}
+
+fn listed(names: &[impl ToString]) -> Option<String> {
+    let names: Vec<String> = names.iter().map(ToString::to_string).collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+columns! { finding in Finding;
+    required(id: Text) => &finding.id,
+    required(title: Text) => &finding.title,
+    column(at_stake_s: Double) => finding.at_stake_s,
+    column(at_stake_share: Double) => finding.at_stake_share,
+    required(acts: Text) => word(finding.acts)?,
+    column(functions: Text) => listed(&finding.functions),
+    column(ranks: Text) => listed(&finding.ranks),
+    column(advice: Text) => advice_in_a_row(finding),
+}
+
+fn block<'r>(of: &'r ReportInput) -> Block<'r> {
+    let Answers { efficiencies, findings, .. } = of.answers();
+    let mut block = Block::new("findings", "What costs time, and what to do about it");
+    if findings.is_empty() {
+        block.says.push("Nothing stands out.".into());
+    }
+    let shown = view(of.summary, None, findings, &of.directory);
+    let shares = findings.iter().map(|finding| finding.at_stake_share);
+    let cards = shares.zip(shown.sections).map(|(share, section)| Card { share, section });
+    block.cards = cards.collect();
+    block.details = "Efficiencies";
+    let efficiencies = view(of.summary, efficiencies.as_ref(), &[], &of.directory);
+    block.of_view(false, efficiencies)
 }

@@ -1,15 +1,45 @@
 //! How much of the time in synchronising collectives is waiting, and for whom?
 
-pub(crate) mod rows;
-
 use gyan_results::{
     CommunicatorWaiting, Fidelity, LastRank, Summary, WaitingOfRanks, WaitingSummary,
 };
 
+use super::headings::{library_and_job, title};
+use super::{Part, PartOption, ReportInput, SummaryTable};
+use crate::document::data::columns;
 use crate::document::limits::{first_rows, more_rows};
-use crate::document::value::{Amount, Bound, Value, line, row, seconds, share};
-use crate::document::{Section, View, cut, numbers, texts};
-use crate::parts::headings::{library_and_job, title};
+use crate::document::page::pictures::{Bar, Bars, Chart, Key, Picture};
+use crate::document::page::{BARS_AT_MOST, Block};
+use crate::document::value::{Amount, Bound, line, row, seconds, share};
+use crate::document::{Data, Document, Section, Shown, Value, View, cut, numbers, texts};
+use crate::error::Error;
+
+/// Collectives.
+pub(super) const WAITING: Part = Part {
+    option: Some(PartOption::new(
+        "waiting",
+        "How much of the time in barriers, reductions to all and their kin is waiting, and \
+         for whom",
+        show,
+    )),
+    table: Some(SummaryTable::new("summary_waiting", "collective and communicator", |of| {
+        Some(rows(&of.summary.waiting))
+    })),
+    block: Some(block),
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let waiting = &of.summary.waiting;
+    if waiting.is_empty() {
+        return Err(of.lacks(
+            "no collective was compared between ranks",
+            "waiting is known of calls such as MPI_Allreduce and MPI_Barrier, in which each rank waits for all \
+             others, on communicators of at least two ranks, and not with GYAN_WAITING=off",
+        ));
+    }
+    let view = view(of.summary, of.all);
+    Ok(Shown { view, rows: rows(waiting), document: Document::new(waiting) })
+}
 
 /// The share of the time of all ranks that makes a function worth a sentence, and the most sentences.
 const SHARE_AT_LEAST: f64 = 0.01;
@@ -24,7 +54,7 @@ const RANKS_AT_MOST: usize = 16;
 /// A function on a communicator.
 type Row<'a> = (&'a WaitingSummary, &'a CommunicatorWaiting);
 
-pub(crate) fn waiting(summary: &Summary, all: bool) -> View<'_> {
+fn view(summary: &Summary, all: bool) -> View<'_> {
     let mut subtitle = vec![library_and_job(summary)];
     subtitle.extend(summary.waiting.iter().map(sentence));
     let functions = &summary.waiting;
@@ -151,4 +181,71 @@ fn by_rank<'a>(rows: &[Row<'a>]) -> Option<Section<'a>> {
     columns.extend(numbers(["MIN (RANK)", "AVERAGE", "MAX (RANK)"]));
     let title = "Waiting by rank".into();
     (!rows.is_empty()).then(|| Section { title, columns, rows, notes: Vec::new() })
+}
+
+fn rows(functions: &[WaitingSummary]) -> Data<'_> {
+    Data::new(functions.iter().flat_map(|of| {
+        let each = of.communicators.iter().map(move |on| (of, Some(on)));
+        std::iter::once((of, None)).chain(each)
+    }))
+}
+
+/// The rank for which others waited longest, if any did.
+fn last(last: &[LastRank]) -> Option<&LastRank> {
+    last.first().filter(|last| last.waiting_share > 0.0)
+}
+
+/// A function on a communicator, or on all of them.
+type WaitingRow<'a> = (&'a WaitingSummary, Option<&'a CommunicatorWaiting>);
+
+columns! { &(of, on) in WaitingRow<'_>;
+    required(function: Text) => &of.function,
+    // Empty for all of them.
+    column(communicator: Text) => on.map(|on| &on.communicator),
+    column(members: Text) => on.map(|on| &on.members),
+    column(ordinal: Integer) => on.map(|on| u64::from(on.ordinal)),
+    column(size: Integer) => on.map(|on| u64::from(on.size)),
+    column(ranks: Text) => on.map(|on| &on.ranks),
+    required(calls: Integer) => on.map_or(of.calls, |on| on.calls),
+    // How many of the calls were timed on every rank.
+    column(compared: Integer) => on.map(|on| on.compared),
+    required(time_s: Double) => on.map_or(of.time_s, |on| on.time_s),
+    required(waiting_s: Double) => on.map_or(of.waiting_s, |on| on.waiting_s),
+    column(waiting_error_s: Double) => on.map_or(of.waiting_error_s, |on| on.waiting_error_s),
+    required(transfer_s: Double) =>
+        on.map_or(of.time_s - of.waiting_s, |on| on.time_s - on.waiting_s),
+    // The rank for which others waited longest, and its share of the waiting.
+    column(last_rank: Integer) =>
+        last(on.map_or(&of.last, |on| &on.last)).map(|last| Value::Rank(last.rank)),
+    column(last_waiting_share: Double) =>
+        last(on.map_or(&of.last, |on| &on.last)).map(|last| last.waiting_share),
+    // The ranks of a communicator, when all timed the same calls.
+    column(waiting_min_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.min_s),
+    column(waiting_min_rank: Integer) =>
+        on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.min_rank)),
+    column(waiting_avg_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.avg_s),
+    column(waiting_max_s: Double) => on.and_then(|on| on.of_ranks).map(|of| of.max_s),
+    column(waiting_max_rank: Integer) =>
+        on.and_then(|on| on.of_ranks).map(|of| Value::Rank(of.max_rank)),
+}
+
+fn block<'r>(of: &'r ReportInput) -> Result<Block<'r>, Value<'r>> {
+    let summary = of.summary;
+    if summary.waiting.is_empty() {
+        return Err("waiting in collectives: none that all ranks enter together was called, or GYAN_WAITING was off".into());
+    }
+    let mut block = Block::new("waiting", "Waiting in collectives");
+    let view = view(summary, true);
+    block.says.extend(view.subtitle.iter().skip(1).take(BARS_AT_MOST).cloned());
+    let bar = |of: &'_ gyan_results::WaitingSummary| Bar {
+        name: of.function.clone().into(),
+        parts: vec![seconds(of.waiting_s), seconds((of.time_s - of.waiting_s).max(0.0))],
+    };
+    let bars = summary.waiting.iter().take(BARS_AT_MOST).map(bar).collect();
+    block.charts.push(Chart::new(
+        "How much of the collectives is waiting for others?",
+        "time of all ranks together",
+        Picture::Bars(Bars { keys: Key::pair("waiting", "transfer"), bars }),
+    ));
+    Ok(block.of_view(false, view))
 }

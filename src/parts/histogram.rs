@@ -1,18 +1,56 @@
 //! Histograms with classes that double: how long calls took and how much they moved, the values of sampled
 //! variables, and what callbacks measured of messages.
 
-pub(crate) mod rows;
-
 use gyan_results::{CallSummary, MessageSource, MetricSummary, SamplesSummary, Summary, Traffic};
 use serde::Serialize;
 use wildmatch::WildMatch;
 
-use crate::document::value::{Plot, Unit, Value, line, row, share};
-use crate::document::{Kind, Section, View, column, numbers};
-use crate::parts::headings;
-use crate::parts::queues::source_name;
+use super::queues::source_name;
+use super::{Part, PartOption, ReportInput, SummaryTable, Takes, headings};
+use crate::document::data::{Row, columns};
+use crate::document::value::{Plot, Unit, line, row, share};
+use crate::document::{Data, Document, Kind, Section, Shown, Value, View, column, numbers};
+use crate::error::Error;
 
-#[derive(Serialize)]
+/// Histograms of what matches.
+pub(super) const HISTOGRAM: Part = Part {
+    option: Some(PartOption {
+        takes: Takes::Glob,
+        ..PartOption::new(
+            "histogram",
+            "Histograms of what matches: how long calls took and how much they moved, the values \
+             of sampled variables, and what callbacks measured of messages",
+            show,
+        )
+    }),
+    table: Some(SummaryTable::new(
+        "summary_histograms",
+        "bar of a histogram over the ranks",
+        |of| Some(rows(histograms(of.summary, "*"))),
+    )),
+    block: None,
+};
+
+fn show<'r>(of: &'r ReportInput) -> Result<Shown<'r>, Error> {
+    let name = of.glob.unwrap_or("*");
+    let histograms = histograms(of.summary, name);
+    if histograms.is_empty() {
+        return Err(Error::new(
+            format!("--histogram {name}"),
+            "no timed call, no sampled variable and no metric of messages matches",
+            "gyan report --all shows the names",
+        ));
+    }
+    Ok(shown(of.summary, histograms))
+}
+
+/// Histograms in every format.
+pub(super) fn shown(summary: &Summary, histograms: Vec<Histogram>) -> Shown<'_> {
+    let view = view(summary, &histograms);
+    Shown { view, rows: rows(histograms.clone()), document: Document::new(histograms) }
+}
+
+#[derive(Clone, Serialize)]
 pub(crate) struct Histogram {
     /// `call` (seconds of a call), `size` (bytes that a call moved), `pvar` (a reading; for a vector, the sum
     /// over the elements), or `message` (a time in seconds or a length, as reported by callbacks of the
@@ -23,12 +61,12 @@ pub(crate) struct Histogram {
     #[serde(skip)]
     unit: Unit,
     /// From the first non-empty bar to the last.
-    pub(crate) bars: Vec<Bar>,
+    pub(crate) bars: Vec<HistogramBar>,
 }
 
 /// How many numbers were at least `from` and below `below`.
-#[derive(Serialize)]
-pub(crate) struct Bar {
+#[derive(Clone, Serialize)]
+pub(crate) struct HistogramBar {
     pub(crate) from: f64,
     pub(crate) below: f64,
     pub(crate) count: u64,
@@ -38,7 +76,8 @@ pub(crate) struct Bar {
 }
 
 /// The histograms of the functions and variables of a run whose name matches.
-pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogram> {
+fn histograms(summary: &Summary, name: &str) -> Vec<Histogram> {
+    let pattern = WildMatch::new(name);
     let of_call = |call: &CallSummary| Histogram {
         kind: "call",
         name: call.name.clone(),
@@ -68,7 +107,7 @@ pub(crate) fn histograms(summary: &Summary, pattern: &WildMatch) -> Vec<Histogra
 }
 
 /// How much calls moved, for each function that moved anything, the one that moved most first.
-pub(crate) fn sizes(summary: &Summary) -> Vec<Histogram> {
+pub(super) fn sizes(summary: &Summary) -> Vec<Histogram> {
     let bytes = |of: &Histogram| of.bars.iter().filter_map(|bar| bar.bytes).sum::<u64>();
     let mut sizes: Vec<Histogram> = sizes_of(summary).filter(|of| bytes(of) > 0).collect();
     sizes.sort_by_key(|of| std::cmp::Reverse(bytes(of)));
@@ -101,9 +140,9 @@ fn of_metric(source: MessageSource, metric: &MetricSummary) -> Histogram {
     }
 }
 
-pub(crate) fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
+pub(super) fn bars(counts: &[u64], unit: f64) -> Vec<HistogramBar> {
     let first = counts.iter().position(|&count| count > 0).unwrap_or(counts.len());
-    let bars = (0..).zip(counts).skip(first).map(|(at, &count)| Bar {
+    let bars = (0..).zip(counts).skip(first).map(|(at, &count)| HistogramBar {
         from: if at == 0 { 0.0 } else { unit * 2_f64.powi(at - 1) },
         below: unit * 2_f64.powi(at),
         count,
@@ -112,7 +151,7 @@ pub(crate) fn bars(counts: &[u64], unit: f64) -> Vec<Bar> {
     bars.collect()
 }
 
-pub(crate) fn histogram<'a>(summary: &'a Summary, histograms: &'a [Histogram]) -> View<'a> {
+pub(super) fn view<'a>(summary: &'a Summary, histograms: &[Histogram]) -> View<'a> {
     View {
         title: headings::title(summary),
         subtitle: vec![headings::library_and_job(summary)],
@@ -120,7 +159,7 @@ pub(crate) fn histogram<'a>(summary: &'a Summary, histograms: &'a [Histogram]) -
     }
 }
 
-fn section(histogram: &Histogram) -> Section<'_> {
+fn section(histogram: &Histogram) -> Section<'static> {
     let unit = histogram.unit;
     let total: u64 = histogram.bars.iter().map(|bar| bar.count).sum();
     let longest = histogram.bars.iter().map(|bar| bar.count).max().unwrap_or(0);
@@ -144,9 +183,9 @@ fn section(histogram: &Histogram) -> Section<'_> {
         columns.extend(numbers(["BYTES"]));
     }
     columns.push(column("", Kind::Text));
-    let name = histogram.name.as_str();
+    let name = histogram.name.clone();
     let title = match &histogram.object {
-        Some(object) => line![name, " (", object, ")"],
+        Some(object) => line![name, " (", object.clone(), ")"],
         None if histogram.kind == "size" => {
             let bytes: u64 = histogram.bars.iter().filter_map(|bar| bar.bytes).sum();
             line![name, ": ", Unit::Bytes.double(bytes as f64), " in ", total, " calls"]
@@ -154,6 +193,23 @@ fn section(histogram: &Histogram) -> Section<'_> {
         None => name.into(),
     };
     Section { title, columns, rows: rows.collect(), notes: Vec::new() }
+}
+
+fn rows(histograms: Vec<Histogram>) -> Data<'static> {
+    Data::from_each(<(&Histogram, &HistogramBar)>::COLUMNS, move |take| {
+        let mut bars = histograms.iter().flat_map(|of| of.bars.iter().map(move |bar| (of, bar)));
+        bars.try_for_each(|row| row.write(take))
+    })
+}
+
+columns! { (of, bar) in (&Histogram, &HistogramBar);
+    required(kind: Text) => of.kind,
+    required(name: Text) => &of.name,
+    column(object: Text) => of.object.as_ref(),
+    required(from: Double) => bar.from,
+    required(below: Double) => bar.below,
+    required(count: Integer) => bar.count,
+    column(bytes: Integer) => bar.bytes,
 }
 
 #[cfg(test)]

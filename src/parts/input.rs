@@ -1,0 +1,105 @@
+//! What the parts of a report are made of: a summary, and what follows from it. That is found out when a part asks.
+
+use std::cell::OnceCell;
+use std::path::Path;
+
+use gyan_results::{QueueRow, Summary};
+
+use super::OfRanks;
+use super::sites::places_in_words;
+use crate::error::Error;
+use crate::findings::{self, Answers};
+use crate::input::source::Source;
+use crate::symbols::sites::{self, CallSites};
+use crate::symbols::stacks::{self, Watched};
+
+/// A run, and how much of it is asked for.
+pub(crate) struct ReportInput<'a> {
+    pub(crate) summary: &'a Summary,
+    /// The name under which the user knows the run.
+    pub(crate) directory: String,
+    /// Where the profiles of the ranks are, if they are there.
+    pub(crate) source: Option<&'a Source>,
+    /// Also what is 0 on every rank, and every row.
+    pub(crate) all: bool,
+    /// What the option of a part takes.
+    pub(crate) glob: Option<&'a str>,
+    /// Only some variables and functions are in the summary, from which nothing can be concluded.
+    pub(crate) is_selection: bool,
+    watched: OnceCell<(Vec<Watched<'a>>, Vec<String>)>,
+    called: OnceCell<Option<CallSites<'a>>>,
+    queues: OnceCell<Vec<QueueRow>>,
+    answers: OnceCell<Answers>,
+    ranks: OnceCell<OfRanks>,
+}
+
+impl<'a> ReportInput<'a> {
+    pub(crate) fn new(summary: &'a Summary, directory: &Path) -> ReportInput<'a> {
+        ReportInput {
+            summary,
+            directory: directory.display().to_string(),
+            source: None,
+            all: false,
+            glob: None,
+            is_selection: false,
+            watched: OnceCell::new(),
+            called: OnceCell::new(),
+            queues: OnceCell::new(),
+            answers: OnceCell::new(),
+            ranks: OnceCell::new(),
+        }
+    }
+
+    pub(crate) fn with_source(self, source: &'a Source) -> ReportInput<'a> {
+        ReportInput { source: Some(source), ..self }
+    }
+
+    /// With what is known of the ranks, in place of their profiles.
+    pub(crate) fn with_ranks(self, ranks: OfRanks) -> ReportInput<'a> {
+        ReportInput { ranks: OnceCell::from(ranks), ..self }
+    }
+
+    /// The receives that were watched, and what stopped their addresses from getting names.
+    pub(crate) fn watched(&self) -> (&[Watched<'a>], &[String]) {
+        let (watched, remarks) = self.watched.get_or_init(|| stacks::watched(self.summary));
+        (watched, remarks)
+    }
+
+    pub(crate) fn called(&self) -> Option<&CallSites<'a>> {
+        self.called.get_or_init(|| sites::call_sites(self.summary)).as_ref()
+    }
+
+    pub(crate) fn queues(&self) -> &[QueueRow] {
+        self.queues.get_or_init(|| self.summary.queues())
+    }
+
+    pub(crate) fn answers(&self) -> &Answers {
+        self.answers.get_or_init(|| {
+            if self.is_selection {
+                return Answers::default();
+            }
+            let places = places_in_words(self.called());
+            findings::find(self.summary, self.queues(), &places)
+        })
+    }
+
+    /// The eager limit in bytes and the share of messages above it, if known.
+    pub(crate) fn eager(&self) -> Option<(f64, f64)> {
+        self.answers().eager.map(|eager| (eager.limit_bytes, eager.above))
+    }
+
+    /// From the profiles of the ranks; empty where there are none.
+    pub(crate) fn ranks(&self) -> &OfRanks {
+        self.ranks.get_or_init(|| {
+            let Some(source) = self.source else { return OfRanks::default() };
+            let job = &self.summary.job;
+            let take = |of: &mut OfRanks, profile| of.take(&profile, job.elapsed_s);
+            source.fold(&job.id, take, OfRanks::merge)
+        })
+    }
+
+    /// Why the run has nothing of what is asked for.
+    pub(crate) fn lacks(&self, why: &str, remedy: &str) -> Error {
+        Error::new(&self.directory, why, remedy)
+    }
+}
