@@ -22,6 +22,7 @@
 
 mod calls;
 mod config;
+mod delivery;
 mod entry;
 #[cfg(test)]
 mod fuzzed;
@@ -29,7 +30,6 @@ mod mpi;
 #[cfg(test)]
 mod names;
 mod observe;
-mod profile;
 mod run;
 mod sys;
 #[cfg(test)]
