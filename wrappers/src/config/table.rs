@@ -1,4 +1,4 @@
-//! Every setting, a row each: [`settings!`] makes of the rows what the user asked for ([`Config`]), the parser
+//! Every setting, a row each: `settings!` makes of the rows what the user asked for ([`Config`]), the parser
 //! ([`TABLE`]) and, by a test, docs/settings.md.
 
 #![forbid(unsafe_code)]
