@@ -7,7 +7,7 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     // The name that `-lgyan` records in a program.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-soname,libgyan.so");
-    // The loader can run it as a program: the keeper (`profile::keeper`).
+    // The loader can run it as a program: the keeper (`delivery::keeper`).
     println!("cargo:rustc-cdylib-link-arg=-Wl,-e,gyan_keeper");
     // The C library calls it at exit, MPI in callbacks, and programs through symbols that are bound to it.
     println!("cargo:rustc-cdylib-link-arg=-Wl,-z,nodelete");

@@ -22,12 +22,12 @@
 
 mod calls;
 mod config;
+mod delivery;
 mod entry;
 #[cfg(test)]
 mod fuzzed;
 mod mpi;
 mod observe;
-mod profile;
 mod run;
 mod sys;
 #[cfg(test)]

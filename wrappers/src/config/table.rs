@@ -1,4 +1,4 @@
-//! Every setting, a row each: [`settings!`] makes of the rows what the user asked for ([`Config`]), the parser
+//! Every setting, a row each: `settings!` makes of the rows what the user asked for ([`Config`]), the parser
 //! ([`TABLE`]) and, by a test, docs/settings.md.
 
 #![forbid(unsafe_code)]
@@ -97,7 +97,8 @@ settings! {
     GYAN ("on") on: bool = true, switch;
 
     /// the run directory
-    GYAN_OUTPUT ("`gyan-<program>-<job id>`") output: Option<PathBuf> = None, |value| Ok(Some(value.into()));
+    GYAN_OUTPUT ("`gyan-<program>-<job id>`")
+        output: Option<PathBuf> = None, |value| Ok(Some(value.into()));
 
     /// the permissions of a run directory that gyan makes, as for `chmod`; the umask still applies
     GYAN_MODE ("0700") mode: u32 = 0o700, mode;
@@ -151,7 +152,8 @@ settings! {
 
     /// `mpi`: the ranks reduce their profiles inside MPI, in `MPI_Finalize`, and rank 0 writes one summary instead of
     /// one file per rank; gyan must be in all ranks; `auto`: with more than 1024 ranks; `both`: the files too
-    GYAN_REDUCE ("`off`; `auto` when `gyan run` starts the launcher") reduce: Reduce = Reduce::Off, choice;
+    GYAN_REDUCE ("`off`; `auto` when `gyan run` starts the launcher")
+        reduce: Reduce = Reduce::Off, choice;
 
     /// how long a rank waits for others in that reduction before all ranks write their files
     GYAN_REDUCE_TIMEOUT ("30s") reduce_timeout: Duration = Duration::from_secs(30), interval;
@@ -159,7 +161,8 @@ settings! {
     /// beside rank 0, the ranks that are extreme in these write their profiles too: `time` in MPI, with the rank in
     /// the middle, `umq` for the longest queue of unexpected messages, or names of performance variables with `*` and
     /// `?`
-    GYAN_REDUCE_PROFILES ("time,umq") reduce_profiles: Vec<String> = vec!["time".into(), "umq".into()],
+    GYAN_REDUCE_PROFILES ("time,umq")
+        reduce_profiles: Vec<String> = vec!["time".into(), "umq".into()],
         |value| Ok(names(value));
 
     /// keep a record of each sampled variable for every interval: `100ms`, `2s`

@@ -3,7 +3,7 @@
 
 use crate::calls::containment::contain;
 use crate::config;
-use crate::profile::diagnosis;
+use crate::delivery::diagnosis;
 
 ctor::declarative::ctor! {
     // SAFETY: the C library is initialised before objects that need it, and this code, which runs before

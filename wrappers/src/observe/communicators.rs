@@ -39,7 +39,7 @@ const AT_HAND_BITS: u32 = 8;
 /// How many numbers users may store with a communicator.
 pub(crate) const NOTES: usize = 96;
 
-/// Not the handle of any communicator, in any known library; nor what [`of`] is asked about.
+/// Not the handle of any communicator, in any known library; nor what [`by_word`] is asked about.
 const NOBODY: usize = usize::MAX - 1;
 
 /// What a caller passes that has no handle: nothing is known of it.
@@ -148,7 +148,7 @@ pub(crate) fn of_late(word: usize) -> Option<&'static Communicator> {
     last_at_place(word & BITS.load(Ordering::Relaxed))
 }
 
-/// Whether [`of`] would ask the library, which it may do only of a communicator that a call has accepted.
+/// Whether [`by_word`] would ask the library, which it may do only of a communicator that a call has accepted.
 #[inline]
 pub(crate) fn is_new(word: usize) -> bool {
     let handle = word & BITS.load(Ordering::Relaxed);

@@ -80,7 +80,7 @@ pub(crate) struct Object {
     pub(crate) handle: usize,
     /// Order of creation, from 0.
     pub(crate) order: usize,
-    /// Its lot: see [`Registry::comes`].
+    /// Its lot: see [`Registry::created`].
     pub(crate) lot: u64,
     is_world: bool,
     pub(crate) like: Likeness,

@@ -10,8 +10,8 @@ use gyan_results::{End, Ending, RankProfile};
 
 use super::{RUN, Run, holding};
 use crate::calls::budget::{self, budget};
+use crate::delivery::keeper::Keeper;
 use crate::observe::pvars::Look;
-use crate::profile::keeper::Keeper;
 use crate::sys::alloc;
 use crate::sys::cells::Counter;
 use crate::sys::clock;

@@ -10,8 +10,8 @@ use std::path::Path;
 
 use gyan_results::{Machine, Resources};
 
+use crate::delivery::job;
 use crate::mpi::libraries::transports;
-use crate::profile::job;
 use crate::sys::resources::{Allowed, Usage};
 use crate::sys::topology;
 

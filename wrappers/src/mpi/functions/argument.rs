@@ -136,18 +136,18 @@ arguments! {
     Ints(Pointer) Same;
     /// An array of datatypes that a formula reads.
     Datatypes(Pointer) Same;
-    /// See [`Kind::PerRank`].
+    /// See [`ArgumentKind::PerRank`].
     PerRank(Pointer) PerRank;
-    /// See [`Kind::PerRankAtRoot`].
+    /// See [`ArgumentKind::PerRankAtRoot`].
     PerRankAtRoot(Pointer) PerRankAtRoot;
-    /// See [`Kind::PerSource`].
+    /// See [`ArgumentKind::PerSource`].
     PerSource(Pointer) PerSource;
-    /// See [`Kind::PerDestination`].
+    /// See [`ArgumentKind::PerDestination`].
     PerDestination(Pointer) PerDestination;
-    /// See [`Kind::PerItem`].
+    /// See [`ArgumentKind::PerItem`].
     PerItem(Pointer) PerItem;
-    /// See [`Kind::OutCount`].
+    /// See [`ArgumentKind::OutCount`].
     OutCount(Pointer) OutCount;
-    /// See [`Kind::Callback`].
+    /// See [`ArgumentKind::Callback`].
     Callback(Pointer) Callback;
 }

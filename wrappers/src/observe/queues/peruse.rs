@@ -84,7 +84,8 @@ foreign! {
     struct PeruseFunctions: every [unsafe extern "C"] {
         init() = c"PERUSE_Init";
         query_event(*const c_char, *mut c_int) = c"PERUSE_Query_event";
-        register(c_int, usize, PeruseCallback, *mut c_void, *mut EventHandle) = c"PERUSE_Event_comm_register";
+        register(c_int, usize, PeruseCallback, *mut c_void, *mut EventHandle)
+            = c"PERUSE_Event_comm_register";
         activate(EventHandle) = c"PERUSE_Event_activate";
         deactivate(EventHandle) = c"PERUSE_Event_deactivate";
     }

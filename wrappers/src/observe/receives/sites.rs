@@ -69,7 +69,7 @@ impl WatchedSites {
 
     /// Records a hit of a call. `may_look` says whether the stack may be recorded, and is not asked at the
     /// first hit of a site. If it is the site's largest hit so far, returns a token to add details:
-    /// [`Sites::is_worst`].
+    /// [`WatchedSites::is_worst`].
     pub(super) fn hit(
         &mut self,
         call: Call,

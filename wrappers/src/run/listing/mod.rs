@@ -18,12 +18,12 @@ use std::ptr;
 use gyan_results::{Moment, Tool, VARIABLES_SCHEMA, Variables};
 
 use crate::calls::containment::contain;
+use crate::delivery::job;
 use crate::mpi::abi::Library;
 use crate::mpi::libraries::advice;
 use crate::mpi::libraries::monitoring;
 use crate::mpi::libraries::quirks;
 use crate::mpi::tool::Mpit;
-use crate::profile::job;
 use crate::run::in_front;
 use crate::sys::foreign::foreign;
 use crate::sys::notice;

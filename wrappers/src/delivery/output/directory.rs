@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Where the profiles of a run go.
 #[derive(Clone, Deserialize, Eq, Ord, PartialEq, PartialOrd, Serialize)]
 pub(crate) struct RunPlace {
-    #[serde(with = "crate::profile::path_bytes")]
+    #[serde(with = "crate::delivery::path_bytes")]
     pub(crate) directory: PathBuf,
     /// The permissions of what is created, before the process's umask.
     pub(super) mode: u32,

@@ -20,7 +20,7 @@ use rustix::net::{
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-use crate::profile::output::RunPlace;
+use crate::delivery::output::RunPlace;
 
 /// No message is longer; longer texts take several messages.
 const MESSAGE: usize = 32 << 10;
@@ -64,7 +64,7 @@ pub(super) enum FromKeeper {
 
 /// A path, whatever its bytes are.
 #[derive(Clone, Deserialize, Serialize)]
-pub(super) struct PathAsBytes(#[serde(with = "crate::profile::path_bytes")] pub(super) PathBuf);
+pub(super) struct PathAsBytes(#[serde(with = "crate::delivery::path_bytes")] pub(super) PathBuf);
 
 /// One end of the socket.
 pub(super) struct Socket(pub(super) OwnedFd);

@@ -5,7 +5,7 @@
 //! from writing their files. Messages on `MPI_COMM_WORLD` cannot meet those of the program, because each rank has
 //! come to its end when the barrier is done. What a program may have left behind by mistake is a receive of any
 //! tag. Zero bytes are the first that go to each rank, so such a receive gets no data
-//! ([`Communicator::greet`]).
+//! ([`WorldMessages::greet`]).
 //!
 //! All calls are nonblocking and by the profiling names (MPI 4.1, 3.7 and 6.12.1). An operation that does
 //! not end is abandoned with its memory, which MPI may still write to.

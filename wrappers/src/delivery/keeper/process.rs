@@ -26,8 +26,8 @@ use rustix::process::{Pid, PidfdFlags, Resource, Rlimit, geteuid};
 use super::messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper, is_ready};
 use super::records;
 use super::spawn::peer_of;
-use crate::profile::job;
-use crate::profile::output::{self, RunPlace, Written};
+use crate::delivery::job;
+use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::file_system;
 use crate::sys::sigmask;
 

@@ -11,7 +11,7 @@ use gyan_results::{ProcessNote, ProcessStart};
 use rustix::fs::{Mode, OFlags};
 
 use crate::config;
-use crate::profile::job;
+use crate::delivery::job;
 use crate::sys::at_exit;
 use crate::sys::clock;
 use crate::sys::elf_objects;

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use gyan_results::{RankProfile, ReducedInMpi, Reduction, Summary, rank_file_name, sort_by};
 
 use crate::config::{Config, Reduce};
+use crate::delivery::job;
 use crate::mpi::abi::Library;
-use crate::profile::job;
 use communicator::WorldMessages;
 use median::Middle;
 use tree::{Merging, NotReduced, Tree, Wait};

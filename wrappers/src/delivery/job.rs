@@ -10,7 +10,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use gyan_results::Label;
 
 use crate::config::{Config, Live, launcher};
-use crate::profile::output::RunPlace;
+use crate::delivery::output::RunPlace;
 
 /// A launcher is at most this many processes above its ranks: there are proxies and shells in between.
 const LEVELS: usize = 4;

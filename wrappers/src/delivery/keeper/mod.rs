@@ -17,8 +17,8 @@ use std::time::{Duration, Instant};
 
 use gyan_results::{Overhead, RankProfile, Summary, rank_file_name, write_rank};
 
-use crate::profile::job::Job;
-use crate::profile::output::{self, RunPlace, Written};
+use crate::delivery::job::Job;
+use crate::delivery::output::{self, RunPlace, Written};
 use crate::sys::sigmask;
 use messages::{FromKeeper, Hello, PathAsBytes, Socket, ToKeeper};
 use records::Records;
