@@ -8,13 +8,13 @@ use std::path::Path;
 use crate::launch::launcher::{self, Launcher};
 
 /// What was found, and what to do.
-pub(super) type Found = (String, String);
+pub(super) type Problem = (String, String);
 
 /// The option that tells srun which variables the ranks get.
 const EXPORT: &str = "--export";
 
 /// Whether srun keeps the environment from the ranks.
-pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Found> {
+pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Problem> {
     let words = before_program(launcher.filter(|launcher| *launcher == Launcher::Slurm)?, words);
     let mut options = words.iter().enumerate().rev();
     let option = options.find_map(|(at, word)| match word.strip_prefix(EXPORT)? {
@@ -27,7 +27,7 @@ pub(super) fn slurm(launcher: Option<Launcher>, words: &[OsString]) -> Option<Fo
 
 /// The same by environment variables. According to srun(1) the option overrides both, and the first overrides
 /// the second.
-pub(super) fn slurm_settings() -> Option<Found> {
+pub(super) fn slurm_settings() -> Option<Problem> {
     let names = [
         ("SRUN_EXPORT_ENV", ""),
         ("SLURM_EXPORT_ENV", " (sbatch --export sets it for a job)"),
@@ -39,7 +39,7 @@ pub(super) fn slurm_settings() -> Option<Found> {
     })
 }
 
-fn keeps(what: &str, value: &str) -> Option<Found> {
+fn keeps(what: &str, value: &str) -> Option<Problem> {
     if value.split(',').any(|name| name.eq_ignore_ascii_case("ALL")) {
         return None;
     }
